@@ -1,0 +1,258 @@
+//! Why a write failed: one neutral vocabulary over the databases' own codes, classified where the fault arose.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What kind of failure it is; decides the HTTP status, the metric label and whether to try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FaultClass {
+    /// The request itself makes no sense (a bad name, a key of the wrong size, an option that is not there).
+    Invalid,
+    /// A value does not fit its column: wrong type, out of range, too long, a bad encoding.
+    Value,
+    /// A key is there already.
+    Unique,
+    /// A foreign key has no match, or a row is still referred to.
+    ForeignKey,
+    /// A column that must have a value has none.
+    NotNull,
+    /// A check or exclusion constraint, or a trigger, refused the row.
+    Check,
+    /// The table is not there.
+    NoTable,
+    /// The column is not there.
+    NoColumn,
+    /// The role may not do this.
+    Denied,
+    /// One of Windrow's own limits is exceeded; the message names it.
+    TooLarge,
+    /// The memory budget is full. Try again later.
+    Overloaded,
+    /// The database cannot be reached, or is starting or stopping; nothing was written.
+    Unavailable,
+    /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run again.
+    Conflict,
+    /// It cannot be known whether the write took place: the connection died while the commit was under way.
+    Unknown,
+    /// The client went away before the write left, or Windrow is shutting down; nothing was written.
+    Cancelled,
+    /// This database or version cannot do it.
+    Unsupported,
+    /// Any other error of the database, or a defect in Windrow.
+    Other,
+}
+
+impl FaultClass {
+    /// All classes, for metrics that are there from the start.
+    pub const ALL: [Self; 17] = [
+        Self::Invalid,
+        Self::Value,
+        Self::Unique,
+        Self::ForeignKey,
+        Self::NotNull,
+        Self::Check,
+        Self::NoTable,
+        Self::NoColumn,
+        Self::Denied,
+        Self::TooLarge,
+        Self::Overloaded,
+        Self::Unavailable,
+        Self::Conflict,
+        Self::Unknown,
+        Self::Cancelled,
+        Self::Unsupported,
+        Self::Other,
+    ];
+
+    /// The word used as a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Value => "value",
+            Self::Unique => "unique",
+            Self::ForeignKey => "foreign_key",
+            Self::NotNull => "not_null",
+            Self::Check => "check",
+            Self::NoTable => "no_table",
+            Self::NoColumn => "no_column",
+            Self::Denied => "denied",
+            Self::TooLarge => "too_large",
+            Self::Overloaded => "overloaded",
+            Self::Unavailable => "unavailable",
+            Self::Conflict => "conflict",
+            Self::Unknown => "unknown",
+            Self::Cancelled => "cancelled",
+            Self::Unsupported => "unsupported",
+            Self::Other => "other",
+        }
+    }
+
+    /// True where it is certain that nothing was written and the same write may succeed if it is run again.
+    pub fn may_retry(self) -> bool {
+        matches!(
+            self,
+            Self::Overloaded | Self::Unavailable | Self::Conflict | Self::Cancelled
+        )
+    }
+}
+
+/// Why a write failed, in the database's own words where it has any.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind.
+    pub class: FaultClass,
+    /// An SQLSTATE (PostgreSQL's errcodes appendix), also for databases that have codes of their own.
+    pub code: Cow<'static, str>,
+    /// What was wrong, and what to do about it where that can be said.
+    pub message: Box<str>,
+    /// The rest, which few faults have.
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct More {
+    detail: Option<Box<str>>,
+    hint: Option<Box<str>>,
+    constraint: Option<Box<str>>,
+    table: Option<Box<str>>,
+    column: Option<Box<str>>,
+}
+
+macro_rules! more {
+    ($($(#[$doc:meta])* $name:ident $with:ident;)*) => {
+        impl Fault {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self) -> Option<&str> {
+                    self.more.as_ref()?.$name.as_deref()
+                }
+
+                /// Adds it; `None` leaves the fault as it is.
+                #[must_use]
+                pub fn $with(mut self, text: Option<impl Into<Box<str>>>) -> Self {
+                    if let Some(text) = text {
+                        self.more.get_or_insert_default().$name = Some(text.into());
+                    }
+                    self
+                }
+            )*
+        }
+    };
+}
+
+more! {
+    /// The database's DETAIL.
+    detail with_detail;
+    /// The database's HINT, or Windrow's own advice.
+    hint with_hint;
+    /// The constraint that was violated.
+    constraint with_constraint;
+    /// The table concerned.
+    table with_table;
+    /// The column concerned.
+    column with_column;
+}
+
+impl Fault {
+    /// A fault with its code and message.
+    pub fn new(
+        class: FaultClass,
+        code: impl Into<Cow<'static, str>>,
+        message: impl Into<Box<str>>,
+    ) -> Self {
+        Self {
+            class,
+            code: code.into(),
+            message: message.into(),
+            more: None,
+        }
+    }
+
+    /// The request makes no sense (22023).
+    pub fn invalid(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::Invalid, "22023", message)
+    }
+
+    /// One of Windrow's limits is exceeded (54000); the message must name it.
+    pub fn too_large(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::TooLarge, "54000", message)
+    }
+
+    /// The database cannot be reached (08001); nothing was written.
+    pub fn unavailable(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::Unavailable, "08001", message)
+    }
+
+    /// It cannot be known whether the write took place (08007).
+    pub fn unknown(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::Unknown, "08007", message)
+    }
+
+    /// The client left, or Windrow is stopping (57014); nothing was written.
+    pub fn cancelled(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::Cancelled, "57014", message)
+    }
+
+    /// A defect in Windrow (XX000).
+    pub fn internal(message: impl Into<Box<str>>) -> Self {
+        Self::new(FaultClass::Other, "XX000", message)
+    }
+
+    /// Bytes that this fault takes in memory.
+    pub fn bytes(&self) -> usize {
+        let more = self.more.as_ref().map_or(0, |m| {
+            [&m.detail, &m.hint, &m.constraint, &m.table, &m.column]
+                .iter()
+                .map(|t| t.as_ref().map_or(0, |t| t.len()))
+                .sum::<usize>()
+                + size_of::<More>()
+        });
+        size_of::<Self>() + self.message.len() + more
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Fault");
+        out.field("class", &self.class)
+            .field("code", &self.code)
+            .field("message", &self.message);
+        if let Some(more) = &self.more {
+            out.field("more", more);
+        }
+        out.finish()
+    }
+}
+
+impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn optional_parts_are_kept_and_cost_nothing_when_absent() {
+        let bare = Fault::invalid("x");
+        assert_eq!(bare.detail(), None);
+        let full = bare
+            .clone()
+            .with_constraint(Some("t_pkey"))
+            .with_detail(None::<&str>);
+        assert_eq!((full.constraint(), full.detail()), (Some("t_pkey"), None));
+        assert!(full.bytes() > bare.bytes());
+    }
+
+    #[test]
+    fn labels_are_distinct() {
+        let mut labels: Vec<_> = FaultClass::ALL.iter().map(|c| c.as_str()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), FaultClass::ALL.len());
+    }
+}

@@ -1,0 +1,43 @@
+//! The words and the ports of Windrow. No I/O happens here.
+//!
+//! Rooms, in the order in which a write meets them:
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | [`name`] | table and column names as the client wrote them |
+//! | [`value`] | one value, exact, not yet converted to a column's type |
+//! | [`shape`] | a statement with its values lifted out |
+//! | [`write`](mod@write) | a shape and one row of values |
+//! | [`unit`] | writes of one client that commit together |
+//! | [`budget`] | the process-wide memory budget |
+//! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
+//! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
+//! | [`outcome`] | what one unit is told |
+//! | [`fault`] | why it failed, classified where the fault arose |
+//! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
+//!
+//! Everyone may import this crate; it imports none of the others.
+
+pub mod budget;
+pub mod fault;
+pub mod intake;
+pub mod limits;
+pub mod name;
+pub mod outcome;
+pub mod shape;
+pub mod sink;
+pub mod unit;
+pub mod value;
+pub mod write;
+
+pub use budget::{Budget, Permit};
+pub use fault::{Fault, FaultClass};
+pub use intake::{Arrivals, Intake, SourceId, Submission};
+pub use limits::Limits;
+pub use name::{Name, TableName};
+pub use outcome::{Done, Dones, Returned, UnitFault, UnitOutcome};
+pub use shape::{Key, OnConflict, Op, Returning, Shape};
+pub use sink::{Executor, Profile, Report, Rung, Sink, Tally, Verdict};
+pub use unit::Unit;
+pub use value::Value;
+pub use write::{Row, Write};

@@ -1,0 +1,58 @@
+//! What one unit is told: exactly what it would have been told alone.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::fault::Fault;
+use crate::name::Name;
+use crate::value::Value;
+
+/// Columns and rows that a write gave back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Returned {
+    /// The names of the columns; shared by all writes of a statement.
+    pub columns: Arc<[Name]>,
+    /// The rows; most writes give back one or none.
+    pub rows: Vec<Box<[Value]>>,
+}
+
+/// A write that succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Rows that it inserted, updated, deleted or read: its own count.
+    pub rows: u64,
+    /// What it gave back, where its shape asks for that.
+    pub returned: Option<Box<Returned>>,
+}
+
+impl Done {
+    /// A write of so many rows that gives nothing back.
+    pub fn rows(rows: u64) -> Self {
+        Self {
+            rows,
+            returned: None,
+        }
+    }
+}
+
+/// One [`Done`] for each write of a unit, in their order.
+pub type Dones = SmallVec<[Done; 1]>;
+
+/// A unit that failed as a whole: nothing of it was written (unless [`crate::FaultClass::Unknown`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitFault {
+    /// The index, within the unit, of the write that failed. 0 where the failure names no write.
+    pub at: usize,
+    /// Why.
+    pub fault: Fault,
+}
+
+impl From<Fault> for UnitFault {
+    fn from(fault: Fault) -> Self {
+        Self { at: 0, fault }
+    }
+}
+
+/// The outcome of a unit.
+pub type UnitOutcome = Result<Dones, UnitFault>;

@@ -1,0 +1,171 @@
+//! The port between a lane and a database.
+//!
+//! A sink never holds writes back and never collects: it executes the batch that it is given, by the best form that its
+//! database has, and says of each unit what that unit would have been told alone.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::fault::Fault;
+use crate::outcome::UnitOutcome;
+use crate::unit::Unit;
+
+/// What a sink can do: data that lanes, frontends and documentation read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The database's name, as its makers write it.
+    pub name: &'static str,
+    /// True if a batch is one transaction, and a unit of several writes can be all or nothing.
+    pub transactional: bool,
+    /// The most flights that can be of use. 1 for a database with one writer.
+    pub flights: usize,
+    /// The most rows that a batch may have. What is best is found below it.
+    pub batch_rows: usize,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::Alone`] after a short time,
+    /// so that it does not hold up its neighbours.
+    Batches,
+    /// One unit that waits as long as it would have waited alone.
+    Alone,
+}
+
+/// A database that executes batches. Shared by all flights of a lane.
+#[async_trait]
+pub trait Sink: Send + Sync + 'static {
+    /// What this sink can do.
+    fn profile(&self) -> &Profile;
+
+    /// Opens a connection for one flight at a time. Cancel safe: a dropped future leaves no connection behind.
+    ///
+    /// # Errors
+    /// [`crate::FaultClass::Unavailable`] where trying again may help; any other class where it will not
+    /// (a wrong password, a database that is not there).
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault>;
+
+    /// Asks the database for a sign of life, within a few seconds. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Sink::connect`].
+    async fn ping(&self) -> Result<(), Fault>;
+
+    /// Adds a hash for every row that the unit touches, as far as its key is known: two units that share one are not
+    /// put into two flights at once. Adding none is always allowed, the database's own locks decide then.
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        let _ = (unit, hashes);
+    }
+}
+
+/// One connection of a sink.
+#[async_trait]
+pub trait Executor: Send {
+    /// Executes the units as one batch, in one transaction where the database has them, and reports on each in order.
+    /// No unit is reported as done before its commit is known.
+    ///
+    /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and always lets it end.
+    async fn execute(&mut self, units: &[Unit]) -> Report;
+
+    /// Says good-bye to the database. Dropping an executor without it is allowed.
+    async fn close(self: Box<Self>) {}
+}
+
+/// The rung of the ladder by which a write got its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rung {
+    /// As its own statement, in a transaction of its own.
+    Solo,
+    /// In a set-based statement.
+    Fused,
+    /// As its own statement, pipelined with others in one transaction.
+    Grouped,
+    /// By a bulk load (COPY).
+    Copied,
+    /// After a failure had been set apart.
+    Isolated,
+}
+
+impl Rung {
+    /// All rungs, in the order of [`Tally::rungs`].
+    pub const ALL: [Self; 5] = [
+        Self::Solo,
+        Self::Fused,
+        Self::Grouped,
+        Self::Copied,
+        Self::Isolated,
+    ];
+
+    /// The word used as a metric label.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Solo => "solo",
+            Self::Fused => "fused",
+            Self::Grouped => "grouped",
+            Self::Copied => "copied",
+            Self::Isolated => "isolated",
+        }
+    }
+}
+
+/// What a batch took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Writes by rung, in the order of [`Rung::ALL`].
+    pub rungs: [u64; 5],
+    /// Round trips to the database (0 where there is no wire).
+    pub round_trips: u32,
+    /// Transactions that were committed.
+    pub commits: u32,
+    /// Time the database took, from sending to the last answer.
+    pub in_database: Duration,
+}
+
+impl Tally {
+    /// Counts writes under a rung.
+    pub fn add(&mut self, rung: Rung, writes: usize) {
+        let slot = Rung::ALL
+            .iter()
+            .position(|r| *r == rung)
+            .and_then(|i| self.rungs.get_mut(i));
+        if let Some(slot) = slot {
+            *slot += writes as u64;
+        }
+    }
+}
+
+/// What became of one unit in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its final outcome.
+    Told(UnitOutcome),
+    /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection that ended before the
+    /// commit was sent): certainly not written, to be run again in a smaller batch. The fault is told if that goes on.
+    Again(Fault),
+    /// It waits for a lock that somebody else holds: certainly not written, to be run on a connection of its own.
+    Alone(Fault),
+}
+
+/// What an [`Executor`] says of a batch.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// One for each unit, in order.
+    pub verdicts: Vec<Verdict>,
+    /// What it took.
+    pub tally: Tally,
+    /// False once the connection cannot be used any more.
+    pub usable: bool,
+}
+
+impl Report {
+    /// The same verdict for all units, from a connection that is broken.
+    pub fn broken(units: usize, verdict: &Verdict) -> Self {
+        Self {
+            verdicts: vec![verdict.clone(); units],
+            tally: Tally::default(),
+            usable: false,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One value, as exact as the client sent it and not yet converted to a column's type.
+//!
+//! Converting is the sink's work, against the table's own schema at the time of the flight; so a value
+//! keeps its digits (a number is never put through a float) and its spelling.
+
+use std::mem::size_of;
+
+/// A value in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// SQL NULL, JSON `null`.
+    Null,
+    /// JSON `true` and `false`.
+    Bool(bool),
+    /// A whole number that fits 64 bits.
+    Int(i64),
+    /// Any other number, as its decimal text (`1.50`, `18446744073709551616`, `1e400`).
+    Number(Box<str>),
+    /// Text. Also what stands for every type that JSON has no form of (timestamps, UUIDs, enums, intervals ...).
+    Text(Box<str>),
+    /// Binary data. From JSON it arrives as base64 in a [`Value::Text`]; a sink turns it into this by the column's type.
+    Bytes(Box<[u8]>),
+    /// A JSON array or object, as its text: for json columns, and for array columns of sinks that have them.
+    Json(Box<str>),
+}
+
+impl Value {
+    /// Text from anything that becomes a boxed string.
+    pub fn text(text: impl Into<Box<str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A number from its decimal text: [`Value::Int`] where it is a whole number of 64 bits written plainly.
+    pub fn number(digits: &str) -> Self {
+        // `-0` keeps its sign only as text.
+        match digits.parse::<i64>() {
+            Ok(n) if digits != "-0" && !digits.starts_with('+') => Self::Int(n),
+            _ => Self::Number(digits.into()),
+        }
+    }
+
+    /// True for [`Value::Null`].
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Bytes that this value takes in memory, for the memory budget.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Null | Self::Bool(_) | Self::Int(_) => 0,
+                Self::Number(s) | Self::Text(s) | Self::Json(s) => s.len(),
+                Self::Bytes(b) => b.len(),
+            }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(v: bool) -> Self {
+        Self::Bool(v)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(v: i32) -> Self {
+        Self::Int(i64::from(v))
+    }
+}
+
+impl From<i64> for Value {
+    fn from(v: i64) -> Self {
+        Self::Int(v)
+    }
+}
+
+/// The shortest decimal text that reads back as the same float; `NaN` and `Infinity` as PostgreSQL spells them.
+impl From<f64> for Value {
+    fn from(v: f64) -> Self {
+        if v.is_nan() {
+            Self::text("NaN")
+        } else if v.is_infinite() {
+            Self::text(if v > 0.0 { "Infinity" } else { "-Infinity" })
+        } else {
+            Self::Number(format!("{v:?}").into())
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(v: &str) -> Self {
+        Self::Text(v.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(v: String) -> Self {
+        Self::Text(v.into())
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(v: Vec<u8>) -> Self {
+        Self::Bytes(v.into())
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(v: Option<T>) -> Self {
+        v.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        assert_eq!(Value::number("9223372036854775807"), Value::Int(i64::MAX));
+        for text in [
+            "9223372036854775808",
+            "1.50",
+            "1e400",
+            "-0",
+            "-0.0",
+            "0.1000000000000000055511151231257827",
+        ] {
+            assert_eq!(Value::number(text), Value::Number(text.into()));
+        }
+    }
+
+    #[test]
+    fn floats_become_their_shortest_text() {
+        assert_eq!(Value::from(0.1), Value::Number("0.1".into()));
+        assert_eq!(Value::from(f64::NAN), Value::text("NaN"));
+        assert_eq!(Value::from(Some(3)), Value::Int(3));
+        assert_eq!(Value::from(None::<&str>), Value::Null);
+    }
+}

@@ -1,0 +1,46 @@
+//! One write: a shape and its values.
+
+use std::mem::size_of;
+use std::sync::Arc;
+
+use crate::shape::Shape;
+use crate::value::Value;
+
+/// The values of one write, in the order that [`Shape`] defines.
+pub type Row = Box<[Value]>;
+
+/// An insert, upsert, update, delete or read of one row.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// What is done, and where.
+    pub shape: Arc<Shape>,
+    /// With which values.
+    pub row: Row,
+}
+
+impl Write {
+    /// Joins a shape with its values.
+    pub fn new(shape: Arc<Shape>, row: impl Into<Row>) -> Self {
+        Self {
+            shape,
+            row: row.into(),
+        }
+    }
+
+    /// Bytes that this write takes in memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.row.iter().map(Value::bytes).sum::<usize>()
+    }
+
+    /// The values of the shape's columns.
+    pub fn values(&self) -> &[Value] {
+        self.row
+            .get(..self.shape.columns.len())
+            .unwrap_or(&self.row)
+    }
+
+    /// The values of the key behind them: empty for inserts.
+    pub fn key_values(&self) -> &[Value] {
+        self.row.get(self.shape.columns.len()..).unwrap_or_default()
+    }
+}
