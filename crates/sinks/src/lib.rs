@@ -1,1 +1,15 @@
-//! Under construction.
+//! The databases that execute batches.
+//!
+//! One folder a sink, with the same file names as its neighbours, and one line in the [`registry`]. What is common to
+//! those that speak SQL is in [`sql`]: data and statement texts, no I/O.
+
+pub mod options;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+pub mod registry;
+pub mod sql;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+pub use options::{Options, Synchronous};
+pub use registry::open;

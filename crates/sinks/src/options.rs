@@ -1,0 +1,40 @@
+//! What a user may set of a sink.
+
+use std::time::Duration;
+
+/// Settings of a sink. The defaults need no change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether a table or column that is not there is created from the first row that names it, and widened when a
+    /// later row needs it.
+    pub create_tables: bool,
+    /// How long a write in a batch waits for a lock that somebody else holds before it goes on alone, on a connection of its own.
+    pub lock_wait: Duration,
+    /// How long opening a connection may take.
+    pub connect_timeout: Duration,
+    /// SQLite only: how often the file is synced.
+    pub synchronous: Synchronous,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            create_tables: false,
+            lock_wait: Duration::from_millis(500),
+            connect_timeout: Duration::from_secs(5),
+            synchronous: Synchronous::Full,
+        }
+    }
+}
+
+/// SQLite's `PRAGMA synchronous` (<https://sqlite.org/pragma.html#pragma_synchronous>).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Every commit is on disk before it is answered: survives power loss.
+    #[default]
+    Full,
+    /// In WAL mode commits may be lost at power loss, the file stays consistent.
+    Normal,
+    /// Nothing is synced.
+    Off,
+}

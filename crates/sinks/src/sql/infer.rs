@@ -1,0 +1,1 @@
+//! What type a column must have to hold the values seen.

@@ -1,0 +1,5 @@
+//! What the sinks that speak SQL have in common: data and statement texts, no I/O.
+
+pub mod infer;
+pub mod plan;
+pub mod quote;

@@ -1,0 +1,1 @@
+//! In which statements a batch goes out.

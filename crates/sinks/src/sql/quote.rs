@@ -1,0 +1,57 @@
+//! The one place where a name becomes an SQL identifier.
+
+use windrow_core::TableName;
+
+/// Appends `name` as an identifier in standard double quotes: PostgreSQL, CockroachDB, SQLite, CrateDB.
+///
+/// A quote inside the name is doubled, so no name can end the identifier. NUL never gets here ([`TableName::parse`] refuses it).
+pub fn push_ident(sql: &mut String, name: &str) {
+    sql.push('"');
+    for c in name.chars() {
+        if c == '"' {
+            sql.push('"');
+        }
+        sql.push(c);
+    }
+    sql.push('"');
+}
+
+/// Appends a table with its schema, where it has one.
+pub fn push_table(sql: &mut String, table: &TableName) {
+    if let Some(schema) = &table.schema {
+        push_ident(sql, schema);
+        sql.push('.');
+    }
+    push_ident(sql, &table.table);
+}
+
+/// Appends names as identifiers, separated by commas.
+pub fn push_idents<S: AsRef<str>>(sql: &mut String, names: impl IntoIterator<Item = S>) {
+    for (i, name) in names.into_iter().enumerate() {
+        if i > 0 {
+            sql.push_str(", ");
+        }
+        push_ident(sql, name.as_ref());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_can_end_its_identifier() {
+        let mut sql = String::new();
+        push_table(
+            &mut sql,
+            &TableName {
+                schema: Some("s".into()),
+                table: "t\"; drop table x; --".into(),
+            },
+        );
+        assert_eq!(sql, r#""s"."t""; drop table x; --""#);
+        sql.clear();
+        push_idents(&mut sql, ["a", "B c", "\""]);
+        assert_eq!(sql, "\"a\", \"B c\", \"\"\"\"");
+    }
+}
