@@ -1,5 +1,6 @@
 //! What the sinks that speak SQL have in common: data and statement texts, no I/O.
 
+pub mod decimal;
 pub mod infer;
 pub mod plan;
 pub mod quote;
