@@ -1,0 +1,103 @@
+//! How a server is to be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::account::Account;
+use super::binaries::Binaries;
+use super::server::Postgres;
+use super::template;
+
+/// Settings of a server before it is started. Made by [`Postgres::builder`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    settings: Vec<(String, String)>,
+    hba: Vec<String>,
+    tls: Option<(PathBuf, PathBuf)>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        let settings = [
+            ("listen_addresses", "127.0.0.1"),
+            ("max_connections", "300"),
+            ("fsync", "off"),
+            ("logging_collector", "off"),
+        ];
+        Self {
+            settings: settings
+                .iter()
+                .map(|(k, v)| ((*k).into(), (*v).into()))
+                .collect(),
+            hba: Vec::new(),
+            tls: None,
+        }
+    }
+
+    /// Any setting of `postgresql.conf`; the last one of a name counts.
+    #[must_use]
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Real durability, for measurements and crash tests. Off by default: tests are faster without.
+    #[must_use]
+    pub fn fsync(self, on: bool) -> Self {
+        self.set("fsync", if on { "on" } else { "off" })
+    }
+
+    /// A line of `pg_hba.conf`, before the ones that trust every local connection. Lines count in the order given.
+    #[must_use]
+    pub fn hba(mut self, line: &str) -> Self {
+        self.hba.push(line.into());
+        self
+    }
+
+    /// TLS with this certificate and key (PEM files, which are copied).
+    #[must_use]
+    pub fn tls(mut self, certificate: &Path, key: &Path) -> Self {
+        self.tls = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// Makes the data directory and starts the server. Blocks until it takes connections (some 0.3 s).
+    ///
+    /// # Errors
+    /// PostgreSQL is not installed, or refuses to start; the message ends with its log.
+    pub fn start(self) -> Result<Postgres> {
+        let binaries = Binaries::find()?;
+        let account = Account::unprivileged()?;
+        let dir = template::scratch(&account)?;
+        let data = dir.path().join("data");
+        template::lay(&binaries, &account, &data)?;
+        self.write_hba(&data)?;
+        let mut settings = self.settings.clone();
+        settings.extend(self.lay_tls(&account, &data)?);
+        Postgres::launch(binaries, account, dir, settings)
+    }
+
+    fn write_hba(&self, data: &Path) -> Result<()> {
+        let path = data.join("pg_hba.conf");
+        let rest = fs::read_to_string(&path)?;
+        // Written in place, so that it stays the server's own file.
+        fs::write(&path, format!("{}\n{rest}", self.hba.join("\n"))).context("pg_hba.conf")
+    }
+
+    fn lay_tls(&self, account: &Account, data: &Path) -> Result<Vec<(String, String)>> {
+        let Some((certificate, key)) = &self.tls else {
+            return Ok(Vec::new());
+        };
+        for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+            let to = data.join(name);
+            fs::copy(from, &to).with_context(|| format!("copy {}", from.display()))?;
+            // PostgreSQL refuses a key that others could read.
+            fs::set_permissions(&to, fs::Permissions::from_mode(0o600))?;
+            account.give(&to)?;
+        }
+        Ok(vec![("ssl".into(), "on".into())])
+    }
+}

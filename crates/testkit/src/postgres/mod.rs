@@ -1,0 +1,17 @@
+//! A real PostgreSQL server of the test's own: on loopback, on a free port, in a temporary directory, gone afterwards.
+//!
+//! PostgreSQL refuses to run as root, so a test that runs as root starts it as `postgres` or `nobody`.
+
+mod account;
+mod binaries;
+mod builder;
+mod database;
+mod psql;
+mod server;
+mod template;
+mod watchdog;
+
+pub use builder::Builder;
+pub use database::{Database, SHARED_SERVER, shared};
+pub use psql::psql;
+pub use server::Postgres;
