@@ -113,19 +113,24 @@ impl Sights {
     /// Takes in one row: the values of these columns, in the same order.
     pub fn see(&mut self, columns: &[Name], values: &[Value]) {
         for (place, (name, value)) in columns.iter().zip(values).enumerate() {
-            let sight = self.sight(place, name);
-            let kind = Kind::of(value);
-            sight.kind = match (sight.kind, kind) {
-                (Some(a), Some(b)) => Some(a.join(b)),
-                (a, b) => a.or(b),
+            let double = match value {
+                Value::Int(n) => decimal::int_is_double(*n),
+                Value::Number(digits) => decimal::is_double(digits),
+                _ => true,
             };
-            sight.double = sight.double
-                && match value {
-                    Value::Int(n) => decimal::int_is_double(*n),
-                    Value::Number(digits) => decimal::is_double(digits),
-                    _ => true,
-                };
+            self.note(place, name, Kind::of(value), double);
         }
+    }
+
+    /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its kind, and for
+    /// numbers whether a double gives it back exactly.
+    pub fn note(&mut self, place: usize, name: &Name, kind: Option<Kind>, double: bool) {
+        let sight = self.sight(place, name);
+        sight.kind = match (sight.kind, kind) {
+            (Some(a), Some(b)) => Some(a.join(b)),
+            (a, b) => a.or(b),
+        };
+        sight.double &= double;
     }
 
     /// The columns seen, in the order in which they were first named.
