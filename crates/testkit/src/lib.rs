@@ -5,4 +5,7 @@
 //! when the process that holds it is killed.
 
 pub mod postgres;
+pub mod process;
 pub mod procfs;
+pub mod proxy;
+pub mod sink;

@@ -55,7 +55,7 @@ fn committed_rows_survive_kill9_and_the_port_stays() {
 #[test]
 fn a_paused_server_answers_nothing_until_it_is_resumed() {
     let server = Postgres::start().unwrap();
-    server.pause();
+    server.pause().unwrap();
     let states: Vec<_> = server
         .pids()
         .iter()
@@ -75,7 +75,7 @@ fn a_paused_server_answers_nothing_until_it_is_resumed() {
 fn nothing_is_left_after_drop_even_while_paused() {
     let server = Postgres::start().unwrap();
     let (pids, dir) = (server.pids(), PathBuf::from(server.socket_folder()));
-    server.pause();
+    server.pause().unwrap();
     drop(server);
     assert!(!dir.exists());
     eventually("all processes have ended", || {

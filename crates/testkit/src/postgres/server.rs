@@ -154,11 +154,18 @@ impl Postgres {
             .sum()
     }
 
-    /// Stops all processes in their tracks (SIGSTOP): connections stay open, nothing is answered.
-    pub fn pause(&self) {
-        // The main process first, so that it starts no more; then the ones that it had started meanwhile.
-        self.signal_all(Signal::SIGSTOP);
-        self.signal_all(Signal::SIGSTOP);
+    /// Stops all processes in their tracks (SIGSTOP) and waits until they stand: connections stay open, nothing is
+    /// answered.
+    ///
+    /// # Errors
+    /// They do not stand after a minute.
+    pub fn pause(&self) -> Result<()> {
+        wait_until("paused processes stand", || {
+            // Again each time: the main process may have started one meanwhile.
+            self.signal_all(Signal::SIGSTOP);
+            let mut states = self.pids().into_iter().filter_map(procfs::stat);
+            states.all(|stat| matches!(stat.state, 'T' | 'Z'))
+        })
     }
 
     /// Lets all processes go on (SIGCONT).
