@@ -1,0 +1,141 @@
+//! Rules of the repository that no lint checks.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic as tests may"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file before its tests.
+const LINES: usize = 400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All Rust sources below `crates` with their text.
+fn sources() -> Vec<(PathBuf, String)> {
+    let (mut folders, mut found) = (vec![root().join("crates")], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    assert!(found.len() > 20, "the sources are not where they were");
+    found
+}
+
+/// Lines that break a rule, as `file:line: text`.
+fn offenders(breaks: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (path, text) in sources() {
+        for (at, line) in text.lines().enumerate() {
+            if breaks(line.trim()) {
+                lines.push(format!("{}:{}: {}", path.display(), at + 1, line.trim()));
+            }
+        }
+    }
+    lines
+}
+
+/// Files that hold nothing but tests.
+fn is_test(path: &Path) -> bool {
+    path.ends_with("tests.rs") || path.components().any(|c| c.as_os_str() == "tests")
+}
+
+#[test]
+fn source_files_are_small() {
+    let long: Vec<_> = sources()
+        .iter()
+        .filter(|(path, _)| !is_test(path))
+        .filter_map(|(path, text)| {
+            let code = text.lines().take_while(|l| l.trim() != "#[cfg(test)]");
+            let lines = code.count();
+            (lines > LINES).then(|| format!("{}: {lines}", path.display()))
+        })
+        .collect();
+    assert!(long.is_empty(), "more than {LINES} lines: {long:#?}");
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let attribute = concat!("#[", "ignore");
+    let found = offenders(|line| line.starts_with(attribute));
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn no_check_is_thrown_away() {
+    let found = offenders(|line| line.starts_with("matches!(") && line.ends_with(");"));
+    assert!(found.is_empty(), "matches! without assert!: {found:#?}");
+}
+
+#[test]
+fn nothing_is_left_to_be_done() {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X:"),
+    ];
+    let found = offenders(|line| marks.iter().any(|mark| line.contains(mark)));
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The crates of the workspace that a manifest names, outside of its dev-dependencies.
+fn arrows(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut names = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        if section == "[dependencies]" && name.starts_with("windrow") {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+#[test]
+fn every_crate_imports_only_the_core() {
+    let allowed = |folder: &str| -> &[&str] {
+        match folder {
+            "core" => &[],
+            "bench" => &["windrow-testkit"],
+            _ => &["windrow-core"],
+        }
+    };
+    for folder in [
+        "core",
+        "lanes",
+        "sinks",
+        "frontends/http",
+        "testkit",
+        "bench",
+    ] {
+        let path = root().join("crates").join(folder).join("Cargo.toml");
+        let manifest = fs::read_to_string(path).unwrap();
+        for arrow in arrows(&manifest) {
+            assert!(
+                allowed(folder).contains(&arrow.as_str()),
+                "{folder} -> {arrow}"
+            );
+        }
+    }
+}
+
+#[test]
+fn arrows_are_read_from_dependencies_only() {
+    let manifest = "[package]\nname = \"windrow-x\"\n[dependencies]\nwindrow-core.workspace = true\n\
+                    windrow-lanes = { path = \"..\" }\n[dev-dependencies]\nwindrow-testkit.workspace = true\n";
+    assert_eq!(arrows(manifest), ["windrow-core", "windrow-lanes"]);
+}
