@@ -1,5 +1,12 @@
 //! The Postgres sink.
 
+#[allow(dead_code, reason = "used by the executor")]
+mod fault;
+#[allow(dead_code, reason = "used by the executor")]
+mod target;
+#[allow(dead_code, unused_imports, reason = "used by the executor")]
+mod wire;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

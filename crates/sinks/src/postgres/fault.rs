@@ -1,0 +1,81 @@
+//! From the server's errors to faults: SQLSTATE to class, everything else verbatim.
+//!
+//! <https://www.postgresql.org/docs/current/errcodes-appendix.html>
+
+use windrow_core::{Fault, FaultClass};
+
+use super::wire::{Broken, ServerError};
+
+/// What kind of failure an SQLSTATE stands for.
+pub(crate) fn class_of(code: &str) -> FaultClass {
+    match code {
+        "23505" => FaultClass::Unique,
+        "23503" => FaultClass::ForeignKey,
+        "23502" => FaultClass::NotNull,
+        // RAISE and ASSERT in a trigger, WITH CHECK OPTION of a view, and what a trigger did to a row under way.
+        "P0001" | "P0004" | "44000" | "27000" | "09000" => FaultClass::Check,
+        "42804" | "42846" => FaultClass::Value,
+        "42P01" | "3F000" => FaultClass::NoTable,
+        "42703" => FaultClass::NoColumn,
+        "42501" | "0P000" | "0LP01" => FaultClass::Denied,
+        // A value for a GENERATED ALWAYS column; ON CONFLICT without a matching key; a database that is not there.
+        "428C9" | "42P10" | "3D000" | "57P04" => FaultClass::Invalid,
+        "40001" | "40P01" | "55P03" | "55006" => FaultClass::Conflict,
+        // Whether it was committed is not known to the server itself (CockroachDB says 40003).
+        "08007" | "40003" => FaultClass::Unknown,
+        // What is said of the protocol does not get better by trying again.
+        "08P01" => FaultClass::Other,
+        // 25006: a standby, or a primary that has just become one.
+        "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25006" => FaultClass::Unavailable,
+        _ => class_of_family(code.get(..2).unwrap_or_default()),
+    }
+}
+
+fn class_of_family(family: &str) -> FaultClass {
+    match family {
+        "22" => FaultClass::Value,
+        "23" => FaultClass::Check,
+        "28" => FaultClass::Denied,
+        "08" => FaultClass::Unavailable,
+        // Too many connections, disk full, out of memory: nothing was written, and it may pass.
+        "53" => FaultClass::Unavailable,
+        // The server's own limits; what exceeds them in a plain write is the value (an index row, nesting).
+        "54" => FaultClass::Value,
+        "0A" => FaultClass::Unsupported,
+        _ if SERVERS_OWN.contains(&family) => FaultClass::Other,
+        // A code of the user's own making: a trigger refused the row with RAISE .. USING ERRCODE.
+        _ => FaultClass::Check,
+    }
+}
+
+/// The remaining families of the appendix.
+const SERVERS_OWN: &[&str] = &[
+    "", "00", "01", "02", "03", "09", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "24", "25",
+    "26", "27", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40", "42", "55", "57", "58",
+    "72", "F0", "HV", "P0", "XX",
+];
+
+impl From<ServerError> for Fault {
+    fn from(error: ServerError) -> Self {
+        Self::new(class_of(&error.code), error.code, error.message)
+            .with_detail(error.detail)
+            .with_hint(error.hint)
+            .with_constraint(error.constraint)
+            .with_table(error.table)
+            .with_column(error.column)
+    }
+}
+
+impl Broken {
+    /// The fault of a write that was certainly not committed.
+    pub(crate) fn unavailable(&self) -> Fault {
+        Fault::unavailable(self.to_string())
+    }
+
+    /// The fault of a write whose commit may have been under way.
+    pub(crate) fn unknown(&self) -> Fault {
+        Fault::unknown(format!(
+            "{self}; whether this write was committed is not known"
+        ))
+    }
+}

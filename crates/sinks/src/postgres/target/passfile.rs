@@ -1,0 +1,89 @@
+//! libpq's password file: lines of `host:port:database:user:password`, where `*` matches anything.
+//!
+//! <https://www.postgresql.org/docs/current/libpq-pgpass.html>
+
+use std::path::{Path, PathBuf};
+
+use super::{Address, Host, Secret, Target};
+
+/// Gives each host the password that the file has for it. A file that is not there, or that others may read, has none.
+pub(super) fn fill_in(target: &mut Target, env: &dyn Fn(&str) -> Option<String>) {
+    let path = env("PGPASSFILE")
+        .map(PathBuf::from)
+        .or_else(|| env("HOME").map(|home| Path::new(&home).join(".pgpass")));
+    let Some(text) = path.and_then(|path| read(&path)) else {
+        return;
+    };
+    let (database, user) = (target.database.as_deref(), target.user.as_str());
+    for host in &mut target.hosts {
+        host.password = find(&text, host, database.unwrap_or(user), user);
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let meta = path.metadata().ok()?;
+    if !meta.is_file() || is_open_to_others(&meta) {
+        tracing::warn!(
+            path = %path.display(),
+            "the password file is not used: it must be a plain file that only its owner may read (chmod 600)"
+        );
+        return None;
+    }
+    std::fs::read_to_string(path).ok()
+}
+
+#[cfg(unix)]
+fn is_open_to_others(meta: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    meta.permissions().mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &std::fs::Metadata) -> bool {
+    false
+}
+
+fn find(text: &str, host: &Host, database: &str, user: &str) -> Option<Secret> {
+    let name = match &host.address {
+        Address::Tcp(name) => name.clone(),
+        // libpq does so for its default directory only; here a socket is local wherever it lies.
+        Address::Unix(_) => "localhost".to_owned(),
+    };
+    let wanted = [&name, &host.port.to_string(), database, user];
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .find_map(|line| {
+            let mut fields = split(line).into_iter();
+            let matches = wanted.iter().all(|wanted| {
+                fields
+                    .next()
+                    .is_some_and(|(field, plain)| (plain && field == "*") || field == **wanted)
+            });
+            fields
+                .next()
+                .filter(|(password, _)| matches && !password.is_empty())
+        })
+        .map(|(password, _)| Secret::new(&password))
+}
+
+/// The five fields, and of each whether it is written without an escape. The password reaches to the line's end
+/// where it holds a bare colon.
+fn split(line: &str) -> Vec<(String, bool)> {
+    let mut fields = vec![(String::new(), true)];
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        let count = fields.len();
+        let Some((field, plain)) = fields.last_mut() else {
+            break;
+        };
+        match c {
+            ':' if count < 5 => fields.push((String::new(), true)),
+            '\\' => {
+                *plain = false;
+                field.extend(chars.next());
+            }
+            c => field.push(c),
+        }
+    }
+    fields
+}

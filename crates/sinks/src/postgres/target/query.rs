@@ -1,0 +1,152 @@
+//! The parameters behind the `?` of a connection URL.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use windrow_core::Fault;
+
+use super::percent::decode;
+use super::url::Raw;
+use super::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
+
+const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, channel_binding, \
+                     target_session_attrs, application_name, options, connect_timeout";
+
+/// What the parameters say, besides what they say of the URL's other parts.
+#[derive(Default)]
+pub(super) struct Parameters {
+    pub(super) tls: TlsOptions,
+    pub(super) binding: ChannelBinding,
+    pub(super) session: SessionKind,
+    pub(super) application_name: Option<String>,
+    pub(super) options: Option<String>,
+    pub(super) connect_timeout: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Tls {
+    mode: Option<SslMode>,
+    roots: Option<String>,
+    cert: Option<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+/// Reads the parameters; those that stand for a part of the URL replace it.
+pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
+    let mut parameters = Parameters::default();
+    let mut tls = Tls::default();
+    for pair in raw.query.split('&').filter(|pair| !pair.is_empty()) {
+        // Not repeated in the message: it may be a part of a password that was not encoded.
+        let (name, value) = pair.split_once('=').ok_or_else(|| {
+            Fault::invalid("a parameter of the URL has no value: write ?NAME=VALUE&NAME=VALUE")
+        })?;
+        let name = decode(name, "a parameter's name")?;
+        let value = decode(value, &format!("the value of {name}"))?;
+        match name.as_str() {
+            "host" => raw.hosts = list(&value),
+            "port" => raw.ports = list(&value),
+            "user" => raw.user = Some(value),
+            "password" => raw.password = Some(value),
+            "dbname" => raw.database = Some(value),
+            "sslmode" => tls.mode = Some(choose(&name, &value, &SSL_MODES)?),
+            "sslrootcert" => tls.roots = Some(value),
+            "sslcert" => tls.cert = Some(value.into()),
+            "sslkey" => tls.key = Some(value.into()),
+            "channel_binding" => parameters.binding = choose(&name, &value, &BINDINGS)?,
+            "target_session_attrs" => parameters.session = choose(&name, &value, &SESSIONS)?,
+            "application_name" => parameters.application_name = Some(value),
+            "options" => parameters.options = Some(value),
+            "connect_timeout" => parameters.connect_timeout = seconds(&name, &value)?,
+            _ => {
+                return Err(Fault::invalid(format!(
+                    "the URL's parameter {name} is not known; known are {KNOWN}"
+                )));
+            }
+        }
+    }
+    parameters.tls = tls.settle()?;
+    Ok(parameters)
+}
+
+const SSL_MODES: [(&str, SslMode); 6] = [
+    ("disable", SslMode::Disable),
+    ("allow", SslMode::Allow),
+    ("prefer", SslMode::Prefer),
+    ("require", SslMode::Require),
+    ("verify-ca", SslMode::VerifyCa),
+    ("verify-full", SslMode::VerifyFull),
+];
+
+const BINDINGS: [(&str, ChannelBinding); 3] = [
+    ("disable", ChannelBinding::Disable),
+    ("prefer", ChannelBinding::Prefer),
+    ("require", ChannelBinding::Require),
+];
+
+const SESSIONS: [(&str, SessionKind); 3] = [
+    ("any", SessionKind::Any),
+    ("read-write", SessionKind::ReadWrite),
+    ("primary", SessionKind::Primary),
+];
+
+impl Tls {
+    fn settle(self) -> Result<TlsOptions, Fault> {
+        let system = self.roots.as_deref() == Some("system");
+        let mode = match (self.mode, &self.roots) {
+            // As libpq: without sslmode, the system's roots mean the strictest; a root file makes `require` verify.
+            (None, Some(_)) if system => SslMode::VerifyFull,
+            (Some(SslMode::Require), Some(_)) => SslMode::VerifyCa,
+            (mode, _) => mode.unwrap_or_default(),
+        };
+        if system && mode != SslMode::VerifyFull {
+            return Err(Fault::invalid(
+                "sslrootcert=system needs sslmode=verify-full: anybody can have a certificate of a public authority",
+            ));
+        }
+        let identity = match (self.cert, self.key) {
+            (Some(cert), Some(key)) => Some((cert, key)),
+            (None, None) => None,
+            _ => {
+                return Err(Fault::invalid(
+                    "sslcert and sslkey of the URL go together: the client's certificate and its key, as PEM files",
+                ));
+            }
+        };
+        Ok(TlsOptions {
+            mode,
+            roots: match self.roots {
+                Some(path) if !system => Roots::File(path.into()),
+                _ => Roots::System,
+            },
+            identity,
+        })
+    }
+}
+
+fn list(value: &str) -> Vec<String> {
+    value.split(',').map(str::to_owned).collect()
+}
+
+fn choose<T: Copy>(name: &str, value: &str, among: &[(&str, T)]) -> Result<T, Fault> {
+    let found = among.iter().find(|(word, _)| *word == value);
+    found.map(|(_, choice)| *choice).ok_or_else(|| {
+        let words: Vec<_> = among.iter().map(|(word, _)| *word).collect();
+        Fault::invalid(format!(
+            "the URL's parameter {name} is one of {}",
+            words.join(", ")
+        ))
+    })
+}
+
+/// Seconds; 0 and negative mean that the URL sets no limit, as in libpq.
+fn seconds(name: &str, value: &str) -> Result<Option<Duration>, Fault> {
+    let seconds: i32 = value.trim().parse().map_err(|_| {
+        Fault::invalid(format!(
+            "the URL's parameter {name} is a whole number of seconds"
+        ))
+    })?;
+    Ok(u64::try_from(seconds)
+        .ok()
+        .filter(|seconds| *seconds > 0)
+        .map(Duration::from_secs))
+}

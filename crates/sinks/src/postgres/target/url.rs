@@ -1,0 +1,149 @@
+//! Taking a connection URL apart.
+
+use windrow_core::Fault;
+
+use super::percent::decode;
+use super::{Address, Host, Secret};
+
+const DEFAULT_PORT: u16 = 5432;
+
+/// Where PostgreSQL's packages put their sockets: Debian's and Red Hat's, then the one of its own build.
+const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+
+const ENCODE: &str = "characters such as @ : / ? # % in a user or password must be percent-encoded \
+                      (@ is %40, / is %2F)";
+
+/// The parts, decoded, except for the query.
+pub(super) struct Raw<'u> {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    /// One for each host; empty where none is named.
+    pub(super) hosts: Vec<String>,
+    /// One for each host, one for all, or none.
+    pub(super) ports: Vec<String>,
+    pub(super) database: Option<String>,
+    pub(super) query: &'u str,
+}
+
+/// Takes a URL apart.
+pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
+    let rest = ["postgres://", "postgresql://"]
+        .iter()
+        .find_map(|scheme| url.strip_prefix(scheme))
+        .ok_or_else(|| {
+            Fault::invalid("a PostgreSQL URL begins with postgres:// or postgresql://")
+        })?;
+    let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = before_query.split_once('/').unwrap_or((before_query, ""));
+    let (user_info, host_list) = match authority.rsplit_once('@') {
+        Some((user_info, hosts)) => (Some(user_info), hosts),
+        None => (None, authority),
+    };
+    // An @ only behind the authority: what looks like host and port is a user and the head of a password.
+    if user_info.is_none() && authority.contains(':') && rest.contains('@') {
+        return Err(Fault::invalid(format!(
+            "the URL has an @ behind its host: {ENCODE}"
+        )));
+    }
+    let (user, password) = split_user(user_info.unwrap_or_default())?;
+    let (hosts, ports) = split_hosts(host_list)?;
+    Ok(Raw {
+        user,
+        password,
+        hosts,
+        ports,
+        database: Some(decode(path, "the database name")?),
+        query,
+    })
+}
+
+fn split_user(user_info: &str) -> Result<(Option<String>, Option<String>), Fault> {
+    let (user, password) = match user_info.split_once(':') {
+        Some((user, password)) => (user, Some(password)),
+        None => (user_info, None),
+    };
+    let user = Some(decode(user, "the user")?).filter(|user| !user.is_empty());
+    let password = password.map(|p| decode(p, "the password")).transpose()?;
+    Ok((user, password))
+}
+
+fn split_hosts(list: &str) -> Result<(Vec<String>, Vec<String>), Fault> {
+    if list.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let mut hosts = Vec::new();
+    let mut ports = Vec::new();
+    for item in list.split(',') {
+        let (host, port) = split_host(item)?;
+        hosts.push(decode(host, "the host")?);
+        ports.push(decode(port, "the port")?);
+    }
+    Ok((hosts, ports))
+}
+
+/// `host`, `host:port`, `[v6]` or `[v6]:port`.
+fn split_host(item: &str) -> Result<(&str, &str), Fault> {
+    let Some(v6) = item.strip_prefix('[') else {
+        return Ok(item.rsplit_once(':').unwrap_or((item, "")));
+    };
+    v6.split_once(']')
+        .and_then(|(host, behind)| match behind.strip_prefix(':') {
+            Some(port) => Some((host, port)),
+            None => behind.is_empty().then_some((host, "")),
+        })
+        .ok_or_else(|| Fault::invalid("an IPv6 address in the URL is written [ADDRESS]:PORT"))
+}
+
+/// Pairs hosts with ports. A single port counts for all hosts, as in libpq.
+pub(super) fn hosts(
+    names: &[String],
+    ports: &[String],
+    password: Option<&str>,
+) -> Result<Vec<Host>, Fault> {
+    if !matches!(ports.len(), 0 | 1) && ports.len() != names.len() {
+        return Err(Fault::invalid(format!(
+            "the URL names {} hosts and {} ports; give one port for all or one for each",
+            names.len(),
+            ports.len()
+        )));
+    }
+    let mut hosts = Vec::new();
+    let fallback = [String::new()];
+    let names = if names.is_empty() { &fallback } else { names };
+    for (index, name) in names.iter().enumerate() {
+        let port = ports.get(index).or(ports.first()).map_or("", |p| p);
+        let port = parse_port(port, index)?;
+        hosts.extend(addresses(name).into_iter().map(|address| Host {
+            address,
+            port,
+            password: password.map(Secret::new),
+        }));
+    }
+    Ok(hosts)
+}
+
+fn addresses(name: &str) -> Vec<Address> {
+    if name.starts_with('/') {
+        vec![Address::Unix(name.into())]
+    } else if name.is_empty() {
+        let sockets = SOCKET_DIRECTORIES.map(|directory| Address::Unix(directory.into()));
+        let mut all = Vec::from(sockets);
+        all.push(Address::Tcp("localhost".to_owned()));
+        all
+    } else {
+        vec![Address::Tcp(name.to_owned())]
+    }
+}
+
+/// The text is not repeated in the message: it may be a part of a password that was not encoded.
+fn parse_port(text: &str, index: usize) -> Result<u16, Fault> {
+    if text.is_empty() {
+        return Ok(DEFAULT_PORT);
+    }
+    text.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
+        Fault::invalid(format!(
+            "the port of host number {} in the URL is no number from 1 to 65535; {ENCODE}",
+            index + 1
+        ))
+    })
+}

@@ -1,0 +1,35 @@
+//! A connection that ended before all answers were there.
+
+use std::fmt;
+
+use super::server_error::ServerError;
+
+/// The connection cannot be used any more, and not all that was asked for is answered.
+///
+/// What is certain: where `sent_all` is false, the server never saw the last byte, so a transaction that only the last
+/// Sync or COMMIT would have ended is rolled back. Where it is true and fewer than all Syncs are seen, the
+/// outcome of the next one is unknown, unless [`Broken::error`] came before the answer to its last statement: the server
+/// answers in order, so it had not come as far as the commit.
+#[derive(Clone, Debug)]
+pub(crate) struct Broken {
+    /// Every byte may have reached the server.
+    pub(crate) sent_all: bool,
+    /// The most bytes of [`super::Wire::out`] that may have reached the server, counted from its start.
+    pub(crate) sent: usize,
+    /// ReadyForQuery messages that were given out in this exchange.
+    pub(crate) syncs_seen: usize,
+    /// The FATAL error with which the server ended the connection, if it said one.
+    pub(crate) error: Option<Box<ServerError>>,
+    /// What happened, and on the connection to which server.
+    pub(crate) cause: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)?;
+        match &self.error {
+            Some(error) => write!(f, ": {error}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Reading numbers and strings from the bytes of a message, never past their end.
+
+use memchr::memchr;
+
+/// What is left of a message. Every method takes from the front, or gives `None` where too little is left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn rest(self) -> &'a [u8] {
+        self.0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    #[inline]
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(super) fn i16(&mut self) -> Option<i16> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    #[inline]
+    pub(super) fn i32(&mut self) -> Option<i32> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// Bytes up to a zero byte, which is taken as well.
+    pub(super) fn cstr(&mut self) -> Option<&'a [u8]> {
+        let end = memchr(0, self.0)?;
+        let text = self.bytes(end)?;
+        self.bytes(1)?;
+        Some(text)
+    }
+
+    /// A column of a DataRow: a length and that many bytes, or -1 for NULL.
+    #[inline]
+    pub(super) fn column(&mut self) -> Option<Option<&'a [u8]>> {
+        let len = self.i32()?;
+        match usize::try_from(len) {
+            Ok(len) => self.bytes(len).map(Some),
+            Err(_) => (len == -1).then_some(None),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Where one message ends and the next begins: a byte that names it, a length, a body.
+
+use std::fmt;
+
+/// The longest message that a server may send, in bytes: PostgreSQL itself makes none longer (`MaxAllocSize`, 1 GiB - 1).
+pub(super) const LONGEST: usize = 1 << 30;
+
+/// What stands at the front of the receive buffer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Front<'a> {
+    /// A whole message, and the bytes it takes.
+    Whole {
+        tag: u8,
+        body: &'a [u8],
+        total: usize,
+    },
+    /// A part of one that takes this many bytes, as far as is known.
+    Part(usize),
+}
+
+/// A length that no message can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BadLength {
+    pub(super) tag: u8,
+    pub(super) length: i32,
+}
+
+impl fmt::Display for BadLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the server announced a message `{}` of {} bytes, which PostgreSQL's protocol does not allow here",
+            self.tag.escape_ascii(),
+            self.length
+        )
+    }
+}
+
+const HEADER: usize = 5;
+
+/// Looks at the front of `bytes`; `longest` bounds a message, in bytes.
+#[inline]
+pub(super) fn front(bytes: &[u8], longest: usize) -> Result<Front<'_>, BadLength> {
+    let Some((&[tag, a, b, c, d], behind)) = bytes.split_first_chunk::<HEADER>() else {
+        return Ok(Front::Part(HEADER));
+    };
+    let length = i32::from_be_bytes([a, b, c, d]);
+    // The length counts itself but not the tag.
+    let body_len = usize::try_from(length)
+        .ok()
+        .and_then(|len| len.checked_sub(4))
+        .filter(|len| *len <= longest)
+        .ok_or(BadLength { tag, length })?;
+    let total = HEADER + body_len;
+    Ok(match behind.get(..body_len) {
+        Some(body) => Front::Whole { tag, body, total },
+        None => Front::Part(total),
+    })
+}

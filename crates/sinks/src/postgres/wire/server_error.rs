@@ -1,0 +1,103 @@
+//! An ErrorResponse or NoticeResponse in full.
+
+use std::fmt;
+
+use super::answer::Malformed;
+use super::cursor::Cursor;
+
+/// What the server says went wrong, verbatim. Field codes: PostgreSQL's documentation, "Error and Notice Message Fields".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerError {
+    /// `ERROR`, `FATAL`, `PANIC`, or a notice's; never translated, where the server is 9.6 or later.
+    pub(crate) severity: String,
+    /// The SQLSTATE, five characters.
+    pub(crate) code: String,
+    /// The message.
+    pub(crate) message: String,
+    /// DETAIL.
+    pub(crate) detail: Option<String>,
+    /// HINT.
+    pub(crate) hint: Option<String>,
+    /// The place in the statement's text, in characters from 1.
+    pub(crate) position: Option<u32>,
+    /// The call stack of functions and internal queries.
+    pub(crate) context: Option<String>,
+    /// The schema concerned.
+    pub(crate) schema: Option<String>,
+    /// The table concerned.
+    pub(crate) table: Option<String>,
+    /// The column concerned.
+    pub(crate) column: Option<String>,
+    /// The data type concerned.
+    pub(crate) datatype: Option<String>,
+    /// The constraint concerned.
+    pub(crate) constraint: Option<String>,
+}
+
+impl ServerError {
+    pub(super) fn parse(body: &[u8]) -> Result<Self, Malformed> {
+        let mut body = Cursor::new(body);
+        let mut error = Self::default();
+        let mut localized = String::new();
+        loop {
+            let field = body.u8().ok_or(Malformed)?;
+            if field == 0 {
+                break;
+            }
+            let text = String::from_utf8_lossy(body.cstr().ok_or(Malformed)?).into_owned();
+            if field == b'S' {
+                localized = text;
+            } else {
+                error.set(field, text);
+            }
+        }
+        if error.severity.is_empty() {
+            error.severity = localized;
+        }
+        if body.is_empty() {
+            Ok(error)
+        } else {
+            Err(Malformed)
+        }
+    }
+
+    /// An error that stands for the server's where a statement cannot even be sent.
+    pub(super) fn own(code: &str, message: &str) -> Self {
+        Self {
+            severity: "ERROR".to_owned(),
+            code: code.to_owned(),
+            message: message.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn set(&mut self, field: u8, text: String) {
+        match field {
+            b'V' => self.severity = text,
+            b'C' => self.code = text,
+            b'M' => self.message = text,
+            b'D' => self.detail = Some(text),
+            b'H' => self.hint = Some(text),
+            b'P' => self.position = text.parse().ok(),
+            b'W' => self.context = Some(text),
+            b's' => self.schema = Some(text),
+            b't' => self.table = Some(text),
+            b'c' => self.column = Some(text),
+            b'd' => self.datatype = Some(text),
+            b'n' => self.constraint = Some(text),
+            // The file, line and routine of the server's source, and what later versions may add.
+            _ => {}
+        }
+    }
+
+    /// True where the server ends the connection after this.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self.severity.as_str(), "FATAL" | "PANIC")
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.severity, self.message, self.code)
+    }
+}

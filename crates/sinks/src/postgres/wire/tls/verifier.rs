@@ -1,0 +1,122 @@
+//! What is asked of a server's certificate.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// How much is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Check {
+    /// Nothing (`allow`, `prefer`, `require`): encryption against who only listens.
+    Nothing,
+    /// That a trusted authority signed it (`verify-ca`).
+    Authority,
+    /// And that it is the named host's (`verify-full`).
+    Name,
+}
+
+/// Verifies by [`Check`].
+#[derive(Debug)]
+pub(super) struct Verifier {
+    check: Check,
+    roots: RootCertStore,
+    /// Certificates that are trusted as they are. webpki takes no authority's certificate for a server's own, but
+    /// a self-signed one is both, and naming it as `sslrootcert` is the usual way to trust it.
+    pinned: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
+    /// Set where the server did not prove that the certificate is its own.
+    unproven: Arc<AtomicBool>,
+}
+
+impl Verifier {
+    pub(super) fn new(
+        check: Check,
+        roots: RootCertStore,
+        pinned: Vec<CertificateDer<'static>>,
+        provider: &CryptoProvider,
+        unproven: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            check,
+            roots,
+            pinned,
+            algorithms: provider.signature_verification_algorithms,
+            unproven,
+        }
+    }
+
+    /// A certificate that webpki cannot read (X.509 version 1, which `openssl x509 -req` makes) is good enough where
+    /// nothing is verified; an authentication must then not be bound to it.
+    fn excuse(
+        &self,
+        certificate: &CertificateDer<'_>,
+        verified: Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        if self.check == Check::Nothing && ParsedCertificate::try_from(certificate).is_err() {
+            self.unproven.store(true, Ordering::Relaxed);
+            return Ok(HandshakeSignatureValid::assertion());
+        }
+        verified
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if self.check == Check::Nothing {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let certificate = ParsedCertificate::try_from(end_entity)?;
+        if !self.pinned.contains(end_entity) {
+            verify_server_cert_signed_by_trust_anchor(
+                &certificate,
+                &self.roots,
+                intermediates,
+                now,
+                self.algorithms.all,
+            )?;
+        }
+        if self.check == Check::Name {
+            verify_server_name(&certificate, server_name)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verified = verify_tls12_signature(message, certificate, signed, &self.algorithms);
+        self.excuse(certificate, verified)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verified = verify_tls13_signature(message, certificate, signed, &self.algorithms);
+        self.excuse(certificate, verified)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
