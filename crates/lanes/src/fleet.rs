@@ -1,0 +1,170 @@
+//! The pilots of a lane: who flies, who is idle, who is still connecting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use windrow_core::{Sink, Unit};
+
+use crate::batch::Manifest;
+use crate::message::Signals;
+use crate::pilot::Pilot;
+use crate::retry::{Backoff, Jitter};
+
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    members: Vec<Member>,
+    next_id: u64,
+    /// Connections that were lost and not replaced yet.
+    lost: usize,
+    /// After a connection more was refused, while others work: when to ask again.
+    no_more_before: Option<Instant>,
+    backoff: Backoff,
+    jitter: Jitter,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: u64,
+    /// Room for one batch; an idle pilot has taken the last one.
+    orders: mpsc::Sender<Vec<Unit>>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Connecting,
+    Idle,
+    Flying(Flight),
+}
+
+/// A batch under way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) id: u64,
+    pub(crate) manifest: Manifest,
+    /// True if its keys are known, so that another flight can leave beside it.
+    pub(crate) keyed: bool,
+}
+
+impl Fleet {
+    pub(crate) fn new() -> Self {
+        Self {
+            members: Vec::new(),
+            next_id: 0,
+            lost: 0,
+            no_more_before: None,
+            backoff: Backoff::new(),
+            jitter: Jitter::new(),
+        }
+    }
+
+    pub(crate) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.members
+            .iter()
+            .filter_map(|member| match &member.state {
+                State::Flying(flight) => Some(flight),
+                State::Connecting | State::Idle => None,
+            })
+    }
+
+    /// Pilots that have a connection.
+    pub(crate) fn connected(&self) -> usize {
+        let connecting = |member: &&Member| matches!(member.state, State::Connecting);
+        self.members.len() - self.members.iter().filter(connecting).count()
+    }
+
+    /// The pilot who was idle last, whose connection is the warmest.
+    pub(crate) fn idle(&self) -> Option<u64> {
+        let idle = |member: &&Member| matches!(member.state, State::Idle);
+        self.members.iter().rfind(idle).map(|member| member.id)
+    }
+
+    /// True if a pilot more is wanted and may be started: one at a time, and not at once after a refusal.
+    pub(crate) fn wants_more(&self, limit: usize, now: Instant) -> bool {
+        let connected = self.connected();
+        let refused = connected > 0 && self.no_more_before.is_some_and(|at| now < at);
+        connected < limit && connected == self.members.len() && !refused
+    }
+
+    /// Starts a pilot, who will connect and say so.
+    pub(crate) fn enlist(&mut self, sink: &Arc<dyn Sink>, signals: &Signals, tasks: &TaskTracker) {
+        let (orders, receiver) = mpsc::channel(1);
+        let id = self.next_id;
+        self.next_id += 1;
+        let pilot = Pilot {
+            id,
+            sink: sink.clone(),
+            orders: receiver,
+            signals: signals.clone(),
+        };
+        tasks.spawn(pilot.run());
+        let state = State::Connecting;
+        self.members.push(Member { id, orders, state });
+    }
+
+    /// A pilot has its connection. True if it stands in for one that was lost.
+    pub(crate) fn connected_now(&mut self, pilot: u64) -> bool {
+        if let Some(member) = self.member(pilot) {
+            member.state = State::Idle;
+        }
+        self.no_more_before = None;
+        self.backoff = Backoff::new();
+        let replaced = self.lost > 0;
+        self.lost -= usize::from(replaced);
+        replaced
+    }
+
+    /// Sends a batch off. Gives everything back if the pilot is not there any more.
+    pub(crate) fn fly(
+        &mut self,
+        pilot: u64,
+        units: Vec<Unit>,
+        flight: Flight,
+    ) -> Result<(), Box<(Vec<Unit>, Flight)>> {
+        let Some(member) = self.member(pilot) else {
+            return Err(Box::new((units, flight)));
+        };
+        match member.orders.try_send(units) {
+            Ok(()) => {
+                member.state = State::Flying(flight);
+                Ok(())
+            }
+            Err(failed) => {
+                self.dismiss(pilot);
+                Err(Box::new((failed.into_inner(), flight)))
+            }
+        }
+    }
+
+    /// A pilot's flight has ended.
+    pub(crate) fn landed(&mut self, pilot: u64, usable: bool) -> Option<Flight> {
+        let member = self.member(pilot)?;
+        let before = std::mem::replace(&mut member.state, State::Idle);
+        if !usable {
+            self.dismiss(pilot);
+            self.lost += 1;
+        }
+        match before {
+            State::Flying(flight) => Some(flight),
+            State::Connecting | State::Idle => None,
+        }
+    }
+
+    /// Lets a pilot go; its task ends by itself.
+    pub(crate) fn dismiss(&mut self, pilot: u64) {
+        self.members.retain(|member| member.id != pilot);
+    }
+
+    /// No more connections than there are, for a while.
+    pub(crate) fn pause(&mut self, now: Instant) {
+        let pause: Duration = self.backoff.pause(&mut self.jitter);
+        self.no_more_before = Some(now + pause);
+    }
+
+    fn member(&mut self, pilot: u64) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.id == pilot)
+    }
+}

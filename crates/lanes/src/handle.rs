@@ -1,0 +1,107 @@
+//! The handle of a running lane.
+
+use std::sync::Arc;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use windrow_core::{Arrivals, Limits, Name, Sink};
+
+use crate::metrics::{LaneMetrics, Meters};
+use crate::status::LaneStatus;
+use crate::worker::{self, AwayNote, Parts};
+
+/// A running lane.
+///
+/// Dropping it does not end the lane: that goes on until every [`Intake`](windrow_core::Intake) of it is gone and what
+/// was accepted is answered. [`Lane::shutdown`] ends it in any case.
+#[derive(Debug)]
+pub struct Lane {
+    name: Name,
+    database: &'static str,
+    meters: Meters,
+    away: watch::Receiver<Option<AwayNote>>,
+    stop: oneshot::Sender<()>,
+    worker: JoinHandle<()>,
+}
+
+impl Lane {
+    /// Starts a lane on the current tokio runtime (its timers must be enabled). It serves what comes through `arrivals`
+    /// and connects to the database with the first write. `name` labels its metrics and logs: two lanes of one process
+    /// must not share one.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a cheap clone; callers hand the lane all that it needs"
+    )]
+    pub fn start(
+        sink: Arc<dyn Sink>,
+        limits: Limits,
+        arrivals: Arrivals,
+        metrics: LaneMetrics,
+        name: Name,
+    ) -> Self {
+        let meters = metrics.lane(&name);
+        let database = sink.profile().name;
+        let (away_sender, away) = watch::channel(None);
+        let (stop, stopped) = oneshot::channel();
+        let parts = Parts {
+            name: name.clone(),
+            sink,
+            limits,
+            arrivals,
+            meters: meters.clone(),
+            away: away_sender,
+        };
+        Self {
+            name,
+            database,
+            meters,
+            away,
+            stop,
+            worker: tokio::spawn(worker::run(parts, stopped)),
+        }
+    }
+
+    /// Accepts nothing more, finishes all that was accepted (also what is to be run again, and waits for a database that
+    /// is away as long as [`Limits::away_wait`] says), closes the connections, and ends.
+    ///
+    /// Dropping the future does not stop any of this: it then goes on as long as the runtime lives. So a caller may race
+    /// it with a second signal.
+    pub async fn shutdown(self) {
+        // Errors here say that the lane has ended already, which is what is asked for.
+        self.stop.send(()).ok();
+        self.worker.await.ok();
+    }
+
+    /// What the lane is doing at this moment. Cheap: reads counters, asks nobody.
+    pub fn status(&self) -> LaneStatus {
+        let meters = &self.meters;
+        let gauge = |gauge: &prometheus_client::metrics::gauge::Gauge| gauge.get().unsigned_abs();
+        let (succeeded, failed) = meters.answered();
+        let away = self.away.borrow();
+        LaneStatus {
+            name: self.name.clone(),
+            database: self.database,
+            queued_units: gauge(&meters.queued_units),
+            queued_rows: gauge(&meters.queued_rows),
+            queued_bytes: gauge(&meters.queued_bytes),
+            flights: gauge(&meters.flights),
+            flights_limit: gauge(&meters.flights_limit),
+            batch_rows_limit: gauge(&meters.batch_rows_limit),
+            last_batch_rows: gauge(&meters.last_batch_rows),
+            away: away
+                .as_ref()
+                .map(|note| (note.since.elapsed(), note.reason.clone())),
+            writes: meters.written(),
+            succeeded,
+            failed,
+            batches: meters.batches.get(),
+            retried: meters.retried.get(),
+            alone: meters.alone.get(),
+            abandoned: meters.abandoned.get(),
+            reconnects: meters.reconnects.get(),
+        }
+    }
+}

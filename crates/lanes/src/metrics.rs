@@ -1,0 +1,386 @@
+//! The metrics of lanes.
+//!
+//! Each has the label `lane`; the labels in the table come on top of it.
+//!
+//! | name | labels | what it counts |
+//! | --- | --- | --- |
+//! | `windrow_writes_total` | `op` | writes accepted |
+//! | `windrow_outcomes_total` | `class`: `ok` or the class of the fault | units answered |
+//! | `windrow_batches_total` | | batches that landed |
+//! | `windrow_batch_rows` | | histogram of rows in a batch |
+//! | `windrow_last_batch_rows` | | gauge of the rows in the batch that landed last |
+//! | `windrow_rung_writes_total` | `rung` | writes by the rung of the ladder that gave their outcome |
+//! | `windrow_round_trips_total` | | round trips to the database |
+//! | `windrow_commits_total` | | transactions committed |
+//! | `windrow_queue_seconds` | | histogram of time in the queue, once for each part of a submission that leaves in a batch |
+//! | `windrow_database_seconds` | | histogram of time in the database, once for each batch |
+//! | `windrow_queued_units`, `_rows`, `_bytes` | | gauges of what waits |
+//! | `windrow_flights` | | gauge of flights under way |
+//! | `windrow_flights_limit` | | gauge of W, the most flights at once, as found |
+//! | `windrow_batch_rows_limit` | | gauge of the largest batch, as found |
+//! | `windrow_retried_units_total` | | units rolled back for no fault of their own and run again |
+//! | `windrow_alone_units_total` | | units run on a connection of their own, because they wait for a lock |
+//! | `windrow_abandoned_units_total` | | units taken out of the queue because their client had left |
+//! | `windrow_reconnects_total` | | connections opened in place of lost ones |
+//! | `windrow_database_away` | | gauge, 1 while the database cannot be reached |
+
+use std::fmt::Write as _;
+
+use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use windrow_core::{FaultClass, Name, Op, Rung, UnitOutcome};
+
+/// The labels of one time series: the lane and, where there is one, a second label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Labels {
+    lane: Name,
+    more: Option<(&'static str, &'static str)>,
+}
+
+impl EncodeLabelSet for Labels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let mut pairs = vec![("lane", &*self.lane)];
+        pairs.extend(self.more);
+        for (name, value) in pairs {
+            let mut label = encoder.encode_label();
+            let mut key = label.encode_label_key()?;
+            key.write_str(name)?;
+            let mut text = key.encode_label_value()?;
+            text.write_str(value)?;
+            text.finish()?;
+        }
+        Ok(())
+    }
+}
+
+type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// The families of all lanes. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LaneMetrics {
+    writes: Family<Labels, Counter>,
+    outcomes: Family<Labels, Counter>,
+    batches: Family<Labels, Counter>,
+    last_batch_rows: Family<Labels, Gauge>,
+    batch_rows: Histograms,
+    rungs: Family<Labels, Counter>,
+    round_trips: Family<Labels, Counter>,
+    commits: Family<Labels, Counter>,
+    queue_seconds: Histograms,
+    database_seconds: Histograms,
+    queued_units: Family<Labels, Gauge>,
+    queued_rows: Family<Labels, Gauge>,
+    queued_bytes: Family<Labels, Gauge>,
+    flights: Family<Labels, Gauge>,
+    flights_limit: Family<Labels, Gauge>,
+    batch_rows_limit: Family<Labels, Gauge>,
+    retried: Family<Labels, Counter>,
+    alone: Family<Labels, Counter>,
+    abandoned: Family<Labels, Counter>,
+    reconnects: Family<Labels, Counter>,
+    away: Family<Labels, Gauge>,
+}
+
+fn seconds() -> Histogram {
+    Histogram::new([
+        50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5,
+        1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    ])
+}
+
+fn rows() -> Histogram {
+    Histogram::new(exponential_buckets(1.0, 2.0, 17))
+}
+
+impl LaneMetrics {
+    /// Registers the families. The registry is to have no prefix: the names carry `windrow_` themselves.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::new();
+        metrics.register_counts(registry);
+        metrics.register_states(registry);
+        metrics
+    }
+
+    fn new() -> Self {
+        Self {
+            writes: Family::default(),
+            outcomes: Family::default(),
+            batches: Family::default(),
+            last_batch_rows: Family::default(),
+            batch_rows: Family::new_with_constructor(rows),
+            rungs: Family::default(),
+            round_trips: Family::default(),
+            commits: Family::default(),
+            queue_seconds: Family::new_with_constructor(seconds),
+            database_seconds: Family::new_with_constructor(seconds),
+            queued_units: Family::default(),
+            queued_rows: Family::default(),
+            queued_bytes: Family::default(),
+            flights: Family::default(),
+            flights_limit: Family::default(),
+            batch_rows_limit: Family::default(),
+            retried: Family::default(),
+            alone: Family::default(),
+            abandoned: Family::default(),
+            reconnects: Family::default(),
+            away: Family::default(),
+        }
+    }
+
+    fn register_counts(&self, registry: &mut Registry) {
+        let counters = [
+            ("writes", "Writes accepted", &self.writes),
+            ("outcomes", "Units answered, by class", &self.outcomes),
+            ("batches", "Batches that landed", &self.batches),
+            ("rung_writes", "Writes by rung of the ladder", &self.rungs),
+            (
+                "round_trips",
+                "Round trips to the database",
+                &self.round_trips,
+            ),
+            ("commits", "Transactions committed", &self.commits),
+            (
+                "retried_units",
+                "Units run again after a rollback",
+                &self.retried,
+            ),
+            (
+                "alone_units",
+                "Units run on a connection of their own",
+                &self.alone,
+            ),
+            (
+                "abandoned_units",
+                "Units whose client left before they did",
+                &self.abandoned,
+            ),
+            (
+                "reconnects",
+                "Connections opened in place of lost ones",
+                &self.reconnects,
+            ),
+        ];
+        for (name, help, family) in counters {
+            registry.register(format!("windrow_{name}"), help, family.clone());
+        }
+    }
+
+    fn register_states(&self, registry: &mut Registry) {
+        let gauges = [
+            (
+                "last_batch_rows",
+                "Rows of the batch that landed last",
+                &self.last_batch_rows,
+            ),
+            ("queued_units", "Units that wait", &self.queued_units),
+            ("queued_rows", "Rows that wait", &self.queued_rows),
+            ("queued_bytes", "Bytes that wait", &self.queued_bytes),
+            ("flights", "Flights under way", &self.flights),
+            (
+                "flights_limit",
+                "The most flights at once, as found",
+                &self.flights_limit,
+            ),
+            (
+                "batch_rows_limit",
+                "The largest batch, as found",
+                &self.batch_rows_limit,
+            ),
+            (
+                "database_away",
+                "1 while the database cannot be reached",
+                &self.away,
+            ),
+        ];
+        for (name, help, family) in gauges {
+            registry.register(format!("windrow_{name}"), help, family.clone());
+        }
+        let histograms = [
+            ("batch_rows", "Rows in a batch", &self.batch_rows),
+            ("queue_seconds", "Time in the queue", &self.queue_seconds),
+            (
+                "database_seconds",
+                "Time in the database",
+                &self.database_seconds,
+            ),
+        ];
+        for (name, help, family) in histograms {
+            registry.register(format!("windrow_{name}"), help, family.clone());
+        }
+    }
+
+    /// The series of one lane, all of them there from the start. Made once, so that counting costs no look-up.
+    pub(crate) fn lane(&self, lane: &Name) -> Meters {
+        let labels = |more| Labels {
+            lane: lane.clone(),
+            more,
+        };
+        let plain = &labels(None);
+        let class = |word| {
+            self.outcomes
+                .get_or_create_owned(&labels(Some(("class", word))))
+        };
+        let op = |op: Op| {
+            self.writes
+                .get_or_create_owned(&labels(Some(("op", op.as_str()))))
+        };
+        let rung = |rung: Rung| {
+            self.rungs
+                .get_or_create_owned(&labels(Some(("rung", rung.as_str()))))
+        };
+        Meters {
+            writes: OPS.map(op),
+            ok: class("ok"),
+            faults: FaultClass::ALL.map(|fault| class(fault.as_str())),
+            batches: self.batches.get_or_create_owned(plain),
+            last_batch_rows: self.last_batch_rows.get_or_create_owned(plain),
+            batch_rows: self.batch_rows.get_or_create_owned(plain),
+            rungs: Rung::ALL.map(rung),
+            round_trips: self.round_trips.get_or_create_owned(plain),
+            commits: self.commits.get_or_create_owned(plain),
+            queue_seconds: self.queue_seconds.get_or_create_owned(plain),
+            database_seconds: self.database_seconds.get_or_create_owned(plain),
+            queued_units: self.queued_units.get_or_create_owned(plain),
+            queued_rows: self.queued_rows.get_or_create_owned(plain),
+            queued_bytes: self.queued_bytes.get_or_create_owned(plain),
+            flights: self.flights.get_or_create_owned(plain),
+            flights_limit: self.flights_limit.get_or_create_owned(plain),
+            batch_rows_limit: self.batch_rows_limit.get_or_create_owned(plain),
+            retried: self.retried.get_or_create_owned(plain),
+            alone: self.alone.get_or_create_owned(plain),
+            abandoned: self.abandoned.get_or_create_owned(plain),
+            reconnects: self.reconnects.get_or_create_owned(plain),
+            away: self.away.get_or_create_owned(plain),
+        }
+    }
+}
+
+const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
+
+/// The series of one lane. Cheap to clone: all clones count into the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Meters {
+    writes: [Counter; 4],
+    ok: Counter,
+    faults: [Counter; FaultClass::ALL.len()],
+    pub(crate) batches: Counter,
+    pub(crate) last_batch_rows: Gauge,
+    pub(crate) batch_rows: Histogram,
+    pub(crate) rungs: [Counter; 5],
+    pub(crate) round_trips: Counter,
+    pub(crate) commits: Counter,
+    pub(crate) queue_seconds: Histogram,
+    pub(crate) database_seconds: Histogram,
+    pub(crate) queued_units: Gauge,
+    pub(crate) queued_rows: Gauge,
+    pub(crate) queued_bytes: Gauge,
+    pub(crate) flights: Gauge,
+    pub(crate) flights_limit: Gauge,
+    pub(crate) batch_rows_limit: Gauge,
+    pub(crate) retried: Counter,
+    pub(crate) alone: Counter,
+    pub(crate) abandoned: Counter,
+    pub(crate) reconnects: Counter,
+    pub(crate) away: Gauge,
+}
+
+/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    ops: [u64; 4],
+    ok: u64,
+    faults: [u64; FaultClass::ALL.len()],
+}
+
+impl Count {
+    pub(crate) fn write(&mut self, op: Op) {
+        if let Some(count) = self.ops.get_mut(op as usize) {
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn outcome(&mut self, outcome: &UnitOutcome) {
+        match outcome {
+            Ok(_) => self.ok += 1,
+            Err(fault) => self.fault(fault.fault.class, 1),
+        }
+    }
+
+    pub(crate) fn fault(&mut self, class: FaultClass, units: usize) {
+        if let Some(count) = self.faults.get_mut(class as usize) {
+            *count += units as u64;
+        }
+    }
+}
+
+impl Meters {
+    /// Adds what was counted and sets the count to zero.
+    pub(crate) fn add(&self, count: &mut Count) {
+        let counted = std::mem::take(count);
+        let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
+        let counts = counted
+            .ops
+            .iter()
+            .chain(&counted.faults)
+            .chain([&counted.ok]);
+        for (counter, count) in counters.zip(counts) {
+            if *count > 0 {
+                counter.inc_by(*count);
+            }
+        }
+    }
+
+    /// Writes accepted.
+    pub(crate) fn written(&self) -> u64 {
+        self.writes.iter().map(|counter| counter.get()).sum()
+    }
+
+    /// Units answered: with success, with a fault.
+    pub(crate) fn answered(&self) -> (u64, u64) {
+        (
+            self.ok.get(),
+            self.faults.iter().map(|counter| counter.get()).sum(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_land_under_their_own_labels() {
+        let mut registry = Registry::default();
+        let meters = LaneMetrics::register(&mut registry).lane(&"main".into());
+        let mut count = Count::default();
+        OPS.into_iter().for_each(|op| count.write(op));
+        for class in FaultClass::ALL {
+            count.fault(class, 1 + class as usize);
+        }
+        meters.add(&mut count);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for op in OPS {
+            let line = format!(
+                "windrow_writes_total{{lane=\"main\",op=\"{}\"}} 1\n",
+                op.as_str()
+            );
+            assert!(text.contains(&line), "{line} is missing in {text}");
+        }
+        for class in FaultClass::ALL {
+            let (word, n) = (class.as_str(), 1 + class as usize);
+            let line = format!("windrow_outcomes_total{{lane=\"main\",class=\"{word}\"}} {n}\n");
+            assert!(text.contains(&line), "{line} is missing in {text}");
+        }
+        for line in [
+            "class=\"ok\"} 0",
+            "windrow_batch_rows_bucket{le=\"1.0\",lane=\"main\"} 0",
+        ] {
+            assert!(text.contains(line), "{line} is missing in {text}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Forming a batch: sources take turns, so that none starves another.
+//!
+//! Deficit round robin by rows (Shreedhar and Varghese, 1995), with a share that starts at half of what an even
+//! division would give and doubles each round: in the first round every source is visited, so a single row always comes
+//! along where there is a row of room for each source; and a lone source of a million rows is served in a few visits.
+
+use windrow_core::Sink;
+
+use super::fill::{Filling, Stop};
+use super::source::{Place, Source};
+use super::{Queue, Room};
+use crate::arena::Arena;
+use crate::batch::Batch;
+use crate::ticket::Tickets;
+
+/// Sources whose next unit does not fit are passed over, so that others fill the room; more of them end the batch.
+const PASSED_OVER: usize = 8;
+
+impl Queue {
+    /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the flight, and units that
+    /// touch a row under way stay. `None` if nothing can leave.
+    pub(crate) fn form(
+        &mut self,
+        room: Room,
+        flight: u64,
+        tickets: &mut Tickets,
+        sink: Option<&dyn Sink>,
+    ) -> Option<Batch> {
+        // Turns between the two, so that neither waits for the end of the other.
+        let again_first = !self.retried || self.ring.is_empty();
+        let orders = [again_first, !again_first];
+        for again in orders {
+            let batch = if again {
+                self.form_again(room, flight, tickets, sink)
+            } else {
+                self.form_fresh(room, flight, tickets, sink)
+            };
+            if !batch.units.is_empty() {
+                self.retried = again;
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    /// Units that were rolled back before, together only as far as each of them allows.
+    fn form_again(
+        &mut self,
+        mut room: Room,
+        flight: u64,
+        tickets: &mut Tickets,
+        sink: Option<&dyn Sink>,
+    ) -> Batch {
+        let mut batch = Batch::default();
+        batch.manifest.retry = true;
+        while let Some(key) = self.again.pop_front() {
+            let Some(source) = self.sources.get_mut(key) else {
+                continue;
+            };
+            let cap = source.retry().map_or(room.rows, |retry| retry.rows);
+            if batch.manifest.rows > 0 && batch.manifest.rows >= cap.min(room.rows) {
+                self.again.push_front(key);
+                break;
+            }
+            room.rows = room.rows.min(cap);
+            source.deficit = usize::MAX;
+            let mut filling = Filling {
+                batch,
+                room,
+                flight,
+                tickets,
+                keys: &mut self.keys,
+                sink,
+                totals: &mut self.totals,
+            };
+            let stop = filling.take(key, source, true);
+            batch = filling.batch;
+            if source.place != Place::Away {
+                source.place = Place::Idle;
+                match stop {
+                    Stop::Blocked(holder) => self.park(key, holder),
+                    Stop::Room => {
+                        source.place = Place::Again;
+                        self.again.push_front(key);
+                        break;
+                    }
+                    Stop::Drained | Stop::Share => self.settle(key, true),
+                }
+            }
+        }
+        batch
+    }
+
+    fn form_fresh(
+        &mut self,
+        room: Room,
+        flight: u64,
+        tickets: &mut Tickets,
+        sink: Option<&dyn Sink>,
+    ) -> Batch {
+        let mut filling = Filling {
+            batch: Batch::default(),
+            room,
+            flight,
+            tickets,
+            keys: &mut self.keys,
+            sink,
+            totals: &mut self.totals,
+        };
+        let mut turns = Turns::default();
+        let visits = self.ring.len();
+        let mut share = (room.rows / (2 * visits.max(1))).max(1);
+        for _ in 0..visits {
+            if turns.are_over(&filling) {
+                break;
+            }
+            if let Some(key) = self.ring.pop_front() {
+                turns.visit(&mut filling, &mut self.sources, key, share);
+            }
+        }
+        while !turns.more.is_empty() && !turns.are_over(&filling) {
+            share = match turns.more.len() {
+                1 => usize::MAX,
+                _ => share.saturating_mul(2),
+            };
+            turns.round(&mut filling, &mut self.sources, share);
+        }
+        let mut batch = filling.batch;
+        batch.manifest.cut |= !self.ring.is_empty() || !turns.more.is_empty();
+        self.end_turns(turns);
+        batch
+    }
+
+    /// Puts those that gave nothing where they belong. Those that gave something are away now.
+    fn end_turns(&mut self, turns: Turns) {
+        let stayed = turns.passed_over.into_iter().chain(turns.more);
+        let stayed: Vec<usize> = stayed.filter(|key| !self.is_away(*key)).collect();
+        for key in stayed.into_iter().rev() {
+            self.ring.push_front(key);
+        }
+        for (key, holder) in turns.blocked {
+            self.park(key, holder);
+        }
+        for key in turns.gone {
+            self.settle(key, true);
+        }
+    }
+}
+
+/// What became of the sources that were visited.
+#[derive(Default)]
+struct Turns {
+    /// Have had their share and have more.
+    more: Vec<usize>,
+    /// Gave nothing, for their next unit does not fit.
+    passed_over: Vec<usize>,
+    /// Gave nothing, for their next unit touches a row that is in another flight.
+    blocked: Vec<(usize, u64)>,
+    /// Gave nothing, for their clients have left.
+    gone: Vec<usize>,
+}
+
+impl Turns {
+    fn are_over(&self, filling: &Filling<'_>) -> bool {
+        filling.is_full() || self.passed_over.len() >= PASSED_OVER
+    }
+
+    fn round(&mut self, filling: &mut Filling<'_>, sources: &mut Arena<Source>, share: usize) {
+        let mut keys = std::mem::take(&mut self.more).into_iter();
+        while !self.are_over(filling)
+            && let Some(key) = keys.next()
+        {
+            self.visit(filling, sources, key, share);
+        }
+        self.more.extend(keys);
+    }
+
+    fn visit(
+        &mut self,
+        filling: &mut Filling<'_>,
+        sources: &mut Arena<Source>,
+        key: usize,
+        share: usize,
+    ) {
+        let Some(source) = sources.get_mut(key) else {
+            return;
+        };
+        source.deficit = source.deficit.saturating_add(share);
+        let stop = filling.take(key, source, false);
+        let away = source.place == Place::Away;
+        filling.batch.manifest.cut |= stop == Stop::Room;
+        match stop {
+            Stop::Share => self.more.push(key),
+            _ if away => {}
+            Stop::Room => self.passed_over.push(key),
+            Stop::Blocked(holder) => self.blocked.push((key, holder)),
+            Stop::Drained => self.gone.push(key),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What waits in a lane, and the forming of batches. Pure: no clock, no channel, no task.
+//!
+//! Units of one source keep their order and are in one flight at a time: a source is in at most one of the lists below.
+//! Every operation is O(1) for each unit, whatever else is queued.
+
+mod fill;
+mod form;
+mod keys;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use foldhash::fast::RandomState;
+use tokio::time::Instant;
+use windrow_core::{Fault, Sink, SourceId, Unit};
+
+pub(crate) use self::source::{Chunk, Retry};
+
+use self::keys::Keys;
+use self::source::{Place, Source};
+use crate::arena::Arena;
+use crate::batch::Manifest;
+use crate::ticket::Tickets;
+
+/// The limits of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Everything that waits.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) units: usize,
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+    /// Units that were taken out because their client had left; ever.
+    pub(crate) abandoned: usize,
+}
+
+/// The queue of a lane.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    sources: Arena<Source>,
+    by_id: HashMap<SourceId, usize, RandomState>,
+    /// Sources whose next units may leave, in the order of their turns.
+    ring: VecDeque<usize>,
+    /// Sources whose next units have been rolled back.
+    again: VecDeque<usize>,
+    /// The same, but not before a certain time.
+    resting: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Sources that wait for the end of a flight.
+    parked: HashMap<u64, Vec<usize>, RandomState>,
+    keys: Keys,
+    totals: Totals,
+    /// True if the last batch was of units that had been rolled back.
+    retried: bool,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self {
+            sources: Arena::new(),
+            by_id: HashMap::default(),
+            ring: VecDeque::new(),
+            again: VecDeque::new(),
+            resting: BinaryHeap::new(),
+            parked: HashMap::default(),
+            keys: Keys::default(),
+            totals: Totals::default(),
+            retried: false,
+        }
+    }
+
+    /// Adds what a source has submitted, behind what it has submitted before.
+    pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk) {
+        self.totals.enter_all(&chunk);
+        let sources = &mut self.sources;
+        let key = *self
+            .by_id
+            .entry(id)
+            .or_insert_with(|| sources.insert(Source::new(id)));
+        if let Some(source) = self.sources.get_mut(key) {
+            source.chunks.push_back(chunk);
+            if source.place == Place::Idle {
+                source.place = Place::Ring;
+                self.ring.push_back(key);
+            }
+        }
+    }
+
+    /// Puts units back in front of what their source has queued. The source must be away.
+    pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk) {
+        self.totals.enter_all(&chunk);
+        if let Some(source) = self.sources.get_mut(key) {
+            source.chunks.push_front(chunk);
+        }
+    }
+
+    /// A flight has ended: its keys are free, and its sources (but those for which `held` says so) may go on.
+    pub(crate) fn release(
+        &mut self,
+        flight: u64,
+        manifest: &Manifest,
+        held: impl Fn(usize) -> bool,
+    ) {
+        self.release_keys(flight, &manifest.hashes);
+        for key in &manifest.sources {
+            if !held(*key) {
+                self.release_source(*key);
+            }
+        }
+    }
+
+    /// A source that was away may go on.
+    pub(crate) fn release_source(&mut self, key: usize) {
+        if let Some(source) = self.sources.get_mut(key) {
+            source.place = Place::Idle;
+            source.deficit = 0;
+            self.settle(key, false);
+        }
+    }
+
+    /// The keys of a flight are free; those that waited for them go first.
+    pub(crate) fn release_keys(&mut self, flight: u64, hashes: &[u64]) {
+        self.keys.release(hashes);
+        for key in self
+            .parked
+            .remove(&flight)
+            .unwrap_or_default()
+            .into_iter()
+            .rev()
+        {
+            if let Some(source) = self.sources.get_mut(key) {
+                source.place = Place::Idle;
+                self.settle(key, true);
+            }
+        }
+    }
+
+    /// Claims keys for a unit that runs alone, as far as no other flight has them.
+    pub(crate) fn claim(
+        &mut self,
+        flight: u64,
+        unit: &Unit,
+        sink: &dyn Sink,
+        hashes: &mut Vec<u64>,
+    ) {
+        // A key that another flight holds stays with it: the database's own locks decide between the two.
+        let _held_elsewhere = self.keys.claim(flight, unit, sink, hashes).is_err();
+    }
+
+    /// True if a batch could be formed now.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ring.is_empty() || !self.again.is_empty()
+    }
+
+    /// True if units wait that were rolled back before: they are not held back any longer.
+    pub(crate) fn has_retries(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// When the next units have rested.
+    pub(crate) fn wakes_at(&self) -> Option<Instant> {
+        self.resting.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Wakes those that have rested.
+    pub(crate) fn wake(&mut self, now: Instant) {
+        while let Some(Reverse((at, key))) = self.resting.peek().copied() {
+            if at > now {
+                return;
+            }
+            self.resting.pop();
+            if let Some(source) = self.sources.get_mut(key) {
+                source.place = Place::Again;
+                self.again.push_back(key);
+            }
+        }
+    }
+
+    /// Fails all queued units that arrived at `latest` or before, and gives the arrival of the oldest one that stays.
+    /// O(all submissions that wait): for times when the database is away.
+    pub(crate) fn fail(
+        &mut self,
+        latest: Option<Instant>,
+        fault: &Fault,
+        tickets: &mut Tickets,
+    ) -> Option<Instant> {
+        let mut oldest = None;
+        for key in self.sources.keys() {
+            let Some(source) = self.sources.get_mut(key) else {
+                continue;
+            };
+            let stays = |chunk: &Chunk| latest.is_some_and(|latest| chunk.arrived > latest);
+            for chunk in source.chunks.remove(stays) {
+                self.totals.leave_all(&chunk);
+                tickets.fail(chunk.ticket, chunk.first, chunk.units.len(), fault);
+            }
+            let first = source.chunks.front().map(|chunk| chunk.arrived);
+            oldest = [oldest, first].into_iter().flatten().min();
+        }
+        oldest
+    }
+
+    fn is_away(&self, key: usize) -> bool {
+        self.sources
+            .get(key)
+            .is_none_or(|source| source.place == Place::Away)
+    }
+
+    fn park(&mut self, key: usize, holder: u64) {
+        if let Some(source) = self.sources.get_mut(key) {
+            source.place = Place::Parked;
+            self.parked.entry(holder).or_default().push(key);
+        }
+    }
+
+    /// Puts a source that is in no list into the one where its next units belong; one that has none is forgotten.
+    fn settle(&mut self, key: usize, first: bool) {
+        let Some(source) = self.sources.get_mut(key) else {
+            return;
+        };
+        let list = match source.retry() {
+            Some(Retry { at: Some(at), .. }) => {
+                source.place = Place::Resting;
+                self.resting.push(Reverse((at, key)));
+                return;
+            }
+            Some(_) => {
+                source.place = Place::Again;
+                &mut self.again
+            }
+            None if source.chunks.is_empty() => {
+                self.by_id.remove(&source.id);
+                self.sources.remove(key);
+                return;
+            }
+            None => {
+                source.place = Place::Ring;
+                &mut self.ring
+            }
+        };
+        if first {
+            list.push_front(key);
+        } else {
+            list.push_back(key);
+        }
+    }
+}
+
+impl Totals {
+    fn enter_all(&mut self, chunk: &Chunk) {
+        for unit in chunk.units.as_slice() {
+            self.units += 1;
+            self.rows += unit.rows();
+            self.bytes += unit.bytes();
+        }
+    }
+
+    fn leave_all(&mut self, chunk: &Chunk) {
+        for unit in chunk.units.as_slice() {
+            self.leave(1, unit.rows(), unit.bytes());
+        }
+    }
+
+    fn leave(&mut self, units: usize, rows: usize, bytes: usize) {
+        self.units = self.units.saturating_sub(units);
+        self.rows = self.rows.saturating_sub(rows);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}

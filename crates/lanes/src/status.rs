@@ -1,0 +1,46 @@
+//! What a lane is doing at this moment.
+
+use std::time::Duration;
+
+use windrow_core::Name;
+
+/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneStatus {
+    /// The lane's name.
+    pub name: Name,
+    /// The database's name, as its makers write it.
+    pub database: &'static str,
+    /// Units that wait to leave.
+    pub queued_units: u64,
+    /// Rows of those.
+    pub queued_rows: u64,
+    /// Bytes of those.
+    pub queued_bytes: u64,
+    /// Batches under way.
+    pub flights: u64,
+    /// The most flights at once, as found for now.
+    pub flights_limit: u64,
+    /// The most rows in one batch, as found for now.
+    pub batch_rows_limit: u64,
+    /// Rows of the batch that landed last; 0 before the first.
+    pub last_batch_rows: u64,
+    /// How long the database has not been reachable, and why. `None` while it is, or while nobody has asked for it.
+    pub away: Option<(Duration, Box<str>)>,
+    /// Writes accepted since the lane's metrics exist.
+    pub writes: u64,
+    /// Units answered with success.
+    pub succeeded: u64,
+    /// Units answered with a fault.
+    pub failed: u64,
+    /// Batches that landed.
+    pub batches: u64,
+    /// Units that were run again.
+    pub retried: u64,
+    /// Units that were run on a connection of their own.
+    pub alone: u64,
+    /// Units taken out because their client had left.
+    pub abandoned: u64,
+    /// Connections opened in place of lost ones.
+    pub reconnects: u64,
+}

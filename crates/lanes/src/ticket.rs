@@ -1,0 +1,128 @@
+//! Answers that are owed: one ticket for each submission, closed once all of its units have outcomes.
+
+use windrow_core::intake::Reply;
+use windrow_core::{Dones, Fault, Permit, UnitOutcome};
+
+use crate::arena::Arena;
+
+/// All submissions that are not answered yet.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    open: Arena<Ticket>,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    reply: Reply,
+    permit: Permit,
+    /// In order; a placeholder stands where a later unit was told first.
+    outcomes: Vec<UnitOutcome>,
+    units: usize,
+    pending: usize,
+}
+
+impl Tickets {
+    pub(crate) fn new() -> Self {
+        Self { open: Arena::new() }
+    }
+
+    /// Opens a ticket for so many units (at least one).
+    pub(crate) fn open(&mut self, reply: Reply, permit: Permit, units: usize) -> usize {
+        self.open.insert(Ticket {
+            reply,
+            permit,
+            outcomes: Vec::new(),
+            units,
+            pending: units,
+        })
+    }
+
+    pub(crate) fn is_abandoned(&self, key: usize) -> bool {
+        self.open.get(key).is_none_or(|t| t.reply.is_abandoned())
+    }
+
+    /// Notes the outcome of the unit at `index`; with the last one the client is answered.
+    pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome) {
+        let Some(ticket) = self.open.get_mut(key) else {
+            return;
+        };
+        ticket.set(index, outcome);
+        self.count(key, 1);
+    }
+
+    /// Notes the same fault for `count` units from `first` on.
+    pub(crate) fn fail(&mut self, key: usize, first: usize, count: usize, fault: &Fault) {
+        let Some(ticket) = self.open.get_mut(key) else {
+            return;
+        };
+        for index in first..first + count {
+            ticket.set(index, Err(fault.clone().into()));
+        }
+        self.count(key, count);
+    }
+
+    /// Lets go of units whose client has left.
+    pub(crate) fn forgo(&mut self, key: usize, count: usize) {
+        self.count(key, count);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.len() == 0
+    }
+
+    fn count(&mut self, key: usize, told: usize) {
+        let Some(ticket) = self.open.get_mut(key) else {
+            return;
+        };
+        ticket.pending = ticket.pending.saturating_sub(told);
+        if ticket.pending == 0
+            && let Some(ticket) = self.open.remove(key)
+        {
+            // The memory first: a client that has its answer finds the budget free.
+            drop(ticket.permit);
+            ticket.reply.send(ticket.outcomes);
+        }
+    }
+}
+
+impl Ticket {
+    fn set(&mut self, index: usize, outcome: UnitOutcome) {
+        if self.outcomes.capacity() == 0 {
+            self.outcomes.reserve_exact(self.units);
+        }
+        while self.outcomes.len() < index {
+            self.outcomes.push(Ok(Dones::new()));
+        }
+        match self.outcomes.get_mut(index) {
+            Some(slot) => *slot = outcome,
+            None => self.outcomes.push(outcome),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::{Budget, Done, Intake, Unit};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_once_in_order_and_frees_the_memory_first() {
+        let budget = Budget::new(100);
+        let (intake, mut arrivals) = Intake::channel(budget.clone(), 1);
+        let permit = budget.try_take(60).unwrap();
+        let units = vec![Unit::of([]), Unit::of([]), Unit::of([])];
+        let receipt = intake.submit(intake.new_source(), units, permit).await;
+        let submission = arrivals.recv().await.unwrap();
+        let mut tickets = Tickets::new();
+        let key = tickets.open(submission.reply, submission.permit, 3);
+        let done = |rows| Ok(std::iter::once(Done::rows(rows)).collect::<Dones>());
+        tickets.tell(key, 2, done(2));
+        tickets.tell(key, 0, done(0));
+        assert_eq!((budget.held(), tickets.is_empty()), (60, false));
+        tickets.tell(key, 1, done(1));
+        assert_eq!((budget.held(), tickets.is_empty()), (0, true));
+        let outcomes = receipt.unwrap().await;
+        assert_eq!(outcomes, vec![done(0), done(1), done(2)]);
+    }
+}

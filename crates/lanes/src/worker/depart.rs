@@ -1,0 +1,96 @@
+//! Sending batches off.
+
+use tokio::time::Instant;
+use windrow_core::{Fault, Report, Sink, Verdict};
+
+use super::Worker;
+use crate::batch::Batch;
+use crate::fleet::Flight;
+use crate::message::Landed;
+
+impl Worker {
+    /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch leaves at once.
+    pub(super) fn depart(&mut self) {
+        if self.queue.wakes_at().is_some() {
+            self.queue.wake(Instant::now());
+        }
+        self.expire();
+        self.depart_alone();
+        while self.queue.is_ready() {
+            let limit = self.pace.setting().flights;
+            let mut flying = 0;
+            let mut keyed = true;
+            for flight in self.fleet.flights() {
+                flying += 1;
+                keyed &= flight.keyed;
+            }
+            // A flight whose keys are not known has the lane to itself.
+            if flying >= limit || !keyed {
+                break;
+            }
+            let now = Instant::now();
+            if self.is_held_back(now) {
+                break;
+            }
+            let Some(pilot) = self.fleet.idle() else {
+                if self.fleet.wants_more(limit, now) {
+                    self.fleet.enlist(&self.sink, &self.signals, &self.tasks);
+                }
+                break;
+            };
+            if !self.send_off(pilot, limit > 1 || flying > 0 || self.alone.is_busy(), now) {
+                break;
+            }
+        }
+    }
+
+    /// Forms a batch and hands it to a pilot. False if nothing can leave.
+    fn send_off(&mut self, pilot: u64, keyed: bool, now: Instant) -> bool {
+        let id = self.next_flight;
+        let sink: Option<&dyn Sink> = if keyed { Some(&*self.sink) } else { None };
+        let formed = self.queue.form(self.room(), id, &mut self.tickets, sink);
+        self.held_since = None;
+        let Some(Batch {
+            units,
+            mut manifest,
+        }) = formed
+        else {
+            return false;
+        };
+        self.next_flight += 1;
+        manifest.departed = Some(now);
+        for span in &manifest.spans {
+            let waited = now.saturating_duration_since(span.arrived);
+            self.meters.queue_seconds.observe(waited.as_secs_f64());
+        }
+        let flight = Flight {
+            id,
+            manifest,
+            keyed,
+        };
+        if let Err(left) = self.fleet.fly(pilot, units, flight) {
+            let (units, flight) = *left;
+            let gone = Fault::unavailable("the connection's task has ended; nothing was written");
+            let report = Report::broken(units.len(), &Verdict::Again(gone));
+            self.unload(flight, Landed { units, report });
+        }
+        true
+    }
+
+    /// True while units are held back for others to join them, which only `max_wait` can ask for.
+    fn is_held_back(&mut self, now: Instant) -> bool {
+        if self.limits.max_wait.is_zero() || self.queue.has_retries() || !self.open {
+            return false;
+        }
+        let (room, totals) = (self.room(), self.queue.totals());
+        if totals.rows >= room.rows || totals.bytes >= room.bytes {
+            return false;
+        }
+        let since = *self.held_since.get_or_insert(now);
+        now < since + self.limits.max_wait
+    }
+
+    pub(super) fn hold_ends_at(&self) -> Option<Instant> {
+        self.held_since.map(|since| since + self.limits.max_wait)
+    }
+}

@@ -1,0 +1,176 @@
+//! What becomes of the units of a batch that has landed.
+
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Verdict};
+
+use super::Worker;
+use super::alone::AloneRun;
+use crate::batch::{Manifest, Span};
+use crate::fleet::Flight;
+use crate::message::Landed;
+use crate::pace::Landing;
+use crate::queue::{Chunk, Retry};
+use crate::retry::{MAX_ATTEMPTS, rest};
+
+/// Units that were not told their outcome.
+#[derive(Default)]
+struct Untold {
+    /// To be run again, in the order of the batch.
+    again: Vec<AgainRun>,
+    /// True if others were in the way of some of them.
+    conflict: bool,
+    /// To be run alone.
+    alone: Vec<AloneRun>,
+}
+
+/// Neighbouring units of one submission that run again.
+struct AgainRun {
+    span: Span,
+    units: Vec<Unit>,
+}
+
+impl Worker {
+    /// A pilot is back.
+    pub(super) fn landed(&mut self, pilot: u64, landed: Landed) {
+        let Some(flight) = self.fleet.landed(pilot, landed.report.usable) else {
+            return;
+        };
+        let clean = landed.report.usable && landed.units.is_empty();
+        let (rows, cut, retry) = {
+            let manifest = &flight.manifest;
+            (manifest.rows, manifest.cut, manifest.retry)
+        };
+        self.count_batch(rows, &landed.report.tally);
+        self.unload(flight, landed);
+        if !clean || retry {
+            self.pace.disturbed();
+            return;
+        }
+        self.pace.landed(Landing {
+            at: self.started.elapsed(),
+            rows,
+            cut,
+            waiting: self.queue.is_ready() || !self.arrivals.is_empty(),
+            connected: self.fleet.connected(),
+        });
+    }
+
+    /// Tells what is known, and puts the rest where it goes on from.
+    pub(super) fn unload(&mut self, flight: Flight, landed: Landed) {
+        let manifest = flight.manifest;
+        let mut untold = Untold::default();
+        let mut verdicts = landed.report.verdicts.into_iter();
+        let mut units = landed.units.into_iter();
+        for span in &manifest.spans {
+            for offset in 0..span.count {
+                let (verdict, unit) = (verdicts.next(), units.next());
+                match verdict {
+                    Some(Verdict::Told(outcome)) => self.tell(span, offset, outcome),
+                    Some(verdict) => self.keep(span, offset, verdict, unit, &mut untold),
+                    None => self.tell(span, offset, Err(unreported().into())),
+                }
+            }
+        }
+        self.put_back(untold.again, untold.conflict, &manifest);
+        let alone = untold.alone;
+        let held = |key: usize| alone.iter().any(|run| run.source == key);
+        self.queue.release(flight.id, &manifest, held);
+        for run in alone {
+            self.set_apart(run);
+        }
+    }
+
+    fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome) {
+        self.count.outcome(&outcome);
+        self.tickets.tell(span.ticket, span.first + offset, outcome);
+    }
+
+    /// A unit that is certainly not written: it is kept if it may run again.
+    fn keep(
+        &mut self,
+        span: &Span,
+        offset: usize,
+        verdict: Verdict,
+        unit: Option<Unit>,
+        untold: &mut Untold,
+    ) {
+        match (verdict, unit) {
+            (Verdict::Again(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
+                self.meters.retried.inc();
+                untold.conflict |= fault.class == FaultClass::Conflict;
+                untold.again(span, offset, unit);
+            }
+            (Verdict::Alone(_), Some(unit)) => {
+                self.meters.alone.inc();
+                AloneRun::add(&mut untold.alone, span, offset, unit);
+            }
+            (Verdict::Again(fault) | Verdict::Alone(fault), _) => {
+                self.tell(span, offset, Err(fault.into()));
+            }
+            (Verdict::Told(outcome), _) => self.tell(span, offset, outcome),
+        }
+    }
+
+    /// Units go back in front of their sources, to travel in batches of half the size.
+    fn put_back(&mut self, again: Vec<AgainRun>, conflict: bool, batch: &Manifest) {
+        let Some(attempts) = again.iter().map(|run| run.span.attempts + 1).max() else {
+            return;
+        };
+        let pause = rest(attempts, &mut self.jitter).filter(|_| conflict);
+        let retry = Retry {
+            attempts,
+            rows: (batch.rows / 2).max(1),
+            at: pause.map(|pause| Instant::now() + pause),
+        };
+        let units: usize = again.iter().map(|run| run.units.len()).sum();
+        tracing::debug!(lane = %self.name, units, attempts, ?pause, "rolled back, to be run again");
+        for run in again.into_iter().rev() {
+            let chunk = Chunk {
+                ticket: run.span.ticket,
+                first: run.span.first,
+                units: run.units.into_iter(),
+                arrived: run.span.arrived,
+                retry: Some(retry),
+            };
+            self.queue.put_back(run.span.source, chunk);
+        }
+    }
+
+    fn count_batch(&self, rows: usize, tally: &Tally) {
+        let meters = &self.meters;
+        meters.batches.inc();
+        meters.batch_rows.observe(rows as f64);
+        meters
+            .last_batch_rows
+            .set(i64::try_from(rows).unwrap_or(i64::MAX));
+        meters
+            .database_seconds
+            .observe(tally.in_database.as_secs_f64());
+        meters.round_trips.inc_by(u64::from(tally.round_trips));
+        meters.commits.inc_by(u64::from(tally.commits));
+        for (counter, writes) in meters.rungs.iter().zip(tally.rungs) {
+            counter.inc_by(writes);
+        }
+    }
+}
+
+impl Untold {
+    fn again(&mut self, span: &Span, offset: usize, unit: Unit) {
+        let first = span.first + offset;
+        match self.again.last_mut() {
+            Some(run)
+                if run.span.ticket == span.ticket && run.span.first + run.units.len() == first =>
+            {
+                run.units.push(unit);
+            }
+            _ => self.again.push(AgainRun {
+                span: Span { first, ..*span },
+                units: vec![unit],
+            }),
+        }
+    }
+}
+
+fn unreported() -> Fault {
+    Fault::unknown("the sink did not report on this write; this is a defect in Windrow")
+}

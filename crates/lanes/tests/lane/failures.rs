@@ -1,0 +1,296 @@
+//! What a lane does when something fails.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Fault, FaultClass, Limits, Verdict};
+
+use crate::support::*;
+
+fn gone() -> Fault {
+    Fault::unavailable("connection refused")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let receipt = bench.submit(source, (1..=8).map(unit).collect()).await;
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids.len(), 8);
+    let later = bench.submit(source, vec![unit(9)]).await;
+    bench.try_flight().await;
+    flight.all(Verdict::Again(conflict()), true);
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [1, 2, 3, 4]);
+    flight.all(Verdict::Again(conflict()), true);
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [1, 2], "halved once more");
+    flight.ok();
+    let mut order = Vec::new();
+    while order.len() < 7 {
+        let flight = bench.flight().await;
+        assert!(flight.ids.len() <= 4);
+        order.extend(flight.ids.clone());
+        flight.ok();
+    }
+    assert_eq!(order, (3..=9).collect::<Vec<_>>());
+    assert_eq!(receipt.await, (1..=8).map(done).collect::<Vec<_>>());
+    assert_eq!(later.await, vec![done(9)]);
+    assert_eq!(
+        bench.metric("windrow_retried_units_total{lane=\"main\"}"),
+        12.0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_go_on_while_conflicts_are_sorted_out() {
+    let mut bench = Bench::new();
+    let stuck = bench.one(unit(1)).await;
+    bench.flight().await.all(Verdict::Again(conflict()), true);
+    bench.flight().await.all(Verdict::Again(conflict()), true);
+    // From the second conflict on it rests for a moment.
+    let other = bench.one(unit(2)).await;
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [2]);
+    flight.ok();
+    assert_eq!(other.await, vec![done(2)]);
+    bench.flight().await.ok();
+    assert_eq!(stuck.await, vec![done(1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_goes_on_is_told_in_the_end() {
+    let mut bench = Bench::new();
+    let receipt = bench.one(unit(1)).await;
+    for _ in 0..10 {
+        bench.flight().await.all(Verdict::Again(conflict()), true);
+    }
+    assert_eq!(receipt.await, vec![Err(conflict().into())]);
+    assert!(bench.try_flight().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let waiting = bench.submit(source, vec![unit_on(1, 77), unit(2)]).await;
+    let flight = bench.flight().await;
+    let behind = bench.submit(source, vec![unit(3)]).await;
+    flight.report(vec![Verdict::Alone(conflict()), told(2)]);
+    let alone = bench.flight().await;
+    assert_eq!(
+        (alone.ids.as_slice(), alone.purpose),
+        ([1].as_slice(), Purpose::Alone)
+    );
+    // The same row waits with it, its own source too; others do not.
+    let same_row = bench.one(unit_on(4, 77)).await;
+    let other = bench.one(unit_on(5, 78)).await;
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [5]);
+    flight.ok();
+    assert_eq!(other.await, vec![done(5)]);
+    assert!(bench.try_flight().await.is_none());
+    alone.ok();
+    assert_eq!(waiting.await, vec![done(1), done(2)]);
+    let mut rest = Vec::new();
+    while rest.len() < 2 {
+        let flight = bench.flight().await;
+        rest.extend(flight.ids.clone());
+        flight.ok();
+    }
+    rest.sort_unstable();
+    assert_eq!(rest, [3, 4]);
+    assert_eq!(
+        (behind.await, same_row.await),
+        (vec![done(3)], vec![done(4)])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_run_alone_at_once() {
+    let mut bench = Bench::new();
+    let mut receipts = Vec::new();
+    let first = bench.one(unit(1000)).await;
+    let flight = bench.flight().await;
+    for id in 0..40 {
+        receipts.push(bench.one(unit(id)).await);
+    }
+    flight.ok();
+    first.await;
+    bench.flight().await.all(Verdict::Alone(conflict()), true);
+    let mut alone = Vec::new();
+    while let Some(flight) = bench.try_flight().await {
+        alone.push(flight);
+    }
+    assert_eq!(alone.len(), 32);
+    alone.into_iter().for_each(Flight::ok);
+    for _ in 0..8 {
+        bench.flight().await.ok();
+    }
+    for (id, receipt) in (0..).zip(receipts) {
+        assert_eq!(receipt.await, vec![done(id)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_connection_is_opened_again_and_nothing_is_lost() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let receipt = bench.submit(source, vec![unit(1), unit(2)]).await;
+    bench.flight().await.all(Verdict::Again(gone()), false);
+    let flight = bench.flight().await;
+    assert_eq!(
+        flight.ids,
+        [1],
+        "a batch that may have broken the connection is halved"
+    );
+    flight.ok();
+    bench.flight().await.ok();
+    assert_eq!(receipt.await, vec![done(1), done(2)]);
+    assert_eq!(bench.connects(Purpose::Batches), 2);
+    assert_eq!(bench.metric("windrow_reconnects_total{lane=\"main\"}"), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_wait_for_a_database_that_is_away_but_not_for_ever() {
+    let mut bench = Bench::new();
+    bench.door(Some(gone()));
+    let before = Instant::now();
+    let waiting = bench.one(unit(1)).await;
+    let outcome = waiting.await.pop().unwrap().unwrap_err().fault;
+    assert_eq!(outcome.class, FaultClass::Unavailable);
+    assert!(
+        outcome.message.contains("nothing was written") && outcome.message.contains("away_wait")
+    );
+    assert!(
+        before.elapsed() >= Duration::from_secs(5)
+            && before.elapsed() < Duration::from_millis(5200)
+    );
+    let (away_for, reason) = bench.lane().status().away.unwrap();
+    assert!(away_for >= Duration::from_secs(5) && reason.contains("refused"));
+
+    let before = Instant::now();
+    let late = bench.one(unit(2)).await;
+    assert_eq!(
+        late.await.pop().unwrap().unwrap_err().fault.class,
+        FaultClass::Unavailable
+    );
+    assert_eq!(before.elapsed(), Duration::ZERO, "fails fast by now");
+
+    bench.door(None);
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let back = bench.one(unit(3)).await;
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [3]);
+    flight.ok();
+    assert_eq!(back.await, vec![done(3)]);
+    assert_eq!(bench.lane().status().away, None);
+    assert!(bench.connects(Purpose::Batches) < 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_outage_is_only_a_delay() {
+    let mut bench = Bench::new();
+    bench.door(Some(gone()));
+    let first = bench.one(unit(1)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let second = bench.one(unit(2)).await;
+    bench.door(None);
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [1, 2]);
+    flight.ok();
+    assert_eq!((first.await, second.await), (vec![done(1)], vec![done(2)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_arrives_during_an_outage_has_its_own_time() {
+    let bench = Bench::new();
+    bench.door(Some(gone()));
+    let _first = bench.one(unit(1)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let before = Instant::now();
+    let second = bench.one(unit(2)).await;
+    assert!(second.await.pop().unwrap().is_err());
+    assert!(before.elapsed() >= Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_told_at_once() {
+    let mut bench = Bench::new();
+    let denied = Fault::new(
+        FaultClass::Denied,
+        "28P01",
+        "password authentication failed",
+    );
+    bench.door(Some(denied.clone()));
+    let before = Instant::now();
+    let receipt = bench.one(unit(1)).await;
+    assert_eq!(receipt.await, vec![Err(denied.into())]);
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    bench.door(None);
+    let receipt = bench.one(unit(2)).await;
+    bench.flight().await.ok();
+    assert_eq!(receipt.await, vec![done(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_told_as_unknown_and_the_lane_goes_on() {
+    let mut bench = Bench::new();
+    let receipt = bench
+        .submit(bench.intake.new_source(), vec![unit(1), unit(2)])
+        .await;
+    bench.flight().await.crash();
+    for outcome in receipt.await {
+        assert_eq!(outcome.unwrap_err().fault.class, FaultClass::Unknown);
+    }
+    let receipt = bench.one(unit(3)).await;
+    bench.flight().await.ok();
+    assert_eq!(receipt.await, vec![done(3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_of_a_unit_alone_is_told_as_unknown() {
+    let mut bench = Bench::new();
+    let receipt = bench.one(unit(1)).await;
+    bench.flight().await.all(Verdict::Alone(conflict()), true);
+    bench.flight().await.crash();
+    assert_eq!(
+        receipt.await.pop().unwrap().unwrap_err().fault.class,
+        FaultClass::Unknown
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_that_reports_on_too_few_leaves_nobody_waiting() {
+    let mut bench = Bench::new();
+    let receipt = bench
+        .submit(bench.intake.new_source(), vec![unit(1), unit(2)])
+        .await;
+    bench.flight().await.report(vec![told(1)]);
+    let outcomes = receipt.await;
+    assert_eq!(outcomes[0], done(1));
+    assert_eq!(
+        outcomes[1].clone().unwrap_err().fault.class,
+        FaultClass::Unknown
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_waits_for_a_database_that_is_away_only_as_long_as_writes_do() {
+    let limits = Limits {
+        away_wait: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(1, limits);
+    bench.door(Some(gone()));
+    let receipt = bench.one(unit(1)).await;
+    let before = Instant::now();
+    bench.lane.take().unwrap().shutdown().await;
+    assert!(before.elapsed() < Duration::from_secs(2));
+    assert_eq!(
+        receipt.await.pop().unwrap().unwrap_err().fault.class,
+        FaultClass::Unavailable
+    );
+}

@@ -1,0 +1,12 @@
+//! A lane on a stopped clock, with a sink whose flights the test holds in its hand.
+
+mod failures;
+mod flow;
+#[expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: failing is what they are for"
+)]
+mod support;

@@ -1,0 +1,264 @@
+//! A sink whose flights the test holds in its hand: it sees each batch and answers it when it wants to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use prometheus_client::registry::Registry;
+use tokio::sync::{mpsc, oneshot};
+use windrow_core::intake::Receipt;
+use windrow_core::shape::ShapeParts;
+use windrow_core::sink::Purpose;
+use windrow_core::*;
+use windrow_lanes::{Lane, LaneMetrics};
+
+/// What happens to the next attempts to connect.
+type Door = Arc<Mutex<Option<Fault>>>;
+
+pub(crate) struct FakeSink {
+    profile: Profile,
+    flights: mpsc::UnboundedSender<Flight>,
+    door: Door,
+    connects: Arc<[AtomicUsize; 2]>,
+    closes: Arc<AtomicUsize>,
+}
+
+struct FakeExecutor {
+    purpose: Purpose,
+    flights: mpsc::UnboundedSender<Flight>,
+    closes: Arc<AtomicUsize>,
+}
+
+/// A batch under way.
+pub(crate) struct Flight {
+    pub(crate) ids: Vec<i64>,
+    pub(crate) purpose: Purpose,
+    answer: oneshot::Sender<Report>,
+}
+
+#[async_trait]
+impl Sink for FakeSink {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        self.connects[purpose as usize].fetch_add(1, Ordering::Relaxed);
+        if let Some(fault) = self.door.lock().unwrap().clone() {
+            return Err(fault);
+        }
+        Ok(Box::new(FakeExecutor {
+            purpose,
+            flights: self.flights.clone(),
+            closes: self.closes.clone(),
+        }))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
+            if let Some(Value::Int(key)) = write.row.get(1) {
+                hashes.push(key.unsigned_abs());
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Executor for FakeExecutor {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let (answer, answered) = oneshot::channel();
+        let flight = Flight {
+            ids: units.iter().map(id_of).collect(),
+            purpose: self.purpose,
+            answer,
+        };
+        self.flights.send(flight).ok();
+        answered.await.expect("the test lets this flight crash")
+    }
+
+    async fn close(self: Box<Self>) {
+        self.closes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Flight {
+    pub(crate) fn report(self, verdicts: Vec<Verdict>) {
+        self.answer(verdicts, true);
+    }
+
+    pub(crate) fn answer(self, verdicts: Vec<Verdict>, usable: bool) {
+        let tally = Tally::default();
+        let report = Report {
+            verdicts,
+            tally,
+            usable,
+        };
+        self.answer.send(report).ok();
+    }
+
+    /// All units succeed; each is told its own number as its row count.
+    pub(crate) fn ok(self) {
+        let verdicts = self.ids.iter().map(|id| told(*id)).collect();
+        self.report(verdicts);
+    }
+
+    pub(crate) fn all(self, verdict: Verdict, usable: bool) {
+        let verdicts = vec![verdict; self.ids.len()];
+        self.answer(verdicts, usable);
+    }
+
+    pub(crate) fn crash(self) {
+        drop(self.answer);
+    }
+}
+
+pub(crate) fn told(id: i64) -> Verdict {
+    Verdict::Told(done(id))
+}
+
+pub(crate) fn done(id: i64) -> UnitOutcome {
+    Ok(std::iter::once(Done::rows(id.unsigned_abs())).collect())
+}
+
+pub(crate) fn conflict() -> Fault {
+    Fault::new(FaultClass::Conflict, "40P01", "deadlock detected")
+}
+
+/// A unit that is known by a number.
+pub(crate) fn unit(id: i64) -> Unit {
+    Unit::one(write(&[id]))
+}
+
+/// One that touches a row.
+pub(crate) fn unit_on(id: i64, key: i64) -> Unit {
+    Unit::one(write(&[id, key]))
+}
+
+/// One of so many rows.
+pub(crate) fn unit_of(id: i64, rows: usize) -> Unit {
+    Unit::of((0..rows).map(|_| write(&[id])))
+}
+
+fn write(values: &[i64]) -> Write {
+    let shape = Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: TableName::bare("t"),
+        columns: Box::default(),
+        key: Key::Primary,
+        on_conflict: OnConflict::Error,
+        returning: Returning::Nothing,
+    });
+    let row: Vec<Value> = values.iter().map(|v| Value::from(*v)).collect();
+    Write::new(Arc::new(shape), row)
+}
+
+fn id_of(unit: &Unit) -> i64 {
+    match unit.writes().first().and_then(|write| write.row.first()) {
+        Some(Value::Int(id)) => *id,
+        _ => panic!("a unit without a number"),
+    }
+}
+
+/// A lane on a fake sink.
+pub(crate) struct Bench {
+    pub(crate) lane: Option<Lane>,
+    pub(crate) intake: Intake,
+    pub(crate) registry: Registry,
+    flights: mpsc::UnboundedReceiver<Flight>,
+    door: Door,
+    connects: Arc<[AtomicUsize; 2]>,
+    closes: Arc<AtomicUsize>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::with(1, Limits::default())
+    }
+
+    pub(crate) fn with(flights: usize, limits: Limits) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (door, connects, closes) = (Door::default(), Arc::default(), Arc::default());
+        let sink = FakeSink {
+            profile: Profile {
+                name: "Fake",
+                transactional: true,
+                flights,
+                batch_rows: 1000,
+            },
+            flights: sender,
+            door: Arc::clone(&door),
+            connects: Arc::clone(&connects),
+            closes: Arc::clone(&closes),
+        };
+        let mut registry = Registry::default();
+        let metrics = LaneMetrics::register(&mut registry);
+        let (intake, arrivals) = Intake::channel(Budget::new(1 << 24), 1 << 16);
+        let lane = Lane::start(Arc::new(sink), limits, arrivals, metrics, "main".into());
+        Self {
+            lane: Some(lane),
+            intake,
+            registry,
+            flights: receiver,
+            door,
+            connects,
+            closes,
+        }
+    }
+
+    pub(crate) async fn submit(&self, source: SourceId, units: Vec<Unit>) -> Receipt {
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let permit = self.intake.budget().try_take(bytes).unwrap();
+        self.intake.submit(source, units, permit).await.unwrap()
+    }
+
+    /// Submits one unit from a source of its own.
+    pub(crate) async fn one(&self, unit: Unit) -> Receipt {
+        self.submit(self.intake.new_source(), vec![unit]).await
+    }
+
+    /// The next batch that leaves.
+    pub(crate) async fn flight(&mut self) -> Flight {
+        self.flights.recv().await.unwrap()
+    }
+
+    /// Lets everything happen that can happen by itself, then tells whether a batch has left.
+    pub(crate) async fn try_flight(&mut self) -> Option<Flight> {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        self.flights.try_recv().ok()
+    }
+
+    /// From now on connecting fails so, or succeeds.
+    pub(crate) fn door(&self, fault: Option<Fault>) {
+        *self.door.lock().unwrap() = fault;
+    }
+
+    pub(crate) fn connects(&self, purpose: Purpose) -> usize {
+        self.connects[purpose as usize].load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn closes(&self) -> usize {
+        self.closes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn lane(&self) -> &Lane {
+        self.lane.as_ref().unwrap()
+    }
+
+    /// The value of a metric, by its name and labels as they are exposed.
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{series} is missing in\n{text}"))
+            .parse()
+            .unwrap()
+    }
+}
