@@ -1,10 +1,61 @@
-//! The Sqlite sink.
+//! SQLite: one file, one writer.
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | this file | the driver: URL in, sink out |
+//! | `location` | what a URL names |
+//! | `sink` | the sink: hands out executors, asks for signs of life |
+//! | `executor` | packs a batch, sends it to the writer, awaits its report |
+//! | `packed` | a batch as the writer thread owns it |
+//! | `writer` | the thread that owns the connection |
+//! | `connection` | opening the file, its PRAGMAs |
+//! | `batch` | one batch: transactions, units, what to do when one fails |
+//! | `unit` | one unit: its writes, its savepoint |
+//! | `statement` | from a shape to SQL and its parameters |
+//! | `catalog`, `column` | what a table has, read once for each version of the schema |
+//! | `bind`, `read` | values in and out |
+//! | `create`, `rebuild` | tables made, extended and widened from the rows that come |
+//! | `fault` | SQLite's result codes as faults |
+//!
+//! # What a value becomes
+//! The column's declared type decides (<https://sqlite.org/datatype3.html>):
+//! - A number goes into a column of INTEGER or NUMERIC affinity only if it comes back with the same value; one that a 64-bit integer
+//!   and a double cannot give back exactly is refused (22003), because SQLite would silently round it. A column
+//!   declared REAL, DOUBLE or FLOAT takes the nearest double: that is what the type means. A TEXT column keeps every digit.
+//! - Text for a column declared BLOB is base64. `true` and `false` are 1 and 0, and in TEXT and JSON columns their words.
+//! - Everything else is left to SQLite's own rules of affinity and to STRICT tables' own errors.
+//!
+//! Values come back by what is stored: a column declared BOOLEAN gives `true` and `false` for 1 and 0, one declared
+//! JSON gives JSON, text that is not valid UTF-8 comes back as bytes.
+//!
+//! # Deferred foreign keys
+//! They are checked when the batch commits. If they fail, the units that are to blame are found by halving. A unit that
+//! violates one and another of the same batch that heals it both succeed, as if they had come in the order that satisfies it.
+
+mod batch;
+mod bind;
+mod catalog;
+mod column;
+mod connection;
+mod create;
+mod executor;
+mod fault;
+mod location;
+mod packed;
+mod read;
+mod rebuild;
+mod sink;
+mod statement;
+mod unit;
+mod writer;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{Fault, Sink};
 
+use self::location::Location;
+use self::sink::SqliteSink;
 use crate::options::Options;
 use crate::registry::Driver;
 
@@ -21,7 +72,8 @@ impl Driver for Sqlite {
         "sqlite:PATH"
     }
 
-    async fn open(&self, _url: &str, _options: &Options) -> Result<Arc<dyn Sink>, Fault> {
-        Err(Fault::internal("under construction"))
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+        let location = Location::parse(url)?;
+        Ok(Arc::new(SqliteSink::open(location, options).await?))
     }
 }

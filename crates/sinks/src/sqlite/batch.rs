@@ -1,0 +1,396 @@
+//! One batch: the transactions it takes, and what is done when one of them fails.
+//!
+//! All units go into one transaction. A unit that fails by itself has its error and leaves the others alone. When the
+//! transaction as a whole is lost, its units are run again in smaller ones until each unit has the outcome that it has alone:
+//! around a unit that took the transaction with it, by halves where the commit failed and names nobody.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use rusqlite::Connection;
+use windrow_core::{Fault, Op, Report, Rung, Shape, Tally, UnitFault, Verdict};
+
+use super::catalog::{Catalog, Table};
+use super::create;
+use super::fault::{Failure, Scope};
+use super::packed::Packed;
+use super::statement::{self, Plan, Refusal};
+use super::unit::{Hands, Step};
+
+/// Shapes whose plans are kept; past it they are made anew.
+const PLANS: usize = 1024;
+
+/// After so many units have failed alone because the disk is full or broken, the rest of the batch is told the same
+/// without being tried alone.
+const STRIKES: u32 = 3;
+
+/// A connection and what is known of its database.
+#[derive(Debug)]
+pub(super) struct Session {
+    connection: Connection,
+    catalog: Catalog,
+    plans: Plans,
+    create: bool,
+}
+
+impl Session {
+    /// `create` is [`crate::Options::create_tables`].
+    pub(super) fn new(connection: Connection, create: bool) -> Self {
+        Self {
+            connection,
+            catalog: Catalog::default(),
+            plans: Plans::default(),
+            create,
+        }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
+    }
+
+    /// Executes a batch.
+    pub(super) fn execute(&mut self, packed: &Packed) -> Report {
+        let started = Instant::now();
+        let hands = Hands::new(
+            &self.connection,
+            &mut self.catalog,
+            &mut self.plans,
+            packed,
+            self.create,
+        );
+        let mut batch = Batch {
+            hands,
+            verdicts: vec![None; packed.units()],
+            work: vec![Work {
+                units: 0..packed.units(),
+                isolated: false,
+            }],
+            tally: Tally::default(),
+            stop: None,
+            strikes: 0,
+            grown: (usize::MAX, 0),
+            ahead: true,
+            usable: true,
+        };
+        while let Some(work) = batch.work.pop() {
+            batch.run(work);
+        }
+        let mut report = batch.report();
+        report.tally.in_database = started.elapsed();
+        report
+    }
+}
+
+/// The plans of the shapes met since the schema last changed.
+#[derive(Debug, Default)]
+pub(super) struct Plans(HashMap<Arc<Shape>, Arc<Plan>, FixedState>);
+
+impl Plans {
+    pub(super) fn plan(
+        &mut self,
+        shape: &Arc<Shape>,
+        table: Option<&Table>,
+        create: bool,
+    ) -> Result<Arc<Plan>, Refusal> {
+        if let Some(plan) = self.0.get(shape) {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(statement::plan(shape, table, create)?);
+        if self.0.len() >= PLANS {
+            self.0.clear();
+        }
+        self.0.insert(shape.clone(), plan.clone());
+        Ok(plan)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Units that go into one transaction.
+#[derive(Debug)]
+struct Work {
+    units: Range<usize>,
+    /// True once a failure made them go apart from the rest.
+    isolated: bool,
+}
+
+struct Batch<'c> {
+    hands: Hands<'c>,
+    verdicts: Vec<Option<Verdict>>,
+    /// What is still to be done, the next at the end.
+    work: Vec<Work>,
+    tally: Tally,
+    /// Once set, all that is left is given back with it.
+    stop: Option<Fault>,
+    strikes: u32,
+    /// How often a unit had the schema changed.
+    grown: (usize, usize),
+    /// False once a change of the schema failed that looked at more rows than the one that needed it.
+    ahead: bool,
+    usable: bool,
+}
+
+impl Batch<'_> {
+    fn run(&mut self, work: Work) {
+        if work.units.is_empty() {
+            return;
+        }
+        if let Some(fault) = &self.stop {
+            let verdict = Verdict::Again(fault.clone());
+            self.tell_all(work.units, &verdict);
+            return;
+        }
+        if let Err(failure) = self.begin(&work.units) {
+            self.lost(work, failure);
+            return;
+        }
+        let mut end = work.units.end;
+        let mut grow = None;
+        for unit in work.units.clone() {
+            match self.hands.unit(unit) {
+                Step::Told(outcome) => self.tell(unit, Verdict::Told(outcome)),
+                Step::Undone(fault, scope) => {
+                    self.roll_back();
+                    self.undone(work, unit, fault, scope);
+                    return;
+                }
+                Step::Grow(write) => {
+                    (end, grow) = (unit, Some(write));
+                    break;
+                }
+            }
+        }
+        let rest = end..work.units.end;
+        if let Some(write) = grow {
+            self.work.push(Work {
+                units: rest,
+                isolated: work.isolated,
+            });
+            let before = Work {
+                units: work.units.start..end,
+                isolated: work.isolated,
+            };
+            // If it was not committed, those before come first; the write will ask again.
+            if self.commit(before) {
+                self.grow(end, write);
+            }
+        } else {
+            self.commit(work);
+        }
+    }
+
+    /// Opens a transaction: one that writes from the start, so that it never has to wait half-way, unless all units only read.
+    fn begin(&mut self, units: &Range<usize>) -> Result<(), Failure> {
+        let reads = self.reads_only(units);
+        let begin = if reads { "BEGIN" } else { "BEGIN IMMEDIATE" };
+        self.hands.say(begin)?;
+        match self.hands.catalog.refresh(self.hands.connection) {
+            Ok(false) => {}
+            Ok(true) => self.hands.forget(),
+            Err(error) => {
+                self.roll_back();
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn reads_only(&self, units: &Range<usize>) -> bool {
+        let packed = self.hands.packed;
+        let mut writes = units.clone().flat_map(|u| packed.unit(u));
+        writes.all(|w| {
+            let shape = packed.write(w).and_then(|w| packed.shape(w.shape));
+            shape.is_some_and(|s| s.op == Op::Get)
+        })
+    }
+
+    /// Commits; true if that succeeded.
+    fn commit(&mut self, work: Work) -> bool {
+        match self.hands.say("COMMIT") {
+            Ok(()) => {
+                self.committed(&work);
+                true
+            }
+            Err(failure) => {
+                self.roll_back();
+                self.refused(work, failure);
+                false
+            }
+        }
+    }
+
+    fn committed(&mut self, work: &Work) {
+        let packed = self.hands.packed;
+        let writes: usize = work.units.clone().map(|u| packed.unit(u).len()).sum();
+        let rung = match writes {
+            _ if work.isolated => Rung::Isolated,
+            1 if packed.writes() == 1 => Rung::Solo,
+            _ => Rung::Grouped,
+        };
+        self.tally.add(rung, writes);
+        self.tally.commits += u32::from(!work.units.is_empty());
+    }
+
+    /// A transaction that could not be begun.
+    fn lost(&mut self, work: Work, failure: Failure) {
+        match failure.scope {
+            Scope::Busy => self.busy(work, failure.fault),
+            _ => self.tell_all(work.units, &Verdict::Told(Err(failure.fault.into()))),
+        }
+    }
+
+    /// A unit that took the transaction with it: those before it go again, then it goes alone, then those behind it.
+    fn undone(&mut self, work: Work, unit: usize, fault: UnitFault, scope: Scope) {
+        let Range { start, end } = work.units;
+        match scope {
+            Scope::Busy => self.busy(work, fault.fault),
+            _ if end - start == 1 => {
+                self.strike(scope);
+                self.tell(unit, Verdict::Told(Err(fault)));
+                self.tally
+                    .add(Rung::Isolated, self.hands.packed.unit(unit).len());
+            }
+            _ if self.struck(scope) => {
+                self.tell_all(start..end, &Verdict::Told(Err(fault.fault.into())));
+            }
+            _ => self.again([start..unit, unit..unit + 1, unit + 1..end]),
+        }
+    }
+
+    /// A commit that failed and was rolled back: nobody is named, so the guilty are found by halving.
+    fn refused(&mut self, work: Work, failure: Failure) {
+        let Failure { fault, scope } = failure;
+        let Range { start, end } = work.units;
+        match scope {
+            Scope::Busy => self.busy(work, fault),
+            Scope::Sync => {
+                // The log may hold the whole commit; only the next opening of the file will show.
+                let unknown = Fault::unknown(fault.message);
+                self.tell_all(start..end, &Verdict::Told(Err(unknown.into())));
+            }
+            _ if end - start <= 1 || self.struck(scope) => {
+                self.strike(scope);
+                self.tell_all(start..end, &Verdict::Told(Err(fault.into())));
+            }
+            _ => {
+                let middle = start + (end - start) / 2;
+                self.again([start..middle, middle..end, end..end]);
+            }
+        }
+    }
+
+    fn busy(&mut self, work: Work, fault: Fault) {
+        self.tell_all(work.units, &Verdict::Again(fault.clone()));
+        self.stop = Some(fault);
+    }
+
+    fn strike(&mut self, scope: Scope) {
+        self.strikes += u32::from(scope == Scope::Machine);
+    }
+
+    fn struck(&self, scope: Scope) -> bool {
+        scope == Scope::Machine && self.strikes >= STRIKES
+    }
+
+    fn again(&mut self, parts: [Range<usize>; 3]) {
+        let parts = parts.into_iter().rev();
+        self.work.extend(parts.map(|units| Work {
+            units,
+            isolated: true,
+        }));
+    }
+
+    /// Creates or extends a table for a write, so that its unit can be run again. If that fails, the unit has failed.
+    fn grow(&mut self, unit: usize, write: usize) {
+        if self.stop.is_some() {
+            return;
+        }
+        self.hands.forget();
+        let rows = self.hands.packed.unit(unit).len();
+        let failed = if self.patience(unit, rows) {
+            create::grow(&mut self.hands, unit, write, self.ahead)
+        } else {
+            let text = "the table does not come to fit the row, however it is changed";
+            Err(Failure::of_write(Fault::internal(text)))
+        };
+        match failed {
+            Ok(()) => {}
+            Err(failure) if failure.scope == Scope::Busy => self.stop = Some(failure.fault),
+            Err(_) if self.ahead => {
+                // Rows further on may be to blame: from here on each has the schema changed for itself.
+                self.ahead = false;
+                self.grow(unit, write);
+            }
+            Err(failure) => self.outgrown(unit, write, failure.fault),
+        }
+    }
+
+    /// The schema could not be changed for this unit, which is the first of the work that is next.
+    fn outgrown(&mut self, unit: usize, write: usize, fault: Fault) {
+        let at = write.saturating_sub(self.hands.packed.unit(unit).start);
+        self.tell(unit, Verdict::Told(Err(UnitFault { at, fault })));
+        if let Some(next) = self.work.iter_mut().rev().find(|w| w.units.start == unit) {
+            next.units.start = unit + 1;
+        }
+    }
+
+    /// False once a unit has had the schema changed more often than its writes can need.
+    fn patience(&mut self, unit: usize, writes: usize) -> bool {
+        if self.grown.0 != unit {
+            self.grown = (unit, 0);
+        }
+        self.grown.1 += 1;
+        self.grown.1 <= 2 * writes + 2
+    }
+
+    fn roll_back(&mut self) {
+        let connection = self.hands.connection;
+        if !connection.is_autocommit() {
+            // What counts is whether the transaction is gone, which is looked at next.
+            drop(self.hands.say("ROLLBACK"));
+        }
+        if !connection.is_autocommit() {
+            self.usable = false;
+            self.stop = Some(Fault::unavailable(
+                "SQLite could not roll back; the connection is opened anew",
+            ));
+        }
+    }
+
+    fn tell(&mut self, unit: usize, verdict: Verdict) {
+        if let Some(place) = self.verdicts.get_mut(unit) {
+            *place = Some(verdict);
+        }
+    }
+
+    fn tell_all(&mut self, units: Range<usize>, verdict: &Verdict) {
+        for unit in units {
+            self.tell(unit, verdict.clone());
+        }
+    }
+
+    fn report(self) -> Report {
+        let missing = || {
+            let fault = Fault::internal("a unit was left without an outcome");
+            Verdict::Told(Err(fault.into()))
+        };
+        let verdicts = self.verdicts.into_iter();
+        Report {
+            verdicts: verdicts.map(|v| v.unwrap_or_else(missing)).collect(),
+            tally: self.tally,
+            usable: self.usable,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

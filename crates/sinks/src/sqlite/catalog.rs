@@ -1,0 +1,156 @@
+//! What the tables have: read once for each version of the schema.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, Result};
+use windrow_core::{Name, TableName};
+
+use super::column::ColumnType;
+use super::create;
+
+/// Tables that are kept, found or not; past it the catalog starts anew.
+const TABLES: usize = 1024;
+
+/// The tables met since the schema last changed.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    version: Option<i64>,
+    tables: HashMap<TableName, Option<Arc<Table>>>,
+}
+
+/// A table or view.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Its name as it was created.
+    pub(super) name: Name,
+    pub(super) columns: Vec<Column>,
+    /// The columns of its primary key by their place, in the key's order.
+    pub(super) primary: Vec<usize>,
+    /// True for STRICT tables.
+    pub(super) strict: bool,
+    /// True where columns can be added: for tables that are neither view nor virtual.
+    pub(super) plain: bool,
+    /// True where Windrow made it and nobody altered it in a way that Windrow would not: its columns may be widened.
+    pub(super) made: bool,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: Name,
+    pub(super) column_type: ColumnType,
+}
+
+impl Catalog {
+    /// Looks whether the schema has changed, by this process or another, and forgets everything if it has.
+    /// True in that case. To be called inside the transaction that uses the answers.
+    pub(super) fn refresh(&mut self, connection: &Connection) -> Result<bool> {
+        let mut ask = connection.prepare_cached("PRAGMA schema_version")?;
+        let version = ask.query_row([], |row| row.get::<_, i64>(0))?;
+        let changed = self.version != Some(version);
+        if changed {
+            self.forget();
+            self.version = Some(version);
+        }
+        Ok(changed)
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        self.tables.clear();
+        self.version = None;
+    }
+
+    /// The table of that name, if there is one.
+    pub(super) fn table(
+        &mut self,
+        connection: &Connection,
+        name: &TableName,
+    ) -> Result<Option<Arc<Table>>> {
+        if let Some(known) = self.tables.get(name) {
+            return Ok(known.clone());
+        }
+        let table = load(connection, name)?.map(Arc::new);
+        if self.tables.len() >= TABLES {
+            self.tables.clear();
+        }
+        self.tables.insert(name.clone(), table.clone());
+        Ok(table)
+    }
+}
+
+impl Table {
+    /// A column and its place; SQLite takes names that differ only in the case of ASCII letters for the same.
+    pub(super) fn column(&self, name: &str) -> Option<(usize, &Column)> {
+        let mut columns = self.columns.iter().enumerate();
+        columns.find(|(_, c)| c.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist in no schema, such as the
+/// table-valued functions of PRAGMAs, are none.
+fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
+    if let Some(schema) = &name.schema
+        && !schema.eq_ignore_ascii_case("main")
+    {
+        return Ok(None);
+    }
+    let found = connection
+        .prepare_cached(
+            "SELECT name, coalesce(sql, '') FROM main.sqlite_schema
+             WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE",
+        )?
+        .query_row([&*name.table], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })
+        .optional()?;
+    let Some((name, sql)) = found else {
+        return Ok(None);
+    };
+    let (plain, strict) = connection
+        .prepare_cached(
+            "SELECT type = 'table', strict FROM pragma_table_list(?1) WHERE schema = 'main'",
+        )?
+        .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?
+        .unwrap_or_default();
+    let (columns, primary) = columns(connection, &name, strict)?;
+    let mut table = Table {
+        name: name.into(),
+        columns,
+        primary,
+        strict,
+        plain,
+        made: false,
+    };
+    table.made = plain && sql == create::definition_of(&table);
+    Ok(Some(table))
+}
+
+/// The columns, and the places of those that make up the primary key.
+fn columns(
+    connection: &Connection,
+    table: &str,
+    strict: bool,
+) -> Result<(Vec<Column>, Vec<usize>)> {
+    // Hidden: 1 is a hidden column of a virtual table, 2 and 3 are generated ones.
+    let mut ask = connection.prepare_cached(
+        r#"SELECT name, type, pk FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
+    )?;
+    let mut rows = ask.query([table])?;
+    let (mut columns, mut primary) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let declared: Option<String> = row.get(1)?;
+        let in_key: i64 = row.get(2)?;
+        if in_key > 0 {
+            primary.push((in_key, columns.len()));
+        }
+        columns.push(Column {
+            name: row.get::<_, String>(0)?.into(),
+            column_type: ColumnType::declared(declared.as_deref().unwrap_or_default(), strict),
+        });
+    }
+    primary.sort_unstable();
+    Ok((columns, primary.into_iter().map(|(_, at)| at).collect()))
+}

@@ -1,0 +1,75 @@
+//! Opening the file, and the PRAGMAs that every connection gets.
+
+use rusqlite::{Connection, OpenFlags};
+use windrow_core::{Fault, FaultClass};
+
+use super::fault::{Failure, Scope};
+use super::location::Location;
+use crate::options::{Options, Synchronous};
+
+/// Prepared statements that are kept between batches.
+const STATEMENTS: usize = 256;
+
+/// Page cache in KiB. Bounded, because it is not part of the memory budget.
+const CACHE_KIB: i64 = 16 * 1024;
+
+/// Bytes to which the write-ahead log is cut back after it has been checkpointed.
+const WAL_BYTES: i64 = 64 << 20;
+
+/// Opens the database.
+///
+/// # Errors
+/// [`FaultClass::Unavailable`] where another process holds it, [`FaultClass::Invalid`] where the path makes no sense,
+/// SQLite's own error otherwise.
+pub(super) fn open(location: &Location, options: &Options) -> Result<Connection, Fault> {
+    location.check()?;
+    let opened = match location {
+        Location::Memory => Connection::open_in_memory(),
+        Location::File { path, create } => {
+            let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            flags.set(OpenFlags::SQLITE_OPEN_CREATE, *create);
+            Connection::open_with_flags(path, flags)
+        }
+    };
+    let connection = opened.map_err(|e| explain(location, e))?;
+    prepare(&connection, options).map_err(|e| explain(location, e))?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
+    connection.busy_timeout(options.lock_wait)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A database that comes from elsewhere must not reach beyond itself through its views and triggers.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    let journal: String =
+        connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if journal != "wal" && journal != "memory" {
+        tracing::warn!(
+            journal,
+            "SQLite does not write ahead here; commits are slower"
+        );
+    }
+    connection.query_row(
+        &format!("PRAGMA journal_size_limit = {WAL_BYTES}"),
+        [],
+        |_| Ok(()),
+    )?;
+    let synchronous = match options.synchronous {
+        Synchronous::Full => "FULL",
+        Synchronous::Normal => "NORMAL",
+        Synchronous::Off => "OFF",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)
+}
+
+fn explain(location: &Location, error: rusqlite::Error) -> Fault {
+    let Failure { fault, scope } = Failure::from(error);
+    let class = match scope {
+        Scope::Busy => FaultClass::Unavailable,
+        _ => fault.class,
+    };
+    let message = format!("{location} cannot be opened: {}", fault.message);
+    Fault::new(class, fault.code, message)
+}

@@ -1,0 +1,315 @@
+//! Tables made, extended and widened from the rows that come: what [`crate::Options::create_tables`] asks for.
+//!
+//! Each change is a transaction of its own, before the unit that needs it is run again; so it stays even if that unit then fails
+//! for another reason.
+//! It looks at the rest of its batch, so that one change serves all rows that wait.
+
+use rusqlite::Connection;
+use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
+
+use super::catalog::Table;
+use super::column::ColumnType;
+use super::fault::Failure;
+use super::packed::{Datum, Packed};
+use super::rebuild;
+use super::unit::Hands;
+use crate::sql::decimal;
+use crate::sql::infer::{Kind, Sights};
+use crate::sql::quote::{push_ident, push_idents, push_table};
+
+/// Stands in the text of tables that Windrow made; SQLite keeps it in `sqlite_schema`.
+const MARK: &str = "/* windrow */";
+
+/// A column that rows ask for.
+#[derive(Clone, Debug)]
+struct Wanted {
+    name: Name,
+    kind: Option<Kind>,
+    double: bool,
+}
+
+/// Creates, extends or widens the table of a write so that it can take the write's row, and if `ahead` is set those of the
+/// units behind it too.
+///
+/// # Errors
+/// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should have.
+pub(super) fn grow(
+    hands: &mut Hands<'_>,
+    unit: usize,
+    write: usize,
+    ahead: bool,
+) -> Result<(), Failure> {
+    // Rebuilding a table drops the old one, which would act on rows that refer to it. Only outside a transaction
+    // can that be switched off (<https://sqlite.org/lang_altertable.html>, 7).
+    let connection = hands.connection;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let grown = hands.say("BEGIN IMMEDIATE").and_then(|()| {
+        let changed = change(hands, unit, write, ahead);
+        let changed = changed.and_then(|()| hands.say("COMMIT"));
+        if !connection.is_autocommit() {
+            hands.say("ROLLBACK")?;
+        }
+        changed
+    });
+    hands.catalog.forget();
+    connection.pragma_update(None, "foreign_keys", true)?;
+    grown
+}
+
+fn change(hands: &mut Hands<'_>, unit: usize, write: usize, ahead: bool) -> Result<(), Failure> {
+    let (connection, packed) = (hands.connection, hands.packed);
+    let missing = || Failure::of_write(Fault::internal("a write is missing in its batch"));
+    let shape = packed.write(write).and_then(|w| packed.shape(w.shape));
+    let shape = shape.ok_or_else(missing)?;
+    hands.catalog.refresh(connection)?;
+    let table = hands.catalog.table(connection, &shape.table)?;
+    let end = if ahead { packed.units() } else { unit + 1 };
+    let units = packed.unit(unit).start..packed.unit(end - 1).end;
+    let wanted = wanted(packed, units, &shape.table);
+    match table {
+        None => create(connection, packed, write, shape, &wanted),
+        Some(table) => extend(connection, &table, shape, &wanted),
+    }
+}
+
+/// What the rows for a table ask for, from the writes of these numbers.
+fn wanted(packed: &Packed, writes: std::ops::Range<usize>, table: &TableName) -> Vec<Wanted> {
+    let mut sights = Sights::default();
+    for write in writes.filter_map(|w| packed.write(w)) {
+        let Some(shape) = packed.shape(write.shape) else {
+            continue;
+        };
+        if shape.table != *table || !matches!(shape.op, Op::Insert | Op::Update) {
+            continue;
+        }
+        for (place, (name, datum)) in shape.columns.iter().zip(write.values()).enumerate() {
+            let (kind, double) = kind_of(datum);
+            sights.note(place, name, kind, double);
+        }
+    }
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for sight in sights.columns() {
+        let same = wanted
+            .iter_mut()
+            .find(|w| w.name.eq_ignore_ascii_case(&sight.name));
+        match same {
+            Some(same) => {
+                same.kind = match (same.kind, sight.kind) {
+                    (Some(a), Some(b)) => Some(a.join(b)),
+                    (a, b) => a.or(b),
+                };
+                same.double &= sight.double;
+            }
+            None => wanted.push(Wanted {
+                name: sight.name.clone(),
+                kind: sight.kind,
+                double: sight.double,
+            }),
+        }
+    }
+    wanted
+}
+
+fn kind_of(datum: Datum<'_>) -> (Option<Kind>, bool) {
+    match datum {
+        Datum::Null => (None, true),
+        Datum::Bool(_) => (Some(Kind::Bool), true),
+        Datum::Int(n) => (Some(Kind::Int), decimal::int_is_double(n)),
+        Datum::Number(digits) => (Some(Kind::Number), decimal::is_double(digits)),
+        Datum::Text(_) => (Some(Kind::Text), true),
+        Datum::Bytes(_) => (Some(Kind::Bytes), true),
+        Datum::Json(_) => (Some(Kind::Json), true),
+    }
+}
+
+fn create(
+    connection: &Connection,
+    packed: &Packed,
+    write: usize,
+    shape: &Shape,
+    wanted: &[Wanted],
+) -> Result<(), Failure> {
+    let table = &shape.table;
+    if let Some(schema) = &table.schema
+        && !schema.eq_ignore_ascii_case("main")
+    {
+        let message = format!("no such schema: {schema}; a SQLite file has the schema main only");
+        return Err(Failure::of_write(Fault::new(
+            FaultClass::NoTable,
+            "3F000",
+            message,
+        )));
+    }
+    let mut values = packed.write(write).into_iter().flat_map(|w| w.values());
+    if values.all(|datum| datum == Datum::Null) {
+        let message = format!(
+            "no such table: {table}; it cannot be created from a row that holds nothing but null"
+        );
+        return Err(Failure::of_write(Fault::new(
+            FaultClass::NoTable,
+            "42P01",
+            message,
+        )));
+    }
+    let primary = primary(shape, wanted)?;
+    let columns: Vec<(Name, ColumnType)> = wanted
+        .iter()
+        .filter_map(|w| {
+            let in_key = || primary.contains(&w.name).then_some(Kind::Int);
+            let kind = w.kind.or_else(in_key)?;
+            Some((w.name.clone(), ColumnType::of_kind(kind, w.double)))
+        })
+        .collect();
+    let columns = columns.iter().map(|(name, t)| (&**name, *t));
+    let names = primary.iter().map(|n| &**n).collect::<Vec<_>>();
+    connection.execute_batch(&definition(&table.table, columns, &names))?;
+    Ok(())
+}
+
+/// The primary key of a new table: the key that the write names, or else a column called `id`.
+fn primary(shape: &Shape, wanted: &[Wanted]) -> Result<Vec<Name>, Failure> {
+    let find = |name: &str| {
+        let mut found = wanted.iter().map(|w| &w.name);
+        found.find(|n| n.eq_ignore_ascii_case(name)).cloned()
+    };
+    match &shape.key {
+        Key::Columns(names) => {
+            let column = |name: &Name| {
+                find(name).ok_or_else(|| {
+                    let message = format!(
+                        "table {} cannot be created with the key column {name}, which the row does not name",
+                        shape.table
+                    );
+                    Failure::of_write(Fault::new(FaultClass::NoColumn, "42703", message))
+                })
+            };
+            names.iter().map(column).collect()
+        }
+        Key::Primary => {
+            let named = shape.columns.iter().any(|c| c.eq_ignore_ascii_case("id"));
+            Ok(find("id").filter(|_| named).into_iter().collect())
+        }
+    }
+}
+
+fn extend(
+    connection: &Connection,
+    table: &Table,
+    shape: &Shape,
+    wanted: &[Wanted],
+) -> Result<(), Failure> {
+    let mut added = Vec::new();
+    let mut widened = Vec::new();
+    for w in wanted {
+        let Some(kind) = w.kind else { continue };
+        match table.column(&w.name) {
+            None => added.push((&w.name, ColumnType::of_kind(kind, w.double))),
+            Some((place, column)) if table.made => {
+                let target = wider(
+                    connection,
+                    table,
+                    (place, column.column_type),
+                    kind,
+                    w.double,
+                )?;
+                widened.extend(target.map(|t| (place, t)));
+            }
+            Some(_) => {}
+        }
+    }
+    if added.is_empty() && widened.is_empty() {
+        return Err(Failure::of_write(untyped(table, shape)));
+    }
+    if !widened.is_empty() {
+        rebuild::rebuild(connection, table, &widened)?;
+    }
+    for (name, column_type) in added {
+        let mut sql = String::from("ALTER TABLE ");
+        push_table(&mut sql, &TableName::bare(table.name.clone()));
+        sql.push_str(" ADD COLUMN ");
+        push_ident(&mut sql, name);
+        sql.push(' ');
+        sql.push_str(if table.strict {
+            column_type.strict_sql()
+        } else {
+            column_type.sql()
+        });
+        connection.execute_batch(&sql)?;
+    }
+    Ok(())
+}
+
+/// For a column that the key or the answer needs, and of which the row holds only NULL.
+fn untyped(table: &Table, shape: &Shape) -> Fault {
+    let absent = shape.columns.iter().find(|c| table.column(c).is_none());
+    let name = absent.map_or("", |n| n);
+    let message = format!(
+        "table {} has no column named {name}, and null does not say what type it should have",
+        shape.table
+    );
+    Fault::new(FaultClass::NoColumn, "42703", message)
+        .with_table(Some(&*table.name))
+        .with_column(absent.map(|n| &**n))
+}
+
+/// The type that a column must get to take values of a kind as well; `None` if it takes them already.
+fn wider(
+    connection: &Connection,
+    table: &Table,
+    (place, now): (usize, ColumnType),
+    kind: Kind,
+    double: bool,
+) -> Result<Option<ColumnType>, Failure> {
+    let have = now.kind();
+    if have.takes(kind) {
+        let rounds = now == ColumnType::Real && !double;
+        return Ok(rounds.then_some(ColumnType::Decimal));
+    }
+    let joined = have.join(kind);
+    let double =
+        double && (joined != Kind::Number || rebuild::all_doubles(connection, table, place)?);
+    Ok(Some(ColumnType::of_kind(joined, double)))
+}
+
+/// The text of a table that Windrow makes. SQLite stores it as it is, adds a column where [`definition_of`] expects it, and
+/// so [`Table::made`] can tell by comparing whether somebody else has altered it.
+pub(super) fn definition<'a>(
+    table: &str,
+    columns: impl Iterator<Item = (&'a str, ColumnType)>,
+    primary: &[&str],
+) -> String {
+    let mut sql = String::from("CREATE TABLE ");
+    push_ident(&mut sql, table);
+    sql.push_str(" (");
+    sql.push_str(MARK);
+    for (i, (name, column_type)) in columns.enumerate() {
+        sql.push_str(if i == 0 { " " } else { ", " });
+        push_ident(&mut sql, name);
+        sql.push(' ');
+        sql.push_str(column_type.sql());
+        // A single INTEGER is the row's own number, which SQLite assigns where it is NULL.
+        let numbers_itself = primary.len() == 1 && column_type == ColumnType::Integer;
+        if primary.contains(&name) && !numbers_itself {
+            sql.push_str(" NOT NULL");
+        }
+    }
+    if !primary.is_empty() {
+        sql.push_str(", PRIMARY KEY (");
+        push_idents(&mut sql, primary);
+        sql.push(')');
+    }
+    sql.push(')');
+    sql
+}
+
+/// The text that a table would have if Windrow had made it.
+pub(super) fn definition_of(table: &Table) -> String {
+    let columns = table.columns.iter().map(|c| (&*c.name, c.column_type));
+    definition(&table.name, columns, &primary_of(table))
+}
+
+/// The names of the primary key's columns.
+pub(super) fn primary_of(table: &Table) -> Vec<&str> {
+    let names = table.primary.iter().filter_map(|p| table.columns.get(*p));
+    names.map(|c| &*c.name).collect()
+}

@@ -1,0 +1,87 @@
+//! The sink: hands out executors that share one writer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::timeout;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, FaultClass, Profile, Sink};
+
+use super::executor::SqliteExecutor;
+use super::fault::Failure;
+use super::location::Location;
+use super::writer::{Desk, Lost, Writer};
+use crate::options::Options;
+
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(5);
+
+/// A SQLite database. The last of it and its executors to be dropped waits for the writer to end.
+#[derive(Debug)]
+pub(super) struct SqliteSink {
+    writer: Arc<Writer>,
+    profile: Profile,
+}
+
+impl SqliteSink {
+    /// Starts the writer and has it open the database.
+    ///
+    /// # Errors
+    /// Those of opening, except that a database which is only busy is no error.
+    pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
+        let sink = Self {
+            writer: Arc::new(Writer::spawn(location, options.clone())?),
+            profile: Profile {
+                name: "SQLite",
+                transactional: true,
+                flights: 1,
+                batch_rows: 50_000,
+            },
+        };
+        match sink.ready().await {
+            Err(fault) if fault.class != FaultClass::Unavailable => Err(fault),
+            _ => Ok(sink),
+        }
+    }
+
+    async fn ready(&self) -> Result<(), Fault> {
+        let opened = self.writer.ask(|desk| desk.session().map(|_| ())).await;
+        opened.unwrap_or_else(lost)
+    }
+}
+
+#[async_trait]
+impl Sink for SqliteSink {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        self.ready().await?;
+        Ok(Box::new(SqliteExecutor::new(self.writer.clone())))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        match timeout(PING, self.writer.ask(alive)).await {
+            Ok(answer) => answer.unwrap_or_else(lost),
+            Err(_) => Err(Fault::unavailable(
+                "SQLite gave no sign of life within 5 seconds",
+            )),
+        }
+    }
+}
+
+fn alive(desk: &mut Desk) -> Result<(), Fault> {
+    desk.session()?
+        .connection()
+        .query_row("SELECT 1", [], |_| Ok(()))
+        .map_err(|e| {
+            let failure = Failure::from(e);
+            Fault::unavailable(failure.fault.message)
+        })
+}
+
+fn lost(_: Lost) -> Result<(), Fault> {
+    Err(Fault::unavailable("SQLite's writer broke off"))
+}

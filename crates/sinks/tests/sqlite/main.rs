@@ -1,0 +1,19 @@
+//! The SQLite sink against real files.
+#![cfg(feature = "sqlite")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_possible_wrap,
+    reason = "a test ends with its first surprise, in its helpers too"
+)]
+
+mod create;
+mod differential;
+mod faults;
+mod ops;
+mod schema;
+mod service;
+mod support;
+mod units;
+mod values;
