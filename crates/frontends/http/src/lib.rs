@@ -1,1 +1,35 @@
-//! Under construction.
+//! The HTTP frontend: JSON, NDJSON and CSV in, one true answer for each row out.
+//!
+//! Rooms, in the order in which a request meets them:
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | [`HttpConfig`] | the knobs |
+//! | `server` | listening, one connection, its timeouts |
+//! | `route`, `query`, `plan` | which request it is, its parameters, the shapes of its rows |
+//! | `body` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
+//! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
+//! | `handle` | one file for each kind of request |
+//! | `answer` | what is told: errors, results, values as JSON |
+//! | [`HttpMetrics`] | what is counted |
+//!
+//! The API is described by `src/openapi.json`, which is served at `/openapi.json`.
+
+mod answer;
+mod app;
+mod auth;
+mod body;
+mod config;
+mod handle;
+mod metrics;
+mod plan;
+mod query;
+mod route;
+mod rows;
+mod server;
+mod services;
+
+pub use config::{HttpConfig, Token};
+pub use metrics::HttpMetrics;
+pub use server::Http;
+pub use services::{Readiness, Services};

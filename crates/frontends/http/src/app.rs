@@ -1,0 +1,149 @@
+//! One request: who may ask, where it goes, how it is counted.
+
+use std::fmt;
+
+use http::header::{CONNECTION, HeaderValue};
+use http::request::Parts;
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+use windrow_core::{Budget, SourceId};
+
+use crate::answer::{Answer, Refusal};
+use crate::auth;
+use crate::body::Feed;
+use crate::body::whole::Limit;
+use crate::config::HttpConfig;
+use crate::handle;
+use crate::plan::Plans;
+use crate::query;
+use crate::route::{self, Endpoint, Lost, Route};
+use crate::server::link::Link;
+use crate::services::Services;
+
+/// What all requests share.
+pub(crate) struct App {
+    pub(crate) config: HttpConfig,
+    pub(crate) services: Services,
+    pub(crate) plans: Plans,
+}
+
+/// One request with its surroundings.
+pub(crate) struct Ask<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) head: &'a Parts,
+    pub(crate) source: SourceId,
+}
+
+impl App {
+    pub(crate) fn new(config: HttpConfig, services: Services) -> Self {
+        Self {
+            config,
+            services,
+            plans: Plans::default(),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> &Budget {
+        self.services.intake.budget()
+    }
+
+    /// The limit of a body that is read as a whole.
+    pub(crate) fn body_limit(&self) -> Limit {
+        Limit {
+            bytes: self.config.max_body,
+            name: "http.max_body",
+            what: "the body",
+        }
+    }
+
+    /// The limit of a single row.
+    pub(crate) fn row_limit(&self) -> Limit {
+        Limit {
+            bytes: self.config.max_row,
+            name: "http.max_row",
+            what: "the row",
+        }
+    }
+
+    /// Answers a request. Dropping the future, which happens when the client goes away, takes out what is queued of it.
+    pub(crate) async fn serve(
+        &self,
+        request: Request<Incoming>,
+        source: SourceId,
+        link: &Link,
+    ) -> Answer {
+        let begun = Instant::now();
+        let (head, body) = request.into_parts();
+        let mut feed = Feed::new(body, &head.headers, link);
+        let ask = Ask {
+            app: self,
+            head: &head,
+            source,
+        };
+        let found = route::find(&head.method, head.uri.path());
+        let endpoint = found.as_ref().map_or(Endpoint::None, |r| r.endpoint);
+        let result = match self.admit(&head, found) {
+            Ok(route) => handle::run(&ask, route, &mut feed).await,
+            Err(refusal) => Err(refusal),
+        };
+        let mut answer = result.unwrap_or_else(Refusal::into_answer);
+        if !feed.has_ended() && !Box::pin(feed.drain()).await {
+            answer
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        let metrics = &self.services.metrics;
+        metrics.answered(endpoint, answer.status(), begun.elapsed());
+        answer
+    }
+
+    fn admit<'r>(
+        &self,
+        head: &Parts,
+        found: Result<Route<'r>, Lost>,
+    ) -> Result<Route<'r>, Refusal> {
+        let is_health = matches!(&found, Ok(route) if route.endpoint == Endpoint::Health);
+        if !is_health && !auth::allows(self.config.token.as_ref(), &head.headers) {
+            return Err(Refusal::protocol(
+                StatusCode::UNAUTHORIZED,
+                "this server wants a token: send the header Authorization: Bearer TOKEN",
+            ));
+        }
+        let route = found.map_err(lost)?;
+        if head.headers.contains_key("idempotency-key") {
+            return Err(Refusal::later("the Idempotency-Key header"));
+        }
+        let takes_parameters = matches!(
+            route.endpoint,
+            Endpoint::InsertRows | Endpoint::UpdateRow | Endpoint::DeleteRow | Endpoint::GetRow
+        );
+        if !takes_parameters {
+            query::none(head.uri.query().unwrap_or_default())?;
+        }
+        Ok(route)
+    }
+}
+
+fn lost(lost: Lost) -> Refusal {
+    match lost {
+        Lost::Path => Refusal::protocol(
+            StatusCode::NOT_FOUND,
+            format!("there is no such path; the routes are {}", route::list()),
+        ),
+        Lost::Method(allowed) => Refusal::protocol(
+            StatusCode::METHOD_NOT_ALLOWED,
+            format!("this path takes {allowed}"),
+        )
+        .allow(allowed),
+        Lost::Later(what) => Refusal::later(what),
+    }
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,72 @@
+//! Memory that grows while it is charged to the budget.
+
+use windrow_core::{Budget, Fault, Permit};
+
+/// Steps in which bytes are taken, so that a small growth is no visit to the budget.
+const GRAIN: usize = 64 << 10;
+
+/// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait for himself.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Budget,
+    permit: Permit,
+    used: usize,
+}
+
+impl Charge {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            permit: Permit::empty(),
+            used: 0,
+        }
+    }
+
+    /// Adds bytes.
+    ///
+    /// # Errors
+    /// Those of [`Budget::try_take`]; nothing is added then.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
+        let wanted = self.used.saturating_add(bytes);
+        let missing = wanted.saturating_sub(self.permit.bytes());
+        if missing > 0 {
+            let more = self
+                .budget
+                .try_take(missing.next_multiple_of(GRAIN))
+                .or_else(|_| self.budget.try_take(missing))?;
+            self.permit.merge(more);
+        }
+        self.used = wanted;
+        Ok(())
+    }
+
+    /// Takes bytes off again.
+    pub(crate) fn remove(&mut self, bytes: usize) {
+        self.used = self.used.saturating_sub(bytes);
+        self.permit.shrink_to(self.used);
+    }
+
+    /// The permit for what was added and not removed.
+    pub(crate) fn into_permit(mut self) -> Permit {
+        self.permit.shrink_to(self.used);
+        self.permit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_in_grains_and_ends_exact() {
+        let budget = Budget::new(100_000);
+        let mut charge = Charge::new(budget.clone());
+        charge.add(10).unwrap();
+        assert_eq!(budget.held(), GRAIN);
+        charge.add(80_000).unwrap();
+        assert!(charge.add(30_000).is_err());
+        charge.remove(30_000);
+        let permit = charge.into_permit();
+        assert_eq!((permit.bytes(), budget.held()), (50_010, 50_010));
+    }
+}

@@ -1,0 +1,128 @@
+//! What kind of body it is, by its headers.
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
+
+use crate::answer::Refusal;
+
+/// The kinds of body that rows come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An object or an array.
+    Json,
+    /// What `curl -d` says by itself: taken as JSON if it looks like it.
+    Form,
+    /// One object a line.
+    Ndjson,
+    /// With a header line.
+    Csv,
+}
+
+const ACCEPTED: &str =
+    "application/json, application/x-ndjson (also application/ndjson, application/jsonl), text/csv";
+
+/// The kind, from `Content-Type`; none given means JSON.
+pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
+    if headers
+        .get(CONTENT_ENCODING)
+        .is_some_and(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        return Err(unsupported(
+            "a Content-Encoding is not supported: send the body as it is (identity)".to_owned(),
+        ));
+    }
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return Ok(Kind::Json);
+    };
+    // The common case first, without any look at parameters.
+    if value.as_bytes() == b"application/json" {
+        return Ok(Kind::Json);
+    }
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let mut parts = text.split(';');
+    let kind = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    for parameter in parts {
+        check_charset(parameter)?;
+    }
+    match kind.as_str() {
+        "application/json" => Ok(Kind::Json),
+        "application/x-www-form-urlencoded" => Ok(Kind::Form),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Kind::Ndjson),
+        "text/csv" => Ok(Kind::Csv),
+        _ if kind.starts_with("multipart/") => Err(Refusal::later("a multipart envelope")),
+        _ => Err(wrong_type(&kind)),
+    }
+}
+
+/// A body of a kind that is not accepted here.
+pub(crate) fn wrong_type(kind: &str) -> Refusal {
+    unsupported(format!(
+        "the content type {kind:?} is not accepted; send one of {ACCEPTED}"
+    ))
+}
+
+/// Only JSON, for requests that take nothing else.
+pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    match of(headers)? {
+        Kind::Json | Kind::Form => Ok(()),
+        Kind::Ndjson | Kind::Csv => Err(unsupported(
+            "only application/json is accepted here".to_owned(),
+        )),
+    }
+}
+
+fn check_charset(parameter: &str) -> Result<(), Refusal> {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return Ok(());
+    };
+    let value = value.trim().trim_matches('"').to_ascii_lowercase();
+    let known = matches!(value.as_str(), "utf-8" | "utf8" | "us-ascii");
+    if name.trim().eq_ignore_ascii_case("charset") && !known {
+        return Err(unsupported(format!(
+            "the charset {value:?} is not accepted; send utf-8"
+        )));
+    }
+    Ok(())
+}
+
+fn unsupported(message: String) -> Refusal {
+    Refusal::protocol(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(value: &str) -> Result<Kind, StatusCode> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, value.parse().unwrap());
+        of(&headers).map_err(|refusal| refusal.status())
+    }
+
+    #[test]
+    fn names_have_no_case_and_parameters_are_read() {
+        assert_eq!(of(&HeaderMap::new()).unwrap(), Kind::Json);
+        assert_eq!(kind("Application/JSON; charset=UTF-8"), Ok(Kind::Json));
+        assert_eq!(kind("application/jsonl"), Ok(Kind::Ndjson));
+        assert_eq!(
+            kind("text/csv; header=present; charset=\"utf-8\""),
+            Ok(Kind::Csv)
+        );
+        assert_eq!(kind("application/x-www-form-urlencoded"), Ok(Kind::Form));
+        let refused = Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        assert_eq!(kind("application/json; charset=latin1"), refused);
+        assert_eq!(kind("text/plain"), refused);
+        assert_eq!(
+            kind("multipart/form-data; boundary=x"),
+            Err(StatusCode::NOT_IMPLEMENTED)
+        );
+    }
+
+    #[test]
+    fn compressed_bodies_are_refused() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, "gzip".parse().unwrap());
+        let refusal = of(&headers).unwrap_err();
+        assert!(refusal.fault().message.contains("identity"));
+    }
+}

@@ -1,0 +1,147 @@
+//! Reading a body, chunk by chunk.
+
+pub(crate) mod charge;
+pub(crate) mod kind;
+pub(crate) mod whole;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{HeaderMap, StatusCode};
+use http_body::Body;
+use hyper::body::Incoming;
+
+use crate::answer::Refusal;
+use crate::server::link::{Link, Phase};
+
+/// What is read and thrown away of a refused body before it is answered, at most. A client that is still writing may
+/// otherwise see only a reset connection and not the answer.
+const DRAIN_BYTES: usize = 64 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+/// The body of one request.
+#[derive(Debug)]
+pub(crate) struct Feed<'a> {
+    body: Incoming,
+    link: &'a Link,
+    /// The client waits for a go-ahead before it sends the body.
+    asks_first: bool,
+    started: bool,
+    ended: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub(crate) fn new(body: Incoming, headers: &HeaderMap, link: &'a Link) -> Self {
+        let ended = body.is_end_stream();
+        Self {
+            body,
+            link,
+            asks_first: headers.contains_key(EXPECT),
+            started: false,
+            ended,
+        }
+    }
+
+    /// How long the body is, where its head says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    /// True once all of it was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Says that the next wait is not for the client.
+    pub(crate) fn pause(&self) {
+        self.link.enter(Phase::Busy);
+    }
+
+    /// The next bytes, never an empty chunk; `None` at the end.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, Refusal>> {
+        if self.ended {
+            return Poll::Ready(Ok(None));
+        }
+        self.started = true;
+        loop {
+            let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+                self.link.enter(Phase::Body);
+                if self.link.is_late() {
+                    return Poll::Ready(Err(too_slow()));
+                }
+                return Poll::Pending;
+            };
+            self.link.enter(Phase::Busy);
+            match frame {
+                None => {
+                    self.ended = true;
+                    return Poll::Ready(Ok(None));
+                }
+                // Trailers are read and not looked at.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => {
+                        self.ended = self.body.is_end_stream();
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                    _ => {}
+                },
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Poll::Ready(Err(broken(&error)));
+                }
+            }
+        }
+    }
+
+    /// As [`Feed::poll_chunk`]. Cancel safe.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
+        std::future::poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// Reads and forgets the rest of a refused body, within limits. False if the connection is of no more use.
+    pub(crate) async fn drain(&mut self) -> bool {
+        if self.ended {
+            return true;
+        }
+        if self.asks_first && !self.started {
+            return false;
+        }
+        let rest = async {
+            let mut left = DRAIN_BYTES;
+            while let Ok(Some(chunk)) = self.chunk().await {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        // Too slow is as good as too long.
+        drop(tokio::time::timeout(DRAIN_TIME, rest).await);
+        self.link.enter(Phase::Busy);
+        self.ended
+    }
+}
+
+fn too_slow() -> Refusal {
+    Refusal::protocol(
+        StatusCode::REQUEST_TIMEOUT,
+        "the body made no progress for longer than http.body_timeout",
+    )
+}
+
+fn broken(error: &hyper::Error) -> Refusal {
+    let what = if error.is_timeout() {
+        "timed out"
+    } else if error.is_parse() {
+        "is not well-formed HTTP"
+    } else {
+        "ended before it was complete"
+    };
+    Refusal::protocol(StatusCode::BAD_REQUEST, format!("the body {what}"))
+}

@@ -1,0 +1,83 @@
+//! Reading a body, or one row of it, as a whole.
+
+use bytes::{Bytes, BytesMut};
+use windrow_core::{Budget, Fault, Permit};
+
+use crate::answer::Refusal;
+use crate::body::Feed;
+use crate::body::charge::Charge;
+
+/// A limit on what is read, and its name in the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub(crate) bytes: usize,
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+}
+
+impl Limit {
+    pub(crate) fn check(&self, bytes: u64) -> Result<(), Refusal> {
+        if bytes <= self.bytes as u64 {
+            return Ok(());
+        }
+        Err(Fault::too_large(format!(
+            "{} has {bytes} bytes or more; the limit ({}) is {}",
+            self.what, self.name, self.bytes
+        ))
+        .into())
+    }
+}
+
+/// Bytes and the memory they are charged with.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) bytes: Bytes,
+    pub(crate) permit: Permit,
+}
+
+impl Feed<'_> {
+    /// Reads all that is left behind `first`. A body of one chunk is neither copied nor charged: it lies in the
+    /// connection's own buffer.
+    ///
+    /// # Errors
+    /// 413 past the limit, 429 where the budget has no room, and those of [`Feed::chunk`].
+    pub(crate) async fn rest(
+        &mut self,
+        first: Bytes,
+        limit: Limit,
+        budget: &Budget,
+    ) -> Result<Whole, Refusal> {
+        if let Some(length) = self.length() {
+            limit.check(length.saturating_add(first.len() as u64))?;
+        }
+        if self.has_ended() {
+            limit.check(first.len() as u64)?;
+            return Ok(Whole {
+                bytes: first,
+                permit: Permit::empty(),
+            });
+        }
+        let mut charge = Charge::new(budget.clone());
+        // What is announced is charged before it is read.
+        let announced = self.length().and_then(|n| usize::try_from(n).ok());
+        let mut charged = first.len() + announced.unwrap_or(0);
+        charge.add(charged)?;
+        let mut all = BytesMut::with_capacity(charged);
+        all.extend_from_slice(&first);
+        drop(first);
+        while let Some(chunk) = self.chunk().await? {
+            let length = all.len() + chunk.len();
+            limit.check(length as u64)?;
+            if length > charged {
+                // A growing buffer doubles.
+                charge.add(length)?;
+                charged += length;
+            }
+            all.extend_from_slice(&chunk);
+        }
+        Ok(Whole {
+            bytes: all.freeze(),
+            permit: charge.into_permit(),
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! The knobs of the HTTP frontend.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to listen, and the limits of what is read. Times bound silence, not the whole of a request.
+#[derive(Clone, Debug)]
+pub struct HttpConfig {
+    /// The address; port 0 takes any free one. Default `127.0.0.1:8420`.
+    pub listen: SocketAddr,
+    /// What clients must show as `Authorization: Bearer TOKEN`. Default none.
+    pub token: Option<Token>,
+    /// Whether an address that is not loopback may be listened on without a token. Default false.
+    pub allow_open: bool,
+    /// TLS, if wanted. Default none.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`), in bytes. Default 64 MiB.
+    pub max_body: usize,
+    /// The largest single row, in bytes of its text: a JSON object, an element of an array, a line. Default 8 MiB.
+    pub max_row: usize,
+    /// The most rows of one atomic body, and operations of one batch. Default 100,000.
+    pub max_atomic_rows: usize,
+    /// The most connections; past it they wait to be accepted. Default 20,000.
+    pub max_connections: usize,
+    /// How long a client may take to send the head of a request, or to finish its TLS handshake. Default 10 s.
+    pub header_timeout: Duration,
+    /// How long a body, or the reading of an answer by the client, may make no progress. Default 30 s.
+    pub body_timeout: Duration,
+    /// How long a connection may be idle between requests. Default 5 min.
+    pub idle_timeout: Duration,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8420)),
+            token: None,
+            allow_open: false,
+            tls: None,
+            max_body: 64 << 20,
+            max_row: 8 << 20,
+            max_atomic_rows: 100_000,
+            max_connections: 20_000,
+            header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(300),
+        }
+    }
+}
+
+/// A bearer token: a secret, which no log and no error shows.
+#[derive(Clone)]
+pub struct Token(Box<str>);
+
+impl Token {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl From<String> for Token {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let config = HttpConfig {
+            token: Some(Token::from("s3cret".to_owned())),
+            ..HttpConfig::default()
+        };
+        assert!(!format!("{config:?}").contains("s3cret"));
+    }
+}

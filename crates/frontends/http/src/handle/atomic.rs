@@ -1,0 +1,93 @@
+//! A body of many rows that are written all or not at all: one unit.
+
+use bytes::Bytes;
+use http::StatusCode;
+use windrow_core::{Fault, FaultClass, Unit, UnitFault, Write};
+
+use crate::answer::ledger::Ledger;
+use crate::answer::refusal::status_of;
+use crate::answer::{self, Answer, Refusal, Report};
+use crate::app::Ask;
+use crate::body::Feed;
+use crate::body::charge::Charge;
+use crate::plan::Plan;
+use crate::rows::{RowStream, Take};
+
+pub(crate) async fn run(
+    ask: &Ask<'_>,
+    plan: &Plan,
+    mut rows: RowStream<'_>,
+    first: Bytes,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let limit = ask.app.body_limit();
+    limit.check(feed.length().unwrap_or(0))?;
+    let mut all = Rows::default();
+    let mut charge = Charge::new(ask.app.budget().clone());
+    let mut next = Some(first);
+    let (mut length, mut charged) = (0, 0);
+    while let Some(chunk) = next {
+        length += chunk.len() as u64;
+        limit.check(length)?;
+        rows.push(&chunk, &mut all)?;
+        check_count(all.writes.len(), ask.app.config.max_atomic_rows)?;
+        // What is held of a row that has begun will be at least as large once it is read.
+        let due = all.bytes + rows.held();
+        charge.add(due.saturating_sub(charged))?;
+        charged = charged.max(due);
+        next = feed.chunk().await?;
+    }
+    rows.finish(&mut all)?;
+    check_count(all.writes.len(), ask.app.config.max_atomic_rows)?;
+    let unit = Unit::of(all.writes);
+    let outcome = ask.submit_one(unit, charge.into_permit()).await;
+    let mut ledger = Ledger::new(plan.options.results, ask.app.budget().clone());
+    match outcome {
+        Ok(dones) => dones.into_iter().try_for_each(|done| ledger.done(done))?,
+        Err(failed) => return Err(refuse(failed)),
+    }
+    Ok(answer::report(StatusCode::OK, Report::new(ledger, None)))
+}
+
+#[derive(Default)]
+struct Rows {
+    writes: Vec<Write>,
+    bytes: usize,
+}
+
+impl Take for Rows {
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, write: Write) {
+        self.bytes += write.bytes();
+        self.writes.push(write);
+    }
+}
+
+/// Checks the size of a unit.
+pub(crate) fn check_count(count: usize, limit: usize) -> Result<(), Refusal> {
+    if count <= limit {
+        return Ok(());
+    }
+    Err(Fault::too_large(format!(
+        "more than {limit} rows cannot be written at once (http.max_atomic_rows)"
+    ))
+    .into())
+}
+
+/// A unit that failed: 409 where one of its rows is to blame, and which one.
+pub(crate) fn refuse(failed: UnitFault) -> Refusal {
+    let class = failed.fault.class;
+    let status = match class {
+        FaultClass::Unique
+        | FaultClass::ForeignKey
+        | FaultClass::NotNull
+        | FaultClass::Check
+        | FaultClass::Value
+        | FaultClass::NoColumn => StatusCode::CONFLICT,
+        _ => status_of(class),
+    };
+    Refusal::new(status, failed.fault).index(failed.at as u64)
+}

@@ -1,0 +1,123 @@
+//! `POST /v1/tables/{table}/rows`
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use windrow_core::{Done, Fault, Op, Permit, Unit, Write};
+
+use crate::answer::{self, Answer, Refusal, json};
+use crate::app::Ask;
+use crate::body::Feed;
+use crate::body::kind::{self, Kind};
+use crate::handle::{atomic, pump};
+use crate::plan::Plan;
+use crate::rows::RowStream;
+use crate::rows::object::{self, Columns};
+
+pub(crate) async fn run(
+    ask: &Ask<'_>,
+    table: &str,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let kind = kind::of(&ask.head.headers)?;
+    let query = ask.head.uri.query().unwrap_or_default();
+    let plan = ask.app.plans.get(Op::Insert, table, query)?;
+    let max_row = ask.app.config.max_row;
+    let (first, stream) = match kind {
+        Kind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),
+        Kind::Csv => {
+            let style = &plan.options.csv;
+            (Bytes::new(), RowStream::csv(&plan, style, max_row))
+        }
+        Kind::Json | Kind::Form => {
+            let first = beginning(feed).await?;
+            match first.trim_ascii_start().first() {
+                Some(b'[') => (first, RowStream::array(&plan, max_row)),
+                Some(b'{') => return one(ask, &plan, first, feed).await,
+                None => return Err(empty()),
+                Some(_) if kind == Kind::Form => {
+                    return Err(kind::wrong_type("application/x-www-form-urlencoded"));
+                }
+                // Whatever it is, the reader of objects says where it goes wrong.
+                Some(_) => return one(ask, &plan, first, feed).await,
+            }
+        }
+    };
+    if plan.options.atomic {
+        Box::pin(atomic::run(ask, &plan, stream, first, feed)).await
+    } else {
+        Box::pin(pump::run(ask, &plan, stream, first, feed)).await
+    }
+}
+
+/// The first chunk that is not all blanks; empty at the end of the body.
+async fn beginning(feed: &mut Feed<'_>) -> Result<Bytes, Refusal> {
+    while let Some(chunk) = feed.chunk().await? {
+        if !chunk.trim_ascii_start().is_empty() {
+            return Ok(chunk);
+        }
+    }
+    Ok(Bytes::new())
+}
+
+fn empty() -> Refusal {
+    Fault::new(
+        windrow_core::FaultClass::Invalid,
+        "22P02",
+        "the body is empty; send a JSON object or an array of them",
+    )
+    .into()
+}
+
+/// A body that is one object: one row, one answer.
+async fn one(
+    ask: &Ask<'_>,
+    plan: &Plan,
+    first: Bytes,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let app = ask.app;
+    let (write, held) = if feed.has_ended() && first.len() <= app.config.max_row {
+        (parse(plan, &first)?, Permit::empty())
+    } else {
+        let rest = feed.rest(first, app.row_limit(), app.budget());
+        let whole = Box::pin(rest).await?;
+        (parse(plan, &whole.bytes)?, whole.permit)
+    };
+    let outcome = ask.submit_one(Unit::one(write), held).await;
+    let done = outcome
+        .map_err(|failed| failed.fault)?
+        .into_iter()
+        .next()
+        .unwrap_or_default();
+    Ok(inserted(&done))
+}
+
+fn parse(plan: &Plan, text: &[u8]) -> Result<Write, Refusal> {
+    let guess = plan.guess();
+    let (columns, values) = object::read(text, guess.as_ref(), 0)?;
+    let shape = match (columns, guess) {
+        (Columns::Guessed, Some(shape)) => shape,
+        (Columns::Guessed, None) => plan.shape(Vec::new()),
+        (Columns::Named(names), _) => plan.shape(names),
+    };
+    Ok(Write::new(Arc::clone(&shape), values))
+}
+
+fn inserted(done: &Done) -> Answer {
+    match done {
+        Done {
+            rows: 1,
+            returned: None,
+        } => answer::of_json(StatusCode::CREATED, &b"{\"rows\":1}"[..]),
+        Done { rows: 0, .. } => answer::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
+        done => {
+            let mut body = Vec::with_capacity(128);
+            body.push(b'{');
+            json::done(&mut body, done);
+            body.push(b'}');
+            answer::of_json(StatusCode::CREATED, body)
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! One operation of a batch, from its JSON.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write};
+
+use crate::query;
+use crate::rows::object::{self, Columns};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields<'a> {
+    #[serde(borrow, default)]
+    #[expect(
+        dead_code,
+        reason = "read leniently by id_of; named here because other fields are refused"
+    )]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    op: Cow<'a, str>,
+    #[serde(borrow)]
+    table: Cow<'a, str>,
+    #[serde(borrow, default)]
+    row: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    key: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    on_conflict: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    returning: Option<&'a RawValue>,
+}
+
+/// The `id` of an operation as it stands in the text, whatever else is wrong with it.
+pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Id<'a> {
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Id<'_>>(operation.get()).ok()?.id
+}
+
+/// Reads an operation.
+///
+/// # Errors
+/// An unknown or missing field, an unknown `op`, a row or a key that makes no sense.
+pub(crate) fn read(operation: &RawValue, shapes: &mut Shapes) -> Result<Write, Fault> {
+    let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
+    let table = TableName::parse(&fields.table)?;
+    let returning = returning(fields.returning)?;
+    match &*fields.op {
+        "insert" | "upsert" => insert(&fields, table, returning, shapes),
+        "update" => keyed(Op::Update, &fields, table, returning, shapes),
+        "delete" => keyed(Op::Delete, &fields, table, returning, shapes),
+        "get" => {
+            let returning = match returning {
+                Returning::Nothing => Returning::All,
+                named => named,
+            };
+            keyed(Op::Get, &fields, table, returning, shapes)
+        }
+        other => Err(Fault::invalid(format!(
+            "the op {other:?} is not known; write insert, upsert, update, delete or get"
+        ))),
+    }
+}
+
+fn insert(
+    fields: &Fields<'_>,
+    table: TableName,
+    returning: Returning,
+    shapes: &mut Shapes,
+) -> Result<Write, Fault> {
+    let on_conflict = match fields.on_conflict.as_deref() {
+        None if fields.op == "upsert" => OnConflict::Update,
+        None => OnConflict::Error,
+        Some(_) if fields.op == "upsert" => {
+            return Err(Fault::invalid(
+                "on_conflict goes with insert; an upsert always updates",
+            ));
+        }
+        Some(word) => query::on_conflict(word).ok_or_else(|| {
+            Fault::invalid(format!(
+                "on_conflict {word:?} is not known; write error, ignore or update"
+            ))
+        })?,
+    };
+    let key = match fields.key {
+        None => Key::Primary,
+        Some(_) if on_conflict == OnConflict::Error => {
+            return Err(Fault::invalid(
+                "an insert takes a key only with on_conflict ignore or update",
+            ));
+        }
+        Some(raw) => Key::Columns(names(raw, "the key of an insert or upsert")?),
+    };
+    let (columns, values) = row(fields.row)?;
+    let parts = ShapeParts {
+        op: Op::Insert,
+        table,
+        columns: columns.into(),
+        key,
+        on_conflict,
+        returning,
+    };
+    Ok(Write::new(shapes.find(parts), values))
+}
+
+fn keyed(
+    op: Op,
+    fields: &Fields<'_>,
+    table: TableName,
+    returning: Returning,
+    shapes: &mut Shapes,
+) -> Result<Write, Fault> {
+    if fields.on_conflict.is_some() {
+        return Err(Fault::invalid("on_conflict goes with insert only"));
+    }
+    let (columns, mut values) = match (op, fields.row) {
+        (Op::Update, raw) => row(raw)?,
+        (_, None) => Default::default(),
+        (_, Some(_)) => {
+            return Err(Fault::invalid(format!("{} takes no row", op.as_str())));
+        }
+    };
+    if op == Op::Update && columns.is_empty() {
+        return Err(Fault::invalid(
+            "the row has no columns; there is nothing to change",
+        ));
+    }
+    let raw = fields
+        .key
+        .ok_or_else(|| Fault::invalid(format!("{} needs a key", op.as_str())))?;
+    let (key, key_values) = key(raw)?;
+    values.extend(key_values);
+    let parts = ShapeParts {
+        op,
+        table,
+        columns: columns.into(),
+        key,
+        on_conflict: OnConflict::Error,
+        returning,
+    };
+    Ok(Write::new(shapes.find(parts), values))
+}
+
+fn row(raw: Option<&RawValue>) -> Result<(Vec<Name>, Vec<Value>), Fault> {
+    let raw = raw.ok_or_else(|| Fault::invalid("the field row is missing"))?;
+    object(raw)
+}
+
+fn object(raw: &RawValue) -> Result<(Vec<Name>, Vec<Value>), Fault> {
+    match object::read(raw.get().as_bytes(), None, 4) {
+        Ok((Columns::Named(names), values)) => Ok((names, values)),
+        Ok((Columns::Guessed, values)) => Ok((Vec::new(), values)),
+        Err(error) => Err(error.fault),
+    }
+}
+
+/// `{"a":1}`: columns by name. `1`, `"x"`, `[1,"x"]`: values of the primary key, in its order.
+fn key(raw: &RawValue) -> Result<(Key, Vec<Value>), Fault> {
+    let parts: Vec<&RawValue> = match raw.get().as_bytes().first() {
+        Some(b'{') => {
+            let (names, values) = object(raw)?;
+            if names.is_empty() {
+                return Err(Fault::invalid("the key is empty"));
+            }
+            return Ok((Key::Columns(names.into()), values));
+        }
+        Some(b'[') => serde_json::from_str(raw.get()).map_err(|e| invalid(&e))?,
+        _ => vec![raw],
+    };
+    if parts.is_empty() {
+        return Err(Fault::invalid("the key is empty"));
+    }
+    let values = parts.iter().map(|part| object::value(part.get()));
+    let values = values.collect::<Result<_, _>>().map_err(Fault::invalid)?;
+    Ok((Key::Primary, values))
+}
+
+/// `["a","b"]`, or `"*"` for all.
+fn returning(raw: Option<&RawValue>) -> Result<Returning, Fault> {
+    match raw {
+        None => Ok(Returning::Nothing),
+        Some(raw) if raw.get() == "\"*\"" => Ok(Returning::All),
+        Some(raw) => Ok(Returning::Columns(names(raw, "returning")?)),
+    }
+}
+
+fn names(raw: &RawValue, what: &str) -> Result<Box<[Name]>, Fault> {
+    let names: Vec<Name> = serde_json::from_str(raw.get())
+        .map_err(|_| Fault::invalid(format!("{what} is an array of names of columns")))?;
+    object::check_names(&names)?;
+    if names.is_empty() {
+        return Err(Fault::invalid(format!("{what} names no column")));
+    }
+    Ok(names.into())
+}
+
+fn invalid(error: &serde_json::Error) -> Fault {
+    Fault::invalid(object::json_error(error).fault.message)
+}
+
+/// The shapes of one batch: equal ones are made one.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    recent: Vec<Arc<Shape>>,
+    next: usize,
+}
+
+/// Shapes that are looked through.
+const RECENT: usize = 16;
+
+impl Shapes {
+    fn find(&mut self, parts: ShapeParts) -> Arc<Shape> {
+        let shape = Shape::new(parts);
+        if let Some(known) = self.recent.iter().find(|known| ***known == shape) {
+            return Arc::clone(known);
+        }
+        let shape = Arc::new(shape);
+        match self.recent.get_mut(self.next) {
+            Some(oldest) => *oldest = Arc::clone(&shape),
+            None => self.recent.push(Arc::clone(&shape)),
+        }
+        self.next = (self.next + 1) % RECENT;
+        shape
+    }
+}

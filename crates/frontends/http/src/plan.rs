@@ -1,0 +1,162 @@
+//! What is known of a request before its body is read, kept from one request to the next: the table, the parameters
+//! and the shapes that its rows have had. A device that writes the same columns again and again costs no names,
+//! and all clients' equal shapes are one, which lanes and sinks compare by address.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use smallvec::SmallVec;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Name, Op, Shape};
+
+use crate::answer::Refusal;
+use crate::query::{self, Options};
+
+/// Plans that are kept. Past it all are forgotten, which costs each of them one more making.
+const PLANS: usize = 1024;
+/// Shapes that are kept of one plan.
+const SHAPES: usize = 8;
+/// The longest names of a plan or a shape that is kept, in bytes: together, what is kept stays below 40 MiB whatever is asked.
+const NAMES: usize = 4 << 10;
+
+/// A request about rows of one table.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    source: (Op, Box<str>, Box<str>),
+    pub(crate) options: Options,
+    base: ShapeParts,
+    shapes: RwLock<SmallVec<[Arc<Shape>; 1]>>,
+    /// The place of the shape that was used last.
+    latest: AtomicUsize,
+}
+
+impl Plan {
+    fn new(op: Op, table: &str, query: &str) -> Result<Self, Refusal> {
+        let options = query::options(op, query)?;
+        Ok(Self {
+            source: (op, table.into(), query.into()),
+            base: query::parts(op, query::table(table)?, &options),
+            options,
+            shapes: RwLock::default(),
+            latest: AtomicUsize::new(0),
+        })
+    }
+
+    /// The shape that was used last, as a guess.
+    pub(crate) fn guess(&self) -> Option<Arc<Shape>> {
+        let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+        shapes.get(self.latest.load(Relaxed)).cloned()
+    }
+
+    /// The shape with these columns, which must be distinct.
+    pub(crate) fn shape(&self, columns: Vec<Name>) -> Arc<Shape> {
+        let known = {
+            let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
+            let place = shapes.iter().position(|s| *s.columns == *columns);
+            place.and_then(|place| {
+                self.latest.store(place, Relaxed);
+                shapes.get(place).cloned()
+            })
+        };
+        known.unwrap_or_else(|| self.add(columns))
+    }
+
+    fn add(&self, columns: Vec<Name>) -> Arc<Shape> {
+        let names: usize = columns.iter().map(|name| name.len() + 32).sum();
+        let shape = Arc::new(Shape::new(ShapeParts {
+            columns: columns.into(),
+            ..self.base.clone()
+        }));
+        if names > NAMES {
+            return shape;
+        }
+        let mut shapes = self.shapes.write().unwrap_or_else(PoisonError::into_inner);
+        if shapes.len() >= SHAPES {
+            shapes.remove(0);
+        }
+        shapes.push(Arc::clone(&shape));
+        self.latest.store(shapes.len() - 1, Relaxed);
+        shape
+    }
+}
+
+/// The plans of recent requests.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    hasher: foldhash::fast::RandomState,
+    kept: RwLock<HashMap<u64, Arc<Plan>, foldhash::fast::RandomState>>,
+}
+
+impl Plans {
+    /// The plan for a raw table name and a raw query.
+    ///
+    /// # Errors
+    /// 400 for a name or a parameter that makes no sense.
+    pub(crate) fn get(&self, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
+        let hash = self.hasher.hash_one((op, table, query));
+        let kept = {
+            let plans = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+            plans.get(&hash).cloned()
+        };
+        match kept {
+            Some(plan) if plan.is_for(op, table, query) => Ok(plan),
+            _ => self.add(hash, op, table, query),
+        }
+    }
+
+    fn add(&self, hash: u64, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
+        let plan = Arc::new(Plan::new(op, table, query)?);
+        if table.len() + query.len() > NAMES {
+            return Ok(plan);
+        }
+        let mut plans = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if plans.len() >= PLANS {
+            plans.clear();
+        }
+        plans.insert(hash, Arc::clone(&plan));
+        Ok(plan)
+    }
+}
+
+impl Plan {
+    fn is_for(&self, op: Op, table: &str, query: &str) -> bool {
+        self.source.0 == op && *self.source.1 == *table && *self.source.2 == *query
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_requests_share_plan_and_shape() {
+        let plans = Plans::default();
+        let a = plans.get(Op::Insert, "t", "").unwrap();
+        assert!(Arc::ptr_eq(&a, &plans.get(Op::Insert, "t", "").unwrap()));
+        let other = plans.get(Op::Insert, "t", "returning=id").unwrap();
+        assert!(!Arc::ptr_eq(&a, &other));
+        let one = a.shape(vec!["x".into(), "y".into()]);
+        assert!(Arc::ptr_eq(&one, &a.shape(vec!["x".into(), "y".into()])));
+        assert!(!Arc::ptr_eq(&one, &a.shape(vec!["y".into(), "x".into()])));
+        let guess = a.guess().unwrap();
+        assert!(!Arc::ptr_eq(&one, &guess));
+        a.shape(guess.columns.to_vec());
+        assert!(Arc::ptr_eq(&guess, &a.guess().unwrap()));
+    }
+
+    #[test]
+    fn nothing_grows_without_end() {
+        let plans = Plans::default();
+        for n in 0..2 * PLANS {
+            plans.get(Op::Insert, &format!("t{n}"), "").unwrap();
+        }
+        assert!(plans.kept.read().unwrap().len() <= PLANS);
+        let plan = plans.get(Op::Insert, "t", "").unwrap();
+        for n in 0..100 {
+            plan.shape(vec![format!("c{n}").into()]);
+        }
+        assert_eq!(plan.shapes.read().unwrap().len(), SHAPES);
+    }
+}

@@ -1,0 +1,304 @@
+//! The parameters behind the question mark.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use windrow_core::name::check_column;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, TableName};
+
+use crate::answer::Refusal;
+
+/// Which results of many rows are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Results {
+    #[default]
+    All,
+    Errors,
+    None,
+}
+
+/// How CSV is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CsvStyle {
+    pub(crate) null: Box<str>,
+    pub(crate) delimiter: u8,
+}
+
+/// What the parameters of a request about rows ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) on_conflict: OnConflict,
+    pub(crate) key: Key,
+    pub(crate) returning: Returning,
+    pub(crate) results: Results,
+    pub(crate) atomic: bool,
+    pub(crate) csv: CsvStyle,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            on_conflict: OnConflict::default(),
+            key: Key::default(),
+            returning: Returning::default(),
+            results: Results::default(),
+            atomic: false,
+            csv: CsvStyle {
+                null: "".into(),
+                delimiter: b',',
+            },
+        }
+    }
+}
+
+const INSERT: &[&str] = &[
+    "on_conflict",
+    "key",
+    "returning",
+    "results",
+    "atomic",
+    "ack",
+    "null",
+    "delimiter",
+];
+const KEYED: &[&str] = &["key", "returning", "ack"];
+const READ: &[&str] = &["key", "returning"];
+
+/// Reads the parameters of a request of this kind. A comma in a list parts it before percent signs are read, so a name
+/// may hold a comma as `%2C`.
+///
+/// # Errors
+/// 400 for a parameter that is unknown, given twice or has no such value; 501 for `ack=spool`.
+pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
+    let known = match op {
+        Op::Insert => INSERT,
+        Op::Update | Op::Delete => KEYED,
+        Op::Get => READ,
+    };
+    let mut options = Options::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, raw) in pairs(query) {
+        let name = decode(name)?;
+        let Some(name) = known.iter().find(|k| **k == name) else {
+            return Err(unknown(&name, known));
+        };
+        if seen.contains(name) {
+            return Err(invalid(format!("the parameter {name} is given twice")));
+        }
+        seen.push(name);
+        set(&mut options, name, raw)?;
+    }
+    if op == Op::Get && options.returning == Returning::Nothing {
+        options.returning = Returning::All;
+    }
+    if op == Op::Insert && options.on_conflict == OnConflict::Error && options.key != Key::Primary {
+        return Err(invalid(
+            "key names the columns that on_conflict=ignore or on_conflict=update looks at; add one of them",
+        ));
+    }
+    Ok(options)
+}
+
+/// Refuses any parameter, for requests that take none.
+pub(crate) fn none(query: &str) -> Result<(), Refusal> {
+    match pairs(query).next() {
+        None => Ok(()),
+        Some((name, _)) => Err(unknown(&decode(name)?, &[])),
+    }
+}
+
+fn set(options: &mut Options, name: &str, raw: &str) -> Result<(), Refusal> {
+    let value = decode(raw)?;
+    match name {
+        "on_conflict" => {
+            options.on_conflict = on_conflict(&value)
+                .ok_or_else(|| wrong(name, &value, "error, ignore or update"))?;
+        }
+        "key" => options.key = Key::Columns(columns(raw)?),
+        "returning" => options.returning = returning(raw)?,
+        "results" => {
+            options.results = match &*value {
+                "all" => Results::All,
+                "errors" => Results::Errors,
+                "none" => Results::None,
+                _ => return Err(wrong(name, &value, "all, errors or none")),
+            }
+        }
+        "atomic" => {
+            options.atomic = match &*value {
+                "true" => true,
+                "false" => false,
+                _ => return Err(wrong(name, &value, "true or false")),
+            }
+        }
+        "ack" => match &*value {
+            "commit" => {}
+            "spool" => return Err(Refusal::later("ack=spool")),
+            _ => return Err(wrong(name, &value, "commit")),
+        },
+        "null" => options.csv.null = value.as_ref().into(),
+        _ => {
+            options.csv.delimiter = match value.as_bytes() {
+                [b] if b.is_ascii() && !matches!(b, b'"' | b'\n' | b'\r' | 0) => *b,
+                _ => return Err(wrong(name, &value, "one ASCII character (a tab is %09)")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The value of `on_conflict`.
+pub(crate) fn on_conflict(value: &str) -> Option<OnConflict> {
+    match value {
+        "error" => Some(OnConflict::Error),
+        "ignore" => Some(OnConflict::Ignore),
+        "update" => Some(OnConflict::Update),
+        _ => None,
+    }
+}
+
+fn returning(raw: &str) -> Result<Returning, Refusal> {
+    match raw {
+        "*" | "%2A" | "%2a" => Ok(Returning::All),
+        _ => Ok(Returning::Columns(columns(raw)?)),
+    }
+}
+
+/// Column names between commas.
+fn columns(raw: &str) -> Result<Box<[Name]>, Refusal> {
+    let mut names: Vec<Name> = Vec::new();
+    for part in raw.split(',') {
+        let name = decode(part)?;
+        check_column(&name)?;
+        if names.iter().any(|n| **n == *name) {
+            return Err(invalid(format!("the column {name:?} is named twice")));
+        }
+        names.push((&*name).into());
+    }
+    Ok(names.into())
+}
+
+/// The table that a raw path segment names.
+pub(crate) fn table(raw: &str) -> Result<TableName, Refusal> {
+    let text = percent_decode_str(raw)
+        .decode_utf8()
+        .map_err(|_| not_utf8(raw))?;
+    Ok(TableName::parse(&text)?)
+}
+
+/// The parts of a key in a raw path segment.
+pub(crate) fn key_parts(raw: &str) -> Result<Vec<Cow<'_, str>>, Refusal> {
+    raw.split(',')
+        .map(|part| {
+            percent_decode_str(part)
+                .decode_utf8()
+                .map_err(|_| not_utf8(part))
+        })
+        .collect()
+}
+
+/// The shape of a request without its columns.
+pub(crate) fn parts(op: Op, table: TableName, options: &Options) -> ShapeParts {
+    ShapeParts {
+        op,
+        table,
+        columns: Box::default(),
+        key: options.key.clone(),
+        on_conflict: options.on_conflict,
+        returning: options.returning.clone(),
+    }
+}
+
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+/// Percent signs and plus signs as forms write them.
+fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
+    if !raw.contains(['+', '%']) {
+        return Ok(raw.into());
+    }
+    let spaced = raw.replace('+', " ");
+    let text = percent_decode_str(&spaced)
+        .decode_utf8()
+        .map_err(|_| not_utf8(raw))?;
+    Ok(text.into_owned().into())
+}
+
+fn not_utf8(raw: &str) -> Refusal {
+    invalid(format!(
+        "{raw:?} is not UTF-8 once its percent signs are read"
+    ))
+}
+
+fn wrong(name: &str, value: &str, right: &str) -> Refusal {
+    invalid(format!("{name}={value} is not known; write {right}"))
+}
+
+fn unknown(name: &str, known: &[&str]) -> Refusal {
+    invalid(if known.is_empty() {
+        format!("the parameter {name:?} is not known; this request takes none")
+    } else {
+        format!(
+            "the parameter {name:?} is not known; known here: {}",
+            known.join(", ")
+        )
+    })
+}
+
+fn invalid(message: impl Into<Box<str>>) -> Refusal {
+    Fault::invalid(message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(op: Op, query: &str) -> String {
+        options(op, query).unwrap_err().fault().message.to_string()
+    }
+
+    #[test]
+    fn reads_all_that_an_insert_takes() {
+        let o = options(
+            Op::Insert,
+            "on_conflict=update&key=a,b%2Cc&returning=*&results=errors&atomic=true&ack=commit&null=N+A&delimiter=%3B",
+        )
+        .unwrap();
+        assert_eq!(o.on_conflict, OnConflict::Update);
+        assert_eq!(o.key, Key::Columns(["a".into(), "b,c".into()].into()));
+        assert_eq!(o.returning, Returning::All);
+        assert_eq!((o.results, o.atomic), (Results::Errors, true));
+        assert_eq!((&*o.csv.null, o.csv.delimiter), ("N A", b';'));
+        assert_eq!(options(Op::Insert, "").unwrap(), Options::default());
+        assert_eq!(options(Op::Get, "").unwrap().returning, Returning::All);
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_what_is_right() {
+        assert!(
+            message(Op::Insert, "returnig=id").contains("known here: on_conflict, key, returning")
+        );
+        assert!(message(Op::Delete, "results=all").contains("known here: key, returning, ack"));
+        assert!(message(Op::Insert, "atomic=yes").contains("true or false"));
+        assert!(message(Op::Insert, "atomic=true&atomic=true").contains("twice"));
+        assert!(message(Op::Insert, "returning=a,a").contains("twice"));
+        assert!(message(Op::Insert, "returning=a,,b").contains("empty"));
+        assert!(message(Op::Insert, "key=a").contains("on_conflict"));
+        assert!(message(Op::Insert, "delimiter=ab").contains("ASCII"));
+        assert!(message(Op::Insert, "null=%FF").contains("UTF-8"));
+        assert!(message(Op::Insert, "ack=spool").contains("not available"));
+        assert!(none("x=1").is_err() && none("").is_ok());
+    }
+
+    #[test]
+    fn keys_are_parted_before_they_are_decoded() {
+        assert_eq!(key_parts("1,a%2Cb,%20").unwrap(), ["1", "a,b", " "]);
+        assert!(key_parts("%FF").is_err());
+        assert_eq!(table("s.t%22").unwrap().to_string(), "s.t\"");
+    }
+}

@@ -1,0 +1,74 @@
+use proptest::prelude::*;
+use windrow_core::Value;
+
+use super::Csv;
+use crate::query::CsvStyle;
+
+fn csv(null: &str, delimiter: u8) -> Csv {
+    Csv::new(CsvStyle {
+        null: null.into(),
+        delimiter,
+    })
+}
+
+fn text(t: &str) -> Value {
+    Value::text(t)
+}
+
+#[test]
+fn only_a_field_without_quotes_is_null() {
+    let values = csv("", b',').values(b"a,,\"\",\"x\"\r\n", 4).unwrap();
+    assert_eq!(values, [text("a"), Value::Null, text(""), text("x")]);
+    let values = csv("NA", b';').values(b"NA;\"NA\";;1,5\n", 4).unwrap();
+    assert_eq!(values, [Value::Null, text("NA"), text(""), text("1,5")]);
+}
+
+#[test]
+fn quotes_as_postgresql_reads_them() {
+    let values = csv("", b',')
+        .values(b"\"a,\"\"b\"\"\n\",x\"y\"z,\"\"\"\",\"a\"\"\"", 4)
+        .unwrap();
+    assert_eq!(
+        values,
+        [text("a,\"b\"\n"), text("xyz"), text("\""), text("a\"")]
+    );
+}
+
+#[test]
+fn a_record_may_hold_line_ends() {
+    let mut csv = csv("", b',');
+    assert_eq!(csv.cut(b"a,\"b\nc"), None);
+    assert!(csv.in_quotes());
+    assert_eq!(csv.cut(b"\"\"d\",e\nf"), Some(7));
+    assert!(!csv.in_quotes());
+}
+
+#[test]
+fn says_how_many_fields_there_are() {
+    let error = csv("", b',').values(b"1,2,3\n", 2).unwrap_err();
+    assert!(error.contains("3 fields") && error.contains("header has 2"));
+    assert!(
+        csv("", b',')
+            .values(b"\xff\n", 1)
+            .unwrap_err()
+            .contains("UTF-8")
+    );
+    for (header, part) in [("a,a", "twice"), ("a,", "empty"), ("\"\",b", "empty")] {
+        let error = csv("", b',').header(header.as_bytes()).unwrap_err();
+        assert!(error.message.contains(part), "{header}");
+    }
+}
+
+proptest! {
+    /// What is written with quotes is read back as it was.
+    #[test]
+    fn quoted_fields_survive(fields in prop::collection::vec("[a\",;\n\ré ]{0,6}", 1..5)) {
+        let line: Vec<String> = fields.iter().map(|f| format!("\"{}\"", f.replace('"', "\"\""))).collect();
+        let line = format!("{}\n", line.join(","));
+        let mut csv = csv("", b',');
+        prop_assert_eq!(csv.cut(line.as_bytes()), Some(line.len()));
+        let values = csv.values(line.as_bytes(), fields.len()).unwrap();
+        let told: Vec<Value> = fields.iter().map(|f| text(f)).collect();
+        prop_assert_eq!(values, told);
+    }
+}

@@ -1,0 +1,222 @@
+//! A body in pieces of any size to writes.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, Shape, Write};
+
+use crate::plan::Plan;
+use crate::query::CsvStyle;
+use crate::rows::array::ArrayCutter;
+use crate::rows::csv::Csv;
+use crate::rows::object::{self, Columns};
+use crate::rows::place::{Place, RowError};
+
+/// What writes are handed to.
+pub(crate) trait Take {
+    /// True where no more are wanted for now.
+    fn is_full(&self) -> bool;
+
+    /// One more.
+    fn take(&mut self, write: Write);
+}
+
+/// Reads the rows of one body.
+#[derive(Debug)]
+pub(crate) struct RowStream<'p> {
+    format: Format,
+    plan: &'p Plan,
+    /// The shape of the row before.
+    last: Option<Arc<Shape>>,
+    /// The start of a row whose end is not there yet.
+    carry: Vec<u8>,
+    /// Where the next row starts.
+    place: Place,
+    max_row: usize,
+}
+
+#[derive(Debug)]
+enum Format {
+    Lines,
+    Array(ArrayCutter),
+    Csv(Csv),
+}
+
+impl<'p> RowStream<'p> {
+    pub(crate) fn ndjson(plan: &'p Plan, max_row: usize) -> Self {
+        Self::new(Format::Lines, plan, plan.guess(), max_row)
+    }
+
+    pub(crate) fn array(plan: &'p Plan, max_row: usize) -> Self {
+        let format = Format::Array(ArrayCutter::default());
+        Self::new(format, plan, plan.guess(), max_row)
+    }
+
+    pub(crate) fn csv(plan: &'p Plan, style: &CsvStyle, max_row: usize) -> Self {
+        Self::new(Format::Csv(Csv::new(style.clone())), plan, None, max_row)
+    }
+
+    fn new(format: Format, plan: &'p Plan, last: Option<Arc<Shape>>, max_row: usize) -> Self {
+        Self {
+            format,
+            plan,
+            last,
+            carry: Vec::new(),
+            place: Place::START,
+            max_row,
+        }
+    }
+
+    /// Bytes that are held of a row whose end is not there yet.
+    pub(crate) fn held(&self) -> usize {
+        self.carry.len()
+    }
+
+    /// Reads rows until `out` is full or the text is used up, and says how much of it was used. What is behind the last
+    /// whole row is kept and counts as used.
+    ///
+    /// # Errors
+    /// The first row that cannot be read. The stream is of no more use then.
+    pub(crate) fn push(&mut self, text: &[u8], out: &mut impl Take) -> Result<usize, RowError> {
+        let mut rest = text;
+        while !out.is_full() && !rest.is_empty() {
+            let end = self.cut(rest)?;
+            let (row, behind) = rest
+                .split_at_checked(end.unwrap_or(rest.len()))
+                .unwrap_or((rest, &[]));
+            self.check_size(row.len())?;
+            rest = behind;
+            if end.is_none() {
+                self.carry.extend_from_slice(row);
+            } else if self.carry.is_empty() {
+                self.row(row, out)?;
+            } else {
+                let mut whole = std::mem::take(&mut self.carry);
+                whole.extend_from_slice(row);
+                self.row(&whole, out)?;
+            }
+        }
+        Ok(text.len() - rest.len())
+    }
+
+    /// The body has ended: reads what is left.
+    ///
+    /// # Errors
+    /// A last row that cannot be read or is not complete.
+    pub(crate) fn finish(&mut self, out: &mut impl Take) -> Result<(), RowError> {
+        let rest = std::mem::take(&mut self.carry);
+        let end = self.place.after(&rest);
+        match &self.format {
+            Format::Array(cutter) => cutter.finish().map_err(|text| RowError::text(end, text)),
+            Format::Csv(csv) if csv.in_quotes() => {
+                let message = "a quoted field is not closed when the body ends";
+                Err(RowError::text(self.place, message))
+            }
+            Format::Lines | Format::Csv(_) => {
+                if !rest.is_empty() {
+                    self.row(&rest, out)?;
+                }
+                self.check_header()
+            }
+        }
+    }
+
+    fn check_header(&self) -> Result<(), RowError> {
+        if matches!(self.format, Format::Csv(_)) && self.last.is_none() {
+            let message = "the CSV body has no header line with the names of the columns";
+            return Err(RowError::text(Place::START, message));
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, more: usize) -> Result<(), RowError> {
+        if self.carry.len() + more <= self.max_row {
+            return Ok(());
+        }
+        let fault = Fault::too_large(format!(
+            "the row is longer than {} bytes, which is the limit (http.max_row)",
+            self.max_row
+        ));
+        Err(RowError::new(self.place, fault))
+    }
+
+    /// Finds the end of the row that has begun.
+    fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, RowError> {
+        match &mut self.format {
+            Format::Lines => Ok(memchr::memchr(b'\n', text).map(|at| at + 1)),
+            Format::Csv(csv) => Ok(csv.cut(text)),
+            Format::Array(cutter) => cutter.cut(text).map_err(|(at, message)| {
+                let before = text.get(..at).unwrap_or_default();
+                RowError::text(self.place.after(&self.carry).after(before), message)
+            }),
+        }
+    }
+
+    fn row(&mut self, text: &[u8], out: &mut impl Take) -> Result<(), RowError> {
+        let start = self.place;
+        self.place = start.after(text);
+        let clean = self.strip(text, start);
+        if clean.is_empty() {
+            return Ok(());
+        }
+        let start = start.after(text.get(..text.len() - clean.len()).unwrap_or_default());
+        if let Format::Csv(csv) = &mut self.format {
+            return match (&self.last, csv) {
+                (Some(shape), csv) => {
+                    let values = csv.values(clean, shape.columns.len());
+                    let values = values.map_err(|text| RowError::text(start, text))?;
+                    out.take(Write::new(Arc::clone(shape), values));
+                    Ok(())
+                }
+                (None, csv) => {
+                    let names = csv
+                        .header(clean)
+                        .map_err(|fault| RowError::new(start, fault))?;
+                    self.last = Some(self.plan.shape(names));
+                    Ok(())
+                }
+            };
+        }
+        let read = object::read(clean, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
+        let (shape, values) = match (read, &self.last) {
+            ((Columns::Guessed, values), Some(shape)) => (Arc::clone(shape), values),
+            ((Columns::Named(names), values), _) => (self.plan.shape(names), values),
+            ((Columns::Guessed, values), None) => (self.plan.shape(Vec::new()), values),
+        };
+        if self
+            .last
+            .as_ref()
+            .is_none_or(|last| !Arc::ptr_eq(last, &shape))
+        {
+            self.last = Some(Arc::clone(&shape));
+        }
+        out.take(Write::new(shape, values));
+        Ok(())
+    }
+
+    /// Takes off what stands before a row: separators of an array, a byte order mark, blanks. Nothing is left of a blank line.
+    fn strip<'t>(&self, text: &'t [u8], start: Place) -> &'t [u8] {
+        match &self.format {
+            Format::Array(_) => {
+                let at = text.iter().position(|b| *b == b'{').unwrap_or(text.len());
+                text.get(at..).unwrap_or_default()
+            }
+            Format::Lines => strip_mark(text, start).trim_ascii_start(),
+            Format::Csv(_) => match strip_mark(text, start) {
+                b"\n" | b"\r\n" | b"\r" => &[],
+                row => row,
+            },
+        }
+    }
+}
+
+/// Some programs (spreadsheets above all) begin a file with a byte order mark.
+fn strip_mark(text: &[u8], start: Place) -> &[u8] {
+    match text.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) if start == Place::START => rest,
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+use proptest::prelude::*;
+use windrow_core::{Op, Value, Write};
+
+use super::{RowStream, Take};
+use crate::plan::Plans;
+use crate::query::CsvStyle;
+use crate::rows::place::RowError;
+
+const MAX_ROW: usize = 1000;
+
+#[derive(Default)]
+struct All(Vec<Write>);
+
+impl Take for All {
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, write: Write) {
+        self.0.push(write);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Ndjson,
+    Array,
+    Csv,
+}
+
+type Told = (Vec<(Vec<String>, Vec<Value>)>, Option<RowError>);
+
+/// Reads the pieces; gives the rows and the error that ended them.
+fn read<'a>(kind: Kind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
+    let plans = Plans::default();
+    let plan = plans.get(Op::Insert, "t", "").unwrap();
+    let style = CsvStyle {
+        null: "".into(),
+        delimiter: b',',
+    };
+    let mut stream = match kind {
+        Kind::Ndjson => RowStream::ndjson(&plan, MAX_ROW),
+        Kind::Array => RowStream::array(&plan, MAX_ROW),
+        Kind::Csv => RowStream::csv(&plan, &style, MAX_ROW),
+    };
+    let mut all = All::default();
+    let error = pieces
+        .into_iter()
+        .try_for_each(|piece| {
+            let used = stream.push(piece, &mut all)?;
+            assert_eq!(used, piece.len());
+            Ok(())
+        })
+        .and_then(|()| stream.finish(&mut all))
+        .err();
+    let rows = all.0.iter().map(|w| {
+        let names = w.shape.columns.iter().map(ToString::to_string).collect();
+        (names, w.row.to_vec())
+    });
+    (rows.collect(), error)
+}
+
+fn one(kind: Kind, text: &str) -> Told {
+    read(kind, [text.as_bytes()])
+}
+
+fn failure(kind: Kind, text: &str) -> (usize, u64, u64, String) {
+    let (rows, error) = one(kind, text);
+    let error = error.unwrap();
+    let place = error.place;
+    (
+        rows.len(),
+        place.line,
+        place.column,
+        error.fault.message.into(),
+    )
+}
+
+#[test]
+fn blank_lines_a_mark_and_a_missing_last_line_end() {
+    let (rows, error) = one(
+        Kind::Ndjson,
+        "\u{feff}{\"a\":1}\r\n\n  \n {\"a\":2,\"b\":null}",
+    );
+    assert_eq!(error, None);
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1].0, ["a", "b"]);
+    let (rows, error) = one(Kind::Csv, "\u{feff}a,b\n1,x\n\r\n,\"\"");
+    assert_eq!(error, None);
+    assert_eq!(rows[0].1, [Value::text("1"), Value::text("x")]);
+    assert_eq!(rows[1].1, [Value::Null, Value::text("")]);
+    assert_eq!(one(Kind::Array, " [ ] \n"), (vec![], None));
+    assert_eq!(one(Kind::Ndjson, ""), (vec![], None));
+}
+
+#[test]
+fn errors_have_their_true_place() {
+    let (rows, line, column, told) = failure(Kind::Ndjson, "{\"a\":1}\n\n{\"a\":2}\n  {\"a\":x}\n");
+    assert_eq!((rows, line, column), (2, 4, 8), "{told}");
+    let (rows, line, column, _) = failure(Kind::Array, "[{\"a\":1},\n {\"a\":2}, {\"a\":x}]");
+    assert_eq!((rows, line, column), (2, 2, 16));
+    let (rows, line, column, told) = failure(Kind::Array, "[{\"a\":1}\n 5]");
+    assert_eq!((rows, line, column), (1, 2, 2), "{told}");
+    let (rows, line, _, told) = failure(Kind::Csv, "a,b\n1,\"x\ny\"\n1,2,3\n");
+    assert_eq!((rows, line), (1, 4), "{told}");
+}
+
+#[test]
+fn what_is_cut_off_is_an_error() {
+    assert!(
+        failure(Kind::Array, "[{\"a\":1},{\"a\"")
+            .3
+            .contains("middle of an object")
+    );
+    assert!(failure(Kind::Array, "[{\"a\":1}").3.contains("not closed"));
+    assert!(
+        failure(Kind::Array, "[{\"a\":1},]")
+            .3
+            .contains("must be a JSON object")
+    );
+    assert!(failure(Kind::Array, "[] x").3.contains("behind the end"));
+    assert!(
+        failure(Kind::Array, "[1]")
+            .3
+            .contains("must be a JSON object")
+    );
+    assert!(failure(Kind::Ndjson, "{\"a\":1}\n{\"a\"").3.contains("EOF"));
+    assert!(failure(Kind::Csv, "a\n\"x\n1\n").3.contains("not closed"));
+    assert!(failure(Kind::Csv, "").3.contains("no header"));
+}
+
+#[test]
+fn long_rows_and_deep_nesting_are_refused_before_their_end() {
+    let long = format!("{{\"a\":\"{}", "x".repeat(MAX_ROW));
+    for kind in [Kind::Ndjson, Kind::Csv] {
+        let (.., told) = failure(kind, &long);
+        assert!(told.contains("http.max_row"), "{told}");
+    }
+    assert!(
+        failure(Kind::Array, &format!("[{long}"))
+            .3
+            .contains("http.max_row")
+    );
+    let deep = format!("[{{\"a\":{}", "[".repeat(200));
+    assert!(failure(Kind::Array, &deep).3.contains("128"));
+}
+
+#[test]
+fn a_full_taker_stops_the_reading() {
+    struct Two(All);
+    impl Take for Two {
+        fn is_full(&self) -> bool {
+            self.0.0.len() >= 2
+        }
+        fn take(&mut self, write: Write) {
+            self.0.take(write);
+        }
+    }
+    let plans = Plans::default();
+    let plan = plans.get(Op::Insert, "t", "").unwrap();
+    let mut stream = RowStream::ndjson(&plan, MAX_ROW);
+    let mut two = Two(All::default());
+    let used = stream
+        .push(b"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", &mut two)
+        .unwrap();
+    assert_eq!((used, two.0.0.len()), (16, 2));
+    assert!(std::sync::Arc::ptr_eq(&two.0.0[0].shape, &two.0.0[1].shape));
+}
+
+/// Cuts a text at arbitrary bytes.
+fn pieces(text: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
+    let mut at: Vec<usize> = cuts.iter().map(|c| c.index(text.len() + 1)).collect();
+    at.extend([0, text.len()]);
+    at.sort_unstable();
+    at.windows(2).map(|w| text[w[0]..w[1]].to_vec()).collect()
+}
+
+fn same_whatever_the_pieces(kind: Kind, text: &[u8], cuts: &[prop::sample::Index]) {
+    let pieces = pieces(text, cuts);
+    let pieces = pieces.iter().filter(|p| !p.is_empty()).map(Vec::as_slice);
+    assert_eq!(read(kind, pieces), read(kind, [text]));
+}
+
+proptest! {
+    #[test]
+    fn ndjson_in_any_pieces(
+        text in r#"(([{]("[ab]":(1|"[a\\"é}\]]{0,3}"|null),?){0,2}[}]?)?\r?\n?){0,5}"#,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        same_whatever_the_pieces(Kind::Ndjson, text.as_bytes(), &cuts);
+    }
+
+    #[test]
+    fn arrays_in_any_pieces(
+        text in r#"\[? ?([{]("[ab]":(1|"[a\\"é}\]]{0,3}"|\[1\]),?){0,2}[}]?[, \n]?){0,4}\]?"#,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        same_whatever_the_pieces(Kind::Array, text.as_bytes(), &cuts);
+    }
+
+    #[test]
+    fn csv_in_any_pieces(
+        text in "a,b\r?\n([xé\",\n\r]{0,8}\n){0,4}[x\",]{0,3}",
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        same_whatever_the_pieces(Kind::Csv, text.as_bytes(), &cuts);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        kind in prop::sample::select(vec![Kind::Ndjson, Kind::Array, Kind::Csv]),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        same_whatever_the_pieces(kind, &bytes, &cuts);
+    }
+
+    /// An array that serde_json reads gives one row for each of its objects.
+    #[test]
+    fn whole_arrays(names in prop::collection::vec("[a-z\"\\\\{}\\[\\], ]{1,5}", 0..6)) {
+        let objects: Vec<_> = names.iter().map(|n| serde_json::json!({n.as_str(): [n, {"x": n}]})).collect();
+        let text = serde_json::to_string_pretty(&objects).unwrap();
+        let (rows, error) = one(Kind::Array, &text);
+        prop_assert_eq!(error, None);
+        let read: Vec<String> = rows.into_iter().map(|(columns, _)| columns[0].clone()).collect();
+        prop_assert_eq!(read, names);
+    }
+}

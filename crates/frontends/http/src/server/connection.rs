@@ -1,0 +1,151 @@
+//! One connection, from its first byte to its end.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1::{self, Connection};
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::AnswerBody;
+use crate::app::App;
+use crate::server::gate::Gate;
+use crate::server::link::{Link, Phase, Ruling, Watch};
+
+/// Read and write buffers of a connection, in bytes; also the largest head of a request.
+const BUFFER: usize = 16 << 10;
+
+const SLOW_HEAD: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Serves a socket until it closes, fails, is idle for too long, or `stop` ends it between two requests.
+pub(crate) async fn serve(
+    app: Arc<App>,
+    socket: TcpStream,
+    tls: Option<TlsAcceptor>,
+    stop: CancellationToken,
+) {
+    // Answers are small and written whole: waiting to fill a packet would only delay them. A socket that refuses is dead.
+    if socket.set_nodelay(true).is_err() || !has_bytes(&app, &socket, &stop).await {
+        return;
+    }
+    match tls {
+        None => drive(app, socket, stop).await,
+        Some(acceptor) => {
+            let handshake = timeout(app.config.header_timeout, acceptor.accept(socket));
+            match handshake.await {
+                Ok(Ok(stream)) => Box::pin(drive(app, stream, stop)).await,
+                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                Err(_) => tracing::debug!("TLS handshake took longer than http.header_timeout"),
+            }
+        }
+    }
+}
+
+/// Waits for the first byte before any buffer is made, so that a connection that never says anything costs next to nothing.
+async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        ready = timeout(app.config.idle_timeout, socket.readable()) => matches!(ready, Ok(Ok(()))),
+        () = stop.cancelled() => false,
+    }
+}
+
+/// Speaks HTTP on a stream. Its requests are one source: what one client sends in order stays in order.
+async fn drive<S>(app: Arc<App>, stream: S, stop: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let link = Arc::new(Link::default());
+    let watch = Watch::new(&app.config);
+    let received = app.services.metrics.received.clone();
+    let source = app.services.intake.new_source();
+    let gate = Gate::new(stream, Arc::clone(&link), received);
+    let for_requests = Arc::clone(&link);
+    let service = service_fn(move |request| {
+        let (app, link) = (Arc::clone(&app), Arc::clone(&for_requests));
+        link.enter(Phase::Busy);
+        async move {
+            let answer = app.serve(request, source, &link).await;
+            link.enter(Phase::Idle);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every request.
+    let connection = http1::Builder::new()
+        .header_read_timeout(None)
+        .max_buf_size(BUFFER)
+        .pipeline_flush(true)
+        .serve_connection(TokioIo::new(gate), service);
+    supervise(connection, &link, watch, &stop).await;
+}
+
+/// Lets a connection run, under the watch, to its end.
+async fn supervise<S, H>(
+    mut connection: Connection<TokioIo<Gate<S>>, H>,
+    link: &Link,
+    mut watch: Watch,
+    stop: &CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
+{
+    let mut tick = pin!(sleep(watch.period()));
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut connection => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "connection ended");
+                }
+                return;
+            }
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                retire(&mut connection);
+            }
+            () = &mut tick => {
+                tick.as_mut().reset(Instant::now() + watch.period());
+                match watch.look(link) {
+                    Ruling::Keep => {}
+                    Ruling::Drop => return,
+                    Ruling::Retire => retire(&mut connection),
+                    Ruling::SlowHead => return refuse_head(connection.into_parts().io.into_inner()).await,
+                }
+            }
+        }
+    }
+}
+
+/// Lets the request under way end, if there is one, and then the connection.
+fn retire<S, H>(connection: &mut Connection<TokioIo<Gate<S>>, H>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible>,
+{
+    Pin::new(connection).graceful_shutdown();
+}
+
+/// Tells a client that was too slow, if its socket takes the few bytes at once.
+async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
+    let told: io::Result<()> =
+        match timeout(Duration::from_secs(1), stream.write_all(SLOW_HEAD)).await {
+            Ok(Ok(())) => stream.shutdown().await,
+            Ok(Err(error)) => Err(error),
+            Err(_) => Ok(()),
+        };
+    tracing::debug!(
+        ?told,
+        "the head of a request took longer than http.header_timeout"
+    );
+}

@@ -1,0 +1,219 @@
+//! What one connection's parts know of each other: the socket's gate, the request under way, and the watch over both.
+//!
+//! All of them live in one task, so plain relaxed atomics do; they are atomics only because that task may move between threads.
+//! No clock is read on the path of a request: progress changes a stamp, and the watch looks now and then whether it has changed.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::config::HttpConfig;
+
+/// What the connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// Between requests, or sending an answer.
+    Idle = 0,
+    /// Some bytes of a request's head are there.
+    Head = 1,
+    /// A request waits for more of its body.
+    Body = 2,
+    /// A request is being worked on.
+    Busy = 3,
+}
+
+/// Shared by the parts of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    phase: AtomicU8,
+    stamp: AtomicU32,
+    late: AtomicBool,
+    stalled: AtomicBool,
+}
+
+impl Link {
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::Idle,
+            1 => Phase::Head,
+            2 => Phase::Body,
+            _ => Phase::Busy,
+        }
+    }
+
+    /// Changes the phase; staying in one is no progress.
+    pub(crate) fn enter(&self, phase: Phase) {
+        if self.phase.swap(phase as u8, Relaxed) != phase as u8 {
+            self.late.store(false, Relaxed);
+            self.progress();
+        }
+    }
+
+    /// Something came or went.
+    pub(crate) fn progress(&self) {
+        self.stamp
+            .store(self.stamp.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// Bytes arrived from the client.
+    pub(crate) fn received(&self) {
+        if self.phase() == Phase::Idle {
+            self.enter(Phase::Head);
+        }
+    }
+
+    /// Whether the client does not take what is sent.
+    pub(crate) fn set_stalled(&self, stalled: bool) {
+        self.stalled.store(stalled, Relaxed);
+    }
+
+    /// True while a request is under way.
+    pub(crate) fn in_request(&self) -> bool {
+        matches!(self.phase(), Phase::Body | Phase::Busy)
+    }
+
+    /// True once the body that is waited for has made no progress for too long.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Relaxed)
+    }
+
+    fn set_late(&self) {
+        self.late.store(true, Relaxed);
+    }
+}
+
+/// What the watch wants done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ruling {
+    /// Nothing.
+    Keep,
+    /// An idle connection is to be closed.
+    Retire,
+    /// A head did not come in time.
+    SlowHead,
+    /// The client does not read.
+    Drop,
+}
+
+/// Looks at a [`Link`] in steps of a period. A limit is kept to within one period.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    period: Duration,
+    quiet: Duration,
+    stamp: u32,
+    head: Duration,
+    body: Duration,
+    idle: Duration,
+}
+
+impl Watch {
+    pub(crate) fn new(config: &HttpConfig) -> Self {
+        let (head, body, idle) = (
+            config.header_timeout,
+            config.body_timeout,
+            config.idle_timeout,
+        );
+        let period = (head.min(body).min(idle) / 2).max(Duration::from_millis(1));
+        Self {
+            period,
+            quiet: Duration::ZERO,
+            stamp: 0,
+            head,
+            body,
+            idle,
+        }
+    }
+
+    /// Time between two looks.
+    pub(crate) fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// One look, a period after the last.
+    pub(crate) fn look(&mut self, link: &Link) -> Ruling {
+        let stamp = link.stamp.load(Relaxed);
+        if stamp != self.stamp {
+            self.stamp = stamp;
+            self.quiet = Duration::ZERO;
+            return Ruling::Keep;
+        }
+        self.quiet += self.period;
+        if link.stalled.load(Relaxed) && self.quiet >= self.body {
+            return Ruling::Drop;
+        }
+        match link.phase() {
+            Phase::Idle if self.quiet >= self.idle => Ruling::Retire,
+            Phase::Head if self.quiet >= self.head => Ruling::SlowHead,
+            Phase::Body if self.quiet >= self.body => {
+                link.set_late();
+                Ruling::Keep
+            }
+            _ => Ruling::Keep,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch() -> Watch {
+        Watch::new(&HttpConfig {
+            header_timeout: Duration::from_secs(2),
+            body_timeout: Duration::from_secs(4),
+            idle_timeout: Duration::from_secs(8),
+            ..HttpConfig::default()
+        })
+    }
+
+    fn looks_until(ruling: Ruling, watch: &mut Watch, link: &Link) -> Option<u32> {
+        (1..100).find(|_| watch.look(link) == ruling)
+    }
+
+    #[test]
+    fn each_phase_has_its_own_patience() {
+        let link = Link::default();
+        let mut watch = watch();
+        assert_eq!(watch.period(), Duration::from_secs(1));
+        assert_eq!(looks_until(Ruling::Retire, &mut watch, &link), Some(8));
+        link.received();
+        assert_eq!(looks_until(Ruling::SlowHead, &mut watch, &link), Some(3));
+        link.enter(Phase::Busy);
+        assert_eq!(looks_until(Ruling::Drop, &mut watch, &link), None);
+        assert!(!link.is_late());
+        link.enter(Phase::Body);
+        for _ in 0..5 {
+            assert_eq!(watch.look(&link), Ruling::Keep);
+        }
+        assert!(link.is_late());
+    }
+
+    #[test]
+    fn progress_buys_time_but_a_trickle_of_head_bytes_does_not() {
+        let link = Link::default();
+        let mut watch = watch();
+        link.enter(Phase::Body);
+        for _ in 0..50 {
+            link.progress();
+            watch.look(&link);
+            watch.look(&link);
+        }
+        assert!(!link.is_late());
+        link.enter(Phase::Idle);
+        link.received();
+        watch.look(&link);
+        link.received();
+        watch.look(&link);
+        link.received();
+        assert_eq!(watch.look(&link), Ruling::SlowHead);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_dropped() {
+        let link = Link::default();
+        let mut watch = watch();
+        link.enter(Phase::Busy);
+        link.set_stalled(true);
+        assert_eq!(looks_until(Ruling::Drop, &mut watch, &link), Some(5));
+    }
+}

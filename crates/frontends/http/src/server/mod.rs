@@ -1,0 +1,118 @@
+//! Listening, and what becomes of each connection.
+
+mod connection;
+mod gate;
+pub(crate) mod link;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::config::HttpConfig;
+use crate::services::Services;
+
+/// How long to wait after an error of the listening socket, nearly always "too many open files".
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A frontend that listens.
+#[derive(Debug)]
+pub struct Http {
+    listener: TcpListener,
+    local_addr: SocketAddr,
+    app: Arc<App>,
+}
+
+impl Http {
+    /// Opens the listening socket. Clients may connect from then on; they are served by [`Http::run`].
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, or one that is not loopback although neither a token is set nor
+    /// [`HttpConfig::allow_open`].
+    pub async fn bind(config: HttpConfig, services: Services) -> io::Result<Self> {
+        if !config.listen.ip().is_loopback() && config.token.is_none() && !config.allow_open {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "{} can be reached from other machines, and no token is set: anyone could write. \
+                     Set http.token, or http.allow_open = true if that is meant",
+                    config.listen
+                ),
+            ));
+        }
+        let listener = TcpListener::bind(config.listen).await?;
+        let local_addr = listener.local_addr()?;
+        Ok(Self {
+            listener,
+            local_addr,
+            app: Arc::new(App::new(config, services)),
+        })
+    }
+
+    /// Where it listens, with the port that was found.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Serves until `shutdown` is cancelled. Then nothing more is accepted, idle connections are closed at once, requests that
+    /// were accepted are finished, and the future ends. Dropping the future stops the accepting, not the connections.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let config = &self.app.config;
+        let tls = config.tls.clone().map(TlsAcceptor::from);
+        let seats = Arc::new(Semaphore::new(config.max_connections.max(1)));
+        let tracker = TaskTracker::new();
+        loop {
+            let (socket, seat) = tokio::select! {
+                accepted = accept(&self.listener, &seats) => accepted,
+                () = shutdown.cancelled() => break,
+            };
+            let (app, tls, stop) = (Arc::clone(&self.app), tls.clone(), shutdown.clone());
+            tracker.spawn(async move {
+                let open = app.services.metrics.connections.clone();
+                open.inc();
+                connection::serve(app, socket, tls, stop).await;
+                open.dec();
+                drop(seat);
+            });
+        }
+        drop(self.listener);
+        tracker.close();
+        tracker.wait().await;
+    }
+}
+
+/// The next connection, as soon as there is a seat for it.
+async fn accept(
+    listener: &TcpListener,
+    seats: &Arc<Semaphore>,
+) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed.
+    let seat = Arc::clone(seats).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((socket, _)) => return (socket, seat),
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// True where only the connection that was about to be accepted has failed.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}

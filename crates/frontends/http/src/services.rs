@@ -1,0 +1,42 @@
+//! What the frontend is given by the program around it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Fault, Intake};
+
+use crate::metrics::HttpMetrics;
+
+/// Whether the database behind the lanes answers. Asked by `GET /readyz`.
+#[async_trait]
+pub trait Readiness: Send + Sync {
+    /// Asks for a sign of life. Cancel safe.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn ready(&self) -> Result<(), Fault>;
+}
+
+/// The ports of a running frontend.
+#[derive(Clone)]
+pub struct Services {
+    /// Where writes go.
+    pub intake: Intake,
+    /// Whether the database is there.
+    pub ready: Arc<dyn Readiness>,
+    /// All metrics in OpenMetrics text, for `GET /metrics`.
+    pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
+    /// What each lane is doing, for `GET /v1/lanes`.
+    pub lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// What this frontend counts.
+    pub metrics: HttpMetrics,
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services")
+            .field("intake", &self.intake)
+            .finish_non_exhaustive()
+    }
+}
