@@ -16,12 +16,18 @@ use crate::worker::{self, AwayNote, Parts};
 /// was accepted is answered. [`Lane::shutdown`] ends it in any case.
 #[derive(Debug)]
 pub struct Lane {
+    watch: LaneWatch,
+    stop: oneshot::Sender<()>,
+    worker: JoinHandle<()>,
+}
+
+/// Sees what a lane is doing, also while somebody else ends it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LaneWatch {
     name: Name,
     database: &'static str,
     meters: Meters,
     away: watch::Receiver<Option<AwayNote>>,
-    stop: oneshot::Sender<()>,
-    worker: JoinHandle<()>,
 }
 
 impl Lane {
@@ -55,10 +61,12 @@ impl Lane {
             away: away_sender,
         };
         Self {
-            name,
-            database,
-            meters,
-            away,
+            watch: LaneWatch {
+                name,
+                database,
+                meters,
+                away,
+            },
             stop,
             worker: tokio::spawn(worker::run(parts, stopped)),
         }
@@ -75,6 +83,18 @@ impl Lane {
         self.worker.await.ok();
     }
 
+    /// What the lane is doing at this moment: [`LaneWatch::status`].
+    pub fn status(&self) -> LaneStatus {
+        self.watch.status()
+    }
+
+    /// A handle that only looks.
+    pub fn watch(&self) -> LaneWatch {
+        self.watch.clone()
+    }
+}
+
+impl LaneWatch {
     /// What the lane is doing at this moment. Cheap: reads counters, asks nobody.
     pub fn status(&self) -> LaneStatus {
         let meters = &self.meters;

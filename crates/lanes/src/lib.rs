@@ -49,6 +49,6 @@ mod status;
 mod ticket;
 mod worker;
 
-pub use handle::Lane;
+pub use handle::{Lane, LaneWatch};
 pub use metrics::LaneMetrics;
 pub use status::LaneStatus;

@@ -1,1 +1,42 @@
-//! (to come)
+//! Windrow in process: single-row writes in, multi-row statements out, a true outcome for each row.
+//!
+//! The same lanes and sinks that the `windrow` server runs, without a server:
+//!
+//! ```
+//! # async fn example() -> Result<(), windrow::Fault> {
+//! let writer = windrow::Writer::builder("sqlite::memory:").create_tables(true).open().await?;
+//! let readings = writer.insert("readings", ["id", "celsius"])?;
+//!
+//! // One row, one outcome. Call it from as many tasks as you like: they share statements and commits.
+//! let done = readings.write([1.into(), 21.5.into()]).await?;
+//! assert_eq!(done.rows, 1);
+//!
+//! // Many rows from any iterator, one status for each, in order.
+//! let statuses = readings.write_all((1..=3).map(|id| [id.into(), 20.0.into()])).await;
+//! assert_eq!(statuses.iter().filter(|s| s.is_ok()).count(), 2); // row 1 is there already
+//! assert_eq!(statuses[0].as_ref().unwrap_err().code, "23505");
+//! writer.close().await;
+//! # Ok(()) }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | [`Writer`], [`WriterBuilder`] | a database, opened by URL, with its knobs |
+//! | [`Statement`] | what is done with a row: insert, upsert, update, delete |
+//! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
+//! | [`settings`] | the server's configuration: file, environment, command line |
+//! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
+
+mod metrics;
+pub mod serve;
+pub mod settings;
+mod statement;
+mod table;
+mod writer;
+
+pub use statement::Statement;
+pub use table::{Outcome, Table};
+pub use windrow_core::{Done, Fault, FaultClass, Limits, OnConflict, Returned, Row, Value};
+pub use windrow_sinks::Synchronous;
+pub use writer::{Writer, WriterBuilder};

@@ -1,2 +1,81 @@
-//! (to come)
-fn main() {}
+//! `windrow`: the command.
+
+mod cli;
+mod shutdown;
+mod telemetry;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => serve(*args),
+        Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
+        Command::Completions { shell } => cli::completions(shell),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            telemetry::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The life of the server: configuration, logs, runtime, sockets, work, and the end.
+fn serve(args: cli::Serve) -> anyhow::Result<()> {
+    let threads = args.threads;
+    let file = args.into_file()?;
+    telemetry::init(&file.log)?;
+    let settings = windrow::settings::Settings::new(file)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        runtime.worker_threads(threads.get());
+    }
+    let runtime = runtime.enable_all().thread_name("windrow").build()?;
+    let outcome = runtime.block_on(async {
+        let mut signals = shutdown::Signals::listen()?;
+        let server = windrow::serve::Server::bind(&settings).await?;
+        greet(&server, &settings);
+        signals.run(server).await
+    });
+    // After a second signal tasks may still hang on a database that does not answer: they are not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
+    let created = if settings.sink.create_tables {
+        "; tables are created from their first row"
+    } else {
+        ""
+    };
+    telemetry::say(&format!(
+        "database: {} at {}{created}",
+        server.database(),
+        settings.database
+    ));
+    let scheme = if settings.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let address = server.http_addr();
+    telemetry::say(&format!("http listening on {scheme}://{address}"));
+    let token = if settings.token.is_some() {
+        " -H \"Authorization: Bearer $TOKEN\""
+    } else {
+        ""
+    };
+    let table = if settings.sink.create_tables {
+        "readings"
+    } else {
+        "TABLE"
+    };
+    telemetry::say(&format!(
+        "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows -d '{{\"id\": 1, \"celsius\": 21.5}}'"
+    ));
+}

@@ -1,0 +1,187 @@
+//! The command line as it was written; [`Serve::into_file`] lays it over the configuration file.
+
+use std::io::Write;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use windrow::settings::File;
+
+/// Gathers the single-row writes of many clients into multi-row statements; every client keeps its own answer.
+#[derive(Debug, Parser)]
+#[command(name = "windrow", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the gateway. Without any option: HTTP on loopback, rows go into ./windrow.db
+    Serve(Box<Serve>),
+    /// Print a configuration file that explains every knob and holds its default
+    ExampleConfig,
+    /// Print the completions of a shell, to be sourced by it
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Options of `serve`. They win over the environment, which wins over the configuration file.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where rows go: sqlite:PATH or postgres://USER@HOST:PORT/DATABASE [default: sqlite:windrow.db]
+    // The value may hold a password, so help does not show it.
+    #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
+    to: Option<String>,
+
+    /// Where HTTP listens; port 0 takes a free one [default: 127.0.0.1:8420]
+    #[arg(long, value_name = "ADDR", env = "WINDROW_HTTP")]
+    http: Option<String>,
+
+    /// Bearer token that HTTP clients must show (better: WINDROW_TOKEN or http.token_file)
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "WINDROW_TOKEN",
+        hide_env_values = true
+    )]
+    token: Option<String>,
+
+    /// Configuration file in TOML; see `windrow example-config`
+    #[arg(long, value_name = "FILE", env = "WINDROW_CONFIG")]
+    config: Option<PathBuf>,
+
+    /// Create tables and columns that do not exist from the rows that name them
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", env = "WINDROW_CREATE_TABLES")]
+    create_tables: Option<bool>,
+
+    /// Memory for all that is accepted and not yet answered [default: 256MiB]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_MEMORY")]
+    memory: Option<ByteSize>,
+
+    /// Most rows in one batch [default: found at run time]
+    #[arg(long, value_name = "ROWS", env = "WINDROW_BATCH_ROWS")]
+    batch_rows: Option<usize>,
+
+    /// Most bytes in one batch [default: 4MiB]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_BATCH_BYTES")]
+    batch_bytes: Option<ByteSize>,
+
+    /// Most connections that write at once [default: found at run time]
+    #[arg(long, value_name = "N", env = "WINDROW_FLIGHTS")]
+    flights: Option<usize>,
+
+    /// How long a write may be held back for others to join it [default: 0s, never]
+    #[arg(long, value_name = "TIME", env = "WINDROW_MAX_WAIT", value_parser = humantime::parse_duration)]
+    max_wait: Option<Duration>,
+
+    /// How long writes wait for a database that is away [default: 5s]
+    #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = humantime::parse_duration)]
+    away_wait: Option<Duration>,
+
+    /// Level or filter of the log [default: info]
+    #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]
+    log: Option<String>,
+
+    /// Log one JSON object a line
+    #[arg(long)]
+    log_json: bool,
+
+    /// Threads that serve clients [default: one a core]
+    #[arg(long, value_name = "N", env = "WINDROW_THREADS")]
+    pub(crate) threads: Option<NonZero<usize>>,
+}
+
+impl Serve {
+    /// The configuration file, if one is named, with these options laid over it.
+    pub(crate) fn into_file(self) -> anyhow::Result<File> {
+        let mut file = match &self.config {
+            Some(path) => File::read(path)?,
+            None => File::default(),
+        };
+        fn lay<T>(under: &mut Option<T>, over: Option<T>) {
+            if over.is_some() {
+                *under = over;
+            }
+        }
+        if self.token.is_some() {
+            file.http.token_file = None;
+        }
+        lay(&mut file.database.url, self.to);
+        lay(&mut file.database.create_tables, self.create_tables);
+        lay(&mut file.http.listen, self.http);
+        lay(&mut file.http.token, self.token);
+        lay(&mut file.limits.memory, self.memory);
+        lay(&mut file.limits.batch_rows, self.batch_rows);
+        lay(&mut file.limits.batch_bytes, self.batch_bytes);
+        lay(&mut file.limits.flights, self.flights);
+        lay(&mut file.limits.max_wait, self.max_wait);
+        lay(&mut file.limits.away_wait, self.away_wait);
+        lay(&mut file.log.filter, self.log);
+        file.log.json |= self.log_json;
+        Ok(file)
+    }
+}
+
+/// Writes to standard output; a reader that has left is no error.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Prints what a shell needs to complete `windrow`.
+pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "windrow", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_win_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.toml");
+        std::fs::write(
+            &path,
+            "[limits]\nflights = 3\nbatch_rows = 9\n[http]\ntoken_file = 'x'",
+        )
+        .unwrap();
+        let args = [
+            "windrow",
+            "serve",
+            "--config",
+            path.to_str().unwrap(),
+            "--flights",
+            "5",
+            "--token",
+            "t",
+        ];
+        let Command::Serve(serve) = Cli::parse_from(args).command else {
+            unreachable!()
+        };
+        let file = serve.into_file().unwrap();
+        assert_eq!(
+            (file.limits.flights, file.limits.batch_rows),
+            (Some(5), Some(9))
+        );
+        assert_eq!(
+            (file.http.token.as_deref(), file.http.token_file),
+            (Some("t"), None)
+        );
+    }
+}

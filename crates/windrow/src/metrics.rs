@@ -1,0 +1,76 @@
+//! Figures of the process, and how all figures are written.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use serde_json::{Value, json};
+use windrow_core::Budget;
+use windrow_lanes::LaneStatus;
+
+/// Registers the memory budget: `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
+pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
+    registry.register_collector(Box::new(Memory(budget.clone())));
+}
+
+/// All figures in Prometheus' text format.
+pub(crate) fn encode(registry: &Registry) -> String {
+    let mut text = String::new();
+    if let Err(error) = prometheus_client::encoding::text::encode(&mut text, registry) {
+        tracing::error!(%error, "metrics cannot be written");
+    }
+    text
+}
+
+#[derive(Debug)]
+struct Memory(Budget);
+
+impl Collector for Memory {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        for (name, help, bytes) in [
+            (
+                "windrow_memory_held",
+                "Memory of all that is accepted and not yet answered",
+                self.0.held(),
+            ),
+            (
+                "windrow_memory_budget",
+                "The memory budget (limits.memory)",
+                self.0.total(),
+            ),
+        ] {
+            let gauge = ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
+            let metric =
+                encoder.encode_descriptor(name, help, Some(&Unit::Bytes), gauge.metric_type())?;
+            gauge.encode(metric)?;
+        }
+        Ok(())
+    }
+}
+
+/// The lanes as `GET /v1/lanes` shows them.
+pub(crate) fn lanes_json(lanes: &[LaneStatus]) -> Value {
+    json!({ "lanes": lanes.iter().map(lane_json).collect::<Vec<_>>() })
+}
+
+fn lane_json(lane: &LaneStatus) -> Value {
+    json!({
+        "name": &*lane.name,
+        "database": lane.database,
+        "away": lane.away.as_ref().map(|(since, why)| json!({ "seconds": since.as_secs_f64(), "why": why })),
+        "queued": { "units": lane.queued_units, "rows": lane.queued_rows, "bytes": lane.queued_bytes },
+        "flights": lane.flights,
+        "found": { "flights": lane.flights_limit, "batch_rows": lane.batch_rows_limit },
+        "last_batch_rows": lane.last_batch_rows,
+        "totals": {
+            "writes": lane.writes,
+            "succeeded": lane.succeeded,
+            "failed": lane.failed,
+            "batches": lane.batches,
+            "retried": lane.retried,
+            "alone": lane.alone,
+            "abandoned": lane.abandoned,
+            "reconnects": lane.reconnects,
+        },
+    })
+}

@@ -1,0 +1,167 @@
+//! The configuration as it was written. Every key is described in `windrow.example.toml`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::Deserialize;
+
+/// The whole file. All of it is optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// `[database]`
+    pub database: Database,
+    /// `[http]`
+    pub http: Http,
+    /// `[limits]`
+    pub limits: Limit,
+    /// `[log]`
+    pub log: Log,
+}
+
+/// `[database]`: where rows are written to.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Database {
+    /// The database's URL.
+    pub url: Option<String>,
+    /// Whether missing tables and columns are created.
+    pub create_tables: Option<bool>,
+    /// How long a write in a batch waits for a foreign lock.
+    #[serde(with = "humantime_serde")]
+    pub lock_wait: Option<Duration>,
+    /// How long connecting may take.
+    #[serde(with = "humantime_serde")]
+    pub connect_timeout: Option<Duration>,
+    /// `[database.sqlite]`
+    pub sqlite: Sqlite,
+}
+
+/// The URL may hold a password.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("url", &self.url.as_ref().map(|_| "***"))
+            .field("create_tables", &self.create_tables)
+            .field("lock_wait", &self.lock_wait)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("sqlite", &self.sqlite)
+            .finish()
+    }
+}
+
+/// `[database.sqlite]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sqlite {
+    /// How often the file is synced.
+    pub synchronous: Sync,
+}
+
+/// SQLite's `synchronous`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sync {
+    /// At every commit.
+    #[default]
+    Full,
+    /// At checkpoints.
+    Normal,
+    /// Never.
+    Off,
+}
+
+/// `[http]`: the HTTP frontend.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Http {
+    /// Address and port.
+    pub listen: Option<String>,
+    /// The bearer token that clients must show.
+    pub token: Option<String>,
+    /// A file that holds it.
+    pub token_file: Option<PathBuf>,
+    /// Whether other than loopback may be listened on without a token.
+    pub allow_open: bool,
+    /// `[http.tls]`
+    pub tls: Option<Tls>,
+    /// The largest body that is not streamed.
+    pub max_body: Option<ByteSize>,
+    /// The largest row.
+    pub max_row: Option<ByteSize>,
+    /// The most rows of an atomic body.
+    pub max_atomic_rows: Option<usize>,
+    /// How long the head of a request may take.
+    #[serde(with = "humantime_serde")]
+    pub header_timeout: Option<Duration>,
+    /// The largest number of connections.
+    pub max_connections: Option<usize>,
+    /// How long a body may make no progress.
+    #[serde(with = "humantime_serde")]
+    pub body_timeout: Option<Duration>,
+    /// How long an idle connection is kept.
+    #[serde(with = "humantime_serde")]
+    pub idle_timeout: Option<Duration>,
+}
+
+/// The token is a secret.
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("listen", &self.listen)
+            .field("token", &self.token.as_ref().map(|_| "***"))
+            .field("token_file", &self.token_file)
+            .field("allow_open", &self.allow_open)
+            .field("tls", &self.tls)
+            .field("max_body", &self.max_body)
+            .field("max_row", &self.max_row)
+            .field("max_atomic_rows", &self.max_atomic_rows)
+            .field("header_timeout", &self.header_timeout)
+            .field("max_connections", &self.max_connections)
+            .field("body_timeout", &self.body_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .finish()
+    }
+}
+
+/// `[http.tls]`: both files in PEM.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The certificate chain.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// `[limits]`: what may be traded.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limit {
+    /// The memory budget.
+    pub memory: Option<ByteSize>,
+    /// The most rows in a batch.
+    pub batch_rows: Option<usize>,
+    /// The most bytes in a batch.
+    pub batch_bytes: Option<ByteSize>,
+    /// The most connections that write at once.
+    pub flights: Option<usize>,
+    /// How long a write may be held back for company.
+    #[serde(with = "humantime_serde")]
+    pub max_wait: Option<Duration>,
+    /// How long writes wait for a database that is away.
+    #[serde(with = "humantime_serde")]
+    pub away_wait: Option<Duration>,
+}
+
+/// `[log]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// A level, or a filter as of `tracing-subscriber`'s `EnvFilter`.
+    pub filter: Option<String>,
+    /// Whether a line is JSON.
+    pub json: bool,
+}

@@ -1,0 +1,284 @@
+//! The server's configuration: a TOML file, environment variables and the command line, in rising precedence.
+//!
+//! Two types, so that half-checked settings cannot travel: [`File`] is what was written, [`Settings`] is what is meant.
+
+mod file;
+mod tls;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use windrow_core::Limits;
+use windrow_sinks::{Options, Synchronous};
+
+pub use file::{Database, File, Http, Limit, Log, Sqlite, Sync, Tls};
+
+/// The annotated example of a configuration file: every knob with its default.
+pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
+
+/// The database without any configuration.
+pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
+
+/// Where HTTP is listened for without any configuration.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:8420";
+
+/// What is meant: checked and complete.
+pub struct Settings {
+    /// The database's URL. May hold a password: never print it, print [`Settings::database`].
+    pub url: String,
+    /// The URL without its password.
+    pub database: String,
+    /// The sink's settings.
+    pub sink: Options,
+    /// The lane's settings.
+    pub limits: Limits,
+    /// The memory budget, in bytes.
+    pub memory: usize,
+    /// Where HTTP is listened for.
+    pub listen: SocketAddr,
+    /// The bearer token that HTTP clients must show.
+    pub token: Option<String>,
+    /// Whether an address that is not loopback may be listened on without a token.
+    pub allow_open: bool,
+    /// TLS for HTTP.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// The largest HTTP body that is not streamed, in bytes.
+    pub max_body: Option<usize>,
+    /// The largest row of an HTTP body, in bytes.
+    pub max_row: Option<usize>,
+    /// The most rows of an atomic HTTP body.
+    pub max_atomic_rows: Option<usize>,
+    /// How long the head of an HTTP request may take.
+    pub header_timeout: Option<Duration>,
+    /// The largest number of HTTP connections.
+    pub max_connections: Option<usize>,
+    /// How long an HTTP body may make no progress.
+    pub body_timeout: Option<Duration>,
+    /// How long an idle HTTP connection is kept.
+    pub idle_timeout: Option<Duration>,
+}
+
+impl Settings {
+    /// Checks and completes what was written.
+    ///
+    /// # Errors
+    /// Says which setting makes no sense and why.
+    pub fn new(file: File) -> anyhow::Result<Self> {
+        let embedded = file.database.url.is_none();
+        let url = file.database.url.unwrap_or_else(|| EMBEDDED_URL.to_owned());
+        let limits = limits(&file.limits)?;
+        let memory = bytes(
+            "limits.memory",
+            file.limits.memory,
+            crate::writer::DEFAULT_MEMORY,
+        )?;
+        ensure!(
+            memory >= 1 << 20,
+            "limits.memory must be at least 1 MiB; a single request needs memory too"
+        );
+        let listen = file.http.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
+        Ok(Self {
+            database: redacted(&url),
+            url,
+            sink: Options {
+                create_tables: file.database.create_tables.unwrap_or(embedded),
+                lock_wait: file
+                    .database
+                    .lock_wait
+                    .unwrap_or(Options::default().lock_wait),
+                connect_timeout: file
+                    .database
+                    .connect_timeout
+                    .unwrap_or(Options::default().connect_timeout),
+                synchronous: match file.database.sqlite.synchronous {
+                    Sync::Full => Synchronous::Full,
+                    Sync::Normal => Synchronous::Normal,
+                    Sync::Off => Synchronous::Off,
+                },
+            },
+            limits,
+            memory,
+            listen: listen.parse().with_context(|| {
+                format!(
+                    "http.listen: {listen:?} is not an address and a port such as {DEFAULT_LISTEN}"
+                )
+            })?,
+            token: token(&file.http)?,
+            allow_open: file.http.allow_open,
+            tls: file.http.tls.as_ref().map(tls::server).transpose()?,
+            max_body: file
+                .http
+                .max_body
+                .map(|b| usize::try_from(b.as_u64()))
+                .transpose()?,
+            max_row: file
+                .http
+                .max_row
+                .map(|b| usize::try_from(b.as_u64()))
+                .transpose()?,
+            max_atomic_rows: file.http.max_atomic_rows,
+            header_timeout: file.http.header_timeout,
+            max_connections: file.http.max_connections,
+            body_timeout: file.http.body_timeout,
+            idle_timeout: file.http.idle_timeout,
+        })
+    }
+
+    /// True where the database is the embedded default, not one that was asked for.
+    pub fn is_embedded_default(&self) -> bool {
+        self.url == EMBEDDED_URL
+    }
+}
+
+impl File {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// Says where in the file what is wrong; unknown keys are refused.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+        toml::from_str(&text)
+            .with_context(|| format!("the configuration {} is not valid", path.display()))
+    }
+}
+
+fn limits(file: &Limit) -> anyhow::Result<Limits> {
+    let defaults = Limits::default();
+    for (name, n) in [
+        ("limits.batch_rows", file.batch_rows),
+        ("limits.flights", file.flights),
+    ] {
+        ensure!(
+            n != Some(0),
+            "{name} must be at least 1; leave it out to have it found at run time"
+        );
+    }
+    Ok(Limits {
+        batch_rows: file.batch_rows,
+        batch_bytes: bytes("limits.batch_bytes", file.batch_bytes, defaults.batch_bytes)?,
+        flights: file.flights,
+        max_wait: file.max_wait.unwrap_or(defaults.max_wait),
+        away_wait: file.away_wait.unwrap_or(defaults.away_wait),
+    })
+}
+
+fn bytes(name: &str, size: Option<bytesize::ByteSize>, default: usize) -> anyhow::Result<usize> {
+    let Some(size) = size else { return Ok(default) };
+    ensure!(size.as_u64() > 0, "{name} must be more than 0 bytes");
+    usize::try_from(size.as_u64())
+        .with_context(|| format!("{name}: {size} is more than this machine can address"))
+}
+
+fn token(http: &Http) -> anyhow::Result<Option<String>> {
+    let token = match (&http.token, &http.token_file) {
+        (Some(_), Some(_)) => {
+            anyhow::bail!("http.token and http.token_file are both set; keep one")
+        }
+        (Some(token), None) => Some(token.clone()),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("http.token_file: {} cannot be read", path.display()))?;
+            Some(text.trim().to_owned())
+        }
+        (None, None) => None,
+    };
+    ensure!(
+        token.as_deref() != Some(""),
+        "http.token is empty; leave it out for none"
+    );
+    Ok(token)
+}
+
+/// The URL as it may be shown: without its password.
+fn redacted(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(mut parsed) if parsed.password().is_some() => {
+            // Fails only for URLs that cannot have a password.
+            if parsed.set_password(Some("***")).is_err() {
+                return parsed.scheme().to_owned();
+            }
+            parsed.to_string()
+        }
+        Ok(_) => url.to_owned(),
+        Err(_) => url.split(':').next().unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_valid_and_holds_the_defaults() {
+        let example: File = toml::from_str(EXAMPLE).unwrap();
+        let settings = Settings::new(example).unwrap();
+        let bare = Settings::new(File::default()).unwrap();
+        assert_eq!(
+            (
+                settings.limits,
+                settings.sink,
+                settings.memory,
+                settings.listen,
+                settings.url
+            ),
+            (bare.limits, bare.sink, bare.memory, bare.listen, bare.url)
+        );
+    }
+
+    #[test]
+    fn the_example_names_every_knob() {
+        // Each key, also a commented one, must be one that is known: uncomment all of them.
+        let all: String = EXAMPLE
+            .lines()
+            .map(
+                |line| match line.strip_prefix("# ").or(line.strip_prefix('#')) {
+                    Some(rest) if rest.contains(" = ") && !rest.starts_with(' ') => {
+                        format!("{rest}\n")
+                    }
+                    Some(rest) if rest.starts_with('[') => format!("{rest}\n"),
+                    Some(_) => "\n".to_owned(),
+                    None => format!("{line}\n"),
+                },
+            )
+            .collect();
+        let parsed = toml::from_str::<File>(&all).unwrap();
+        let shown = format!("{parsed:?}");
+        assert!(
+            !shown.contains("None"),
+            "a knob is missing from the example: {shown}"
+        );
+    }
+
+    #[test]
+    fn unknown_keys_and_nonsense_are_refused() {
+        for (text, word) in [
+            ("[database]\nurll = 'x'", "urll"),
+            ("[limits]\nbatch_rows = 'many'", "batch_rows"),
+            ("[limits]\nmemory = '12 apples'", "memory"),
+        ] {
+            let error = toml::from_str::<File>(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+        for text in [
+            "[limits]\nflights = 0",
+            "[http]\nlisten = 'here'",
+            "[limits]\nmemory = '1kB'",
+        ] {
+            assert!(
+                Settings::new(toml::from_str(text).unwrap()).is_err(),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn passwords_are_never_shown() {
+        assert_eq!(redacted("postgres://u:secret@h/d"), "postgres://u:***@h/d");
+        assert!(!redacted("postgres://u:sec ret@h:x/d").contains("ret"));
+        assert_eq!(redacted("sqlite:windrow.db"), "sqlite:windrow.db");
+    }
+}

@@ -1,0 +1,49 @@
+//! The end: the first signal finishes what was accepted, the second ends at once.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use windrow::serve::Server;
+
+use crate::telemetry;
+
+/// SIGTERM and SIGINT, caught from the start.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Starts to catch them.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Runs a server to its end.
+    pub(crate) async fn run(&mut self, server: Server) -> anyhow::Result<()> {
+        let stop = CancellationToken::new();
+        let mut server = std::pin::pin!(server.run(stop.clone()));
+        tokio::select! {
+            () = &mut server => return Ok(()),
+            () = self.next() => {}
+        }
+        telemetry::say("stopping: finishing what was accepted; a second signal ends at once");
+        stop.cancel();
+        tokio::select! {
+            () = &mut server => {
+                telemetry::say("stopped; all that was accepted is answered");
+                Ok(())
+            }
+            () = self.next() => anyhow::bail!("ended at once by a second signal; writes under way were not waited for"),
+        }
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

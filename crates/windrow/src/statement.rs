@@ -1,0 +1,113 @@
+//! What is done with a row.
+
+use std::sync::Arc;
+
+use windrow_core::name::check_column;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName};
+
+/// A statement without its values: made once, used for every row.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    parts: ShapeParts,
+}
+
+impl Statement {
+    /// Adds a row with these columns.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] if a name cannot be one.
+    pub fn insert<C: AsRef<str>>(
+        table: &str,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Self, Fault> {
+        Self::new(Op::Insert, table, columns)
+    }
+
+    /// Changes these columns of the row whose key follows the values.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn update<C: AsRef<str>>(
+        table: &str,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Self, Fault> {
+        Self::new(Op::Update, table, columns)
+    }
+
+    /// Takes the row with a key away. The row of values is the key.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn delete(table: &str) -> Result<Self, Fault> {
+        Self::new(Op::Delete, table, [""; 0])
+    }
+
+    /// Reads the row with a key. The row of values is the key.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn get(table: &str) -> Result<Self, Fault> {
+        let mut statement = Self::new(Op::Get, table, [""; 0])?;
+        statement.parts.returning = Returning::All;
+        Ok(statement)
+    }
+
+    /// What an insert does where the key is there already. The default is to fail.
+    #[must_use]
+    pub fn on_conflict(mut self, action: OnConflict) -> Self {
+        self.parts.on_conflict = action;
+        self
+    }
+
+    /// Names the key's columns, where the table's own primary key is not meant.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn key<C: AsRef<str>>(
+        mut self,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Self, Fault> {
+        self.parts.key = Key::Columns(names(columns)?);
+        Ok(self)
+    }
+
+    /// Asks for values of the row as it was written: generated keys, defaults.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn returning<C: AsRef<str>>(
+        mut self,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Self, Fault> {
+        self.parts.returning = Returning::Columns(names(columns)?);
+        Ok(self)
+    }
+
+    /// The shape that lanes and sinks know it by.
+    pub(crate) fn into_shape(self) -> Arc<Shape> {
+        Arc::new(Shape::new(self.parts))
+    }
+
+    fn new<C: AsRef<str>>(
+        op: Op,
+        table: &str,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Self, Fault> {
+        Ok(Self {
+            parts: ShapeParts {
+                op,
+                table: TableName::parse(table)?,
+                columns: names(columns)?,
+                key: Key::Primary,
+                on_conflict: OnConflict::Error,
+                returning: Returning::Nothing,
+            },
+        })
+    }
+}
+
+fn names<C: AsRef<str>>(names: impl IntoIterator<Item = C>) -> Result<Box<[Name]>, Fault> {
+    let checked = |name: C| check_column(name.as_ref()).map(|()| Name::from(name.as_ref()));
+    names.into_iter().map(checked).collect()
+}

@@ -1,0 +1,141 @@
+//! A database, opened by URL, with its knobs.
+
+use std::time::Duration;
+
+use prometheus_client::registry::Registry;
+use windrow_core::{Budget, Fault, Intake, Limits};
+use windrow_lanes::{Lane, LaneMetrics};
+use windrow_sinks::{Options, Synchronous};
+
+use crate::statement::Statement;
+use crate::table::Table;
+
+/// The memory that accepted and unanswered writes may take, unless set: 256 MiB.
+pub(crate) const DEFAULT_MEMORY: usize = 256 << 20;
+
+/// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this bounds only the channel.
+pub(crate) const LANE_CAPACITY: usize = 1024;
+
+/// Settings of a [`Writer`] before it is opened. None has to be set.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens before open()"]
+pub struct WriterBuilder {
+    url: String,
+    limits: Limits,
+    options: Options,
+    memory: usize,
+}
+
+impl WriterBuilder {
+    /// The most rows in one batch. By default the best number is found at run time.
+    pub fn rows_per_batch(mut self, rows: usize) -> Self {
+        self.limits.batch_rows = Some(rows);
+        self
+    }
+
+    /// The most bytes of values in one batch. Default 4 MiB.
+    pub fn bytes_per_batch(mut self, bytes: usize) -> Self {
+        self.limits.batch_bytes = bytes;
+        self
+    }
+
+    /// The most connections that write at once. By default the best number is found at run time.
+    pub fn flights(mut self, flights: usize) -> Self {
+        self.limits.flights = Some(flights);
+        self
+    }
+
+    /// Bytes that accepted and unanswered writes may take. Past it, writing waits. Default 256 MiB.
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// How long a row may be held back for others to join it, although a connection is free. Default zero: never.
+    pub fn max_wait(mut self, wait: Duration) -> Self {
+        self.limits.max_wait = wait;
+        self
+    }
+
+    /// How long rows wait for a database that cannot be reached before they fail. Default 5 s.
+    pub fn away_wait(mut self, wait: Duration) -> Self {
+        self.limits.away_wait = wait;
+        self
+    }
+
+    /// Whether tables and columns that are not there are created from the rows. Default no.
+    pub fn create_tables(mut self, create: bool) -> Self {
+        self.options.create_tables = create;
+        self
+    }
+
+    /// SQLite: how often the file is synced. Default [`Synchronous::Full`].
+    pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
+        self.options.synchronous = synchronous;
+        self
+    }
+
+    /// Opens the database. A database that cannot be reached yet is no error here: rows wait for it.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no sense.
+    pub async fn open(self) -> Result<Writer, Fault> {
+        let sink = windrow_sinks::open(&self.url, &self.options).await?;
+        let (intake, arrivals) = Intake::channel(Budget::new(self.memory), LANE_CAPACITY);
+        let metrics = LaneMetrics::register(&mut Registry::default());
+        let lane = Lane::start(sink, self.limits, arrivals, metrics, "default".into());
+        Ok(Writer { intake, lane })
+    }
+}
+
+/// A database that rows are written to. Rows of all tables and tasks share batches.
+#[derive(Debug)]
+pub struct Writer {
+    intake: Intake,
+    lane: Lane,
+}
+
+impl Writer {
+    /// Settings for a database: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
+    pub fn builder(url: impl Into<String>) -> WriterBuilder {
+        WriterBuilder {
+            url: url.into(),
+            limits: Limits::default(),
+            options: Options::default(),
+            memory: DEFAULT_MEMORY,
+        }
+    }
+
+    /// Opens a database with default settings.
+    ///
+    /// # Errors
+    /// As [`WriterBuilder::open`].
+    pub async fn open(url: impl Into<String>) -> Result<Self, Fault> {
+        Self::builder(url).open().await
+    }
+
+    /// A table to insert into: the short form of [`Writer::table`] for plain inserts.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn insert<C: AsRef<str>>(
+        &self,
+        table: &str,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Table, Fault> {
+        Ok(self.table(Statement::insert(table, columns)?))
+    }
+
+    /// A table to write to by a statement.
+    #[must_use]
+    pub fn table(&self, statement: Statement) -> Table {
+        Table::new(self.intake.clone(), statement.into_shape())
+    }
+
+    /// Finishes all that was accepted and closes the database. Rows written later through a [`Table`] that is still around
+    /// fail as cancelled. Dropping a writer instead ends its connections once all that was accepted is finished, too, but
+    /// does not wait for it.
+    pub async fn close(self) {
+        self.lane.shutdown().await;
+    }
+}
