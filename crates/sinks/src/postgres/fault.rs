@@ -57,6 +57,7 @@ const SERVERS_OWN: &[&str] = &[
 
 impl From<ServerError> for Fault {
     fn from(error: ServerError) -> Self {
+        let error = error.into_words();
         Self::new(class_of(&error.code), error.code, error.message)
             .with_detail(error.detail)
             .with_hint(error.hint)
@@ -77,5 +78,75 @@ impl Broken {
         Fault::unknown(format!(
             "{self}; whether this write was committed is not known"
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::wire::Words;
+
+    #[test]
+    fn every_code_has_its_class() {
+        for (code, class) in [
+            ("23505", FaultClass::Unique),
+            ("23503", FaultClass::ForeignKey),
+            ("23502", FaultClass::NotNull),
+            ("23514", FaultClass::Check),
+            ("23P01", FaultClass::Check),
+            ("23001", FaultClass::Check),
+            ("P0001", FaultClass::Check),
+            ("44000", FaultClass::Check),
+            ("UE001", FaultClass::Check),
+            ("22001", FaultClass::Value),
+            ("22P02", FaultClass::Value),
+            ("42804", FaultClass::Value),
+            ("54000", FaultClass::Value),
+            ("42P01", FaultClass::NoTable),
+            ("42703", FaultClass::NoColumn),
+            ("42501", FaultClass::Denied),
+            ("28P01", FaultClass::Denied),
+            ("3D000", FaultClass::Invalid),
+            ("428C9", FaultClass::Invalid),
+            ("40001", FaultClass::Conflict),
+            ("40P01", FaultClass::Conflict),
+            ("55P03", FaultClass::Conflict),
+            ("57P01", FaultClass::Unavailable),
+            ("57P03", FaultClass::Unavailable),
+            ("53300", FaultClass::Unavailable),
+            ("08006", FaultClass::Unavailable),
+            ("25006", FaultClass::Unavailable),
+            ("08007", FaultClass::Unknown),
+            ("40003", FaultClass::Unknown),
+            ("0A000", FaultClass::Unsupported),
+            // A statement that ran into statement_timeout would do so again.
+            ("57014", FaultClass::Other),
+            ("08P01", FaultClass::Other),
+            ("42601", FaultClass::Other),
+            ("XX000", FaultClass::Other),
+            ("40000", FaultClass::Other),
+            ("", FaultClass::Other),
+            ("é", FaultClass::Other),
+        ] {
+            assert_eq!(class_of(code), class, "{code}");
+        }
+    }
+
+    #[test]
+    fn the_servers_words_are_kept() {
+        let error = Words {
+            code: "23505".to_owned(),
+            message: "duplicate key".to_owned(),
+            detail: Some("Key (id)=(1) already exists.".to_owned()),
+            constraint: Some("t_pkey".to_owned()),
+            table: Some("t".to_owned()),
+            ..Words::default()
+        };
+        let fault = Fault::from(ServerError::from(error));
+        assert_eq!(fault.class, FaultClass::Unique);
+        assert_eq!(fault.to_string(), "duplicate key (23505)");
+        assert_eq!(fault.detail(), Some("Key (id)=(1) already exists."));
+        assert_eq!(fault.constraint(), Some("t_pkey"));
+        assert_eq!((fault.table(), fault.column()), (Some("t"), None));
     }
 }

@@ -49,7 +49,10 @@ impl Target {
         Self::parse_with(url, &|name| std::env::var(name).ok())
     }
 
-    fn parse_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Fault> {
+    pub(super) fn parse_with(
+        url: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Fault> {
         let mut raw = url::split(url)?;
         let parameters = query::read(&mut raw)?;
         let user = raw

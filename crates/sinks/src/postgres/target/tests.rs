@@ -1,1 +1,180 @@
+use proptest::prelude::*;
+use windrow_core::FaultClass;
 
+use super::*;
+
+fn parse(url: &str) -> Target {
+    Target::parse_with(url, &|_| None).unwrap()
+}
+
+fn refusal(url: &str) -> String {
+    let fault = Target::parse_with(url, &|_| None).unwrap_err();
+    assert_eq!(fault.class, FaultClass::Invalid, "{fault}");
+    fault.to_string()
+}
+
+fn hosts(target: &Target) -> Vec<String> {
+    target.hosts.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_part_is_decoded() {
+    let target = parse(
+        "postgresql://us%40er:p%2Fw%3A@db.example:6543/da%20ta?application_name=a%26b&connect_timeout=7\
+         &options=-c%20geqo%3Doff&sslmode=require&channel_binding=require&target_session_attrs=read-write",
+    );
+    assert_eq!(hosts(&target), ["db.example:6543"]);
+    assert_eq!(target.user, "us@er");
+    assert_eq!(target.hosts[0].password.as_ref().unwrap().reveal(), "p/w:");
+    assert_eq!(target.database.as_deref(), Some("da ta"));
+    assert_eq!(target.application_name, "a&b");
+    assert_eq!(target.options.as_deref(), Some("-c geqo=off"));
+    assert_eq!(target.connect_timeout, Some(Duration::from_secs(7)));
+    assert_eq!(target.tls.mode, SslMode::Require);
+    assert_eq!(target.binding, ChannelBinding::Require);
+    assert_eq!(target.session, SessionKind::ReadWrite);
+}
+
+#[test]
+fn hosts_and_ports_pair_as_in_libpq() {
+    for (url, expected) in [
+        ("postgres://u@h", &["h:5432"][..]),
+        ("postgres://u@h:1,i:2/d", &["h:1", "i:2"]),
+        ("postgres://u@h,i", &["h:5432", "i:5432"]),
+        ("postgres://u@h:,i:7", &["h:5432", "i:7"]),
+        (
+            "postgres://u@[::1]:9,[fe80::1]/d",
+            &["[::1]:9", "[fe80::1]:5432"],
+        ),
+        ("postgres://u@/d?host=h,i&port=9", &["h:9", "i:9"]),
+        ("postgres://u@/d?host=h,i&port=9,8", &["h:9", "i:8"]),
+        ("postgres://u@%2Frun%2Fpg:9/d", &["/run/pg/.s.PGSQL.9"]),
+        (
+            "postgres:///d?host=/run/pg&user=u",
+            &["/run/pg/.s.PGSQL.5432"],
+        ),
+        (
+            "postgres://u@:9/d",
+            &[
+                "/var/run/postgresql/.s.PGSQL.9",
+                "/tmp/.s.PGSQL.9",
+                "localhost:9",
+            ],
+        ),
+    ] {
+        assert_eq!(hosts(&parse(url)), expected, "{url}");
+    }
+    assert!(refusal("postgres://u@h,i,j/d?port=1,2").contains("3 hosts and 2 ports"));
+}
+
+#[test]
+fn tls_settings_mean_what_libpq_means() {
+    let tls = |query: &str| parse(&format!("postgres://u@h/d?{query}")).tls;
+    assert_eq!(tls("").mode, SslMode::Prefer);
+    assert_eq!(
+        tls("sslmode=require&sslrootcert=/r").mode,
+        SslMode::VerifyCa
+    );
+    assert_eq!(tls("sslrootcert=system").mode, SslMode::VerifyFull);
+    assert_eq!(tls("sslrootcert=system").roots, Roots::System);
+    assert_eq!(
+        tls("sslmode=verify-ca&sslrootcert=/r").roots,
+        Roots::File("/r".into())
+    );
+    assert_eq!(
+        tls("sslcert=/c&sslkey=/k").identity,
+        Some(("/c".into(), "/k".into()))
+    );
+    assert!(refusal("postgres://u@h/d?sslcert=/c").contains("sslkey"));
+    assert!(refusal("postgres://u@h/d?sslmode=require&sslrootcert=system").contains("verify-full"));
+}
+
+#[test]
+fn what_is_not_known_is_refused_by_name() {
+    assert!(refusal("postgres://u@h/d?sslmood=x").contains("sslmood"));
+    assert!(refusal("postgres://u@h/d?sslmode=on").contains("verify-full"));
+    assert!(refusal("postgres://u@h/d?connect_timeout=soon").contains("connect_timeout"));
+    assert!(refusal("postgres://u@h/d?sslmode").contains("NAME=VALUE"));
+    assert!(refusal("postgres://u@h:0/d").contains("1 to 65535"));
+    assert!(refusal("mysql://u@h/d").contains("postgres://"));
+    assert!(refusal("postgres://h/d").contains("no user"));
+}
+
+#[test]
+fn a_password_that_was_not_encoded_is_not_repeated() {
+    for url in [
+        "postgres://user:12/hush@h/d",
+        "postgres://user:hush/more@h/d",
+        "postgres://user:12?hush=x@h/d",
+        "postgres://user:hush%zz@h/d",
+        "postgres://user:hush%00@h/d",
+        "postgres://user:hush%ff@h/d",
+        "postgres://user:h@hush:hush/d",
+        "postgres://user@h/d?password=hush&port=hush",
+        "postgres://user@h/d?password=hush&hush",
+    ] {
+        let message = refusal(url);
+        assert!(!message.contains("hush"), "{url}: {message}");
+    }
+}
+
+#[test]
+fn the_environment_fills_in_what_the_url_leaves_out() {
+    let env = |name: &str| match name {
+        "PGUSER" => Some("env_user".to_owned()),
+        "PGPASSWORD" => Some("env_word".to_owned()),
+        _ => None,
+    };
+    let target = Target::parse_with("postgres://h/d", &env).unwrap();
+    assert_eq!(target.user, "env_user");
+    assert_eq!(target.hosts[0].password, Some(Secret::new("env_word")));
+    let target = Target::parse_with("postgres://a:b@h/d", &env).unwrap();
+    assert_eq!(target.user, "a");
+    assert_eq!(target.hosts[0].password, Some(Secret::new("b")));
+    assert!(!format!("{target:?}").contains("\"b\""));
+}
+
+#[test]
+#[cfg(unix)]
+fn the_password_file_has_a_password_for_each_host() {
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(
+        file,
+        "# h:5432:d:u:wrong\nh:5432:other:u:wrong\nh:5432:d:u:it\\:s:right\nlocalhost:*:d:*:local\n*:*:*:u:rest\n"
+    )
+    .unwrap();
+    let path = file.path().to_str().unwrap().to_owned();
+    let env = move |name: &str| (name == "PGPASSFILE").then(|| path.clone());
+    let url = "postgres://u@h,i/d";
+    let target = Target::parse_with(url, &env).unwrap();
+    let passwords: Vec<_> = target.hosts.iter().map(|h| h.password.clone()).collect();
+    assert_eq!(
+        passwords,
+        [Some(Secret::new("it:s:right")), Some(Secret::new("rest"))]
+    );
+    let socket = Target::parse_with("postgres://v@/d?host=/run", &env).unwrap();
+    assert_eq!(socket.hosts[0].password, Some(Secret::new("local")));
+
+    let open = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(file.path(), open).unwrap();
+    let target = Target::parse_with(url, &env).unwrap();
+    assert_eq!(target.hosts[0].password, None);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(tail in ".{0,60}") {
+        // What matters is that it comes back.
+        drop(Target::parse_with(&format!("postgres://{tail}"), &|_| None));
+    }
+
+    #[test]
+    fn any_password_can_be_encoded(password in "[^\u{0}]{1,30}") {
+        let encoded: String = password.bytes().map(|b| format!("%{b:02X}")).collect();
+        let target = parse(&format!("postgres://u:{encoded}@h/d"));
+        prop_assert_eq!(target.hosts[0].password.clone(), Some(Secret::new(&password)));
+    }
+}

@@ -19,7 +19,7 @@ pub(crate) struct Broken {
     /// ReadyForQuery messages that were given out in this exchange.
     pub(crate) syncs_seen: usize,
     /// The FATAL error with which the server ended the connection, if it said one.
-    pub(crate) error: Option<Box<ServerError>>,
+    pub(crate) error: Option<ServerError>,
     /// What happened, and on the connection to which server.
     pub(crate) cause: String,
 }

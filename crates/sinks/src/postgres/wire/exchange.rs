@@ -37,7 +37,7 @@ struct Exchange<'w, 'o> {
 /// Why an exchange ended early.
 struct Ended {
     cause: String,
-    error: Option<Box<ServerError>>,
+    error: Option<ServerError>,
 }
 
 impl From<String> for Ended {
@@ -157,7 +157,7 @@ impl Exchange<'_, '_> {
                 Ok(Answer::Error(error)) if error.is_fatal() || self.sent == 0 => {
                     return Err(Ended {
                         cause: "the server ended it".to_owned(),
-                        error: Some(Box::new(error)),
+                        error: Some(error),
                     });
                 }
                 Ok(answer) => {

@@ -38,6 +38,12 @@ impl Inbox {
         self.longest = longest;
     }
 
+    /// Bytes that the buffer takes in memory.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The next whole message, if there is one: its tag and body.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<(u8, &[u8])>, BadLength> {

@@ -33,7 +33,7 @@ pub(crate) use answer::{Answer, Columns, DataRow, Field, Fields, Oids, Tag};
 pub(crate) use broken::Broken;
 pub(crate) use cancel::CancelKey;
 pub(crate) use exchange::On;
-pub(crate) use server_error::ServerError;
+pub(crate) use server_error::{ServerError, Words};
 
 use inbox::Inbox;
 use session::Session;

@@ -1,13 +1,18 @@
 //! An ErrorResponse or NoticeResponse in full.
 
 use std::fmt;
+use std::ops::Deref;
 
 use super::answer::Malformed;
 use super::cursor::Cursor;
 
-/// What the server says went wrong, verbatim. Field codes: PostgreSQL's documentation, "Error and Notice Message Fields".
+/// What the server says went wrong, verbatim. One word in size, for errors are rare and answers are many.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ServerError(Box<Words>);
+
+/// The fields of a [`ServerError`]: PostgreSQL's documentation, "Error and Notice Message Fields".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ServerError {
+pub(crate) struct Words {
     /// `ERROR`, `FATAL`, `PANIC`, or a notice's; never translated, where the server is 9.6 or later.
     pub(crate) severity: String,
     /// The SQLSTATE, five characters.
@@ -37,7 +42,7 @@ pub(crate) struct ServerError {
 impl ServerError {
     pub(super) fn parse(body: &[u8]) -> Result<Self, Malformed> {
         let mut body = Cursor::new(body);
-        let mut error = Self::default();
+        let mut words = Words::default();
         let mut localized = String::new();
         loop {
             let field = body.u8().ok_or(Malformed)?;
@@ -48,14 +53,14 @@ impl ServerError {
             if field == b'S' {
                 localized = text;
             } else {
-                error.set(field, text);
+                words.set(field, text);
             }
         }
-        if error.severity.is_empty() {
-            error.severity = localized;
+        if words.severity.is_empty() {
+            words.severity = localized;
         }
         if body.is_empty() {
-            Ok(error)
+            Ok(words.into())
         } else {
             Err(Malformed)
         }
@@ -63,14 +68,47 @@ impl ServerError {
 
     /// An error that stands for the server's where a statement cannot even be sent.
     pub(super) fn own(code: &str, message: &str) -> Self {
-        Self {
+        Words {
             severity: "ERROR".to_owned(),
             code: code.to_owned(),
             message: message.to_owned(),
-            ..Self::default()
+            ..Words::default()
         }
+        .into()
     }
 
+    /// The fields, to be taken apart.
+    pub(crate) fn into_words(self) -> Words {
+        *self.0
+    }
+
+    /// True where the server ends the connection after this.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self.severity.as_str(), "FATAL" | "PANIC")
+    }
+}
+
+impl From<Words> for ServerError {
+    fn from(words: Words) -> Self {
+        Self(Box::new(words))
+    }
+}
+
+impl Deref for ServerError {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Words {
     fn set(&mut self, field: u8, text: String) {
         match field {
             b'V' => self.severity = text,
@@ -88,11 +126,6 @@ impl ServerError {
             // The file, line and routine of the server's source, and what later versions may add.
             _ => {}
         }
-    }
-
-    /// True where the server ends the connection after this.
-    pub(crate) fn is_fatal(&self) -> bool {
-        matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 }
 

@@ -1,1 +1,11 @@
+//! The wire against real servers, hostile peers and made-up bytes.
 
+mod authentication;
+mod encryption;
+mod framing;
+mod hostile;
+mod hosts;
+mod loss;
+mod peer;
+mod pipeline;
+mod support;
