@@ -27,7 +27,8 @@ pub(crate) fn class_of(code: &str) -> FaultClass {
         "08P01" => FaultClass::Other,
         // 25006: a standby, or a primary that has just become one.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "25006" => FaultClass::Unavailable,
-        _ => class_of_family(code.get(..2).unwrap_or_default()),
+        _ if code.len() == 5 => class_of_family(code.get(..2).unwrap_or_default()),
+        _ => FaultClass::Other,
     }
 }
 
@@ -50,9 +51,9 @@ fn class_of_family(family: &str) -> FaultClass {
 
 /// The remaining families of the appendix.
 const SERVERS_OWN: &[&str] = &[
-    "", "00", "01", "02", "03", "09", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "24", "25",
-    "26", "27", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40", "42", "55", "57", "58",
-    "72", "F0", "HV", "P0", "XX",
+    "00", "01", "02", "03", "09", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21", "24", "25", "26",
+    "27", "2B", "2D", "2F", "34", "38", "39", "3B", "3D", "3F", "40", "42", "55", "57", "58", "72",
+    "F0", "HV", "P0", "XX",
 ];
 
 impl From<ServerError> for Fault {
@@ -126,7 +127,7 @@ mod tests {
             ("XX000", FaultClass::Other),
             ("40000", FaultClass::Other),
             ("", FaultClass::Other),
-            ("é", FaultClass::Other),
+            ("57014 ", FaultClass::Other),
         ] {
             assert_eq!(class_of(code), class, "{code}");
         }
