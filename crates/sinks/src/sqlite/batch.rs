@@ -4,116 +4,17 @@
 //! transaction as a whole is lost, its units are run again in smaller ones until each unit has the outcome that it has alone:
 //! around a unit that took the transaction with it, by halves where the commit failed and names nobody.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Instant;
 
-use foldhash::fast::FixedState;
-use rusqlite::Connection;
-use windrow_core::{Fault, Op, Report, Rung, Shape, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, Op, Report, Rung, Tally, UnitFault, Verdict};
 
-use super::catalog::{Catalog, Table};
 use super::create;
 use super::fault::{Failure, Scope};
-use super::packed::Packed;
-use super::statement::{self, Plan, Refusal};
 use super::unit::{Hands, Step};
-
-/// Shapes whose plans are kept; past it they are made anew.
-const PLANS: usize = 1024;
 
 /// After so many units have failed alone because the disk is full or broken, the rest of the batch is told the same
 /// without being tried alone.
 const STRIKES: u32 = 3;
-
-/// A connection and what is known of its database.
-#[derive(Debug)]
-pub(super) struct Session {
-    connection: Connection,
-    catalog: Catalog,
-    plans: Plans,
-    create: bool,
-}
-
-impl Session {
-    /// `create` is [`crate::Options::create_tables`].
-    pub(super) fn new(connection: Connection, create: bool) -> Self {
-        Self {
-            connection,
-            catalog: Catalog::default(),
-            plans: Plans::default(),
-            create,
-        }
-    }
-
-    pub(super) fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    pub(super) fn into_connection(self) -> Connection {
-        self.connection
-    }
-
-    /// Executes a batch.
-    pub(super) fn execute(&mut self, packed: &Packed) -> Report {
-        let started = Instant::now();
-        let hands = Hands::new(
-            &self.connection,
-            &mut self.catalog,
-            &mut self.plans,
-            packed,
-            self.create,
-        );
-        let mut batch = Batch {
-            hands,
-            verdicts: vec![None; packed.units()],
-            work: vec![Work {
-                units: 0..packed.units(),
-                isolated: false,
-            }],
-            tally: Tally::default(),
-            stop: None,
-            strikes: 0,
-            grown: (usize::MAX, 0),
-            ahead: true,
-            usable: true,
-        };
-        while let Some(work) = batch.work.pop() {
-            batch.run(work);
-        }
-        let mut report = batch.report();
-        report.tally.in_database = started.elapsed();
-        report
-    }
-}
-
-/// The plans of the shapes met since the schema last changed.
-#[derive(Debug, Default)]
-pub(super) struct Plans(HashMap<Arc<Shape>, Arc<Plan>, FixedState>);
-
-impl Plans {
-    pub(super) fn plan(
-        &mut self,
-        shape: &Arc<Shape>,
-        table: Option<&Table>,
-        create: bool,
-    ) -> Result<Arc<Plan>, Refusal> {
-        if let Some(plan) = self.0.get(shape) {
-            return Ok(plan.clone());
-        }
-        let plan = Arc::new(statement::plan(shape, table, create)?);
-        if self.0.len() >= PLANS {
-            self.0.clear();
-        }
-        self.0.insert(shape.clone(), plan.clone());
-        Ok(plan)
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-}
 
 /// Units that go into one transaction.
 #[derive(Debug)]
@@ -123,7 +24,8 @@ struct Work {
     isolated: bool,
 }
 
-struct Batch<'c> {
+/// A batch under way.
+pub(super) struct Batch<'c> {
     hands: Hands<'c>,
     verdicts: Vec<Option<Verdict>>,
     /// What is still to be done, the next at the end.
@@ -139,7 +41,33 @@ struct Batch<'c> {
     usable: bool,
 }
 
-impl Batch<'_> {
+impl<'c> Batch<'c> {
+    pub(super) fn new(hands: Hands<'c>) -> Self {
+        let units = hands.packed.units();
+        Self {
+            hands,
+            verdicts: vec![None; units],
+            work: vec![Work {
+                units: 0..units,
+                isolated: false,
+            }],
+            tally: Tally::default(),
+            stop: None,
+            strikes: 0,
+            grown: (usize::MAX, 0),
+            ahead: true,
+            usable: true,
+        }
+    }
+
+    /// Executes all units.
+    pub(super) fn execute(mut self) -> Report {
+        while let Some(work) = self.work.pop() {
+            self.run(work);
+        }
+        self.report()
+    }
+
     fn run(&mut self, work: Work) {
         if work.units.is_empty() {
             return;
@@ -242,9 +170,10 @@ impl Batch<'_> {
 
     /// A transaction that could not be begun.
     fn lost(&mut self, work: Work, failure: Failure) {
-        match failure.scope {
-            Scope::Busy => self.busy(work, failure.fault),
-            _ => self.tell_all(work.units, &Verdict::Told(Err(failure.fault.into()))),
+        if failure.fault.class.may_retry() {
+            self.busy(work, failure.fault);
+        } else {
+            self.tell_all(work.units, &Verdict::Told(Err(failure.fault.into())));
         }
     }
 
@@ -391,6 +320,3 @@ impl Batch<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

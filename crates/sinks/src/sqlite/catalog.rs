@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Result};
 use windrow_core::{Name, TableName};
 
 use super::column::ColumnType;
-use super::create;
+use super::definition::definition_of;
 
 /// Tables that are kept, found or not; past it the catalog starts anew.
 const TABLES: usize = 1024;
@@ -86,6 +86,12 @@ impl Table {
         let mut columns = self.columns.iter().enumerate();
         columns.find(|(_, c)| c.name.eq_ignore_ascii_case(name))
     }
+
+    /// The names of the primary key's columns, in the key's order.
+    pub(super) fn primary_names(&self) -> impl Iterator<Item = &Name> {
+        let name = |place: &usize| self.columns.get(*place).map(|c| &c.name);
+        self.primary.iter().filter_map(name)
+    }
 }
 
 /// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist in no schema, such as the
@@ -124,7 +130,7 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         plain,
         made: false,
     };
-    table.made = plain && sql == create::definition_of(&table);
+    table.made = plain && sql == definition_of(&table);
     Ok(Some(table))
 }
 

@@ -9,16 +9,17 @@ use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
 
 use super::catalog::Table;
 use super::column::ColumnType;
+use super::definition::definition;
 use super::fault::Failure;
 use super::packed::{Datum, Packed};
 use super::rebuild;
 use super::unit::Hands;
 use crate::sql::decimal;
 use crate::sql::infer::{Kind, Sights};
-use crate::sql::quote::{push_ident, push_idents, push_table};
+use crate::sql::quote::{push_ident, push_table};
 
-/// Stands in the text of tables that Windrow made; SQLite keeps it in `sqlite_schema`.
-const MARK: &str = "/* windrow */";
+/// Writes that one change looks at, from the one that needs it, so that a batch of ever new tables is not read from end to end for each.
+const AHEAD: usize = 10_000;
 
 /// A column that rows ask for.
 #[derive(Clone, Debug)]
@@ -64,8 +65,8 @@ fn change(hands: &mut Hands<'_>, unit: usize, write: usize, ahead: bool) -> Resu
     hands.catalog.refresh(connection)?;
     let table = hands.catalog.table(connection, &shape.table)?;
     let end = if ahead { packed.units() } else { unit + 1 };
-    let units = packed.unit(unit).start..packed.unit(end - 1).end;
-    let wanted = wanted(packed, units, &shape.table);
+    let writes = write..packed.unit(end - 1).end;
+    let wanted = wanted(packed, writes.take(AHEAD), &shape.table);
     match table {
         None => create(connection, packed, write, shape, &wanted),
         Some(table) => extend(connection, &table, shape, &wanted),
@@ -73,7 +74,7 @@ fn change(hands: &mut Hands<'_>, unit: usize, write: usize, ahead: bool) -> Resu
 }
 
 /// What the rows for a table ask for, from the writes of these numbers.
-fn wanted(packed: &Packed, writes: std::ops::Range<usize>, table: &TableName) -> Vec<Wanted> {
+fn wanted(packed: &Packed, writes: impl Iterator<Item = usize>, table: &TableName) -> Vec<Wanted> {
     let mut sights = Sights::default();
     for write in writes.filter_map(|w| packed.write(w)) {
         let Some(shape) = packed.shape(write.shape) else {
@@ -162,7 +163,9 @@ fn create(
         .collect();
     let columns = columns.iter().map(|(name, t)| (&**name, *t));
     let names = primary.iter().map(|n| &**n).collect::<Vec<_>>();
-    connection.execute_batch(&definition(&table.table, columns, &names))?;
+    let sql = definition(&table.table, columns, &names);
+    connection.execute_batch(&sql)?;
+    tracing::info!(sql, "created");
     Ok(())
 }
 
@@ -235,6 +238,7 @@ fn extend(
             column_type.sql()
         });
         connection.execute_batch(&sql)?;
+        tracing::info!(sql, "added");
     }
     Ok(())
 }
@@ -269,47 +273,4 @@ fn wider(
     let double =
         double && (joined != Kind::Number || rebuild::all_doubles(connection, table, place)?);
     Ok(Some(ColumnType::of_kind(joined, double)))
-}
-
-/// The text of a table that Windrow makes. SQLite stores it as it is, adds a column where [`definition_of`] expects it, and
-/// so [`Table::made`] can tell by comparing whether somebody else has altered it.
-pub(super) fn definition<'a>(
-    table: &str,
-    columns: impl Iterator<Item = (&'a str, ColumnType)>,
-    primary: &[&str],
-) -> String {
-    let mut sql = String::from("CREATE TABLE ");
-    push_ident(&mut sql, table);
-    sql.push_str(" (");
-    sql.push_str(MARK);
-    for (i, (name, column_type)) in columns.enumerate() {
-        sql.push_str(if i == 0 { " " } else { ", " });
-        push_ident(&mut sql, name);
-        sql.push(' ');
-        sql.push_str(column_type.sql());
-        // A single INTEGER is the row's own number, which SQLite assigns where it is NULL.
-        let numbers_itself = primary.len() == 1 && column_type == ColumnType::Integer;
-        if primary.contains(&name) && !numbers_itself {
-            sql.push_str(" NOT NULL");
-        }
-    }
-    if !primary.is_empty() {
-        sql.push_str(", PRIMARY KEY (");
-        push_idents(&mut sql, primary);
-        sql.push(')');
-    }
-    sql.push(')');
-    sql
-}
-
-/// The text that a table would have if Windrow had made it.
-pub(super) fn definition_of(table: &Table) -> String {
-    let columns = table.columns.iter().map(|c| (&*c.name, c.column_type));
-    definition(&table.name, columns, &primary_of(table))
-}
-
-/// The names of the primary key's columns.
-pub(super) fn primary_of(table: &Table) -> Vec<&str> {
-    let names = table.primary.iter().filter_map(|p| table.columns.get(*p));
-    names.map(|c| &*c.name).collect()
 }

@@ -9,12 +9,13 @@
 //! | `packed` | a batch as the writer thread owns it |
 //! | `writer` | the thread that owns the connection |
 //! | `connection` | opening the file, its PRAGMAs |
+//! | `session` | the connection and what is known of its database between batches |
 //! | `batch` | one batch: transactions, units, what to do when one fails |
 //! | `unit` | one unit: its writes, its savepoint |
-//! | `statement` | from a shape to SQL and its parameters |
+//! | `statement`, `draft` | from a shape to SQL and its parameters |
 //! | `catalog`, `column` | what a table has, read once for each version of the schema |
 //! | `bind`, `read` | values in and out |
-//! | `create`, `rebuild` | tables made, extended and widened from the rows that come |
+//! | `create`, `definition`, `rebuild` | tables made, extended and widened from the rows that come |
 //! | `fault` | SQLite's result codes as faults |
 //!
 //! # What a value becomes
@@ -38,12 +39,15 @@ mod catalog;
 mod column;
 mod connection;
 mod create;
+mod definition;
+mod draft;
 mod executor;
 mod fault;
 mod location;
 mod packed;
 mod read;
 mod rebuild;
+mod session;
 mod sink;
 mod statement;
 mod unit;

@@ -10,12 +10,15 @@ use windrow_core::Value;
 
 use super::catalog::Table;
 use super::column::ColumnType;
-use super::create::{definition, primary_of};
+use super::definition::definition;
 use super::fault::Failure;
 use crate::sql::quote::{push_ident, push_idents};
 
 /// Whole numbers beyond are not all doubles (2^53).
 const DOUBLE_INTS: i64 = 1 << 53;
+
+/// The name of every table's hidden row number (<https://sqlite.org/rowidtable.html>).
+const ROW_NUMBER: &str = "rowid";
 
 /// Gives columns, named by their place, other types.
 pub(super) fn rebuild(
@@ -31,16 +34,29 @@ pub(super) fn rebuild(
     let interim = format!("windrow_new_{}", table.name);
     let companions = companions(connection, table)?;
     let named = table.columns.iter().map(|c| &*c.name);
+    let primary: Vec<&str> = table.primary_names().map(|n| &**n).collect();
     let sql = definition(
         &interim,
         named.zip(types.iter().map(|(_, to)| *to)),
-        &primary_of(table),
+        &primary,
     );
     connection.execute_batch(&sql)?;
     carry(connection, table, &interim, &types)?;
     replace(connection, table, &interim)?;
     for sql in companions {
         connection.execute_batch(&sql)?;
+    }
+    for (place, to) in widened {
+        if let Some(column) = table.columns.get(*place) {
+            let (from, to) = (column.column_type.sql(), to.sql());
+            tracing::info!(
+                table = &*table.name,
+                column = &*column.name,
+                from,
+                to,
+                "widened"
+            );
+        }
     }
     Ok(())
 }
@@ -79,15 +95,22 @@ fn carry(
     interim: &str,
     types: &[(ColumnType, ColumnType)],
 ) -> Result<(), Failure> {
-    let names = || table.columns.iter().map(|c| &*c.name);
+    // Rows keep their numbers, which other tables (a full-text index, say) may know them by. With a column of their
+    // own for it they do so anyway.
+    let mut names: Vec<&str> = table.columns.iter().map(|c| &*c.name).collect();
+    let mut types = types.to_vec();
+    if table.column(ROW_NUMBER).is_none() && !numbers_itself(table, &types) {
+        names.push(ROW_NUMBER);
+        types.push((ColumnType::Integer, ColumnType::Integer));
+    }
     let mut read = String::from("SELECT ");
-    push_idents(&mut read, names());
+    push_idents(&mut read, &names);
     read.push_str(" FROM ");
     push_ident(&mut read, &table.name);
     let mut write = String::from("INSERT INTO ");
     push_ident(&mut write, interim);
     write.push_str(" (");
-    push_idents(&mut write, names());
+    push_idents(&mut write, &names);
     write.push_str(") VALUES (?");
     write.push_str(&", ?".repeat(types.len().saturating_sub(1)));
     write.push(')');
@@ -100,6 +123,12 @@ fn carry(
         write.raw_execute()?;
     }
     Ok(())
+}
+
+/// True where the new table's primary key is the row's number itself.
+fn numbers_itself(table: &Table, types: &[(ColumnType, ColumnType)]) -> bool {
+    let new_type = |place: &usize| types.get(*place).map(|(_, to)| *to);
+    matches!(&*table.primary, [place] if new_type(place) == Some(ColumnType::Integer))
 }
 
 /// A stored value as the wider column stores it; what affinity does by itself is left to it.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rusqlite::{CachedStatement, Connection};
 use windrow_core::{Done, Dones, Fault, Returned, UnitFault, UnitOutcome};
 
-use super::batch::Plans;
 use super::bind::{Misfit, fit};
 use super::catalog::Catalog;
 use super::fault::{Failure, Scope};
 use super::packed::{Packed, PackedWrite};
 use super::read;
+use super::session::Plans;
 use super::statement::{Plan, Refusal, ReturnedColumns, Use, wrong_length};
 
 /// Statements that a batch keeps open at once.

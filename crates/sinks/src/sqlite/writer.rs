@@ -11,9 +11,9 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use windrow_core::Fault;
 
-use super::batch::Session;
 use super::connection;
 use super::location::Location;
+use super::session::Session;
 use crate::options::Options;
 
 /// What may wait for the thread: two executors and a ping, and some room.

@@ -381,3 +381,37 @@ async fn units_of_several_writes_make_what_they_need() {
     assert_eq!(db.rows("SELECT * FROM a"), ["1|NULL", "2|'x'"]);
     assert_eq!(db.rows("SELECT count(*) FROM c"), ["0"]);
 }
+
+#[tokio::test]
+async fn rows_keep_their_numbers_when_a_column_is_widened() {
+    let mut db = Db::creating().await;
+    let into = insert("t", &["v"]);
+    for v in 1..4 {
+        db.one(into.row([v.into()])).await.unwrap();
+    }
+    db.look()
+        .execute_batch("DELETE FROM t WHERE v = 2")
+        .unwrap();
+    db.one(into.row(["x".into()])).await.unwrap();
+    assert_eq!(
+        db.rows("SELECT rowid, v FROM t"),
+        ["1|'1'", "3|'3'", "4|'x'"]
+    );
+    // A column called rowid hides the number; its values are kept.
+    let named = insert("u", &["rowid", "v"]);
+    db.one(named.row([7.into(), 1.into()])).await.unwrap();
+    db.one(named.row([5.into(), "x".into()])).await.unwrap();
+    assert_eq!(db.rows("SELECT rowid, v FROM u"), ["7|'1'", "5|'x'"]);
+}
+
+#[tokio::test]
+async fn a_unit_of_many_rows_may_bring_a_column_with_its_last() {
+    let mut db = Db::creating().await;
+    let into = insert("t", &["id"]);
+    let rows = (0..12_000).map(|id| into.row([Value::Int(id)]));
+    let last = insert("t", &["id", "late"]).row([12_000.into(), "x".into()]);
+    let unit = Unit::of(rows.chain([last]));
+    let outcomes = db.run(&[unit]).await;
+    assert_eq!(counts(&outcomes[0]).len(), 12_001);
+    assert_eq!(db.rows("SELECT count(*), count(late) FROM t"), ["12001|1"]);
+}

@@ -2,7 +2,7 @@
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    FaultClass, Key, OnConflict, Returning, TableName, Unit, UnitOutcome, Value, Write,
+    FaultClass, Key, OnConflict, Op, Returning, TableName, Unit, UnitOutcome, Value, Verdict, Write,
 };
 
 use super::*;

@@ -1,0 +1,92 @@
+//! A connection and what is known of its database between batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use rusqlite::Connection;
+use windrow_core::{Report, Shape};
+
+use super::batch::Batch;
+use super::catalog::{Catalog, Table};
+use super::packed::Packed;
+use super::statement::{self, Plan, Refusal};
+use super::unit::Hands;
+
+/// Shapes whose plans are kept; past it they are made anew.
+const PLANS: usize = 1024;
+
+/// A connection and what is known of its database.
+#[derive(Debug)]
+pub(super) struct Session {
+    connection: Connection,
+    catalog: Catalog,
+    plans: Plans,
+    create: bool,
+}
+
+impl Session {
+    /// `create` is [`crate::Options::create_tables`].
+    pub(super) fn new(connection: Connection, create: bool) -> Self {
+        Self {
+            connection,
+            catalog: Catalog::default(),
+            plans: Plans::default(),
+            create,
+        }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn into_connection(self) -> Connection {
+        self.connection
+    }
+
+    /// Executes a batch.
+    pub(super) fn execute(&mut self, packed: &Packed) -> Report {
+        let started = Instant::now();
+        let hands = Hands::new(
+            &self.connection,
+            &mut self.catalog,
+            &mut self.plans,
+            packed,
+            self.create,
+        );
+        let mut report = Batch::new(hands).execute();
+        report.tally.in_database = started.elapsed();
+        report
+    }
+}
+
+/// The plans of the shapes met since the schema last changed.
+#[derive(Debug, Default)]
+pub(super) struct Plans(HashMap<Arc<Shape>, Arc<Plan>, FixedState>);
+
+impl Plans {
+    pub(super) fn plan(
+        &mut self,
+        shape: &Arc<Shape>,
+        table: Option<&Table>,
+        create: bool,
+    ) -> Result<Arc<Plan>, Refusal> {
+        if let Some(plan) = self.0.get(shape) {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(statement::plan(shape, table, create)?);
+        if self.0.len() >= PLANS {
+            self.0.clear();
+        }
+        self.0.insert(shape.clone(), plan.clone());
+        Ok(plan)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;
