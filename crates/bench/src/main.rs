@@ -1,2 +1,54 @@
-//! (to come)
-fn main() {}
+//! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores them, with the machine,
+//! the versions and the command, below `benchmarks/runs/`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use windrow_bench::experiments::{
+    bulk::Bulk, load::Load, low_load::LowLoad, poison::Poison, restart::Restart, stall::Stall,
+};
+use windrow_bench::weather::Stations;
+
+/// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what WINDROW_BIN names) and a
+/// private PostgreSQL server.
+#[derive(Parser)]
+#[command(name = "windrow-bench", version)]
+struct Cli {
+    /// Where the figures go.
+    #[arg(long, global = true, default_value = "benchmarks/runs")]
+    out: PathBuf,
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// The highest rate of single-row requests, against the same rows written directly.
+    Load(Load),
+    /// A low, fixed rate, against Windrow that sends each row alone.
+    LowLoad(LowLoad),
+    /// One body of a million rows, against the database's own bulk load.
+    Bulk(Bulk),
+    /// Bad rows among good ones, against good ones only.
+    Poison(Poison),
+    /// The database stands still under full load.
+    Stall(Stall),
+    /// The database is killed and started again under load.
+    Restart(Restart),
+    /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
+    Weather(Stations),
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    match cli.experiment {
+        Experiment::Load(e) => e.run(&cli.out),
+        Experiment::LowLoad(e) => e.run(&cli.out),
+        Experiment::Bulk(e) => e.run(&cli.out),
+        Experiment::Poison(e) => e.run(&cli.out),
+        Experiment::Stall(e) => e.run(&cli.out),
+        Experiment::Restart(e) => e.run(&cli.out),
+        Experiment::Weather(e) => e.run(),
+    }
+}

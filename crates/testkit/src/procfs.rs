@@ -65,6 +65,16 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
         .with_context(|| format!("process {pid} is gone"))
 }
 
+/// CPU time of the calling thread, user and system, in steps of 10 ms.
+///
+/// # Errors
+/// There is no `/proc`.
+pub fn thread_cpu_time() -> Result<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/stat").context("/proc/thread-self/stat")?;
+    let stat = parse_stat(&text).context("/proc/thread-self/stat has another form")?;
+    Ok(stat.own)
+}
+
 /// Resident memory in bytes (`VmRSS`).
 ///
 /// # Errors

@@ -1,0 +1,10 @@
+//! The experiments: one file each.
+
+pub mod bulk;
+pub mod load;
+pub mod low_load;
+pub mod outcomes;
+pub mod poison;
+pub mod restart;
+pub mod stall;
+pub mod timeline;

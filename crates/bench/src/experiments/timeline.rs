@@ -1,0 +1,152 @@
+//! What happens over time, sampled beside the load.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use windrow_testkit::procfs;
+
+use crate::figures::plot::Series;
+use crate::http::Live;
+use crate::http::report::as_f64;
+
+/// Time between samples.
+const STEP: Duration = Duration::from_millis(100);
+
+/// One moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Seconds since the beginning.
+    pub at: f64,
+    /// Requests answered with success so far.
+    pub successes: u64,
+    /// Requests that came to anything else so far.
+    pub others: u64,
+    /// Resident memory of Windrow, in bytes.
+    pub resident: u64,
+}
+
+/// Samples until it is ended.
+#[derive(Debug)]
+pub struct Timeline {
+    start: Instant,
+    stop: Sender<()>,
+    sampler: JoinHandle<Vec<Sample>>,
+}
+
+impl Timeline {
+    /// Begins to watch a load on the process `pid`.
+    pub fn start(pid: u32, live: Arc<Live>) -> Self {
+        let start = Instant::now();
+        let (stop, stopped) = mpsc::channel();
+        let sampler = std::thread::spawn(move || {
+            let mut samples = Vec::new();
+            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+                samples.push(Sample {
+                    at: start.elapsed().as_secs_f64(),
+                    successes: live.successes(),
+                    others: live.others(),
+                    resident: procfs::resident_bytes(pid).unwrap_or(0),
+                });
+            }
+            samples
+        });
+        Self {
+            start,
+            stop,
+            sampler,
+        }
+    }
+
+    /// Seconds since the beginning.
+    pub fn now(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Ends it and gives what was seen.
+    ///
+    /// # Errors
+    /// The sampler panicked.
+    pub fn end(self) -> Result<Vec<Sample>> {
+        drop(self.stop);
+        self.sampler
+            .join()
+            .map_err(|_| anyhow!("the sampler panicked"))
+    }
+}
+
+/// Successes a second, from sample to sample.
+pub fn rate(samples: &[Sample]) -> Series {
+    let pairs = samples.iter().zip(samples.iter().skip(1));
+    Series {
+        name: "requests answered with success a second".into(),
+        points: pairs
+            .map(|(a, b)| (b.at, as_f64(b.successes - a.successes) / (b.at - a.at)))
+            .collect(),
+    }
+}
+
+/// Resident memory in MiB.
+pub fn resident(samples: &[Sample]) -> Series {
+    Series {
+        name: "resident memory of windrow".into(),
+        points: samples
+            .iter()
+            .map(|s| (s.at, as_f64(s.resident) / 1_048_576.0))
+            .collect(),
+    }
+}
+
+/// When the first success after a moment was seen, in seconds after it.
+pub fn resumed_after(samples: &[Sample], moment: f64) -> Option<f64> {
+    let before = samples.iter().take_while(|s| s.at <= moment).last();
+    let count = before.map_or(0, |s| s.successes);
+    let next = samples
+        .iter()
+        .find(|s| s.at > moment && s.successes > count)?;
+    Some(next.at - moment)
+}
+
+/// All samples as CSV.
+pub fn csv(samples: &[Sample]) -> String {
+    let mut text = String::from("seconds,successes,others,resident_bytes\n");
+    for s in samples {
+        writeln!(
+            text,
+            "{:.3},{},{},{}",
+            s.at, s.successes, s.others, s.resident
+        )
+        .ok();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Sample> {
+        [(1.0, 10), (2.0, 30), (3.0, 30), (4.0, 31)]
+            .map(|(at, successes)| Sample {
+                at,
+                successes,
+                others: 0,
+                resident: 1_048_576,
+            })
+            .into()
+    }
+
+    #[test]
+    fn rates_and_resumption_come_from_differences() {
+        assert_eq!(
+            rate(&samples()).points,
+            [(2.0, 20.0), (3.0, 0.0), (4.0, 1.0)]
+        );
+        assert_eq!(resumed_after(&samples(), 2.5), Some(1.5));
+        assert_eq!(resumed_after(&samples(), 4.5), None);
+        assert_eq!(resident(&samples()).points[0], (1.0, 1.0));
+    }
+}

@@ -1,0 +1,188 @@
+//! What an experiment measured: printed, and kept with all that is needed to repeat it.
+
+mod date;
+mod machine;
+pub mod plot;
+mod table;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::say;
+
+/// One measured number.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// Which repetition, from 1.
+    pub round: u32,
+    /// What was measured: one of the things that are compared.
+    pub arm: String,
+    /// Its property, with the unit.
+    pub metric: String,
+    /// The number.
+    pub value: f64,
+}
+
+/// An experiment's figures.
+#[derive(Debug)]
+pub struct Run {
+    name: String,
+    title: String,
+    figures: Vec<Figure>,
+    remarks: Vec<String>,
+    files: Vec<(String, String)>,
+    versions: Vec<(String, String)>,
+}
+
+impl Run {
+    /// Nothing measured yet. The name becomes part of the folder's.
+    pub fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            figures: Vec::new(),
+            remarks: Vec::new(),
+            files: Vec::new(),
+            versions: Vec::new(),
+        }
+    }
+
+    /// Keeps one number.
+    pub fn add(&mut self, round: u32, arm: &str, metric: &str, value: f64) {
+        self.figures.push(Figure {
+            round,
+            arm: arm.into(),
+            metric: metric.into(),
+            value,
+        });
+    }
+
+    /// Keeps the numbers of one arm in one round, and prints them.
+    pub fn add_all(&mut self, round: u32, arm: &str, metrics: &[(&str, f64)]) {
+        let mut line = format!("round {round}  {arm:<28}");
+        for (metric, value) in metrics {
+            self.add(round, arm, metric, *value);
+            write!(line, "  {metric} {}", table::number(*value)).ok();
+        }
+        say::line(&line);
+    }
+
+    /// The median over all rounds.
+    ///
+    /// # Errors
+    /// It was never measured.
+    pub fn median(&self, arm: &str, metric: &str) -> Result<f64> {
+        table::median(&self.figures, arm, metric)
+            .with_context(|| format!("{metric} of {arm} was not measured"))
+    }
+
+    /// A sentence for the report, printed too.
+    pub fn remark(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        say::line(&text);
+        self.remarks.push(text);
+    }
+
+    /// The version of something that took part.
+    pub fn version(&mut self, what: &str, version: impl Into<String>) {
+        self.versions.push((what.into(), version.into()));
+    }
+
+    /// Another file of the report (a plot, a time series).
+    pub fn file(&mut self, name: &str, text: String) {
+        self.files.push((name.into(), text));
+    }
+
+    /// Writes everything to a new folder below `root` and says where.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn store(mut self, root: &Path) -> Result<PathBuf> {
+        let folder = new_folder(root, &format!("{}-{}", date::today(), self.name))?;
+        let table = table::medians(&self.figures);
+        fs::write(folder.join("figures.csv"), table::csv(&self.figures)?)?;
+        fs::write(
+            folder.join("figures.json"),
+            serde_json::to_string_pretty(&self.figures)?,
+        )?;
+        self.versions.extend(machine::versions());
+        fs::write(folder.join("README.md"), self.readme(&table))?;
+        for (name, text) in &self.files {
+            fs::write(folder.join(name), text)?;
+        }
+        say::line(&format!("\n{table}\nstored in {}", folder.display()));
+        Ok(folder)
+    }
+
+    fn readme(&self, table: &str) -> String {
+        let mut text = format!(
+            "# {}\n\n{}, `{}`\n\n",
+            self.title,
+            date::today(),
+            machine::command()
+        );
+        for remark in &self.remarks {
+            writeln!(text, "- {remark}").ok();
+        }
+        write!(
+            text,
+            "\nMedians of all rounds (every figure is in `figures.csv`):\n\n{table}\n"
+        )
+        .ok();
+        for (name, _) in self.files.iter().filter(|(name, _)| name.ends_with(".svg")) {
+            write!(text, "![{name}]({name})\n\n").ok();
+        }
+        text.push_str("| | |\n| --- | --- |\n");
+        for (what, value) in &self.versions {
+            writeln!(text, "| {what} | {value} |").ok();
+        }
+        text
+    }
+}
+
+/// `name`, or `name-2`, `name-3` and so on if there has been one today.
+fn new_folder(root: &Path, name: &str) -> Result<PathBuf> {
+    fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{name}-{n}")));
+    for name in names {
+        let folder = root.join(name);
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e).with_context(|| format!("cannot make {}", folder.display())),
+        }
+    }
+    anyhow::bail!("no folder")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_stored_whole_and_beside_the_last_one() {
+        let root = tempfile::tempdir().unwrap();
+        let stored = |value| {
+            let mut run = Run::new("demo", "A demonstration");
+            run.add_all(1, "one", &[("rows/s", value)]);
+            run.add_all(2, "one", &[("rows/s", 3.0)]);
+            run.remark("as expected");
+            run.file("x.svg", "<svg/>".into());
+            run.store(root.path()).unwrap()
+        };
+        let (first, second) = (stored(1.0), stored(5.0));
+        assert_ne!(first, second);
+        let csv = fs::read_to_string(first.join("figures.csv")).unwrap();
+        assert_eq!(
+            csv,
+            "round,arm,metric,value\n1,one,rows/s,1.0\n2,one,rows/s,3.0\n"
+        );
+        let readme = fs::read_to_string(second.join("README.md")).unwrap();
+        assert!(readme.contains("| one | 4.00 |"), "{readme}");
+        assert!(readme.contains("- as expected\n") && readme.contains("![x.svg](x.svg)"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Lines over time, as SVG.
+
+use anyhow::{Result, anyhow};
+use plotters::prelude::*;
+
+/// A line of a plot.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// The names of a plot.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// Above it.
+    pub title: &'a str,
+    /// Below the horizontal axis.
+    pub x: &'a str,
+    /// Beside the vertical axis, which begins at 0.
+    pub y: &'a str,
+}
+
+/// Draws lines.
+///
+/// # Errors
+/// There is no point to draw.
+pub fn lines(names: Names<'_>, series: &[Series]) -> Result<String> {
+    let points = || series.iter().flat_map(|s| &s.points);
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0, f64::max) * 1.05;
+    anyhow::ensure!(points().next().is_some(), "nothing to draw");
+    let mut svg = String::new();
+    draw(
+        &mut svg,
+        names,
+        series,
+        (most(|p| p.0).max(1e-9), most(|p| p.1).max(1e-9)),
+    )
+    .map_err(|error| anyhow!("cannot draw: {error}"))?;
+    Ok(svg)
+}
+
+fn draw(
+    svg: &mut String,
+    names: Names<'_>,
+    series: &[Series],
+    (right, top): (f64, f64),
+) -> Result<(), Box<dyn std::error::Error>> {
+    let area = SVGBackend::with_string(svg, (900, 420)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(names.title, ("sans-serif", 20))
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .x_desc(names.x)
+        .y_desc(names.y)
+        .light_line_style(WHITE)
+        .draw()?;
+    for (at, line) in series.iter().enumerate() {
+        let colour = Palette99::pick(at).to_rgba();
+        chart
+            .draw_series(LineSeries::new(line.points.iter().copied(), &colour))?
+            .label(line.name.as_str())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour));
+    }
+    chart
+        .configure_series_labels()
+        .background_style(WHITE)
+        .border_style(BLACK)
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_drawn_and_named() {
+        let series = [("memory", 3.0), ("budget", 2.0)].map(|(name, y)| Series {
+            name: name.into(),
+            points: vec![(0.0, y), (10.0, y)],
+        });
+        let names = Names {
+            title: "Memory while the database stands",
+            x: "seconds",
+            y: "MiB",
+        };
+        let svg = lines(names, &series).unwrap();
+        assert!(svg.contains("memory") && svg.contains("budget") && svg.contains("MiB"));
+        assert!(lines(names, &[]).is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! An open loop: requests leave at times that were fixed before, however slow the answers are.
+//!
+//! Each connection is a thread of its own with blocking calls: an event loop's timers have a granularity of a
+//! millisecond, and that is more than what is measured here. Arrivals are those of independent clients (a Poisson
+//! process); a request that had to wait for its connection is measured from the time when it should have left, so slow
+//! answers are not hidden by the requests that they delay ("coordinated omission").
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::answer;
+use super::job::{Job, Writer};
+use super::report::{Outcome, Report, as_f64};
+
+/// How much is offered.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// Connections that the requests are spread over.
+    pub connections: usize,
+    /// Requests a second, of all connections.
+    pub rate: f64,
+    /// How long.
+    pub time: Duration,
+    /// The same seed gives the same arrivals.
+    pub seed: u64,
+}
+
+/// Runs a load to its end.
+///
+/// # Errors
+/// A connection cannot be opened or ends.
+pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
+    let start = Instant::now() + Duration::from_millis(50);
+    let clients: Vec<_> = (0..load.connections)
+        .map(|number| {
+            let (load, job) = (*load, Arc::clone(job));
+            thread::spawn(move || client(address, &load, &*job, number, start))
+        })
+        .collect();
+    let mut report = Report::new()?;
+    for client in clients {
+        let seen = client.join().map_err(|_| anyhow!("a client panicked"))?;
+        report.merge(&seen?)?;
+    }
+    report.elapsed = start.elapsed();
+    Ok(report)
+}
+
+fn client(
+    address: SocketAddr,
+    load: &Open,
+    job: &dyn Job,
+    number: usize,
+    start: Instant,
+) -> Result<Report> {
+    let mut stream = TcpStream::connect(address).context("nobody listens")?;
+    stream.set_nodelay(true)?;
+    let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
+    let mean_gap = as_f64(load.connections as u64) / load.rate;
+    let mut report = Report::new()?;
+    let mut writer = Writer::new(job);
+    let mut input = Vec::with_capacity(4096);
+    let mut due = Duration::ZERO;
+    for n in 0.. {
+        // The gaps of a Poisson process: 1 - random is never 0.
+        due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
+        if due >= load.time {
+            break;
+        }
+        let begun = wait_until(start + due);
+        let (status, body) = exchange(&mut stream, writer.write(job, number, n), &mut input)?;
+        let took = begun.elapsed();
+        let answer = input.get(body).unwrap_or_default();
+        let outcome = Outcome::of(status, answer);
+        report.add(outcome, took, answer);
+        job.seen(number, n, outcome, answer);
+    }
+    Ok(report)
+}
+
+/// Waits; says from when to measure: from now, where the connection was idle (how late the operating system wakes a
+/// sleeper is not the server's time), and from the time due where it was not.
+fn wait_until(due: Instant) -> Instant {
+    match due.checked_duration_since(Instant::now()) {
+        Some(early) => {
+            thread::sleep(early);
+            Instant::now()
+        }
+        None => due,
+    }
+}
+
+fn exchange(
+    stream: &mut TcpStream,
+    request: &[u8],
+    input: &mut Vec<u8>,
+) -> Result<(u16, std::ops::Range<usize>)> {
+    stream.write_all(request)?;
+    input.clear();
+    let mut chunk = [0; 4096];
+    loop {
+        let n = stream.read(&mut chunk)?;
+        anyhow::ensure!(n > 0, "the server closed the connection");
+        input.extend_from_slice(chunk.get(..n).unwrap_or_default());
+        if let Some(answer) = answer::parse(input)? {
+            return Ok((answer.status, answer.body));
+        }
+    }
+}

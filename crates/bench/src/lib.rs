@@ -1,0 +1,10 @@
+//! Experiments that drive the `windrow` program from outside, and keep their figures under `benchmarks/runs/`.
+
+pub mod baseline;
+pub mod experiments;
+pub mod figures;
+pub mod http;
+pub mod reading;
+pub mod say;
+pub mod servers;
+pub mod weather;

@@ -1,0 +1,180 @@
+//! A database of either kind.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use windrow_testkit::postgres::{Postgres, psql};
+
+use crate::figures::Run;
+use crate::reading::{POSTGRES_TABLE, SQLITE_TABLE};
+
+/// Which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// A file, by default `synchronous=FULL`.
+    Sqlite,
+    /// A private PostgreSQL server with its default settings (fsync on).
+    Postgres,
+}
+
+impl Kind {
+    /// Its name in file names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+/// Where tables are made.
+#[derive(Debug)]
+pub enum Store {
+    /// A folder for SQLite files.
+    Sqlite(TempDir),
+    /// A server.
+    Postgres(Postgres),
+}
+
+/// A database with an empty table `readings`, one for each measurement.
+#[derive(Clone, Debug)]
+pub enum Table {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A database's URL.
+    Postgres(String),
+}
+
+impl Store {
+    /// Makes the folder, or starts the server.
+    ///
+    /// # Errors
+    /// PostgreSQL is not installed.
+    pub fn start(kind: Kind) -> Result<Self> {
+        Ok(match kind {
+            Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
+            Kind::Postgres => Self::Postgres(Postgres::builder().fsync(true).start()?),
+        })
+    }
+
+    /// An empty table in a database of its own.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn table(&self) -> Result<Table> {
+        match self {
+            Self::Sqlite(dir) => {
+                let file = dir
+                    .path()
+                    .join(format!("{:016x}.db", rand::random::<u64>()));
+                let db = Connection::open(&file)?;
+                // Kept in the file, so that every later connection has it too.
+                db.pragma_update(None, "journal_mode", "wal")?;
+                db.execute_batch(SQLITE_TABLE)?;
+                Ok(Table::Sqlite(file))
+            }
+            Self::Postgres(server) => {
+                let url = server.create_database()?;
+                psql(&url, POSTGRES_TABLE)?;
+                // What the last measurement left to be written is written before this one.
+                server.exec("checkpoint")?;
+                Ok(Table::Postgres(url))
+            }
+        }
+    }
+
+    /// CPU time of the server's processes; nothing for a library.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(server) => Some(server.cpu_time()),
+        }
+    }
+
+    /// The server, where there is one.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn server(&self) -> Result<&Postgres> {
+        match self {
+            Self::Sqlite(_) => anyhow::bail!("this experiment needs a server: --to postgres"),
+            Self::Postgres(server) => Ok(server),
+        }
+    }
+
+    /// Tells the report which version it is.
+    ///
+    /// # Errors
+    /// The server is down.
+    pub fn tell_version(&self, run: &mut Run) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => run.version("SQLite", rusqlite::version()),
+            Self::Postgres(server) => {
+                run.version("PostgreSQL", server.exec("show server_version")?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Its database, as Windrow names it.
+    pub fn url(&self) -> String {
+        match self {
+            Self::Sqlite(file) => format!("sqlite:{}", file.display()),
+            Self::Postgres(url) => url.clone(),
+        }
+    }
+
+    /// Runs a statement that gives nothing back.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn execute(&self, sql: &str) -> Result<()> {
+        match self {
+            Self::Sqlite(file) => Connection::open(file)?.execute_batch(sql)?,
+            Self::Postgres(url) => drop(psql(url, sql)?),
+        }
+        Ok(())
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// The database is down.
+    pub fn count(&self) -> Result<u64> {
+        const SQL: &str = "select count(*) from readings";
+        match self {
+            Self::Sqlite(file) => {
+                let count =
+                    Connection::open(file)?.query_row(SQL, [], |row| row.get::<_, i64>(0))?;
+                Ok(u64::try_from(count)?)
+            }
+            Self::Postgres(url) => psql(url, SQL)?.parse().context("a count"),
+        }
+    }
+
+    /// All primary keys.
+    ///
+    /// # Errors
+    /// The database is down.
+    pub fn ids(&self) -> Result<HashSet<u64>> {
+        const SQL: &str = "select id from readings";
+        match self {
+            Self::Sqlite(file) => {
+                let db = Connection::open(file)?;
+                let mut statement = db.prepare(SQL)?;
+                let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
+                ids.map(|id| Ok(u64::try_from(id?)?)).collect()
+            }
+            Self::Postgres(url) => {
+                let text = psql(url, SQL)?;
+                text.lines().map(|line| Ok(line.parse()?)).collect()
+            }
+        }
+    }
+}
