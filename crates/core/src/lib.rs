@@ -37,7 +37,7 @@ pub use limits::Limits;
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Returned, UnitFault, UnitOutcome};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
-pub use sink::{Executor, Profile, Report, Rung, Sink, Tally, Verdict};
+pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use unit::Unit;
 pub use value::Value;
 pub use write::{Row, Write};
