@@ -1,10 +1,46 @@
-//! The Postgres sink.
+//! The PostgreSQL sink.
+//!
+//! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes and one Sync, which is
+//! an implicit transaction. The rooms, in the order in which a batch meets them:
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `executor` | the loop of round trips that ends when every unit has its verdict |
+//! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
+//! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
+//! | `batch` | every write in its place: does it `fit`, which rows does it touch (`key`) |
+//! | `segment` | the transactions of a round trip |
+//! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
+//! | `send`, `text`, `encode` | values as text, or as one array a column |
+//! | `listen`, `absorb`, `decode` | from answers to verdicts, and to what runs again |
+//! | `wire`, `target`, `fault` | the protocol |
 
-#[allow(dead_code, reason = "used by the executor")]
+mod absorb;
+mod batch;
+mod catalog;
+mod column;
+mod compiled;
+mod decode;
+mod encode;
+mod executor;
 mod fault;
-#[allow(dead_code, reason = "used by the executor")]
+mod fit;
+mod fused;
+mod heat;
+mod key;
+mod listen;
+mod prepare;
+mod prepared;
+mod scalar;
+mod schema;
+mod segment;
+mod send;
+mod sink;
+mod statement;
+mod table;
 mod target;
-#[allow(dead_code, unused_imports, reason = "used by the executor")]
+mod text;
+mod time;
 mod wire;
 
 use std::sync::Arc;
@@ -14,6 +50,8 @@ use windrow_core::{Fault, Sink};
 
 use crate::options::Options;
 use crate::registry::Driver;
+use sink::PostgresSink;
+use target::Target;
 
 /// The driver, for the registry.
 pub struct Postgres;
@@ -28,7 +66,8 @@ impl Driver for Postgres {
         "postgres://USER@HOST:PORT/DATABASE"
     }
 
-    async fn open(&self, _url: &str, _options: &Options) -> Result<Arc<dyn Sink>, Fault> {
-        Err(Fault::internal("under construction"))
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+        let target = Target::parse(url)?;
+        Ok(Arc::new(PostgresSink::new(target, options)))
     }
 }

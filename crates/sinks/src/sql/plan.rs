@@ -1,1 +1,194 @@
-//! In which statements a batch goes out.
+//! In which statements a batch goes out: which writes become one statement, and in which order the statements run.
+//!
+//! Pure: what the writes touch in, steps out. The rules, which the tests check on random batches:
+//!
+//! - Two writes that touch the same row run in the order of the batch, never in one statement (two reads may).
+//! - The writes of one unit run in their order.
+//! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence is for.
+//! - All else is free: units that wait together were asked for concurrently, so writes of different rows may change
+//!   places, and a group whose writes are scattered over the batch still becomes one statement.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+/// What a write may disturb besides the rows whose keys it names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fence {
+    /// Nothing.
+    #[default]
+    None,
+    /// Other rows of its table: a key that is not known, or a second unique key that it frees or takes.
+    Table,
+    /// Rows of other tables too: a delete that cascades.
+    All,
+}
+
+/// One write, as far as order is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// Writes of one group may become one statement. Numbered from 0, without large gaps.
+    pub group: u32,
+    /// The unit that it belongs to; a unit's items follow each other.
+    pub unit: u32,
+    /// Its table. Numbered from 0, without large gaps.
+    pub table: u32,
+    /// Hashes of the rows that it touches, different for rows of different tables. A collision costs a statement, nothing else.
+    pub keys: &'a [u64],
+    /// Whether it only reads.
+    pub reads: bool,
+    /// What else it may disturb.
+    pub fence: Fence,
+}
+
+/// One or more writes of one group that may run as one statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The group.
+    pub group: u32,
+    /// Places in the batch, ascending.
+    pub items: Vec<u32>,
+}
+
+/// Forms steps greedily: a write joins the first step of its group that comes late enough, or opens one at the end.
+pub fn plan<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<Step> {
+    let mut planner = Planner::default();
+    for item in items {
+        planner.place(&item);
+    }
+    planner.steps
+}
+
+/// One more than the last step of its kind: the first step that a follower may use. 0: there is none yet.
+type Next = u32;
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    after_writes: Next,
+    after_all: Next,
+}
+
+/// How far the writes of a group reach within a table, or within the whole batch.
+#[derive(Clone, Copy)]
+struct Reach {
+    group: u32,
+    after_fences: Next,
+    after_all: Next,
+}
+
+#[derive(Default)]
+struct Planner {
+    steps: Vec<Step>,
+    placed: u32,
+    rows: HashMap<u64, Row, RandomState>,
+    tables: Vec<Vec<Reach>>,
+    whole: Vec<Reach>,
+    steps_of: Vec<Vec<u32>>,
+    unit: Option<(u32, u32)>,
+}
+
+impl Planner {
+    fn place(&mut self, item: &Item<'_>) {
+        let step = self.step_for(item, self.earliest(item));
+        if let Some(found) = self.steps.get_mut(step as usize) {
+            found.items.push(self.placed);
+        }
+        self.placed += 1;
+        self.note(item, step);
+    }
+
+    /// The first step that the order allows.
+    fn earliest(&self, item: &Item<'_>) -> u32 {
+        let mut earliest = match self.unit {
+            Some((unit, step)) if unit == item.unit => step,
+            _ => 0,
+        };
+        for row in item.keys.iter().filter_map(|key| self.rows.get(key)) {
+            let after = if item.reads {
+                row.after_writes
+            } else {
+                row.after_all
+            };
+            earliest = earliest.max(after);
+        }
+        if let Some(reaches) = self.tables.get(item.table as usize) {
+            earliest = earliest.max(behind(reaches, item.group, item.fence >= Fence::Table));
+        }
+        earliest.max(behind(&self.whole, item.group, item.fence == Fence::All))
+    }
+
+    /// The step that the item joins, opened where there is none.
+    fn step_for(&mut self, item: &Item<'_>, earliest: u32) -> u32 {
+        let mine = slot(&mut self.steps_of, item.group);
+        let late_enough = mine.partition_point(|step| *step < earliest);
+        if let Some(step) = mine.get(late_enough) {
+            return *step;
+        }
+        let step = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        mine.push(step);
+        self.steps.push(Step {
+            group: item.group,
+            items: Vec::new(),
+        });
+        step
+    }
+
+    fn note(&mut self, item: &Item<'_>, step: u32) {
+        let next = step + 1;
+        for key in item.keys {
+            let row = self.rows.entry(*key).or_default();
+            row.after_all = row.after_all.max(next);
+            if !item.reads {
+                row.after_writes = row.after_writes.max(next);
+            }
+        }
+        let fenced = item.fence >= Fence::Table;
+        reach(slot(&mut self.tables, item.table), item.group, next, fenced);
+        reach(&mut self.whole, item.group, next, item.fence == Fence::All);
+        self.unit = Some((item.unit, step));
+    }
+}
+
+/// What the reaches of other groups demand.
+fn behind(reaches: &[Reach], group: u32, fenced: bool) -> Next {
+    let others = reaches.iter().filter(|reach| reach.group != group);
+    let demands = others.map(|reach| {
+        if fenced {
+            reach.after_all
+        } else {
+            reach.after_fences
+        }
+    });
+    demands.max().unwrap_or(0)
+}
+
+fn reach(reaches: &mut Vec<Reach>, group: u32, next: Next, fenced: bool) {
+    let fences = if fenced { next } else { 0 };
+    match reaches.iter_mut().find(|reach| reach.group == group) {
+        Some(reach) => {
+            reach.after_all = reach.after_all.max(next);
+            reach.after_fences = reach.after_fences.max(fences);
+        }
+        None => reaches.push(Reach {
+            group,
+            after_fences: fences,
+            after_all: next,
+        }),
+    }
+}
+
+/// The entry of a number; the list grows to it.
+fn slot<T: Default>(list: &mut Vec<T>, number: u32) -> &mut T {
+    let number = number as usize;
+    if list.len() <= number {
+        list.resize_with(number + 1, T::default);
+    }
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the list was grown in the line above"
+    )]
+    &mut list[number]
+}
+
+#[cfg(test)]
+mod tests;

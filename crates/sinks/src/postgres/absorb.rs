@@ -1,0 +1,376 @@
+//! From answers to verdicts: what each unit is told, and what must run again and how.
+//!
+//! A failure is told only to a unit that failed in a transaction of its own; in company it only says who has to be set
+//! apart. So no unit is ever told of a failure that its neighbours caused, or that was undone together with them.
+
+use windrow_core::sink::Purpose;
+use windrow_core::{Done, Fault, FaultClass, Returned, Rung, Tally, UnitFault, Verdict};
+
+use super::batch::Batch;
+use super::compiled::Compiled;
+use super::decode;
+use super::fault::class_of;
+use super::fused::Told;
+use super::listen::Heard;
+use super::segment::{Mode, Segment};
+use super::send::{Flown, Sent};
+use super::wire::ServerError;
+
+/// Where a failure makes a large transaction run again, it is cut in pieces of so many units: each has its own
+/// commit, and a further failure costs only its piece.
+const PIECE: usize = 256;
+
+/// The most units that are set apart at once because the ones before them failed.
+const LONGEST_BURST: usize = 256;
+
+/// Takes in the answers of a round trip.
+pub(super) struct Absorber<'a, 'u> {
+    pub(super) batch: &'a mut Batch<'u>,
+    pub(super) purpose: Purpose,
+    pub(super) tally: &'a mut Tally,
+    /// What runs in the next round trip, in order.
+    pub(super) next: Vec<Segment>,
+    /// A description is not true any more.
+    pub(super) stale: bool,
+    /// The server does not know the prepared statements.
+    pub(super) statements_gone: bool,
+    /// The server should be looked for anew.
+    pub(super) leave: bool,
+    /// How many units are set apart after the next failure.
+    pub(super) burst: usize,
+}
+
+impl Absorber<'_, '_> {
+    /// Takes in one transaction whose end is known.
+    pub(super) fn absorb(&mut self, flown: Flown, heard: Heard) {
+        match heard.error {
+            None => self.succeeded(flown, &heard),
+            Some((at, error)) => self.failed(flown, at, heard.parsed, error),
+        }
+    }
+
+    fn succeeded(&mut self, flown: Flown, heard: &Heard) {
+        if !flown.reads {
+            self.tally.commits += 1;
+        }
+        let unit = flown.segment.units.first().copied().unwrap_or_default();
+        match flown.segment.mode {
+            // The statement can be parsed by now: something has changed.
+            Mode::Probe => {
+                self.stale = true;
+                self.next.push(flown.segment);
+                return;
+            }
+            Mode::Refuse(fault) => return self.batch.fail(unit, fault),
+            Mode::Grouped | Mode::Sets | Mode::Telling => self.burst = 0,
+            Mode::Own | Mode::Fresh => {}
+        }
+        let mut duplicates = Vec::new();
+        for (at, statement) in flown.statements.iter().enumerate() {
+            match statement {
+                Sent::Guard(_) => {}
+                Sent::Single(item) => {
+                    self.single_done(*item, heard, at);
+                    self.tally.add(self.rung(&flown.segment.mode), 1);
+                }
+                Sent::Set { items, telling } => {
+                    let missing = self.set_done(items, *telling, heard, at);
+                    self.tally.add(Rung::Fused, items.len() - missing.len());
+                    duplicates.extend(missing);
+                }
+            }
+        }
+        duplicates.sort_unstable();
+        for unit in flown.segment.units {
+            if duplicates.binary_search(&unit).is_ok() {
+                self.next.push(Segment::one(unit, Mode::Own));
+            } else {
+                self.batch.succeed(unit);
+            }
+        }
+    }
+
+    fn rung(&self, mode: &Mode) -> Rung {
+        match mode {
+            _ if self.batch.units.len() == 1 => Rung::Solo,
+            Mode::Own | Mode::Fresh => Rung::Isolated,
+            _ => Rung::Grouped,
+        }
+    }
+
+    fn single_done(&mut self, item: u32, heard: &Heard, at: usize) {
+        let Some(compiled) = compiled(self.batch, item) else {
+            return;
+        };
+        let rows = heard.tags.get(at).copied().unwrap_or_default();
+        let mut done = empty(compiled);
+        done.rows = rows;
+        if let Some(returned) = &mut done.returned {
+            let rows = heard.rows_of(at);
+            returned.rows = rows.map(|row| decode_row(compiled, row)).collect();
+        }
+        self.set(item, done);
+    }
+
+    /// What a set-based statement says of its writes. Gives the units whose row was left out as a duplicate.
+    fn set_done(&mut self, items: &[u32], telling: bool, heard: &Heard, at: usize) -> Vec<u32> {
+        let first = items.first().copied().unwrap_or_default();
+        let Some(compiled) = compiled(self.batch, first) else {
+            return Vec::new();
+        };
+        let form = if telling {
+            &compiled.telling
+        } else {
+            &compiled.fused
+        };
+        if form.as_ref().is_some_and(|form| form.told == Told::All) {
+            for item in items {
+                self.set(*item, Done::rows(1));
+            }
+            return Vec::new();
+        }
+        let mut dones = vec![None; items.len()];
+        for mut row in heard.rows_of(at) {
+            let place = row.next().flatten().and_then(number);
+            // The second column only makes the statement fail where a row is missing.
+            row.next();
+            let Some(slot) = place.and_then(|place| dones.get_mut(place)) else {
+                continue;
+            };
+            let mut done = empty(compiled);
+            done.rows = 1;
+            if let Some(returned) = &mut done.returned {
+                returned.rows.push(decode_row(compiled, row));
+            }
+            *slot = Some(done);
+        }
+        let nothing = empty(compiled);
+        let mut missing = Vec::new();
+        for (item, done) in items.iter().zip(dones) {
+            if done.is_none() && telling {
+                missing.extend(self.batch.placed.get(*item as usize).map(|p| p.unit));
+            }
+            let done = done.unwrap_or_else(|| nothing.clone());
+            self.set(*item, done);
+        }
+        missing
+    }
+
+    fn set(&mut self, item: u32, done: Done) {
+        if let Some(slot) = self.batch.done.get_mut(item as usize) {
+            *slot = done;
+        }
+    }
+
+    fn failed(&mut self, flown: Flown, at: usize, parsed: usize, error: ServerError) {
+        let code = error.code.clone();
+        match (flown.statements.get(at), code.as_str()) {
+            (_, "40001" | "40P01") => self.again(&flown.segment, error),
+            (_, "26000") => {
+                self.statements_gone = true;
+                self.stale = true;
+                self.next.push(flown.segment);
+            }
+            (Some(Sent::Guard(version)), "55P03") => {
+                self.table_locked(flown.segment, *version, error)
+            }
+            (Some(Sent::Guard(_)), code) if !is_about_statement(code) => {
+                self.stale = true;
+                self.next.push(flown.segment);
+            }
+            _ if class_of(&code) == FaultClass::Unavailable => {
+                self.leave = true;
+                self.again(&flown.segment, error);
+            }
+            _ => self.failed_of_its_own(flown, at, parsed, error),
+        }
+    }
+
+    fn again(&mut self, segment: &Segment, error: ServerError) {
+        let verdict = Verdict::Again(Fault::from(error));
+        for unit in &segment.units {
+            self.batch.conclude(*unit, verdict.clone());
+        }
+    }
+
+    /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
+    fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
+        if self.purpose == Purpose::Alone {
+            return self.tell(&segment, 0, error);
+        }
+        let verdict = Verdict::Alone(Fault::from(error));
+        let (waiting, others): (Vec<u32>, Vec<u32>) = segment
+            .units
+            .into_iter()
+            .partition(|unit| self.batch.versions_of(&[*unit]).contains(&version));
+        for unit in waiting {
+            self.batch.conclude(unit, verdict.clone());
+        }
+        if !others.is_empty() {
+            self.next.push(Segment::new(others, segment.mode));
+        }
+    }
+
+    fn failed_of_its_own(&mut self, flown: Flown, at: usize, parsed: usize, error: ServerError) {
+        let statement = flown.statements.get(at).cloned();
+        match flown.segment.mode {
+            Mode::Sets => self.sets_failed(flown.segment, statement.as_ref(), &error),
+            Mode::Telling => self.regroup(&flown.segment.units),
+            Mode::Grouped => self.grouped_failed(&flown.segment.units, statement.as_ref(), error),
+            Mode::Own if may_be_stale(&error.code) => {
+                let segment = Segment::new(flown.segment.units, Mode::Fresh);
+                self.next.push(segment);
+            }
+            Mode::Own | Mode::Fresh
+                if error.code == "55P03" && self.purpose == Purpose::Batches =>
+            {
+                let verdict = Verdict::Alone(Fault::from(error));
+                for unit in flown.segment.units {
+                    self.batch.conclude(unit, verdict.clone());
+                }
+            }
+            Mode::Own | Mode::Fresh => {
+                let at = self.write_of(statement.as_ref());
+                self.tell(&flown.segment, at, error);
+            }
+            Mode::Probe | Mode::Refuse(_) => self.tell(&flown.segment, parsed, error),
+        }
+    }
+
+    /// The failure is final.
+    fn tell(&mut self, segment: &Segment, at: usize, error: ServerError) {
+        let solo = self.batch.units.len() == 1;
+        self.tally
+            .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
+        let fault = UnitFault {
+            at,
+            fault: Fault::from(error),
+        };
+        for unit in &segment.units {
+            self.batch.fail(*unit, fault.clone());
+        }
+    }
+
+    /// Which write of its unit a statement was.
+    fn write_of(&self, statement: Option<&Sent>) -> usize {
+        match statement {
+            Some(Sent::Single(item)) => {
+                let placed = self.batch.placed.get(*item as usize);
+                placed.map_or(0, |placed| placed.write as usize)
+            }
+            _ => 0,
+        }
+    }
+
+    fn sets_failed(&mut self, segment: Segment, statement: Option<&Sent>, error: &ServerError) {
+        let duplicate = error.code == "23505" && matches!(statement, Some(Sent::Set { .. }));
+        match segment.units.as_slice() {
+            [unit] => self.next.push(Segment::one(*unit, Mode::Own)),
+            units if duplicate && self.batch.can_tell(units) => {
+                self.next.push(Segment::new(segment.units, Mode::Telling));
+            }
+            // Most pieces hold no failure; those that do are grouped then.
+            units if units.len() > 2 * PIECE => {
+                self.next.extend(Segment::pieces(units, PIECE, &Mode::Sets));
+            }
+            units => self.regroup(units),
+        }
+    }
+
+    fn regroup(&mut self, units: &[u32]) {
+        self.next
+            .extend(Segment::pieces(units, PIECE, &Mode::Grouped));
+    }
+
+    fn grouped_failed(&mut self, units: &[u32], statement: Option<&Sent>, error: ServerError) {
+        if let [unit] = units {
+            return self.next.push(Segment::one(*unit, Mode::Own));
+        }
+        let failed = match statement {
+            Some(Sent::Single(item)) => self.batch.placed.get(*item as usize).map(|p| p.unit),
+            _ => None,
+        };
+        let Some(place) = failed.and_then(|unit| units.iter().position(|u| *u == unit)) else {
+            return self.halve(units);
+        };
+        let (before, rest) = units.split_at(place);
+        let (unit, after) = rest.split_first().unwrap_or((&0, &[]));
+        if !before.is_empty() {
+            self.next.push(Segment::new(before.to_vec(), Mode::Grouped));
+        }
+        if error.code == "55P03" && self.purpose == Purpose::Batches {
+            self.batch
+                .conclude(*unit, Verdict::Alone(Fault::from(error)));
+        } else {
+            self.next.push(Segment::one(*unit, Mode::Own));
+        }
+        let after = self.set_apart(before.len(), after);
+        self.regroup(after);
+    }
+
+    /// Where one failure follows another, the next ones are run apart at once: a batch of nothing but failures must
+    /// not take a round trip for each.
+    fn set_apart<'s>(&mut self, before: usize, after: &'s [u32]) -> &'s [u32] {
+        let dense = before < 4;
+        self.burst = match self.burst {
+            _ if !dense => 0,
+            0 => 2,
+            burst => (burst * 2).min(LONGEST_BURST),
+        };
+        let (apart, rest) = after.split_at(self.burst.min(after.len()));
+        self.next.extend(Segment::pieces(apart, 1, &Mode::Own));
+        rest
+    }
+
+    /// The commit failed, which names no write.
+    fn halve(&mut self, units: &[u32]) {
+        let (first, second) = units.split_at(units.len() / 2);
+        for half in [first, second] {
+            self.next.push(Segment::new(half.to_vec(), Mode::Grouped));
+        }
+    }
+}
+
+/// Errors that a statement prepared for an earlier state of its table may give.
+fn may_be_stale(code: &str) -> bool {
+    ["22", "42", "0A"].contains(&code.get(..2).unwrap_or_default())
+}
+
+/// Errors that befall any statement, whatever it is.
+fn is_about_statement(code: &str) -> bool {
+    code == "57014" || class_of(code) == FaultClass::Unavailable
+}
+
+fn compiled<'b>(batch: &'b Batch<'_>, item: u32) -> Option<&'b std::sync::Arc<Compiled>> {
+    let placed = batch.placed.get(item as usize)?;
+    batch.shapes.get(placed.shape as usize)
+}
+
+/// The answer to a write that did nothing.
+fn empty(compiled: &Compiled) -> Done {
+    let columns = &compiled.result_names;
+    let returned = (!columns.is_empty()).then(|| {
+        Box::new(Returned {
+            columns: columns.clone(),
+            rows: Vec::new(),
+        })
+    });
+    Done { rows: 0, returned }
+}
+
+fn decode_row<'r>(
+    compiled: &Compiled,
+    row: impl Iterator<Item = Option<&'r [u8]>>,
+) -> Box<[windrow_core::Value]> {
+    let kinds = compiled.result_kinds.iter();
+    kinds
+        .zip(row)
+        .map(|(kind, text)| decode::value(kind, text))
+        .collect()
+}
+
+/// A place that counts from 1.
+fn number(text: &[u8]) -> Option<usize> {
+    let number: usize = std::str::from_utf8(text).ok()?.parse().ok()?;
+    number.checked_sub(1)
+}

@@ -1,0 +1,403 @@
+//! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use windrow_core::{
+    Done, Dones, Fault, FaultClass, OnConflict, Op, Shape, TableName, Unit, UnitFault, Verdict,
+    Write,
+};
+
+use super::compiled::{Compiled, Trouble};
+use super::fit::Fit;
+use super::key::RowKey;
+use super::segment::{Mode, Segment};
+use super::table::Table;
+use crate::sql::plan::{self, Fence, Item, Step};
+
+/// From so many writes of one shape on, one statement is cheaper than as many.
+pub(super) const FUSE_FROM: usize = 4;
+
+/// One write in its place.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) unit: u32,
+    pub(super) write: u32,
+    /// The place of its shape in [`Batch::shapes`].
+    pub(super) shape: u32,
+    /// It may travel in a set-based statement.
+    pub(super) sets: bool,
+    pub(super) order: Option<RowKey>,
+    keys: std::ops::Range<usize>,
+    fence: Fence,
+}
+
+/// What is to be done with a unit at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Prospect {
+    /// It will succeed, as far as is known.
+    Good,
+    /// As the mode says, in a transaction of its own.
+    Apart(Mode),
+}
+
+/// The units and all that is found out about them.
+pub(super) struct Batch<'a> {
+    pub(super) units: &'a [Unit],
+    pub(super) shapes: Vec<Arc<Compiled>>,
+    pub(super) placed: Vec<Placed>,
+    hashes: Vec<u64>,
+    /// Where each unit's writes begin in `placed`.
+    starts: Vec<usize>,
+    pub(super) prospects: Vec<Prospect>,
+    pub(super) done: Vec<Done>,
+    pub(super) verdicts: Vec<Option<Verdict>>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(units: &'a [Unit]) -> Self {
+        Self {
+            units,
+            shapes: Vec::new(),
+            placed: Vec::new(),
+            hashes: Vec::new(),
+            starts: Vec::new(),
+            prospects: Vec::new(),
+            done: Vec::new(),
+            verdicts: vec![None; units.len()],
+        }
+    }
+
+    /// The tables that the batch is about, each once.
+    pub(super) fn tables(&self) -> Vec<&'a TableName> {
+        let mut seen = HashSet::new();
+        let mut last: Option<&Arc<Shape>> = None;
+        let mut tables = Vec::new();
+        for write in self.units.iter().flat_map(Unit::writes) {
+            if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
+                continue;
+            }
+            last = Some(&write.shape);
+            if seen.insert(&write.shape.table) {
+                tables.push(&write.shape.table);
+            }
+        }
+        tables
+    }
+
+    /// Joins all writes with the descriptions. May be done again when a description has changed.
+    pub(super) fn place(
+        &mut self,
+        tables: &HashMap<&TableName, Option<Arc<Table>>>,
+        mut compile: impl FnMut(&Arc<Shape>, &Arc<Table>) -> Arc<Compiled>,
+    ) {
+        self.shapes.clear();
+        self.placed.clear();
+        self.hashes.clear();
+        self.starts.clear();
+        self.prospects.clear();
+        let mut known: HashMap<*const Shape, Option<u32>> = HashMap::new();
+        let mut scratch = Vec::new();
+        for (number, unit) in (0_u32..).zip(self.units) {
+            self.starts.push(self.placed.len());
+            let mut prospect = Prospect::Good;
+            for (place, write) in (0_u32..).zip(unit.writes()) {
+                let shape = *known.entry(Arc::as_ptr(&write.shape)).or_insert_with(|| {
+                    let table = tables.get(&write.shape.table)?.as_ref()?;
+                    let compiled = compile(&write.shape, table);
+                    Some(add_shape(&mut self.shapes, compiled))
+                });
+                let found = match shape {
+                    Some(shape) => self.place_write(number, place, shape, write, &mut scratch),
+                    None => Prospect::Apart(Mode::Probe),
+                };
+                // The first trouble of a unit is the one that it would have met.
+                if prospect == Prospect::Good {
+                    prospect = found;
+                }
+            }
+            self.prospects.push(prospect);
+        }
+        self.starts.push(self.placed.len());
+        self.done = vec![Done::default(); self.placed.len()];
+    }
+
+    fn place_write(
+        &mut self,
+        unit: u32,
+        place: u32,
+        shape: u32,
+        write: &Write,
+        scratch: &mut Vec<u8>,
+    ) -> Prospect {
+        let Some(compiled) = self.shapes.get(shape as usize) else {
+            return Prospect::Apart(Mode::Probe);
+        };
+        let from = self.hashes.len();
+        let touch = compiled.touch(write, scratch, &mut self.hashes);
+        let (fit, column) = compiled.fit(write);
+        let prospect = prospect(compiled, write, place, &fit, column.map(|c| &*c.name));
+        // A plain insert counts itself; all others must know that no row is meant twice.
+        let plain =
+            compiled.shape.op == Op::Insert && compiled.shape.on_conflict == OnConflict::Error;
+        let told = plain || !touch.unknown;
+        self.placed.push(Placed {
+            unit,
+            write: place,
+            shape,
+            sets: fit == Fit::Sure && told && compiled.fused.is_some(),
+            order: touch.order,
+            keys: from..self.hashes.len(),
+            fence: if touch.unknown {
+                compiled.fence.max(Fence::Table)
+            } else {
+                compiled.fence
+            },
+        });
+        prospect
+    }
+
+    /// The places in `placed` of a unit's writes.
+    pub(super) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
+        let unit = unit as usize;
+        let start = self.starts.get(unit).copied().unwrap_or_default();
+        let end = self.starts.get(unit + 1).copied().unwrap_or(start);
+        start..end
+    }
+
+    /// The write that is placed there.
+    pub(super) fn write(&self, placed: &Placed) -> Option<&'a Write> {
+        let unit = self.units.get(placed.unit as usize)?;
+        unit.writes().get(placed.write as usize)
+    }
+
+    /// The transactions of the first round trip: all that look good in one, the others apart behind it. What follows
+    /// one of these on the same row stays behind it.
+    pub(super) fn first_segments(&self) -> Vec<Segment> {
+        let mut good = Vec::new();
+        let mut apart = Vec::new();
+        let mut rows: HashSet<u64> = HashSet::new();
+        for (unit, verdict) in (0_u32..).zip(&self.verdicts) {
+            if verdict.is_some() {
+                continue;
+            }
+            let keys = || self.placed.get(self.writes_of(unit)).into_iter().flatten();
+            let hashes = || {
+                keys()
+                    .filter_map(|p| self.hashes.get(p.keys.clone()))
+                    .flatten()
+            };
+            let mode = match self.prospects.get(unit as usize) {
+                Some(Prospect::Apart(mode)) => mode.clone(),
+                _ if !rows.is_empty() && hashes().any(|hash| rows.contains(hash)) => Mode::Own,
+                _ => {
+                    good.push(unit);
+                    continue;
+                }
+            };
+            rows.extend(hashes());
+            apart.push(Segment::one(unit, mode));
+        }
+        let mut segments = Vec::new();
+        if !good.is_empty() {
+            let mode = self.mode_of(&good);
+            segments.push(Segment::new(good, mode));
+        }
+        segments.extend(apart);
+        segments
+    }
+
+    /// A lone unit needs no plan.
+    fn mode_of(&self, units: &[u32]) -> Mode {
+        match units {
+            [unit] if self.writes_of(*unit).len() < FUSE_FROM => Mode::Own,
+            _ => Mode::Sets,
+        }
+    }
+
+    /// The versions of the tables that units are about, each once.
+    pub(super) fn versions_of(&self, units: &[u32]) -> Vec<u64> {
+        let mut versions = Vec::new();
+        let mut last = None;
+        for unit in units {
+            for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
+                if last.replace(placed.shape) == Some(placed.shape) {
+                    continue;
+                }
+                let Some(compiled) = self.shapes.get(placed.shape as usize) else {
+                    continue;
+                };
+                if !versions.contains(&compiled.table.version) {
+                    versions.push(compiled.table.version);
+                }
+            }
+        }
+        versions
+    }
+
+    /// How many writes of each shape units have: the shape, those that may travel in sets, the others.
+    pub(super) fn counts(&self, units: &[u32]) -> Vec<(usize, usize, usize)> {
+        let mut counts = vec![(0, 0); self.shapes.len()];
+        for unit in units {
+            for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
+                match counts.get_mut(placed.shape as usize) {
+                    Some((sets, _)) if placed.sets => *sets += 1,
+                    Some((_, singles)) => *singles += 1,
+                    None => {}
+                }
+            }
+        }
+        let counted = counts.into_iter().enumerate();
+        counted
+            .filter(|(_, (sets, singles))| sets + singles > 0)
+            .map(|(shape, (sets, singles))| (shape, sets, singles))
+            .collect()
+    }
+
+    /// The steps of a segment: by the plan, or each write by itself.
+    pub(super) fn steps(&self, segment: &Segment) -> Vec<Step> {
+        let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
+        let places: Vec<usize> = places.collect();
+        if !matches!(segment.mode, Mode::Sets | Mode::Telling) {
+            return vec![Step {
+                group: 1,
+                items: numbers(places),
+            }];
+        }
+        let mut tables = HashMap::new();
+        let items = places.iter().filter_map(|place| {
+            let placed = self.placed.get(*place)?;
+            let compiled = self.shapes.get(placed.shape as usize)?;
+            let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
+            let table = *tables.entry(compiled.table.version).or_insert(next);
+            Some(Item {
+                group: placed.shape * 2 + u32::from(!placed.sets),
+                unit: placed.unit,
+                table,
+                keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
+                reads: compiled.shape.op == Op::Get,
+                fence: placed.fence,
+            })
+        });
+        let mut steps = plan::plan(items);
+        for step in &mut steps {
+            for item in &mut step.items {
+                let place = places.get(*item as usize).copied().unwrap_or_default();
+                *item = u32::try_from(place).unwrap_or(u32::MAX);
+            }
+            if fuses(step) {
+                // Stable: rows without a key stay in the order of the batch.
+                let order = |i: &u32| self.placed.get(*i as usize).and_then(|p| p.order);
+                step.items.sort_by_key(order);
+            }
+        }
+        steps
+    }
+
+    /// Whether the duplicates of a segment can be told apart by leaving them out: single plain inserts with a key, and
+    /// nothing else in their tables.
+    pub(super) fn can_tell(&self, units: &[u32]) -> bool {
+        let mut plain: HashMap<u64, bool> = HashMap::new();
+        for unit in units {
+            let writes = self.writes_of(*unit);
+            let alone = writes.len() == 1;
+            for placed in self.placed.get(writes).into_iter().flatten() {
+                let Some(compiled) = self.shapes.get(placed.shape as usize) else {
+                    return false;
+                };
+                let tells = compiled.telling.is_some();
+                let same = *plain.entry(compiled.table.version).or_insert(tells);
+                if same != tells || (tells && !alone) {
+                    return false;
+                }
+            }
+        }
+        plain.values().any(|tells| *tells)
+    }
+
+    /// The unit is answered with what its writes were told.
+    pub(super) fn succeed(&mut self, unit: u32) {
+        let writes = self.writes_of(unit);
+        let dones: Dones = self
+            .done
+            .get_mut(writes)
+            .map(|dones| dones.iter_mut().map(std::mem::take).collect())
+            .unwrap_or_default();
+        self.conclude(unit, Verdict::Told(Ok(dones)));
+    }
+
+    /// The unit is answered with a failure.
+    pub(super) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault>) {
+        self.conclude(unit, Verdict::Told(Err(fault.into())));
+    }
+
+    /// The unit gets its verdict.
+    pub(super) fn conclude(&mut self, unit: u32, verdict: Verdict) {
+        if let Some(slot) = self.verdicts.get_mut(unit as usize) {
+            *slot = Some(verdict);
+        }
+    }
+
+    /// All units without a verdict get this one.
+    pub(super) fn conclude_rest(&mut self, verdict: &Verdict) {
+        for slot in &mut self.verdicts {
+            slot.get_or_insert_with(|| verdict.clone());
+        }
+    }
+}
+
+/// Whether the step's writes become one statement.
+pub(super) fn fuses(step: &Step) -> bool {
+    step.group % 2 == 0 && step.items.len() >= FUSE_FROM
+}
+
+fn numbers(places: Vec<usize>) -> Vec<u32> {
+    let number = |place| u32::try_from(place).unwrap_or(u32::MAX);
+    places.into_iter().map(number).collect()
+}
+
+fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
+    let place = shapes.iter().position(|known| known.id == compiled.id);
+    let place = place.unwrap_or_else(|| {
+        shapes.push(compiled);
+        shapes.len() - 1
+    });
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// What a write means for its unit.
+fn prospect(
+    compiled: &Compiled,
+    write: &Write,
+    at: u32,
+    fit: &Fit,
+    column: Option<&str>,
+) -> Prospect {
+    let at = at as usize;
+    let refuse = |fault| Prospect::Apart(Mode::Refuse(UnitFault { at, fault }));
+    match &compiled.trouble {
+        Some(Trouble::Unparsable) => return Prospect::Apart(Mode::Probe),
+        Some(Trouble::Senseless(fault)) => return refuse(fault.clone()),
+        _ if write.row.len() != compiled.width() => {
+            return refuse(Fault::invalid(format!(
+                "a write to {} has {} values for {} columns",
+                compiled.table.name,
+                write.row.len(),
+                compiled.width()
+            )));
+        }
+        Some(Trouble::Doomed) => return Prospect::Apart(Mode::Fresh),
+        None => {}
+    }
+    match fit {
+        Fit::Unwritable(why) => {
+            let column = column.unwrap_or_default();
+            let message = format!("the value of column \"{column}\" cannot be read: {why}");
+            let fault = Fault::new(FaultClass::Value, "22P02", message);
+            let table = compiled.table.name.table.as_ref();
+            refuse(fault.with_table(Some(table)).with_column(Some(column)))
+        }
+        Fit::Bad => Prospect::Apart(Mode::Fresh),
+        Fit::Sure | Fit::Unsure => Prospect::Good,
+    }
+}

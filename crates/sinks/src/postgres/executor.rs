@@ -1,0 +1,319 @@
+//! One connection that executes batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, FaultClass, Report, Shape, TableName, Tally, Unit, Verdict};
+
+use super::absorb::Absorber;
+use super::batch::Batch;
+use super::catalog::Catalog;
+use super::compiled::Compiled;
+use super::heat::Heat;
+use super::listen::{Heard, Listener};
+use super::prepare::{Trust, prepare};
+use super::prepared::{Prepared, StatementKey};
+use super::schema;
+use super::segment::{Mode, Segment};
+use super::send::{Flown, Sender};
+use super::table::Table;
+use super::wire::{Broken, Wire};
+
+/// How often a batch begins anew because a table was changed meanwhile.
+const MOST_CHANGES: usize = 8;
+
+/// The most shapes that a connection keeps compiled.
+const MOST_SHAPES: usize = 1024;
+
+/// A connection and what it has learned.
+pub(super) struct Connection {
+    wire: Wire,
+    catalog: Arc<Catalog>,
+    purpose: Purpose,
+    prepared: Prepared,
+    compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
+    ids: u64,
+    heat: Heat,
+    scratch: Vec<u8>,
+    usable: bool,
+}
+
+/// Descriptions of the tables of a batch.
+type Tables<'a> = HashMap<&'a TableName, Option<Arc<Table>>>;
+
+impl Connection {
+    pub(super) fn new(wire: Wire, catalog: Arc<Catalog>, purpose: Purpose) -> Self {
+        Self {
+            wire,
+            catalog,
+            purpose,
+            prepared: Prepared::default(),
+            compiled: HashMap::new(),
+            ids: 0,
+            heat: Heat::default(),
+            scratch: Vec::new(),
+            usable: true,
+        }
+    }
+
+    /// Runs round trips until every unit has its verdict.
+    async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        let mut burst = 0;
+        let mut changes = 0;
+        let mut todo = self.begin(batch, false, tally).await?;
+        let main = todo.first().map(|s| s.units.clone()).unwrap_or_default();
+        self.heat.temper(batch, &mut todo);
+        while !todo.is_empty() {
+            let mut stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
+            if !stale {
+                let flown = self.send(batch, todo);
+                let heard = self.exchange(batch, flown, tally).await?;
+                let mut absorber = self.absorber(batch, tally, burst);
+                for (flown, heard) in heard {
+                    absorber.absorb(flown, heard);
+                }
+                let (leave, gone) = (absorber.leave, absorber.statements_gone);
+                (stale, burst) = (absorber.stale, absorber.burst);
+                todo = absorber.next;
+                self.usable &= !leave;
+                if gone {
+                    self.prepared.clear();
+                }
+            } else {
+                todo = Vec::new();
+            }
+            if stale {
+                changes += 1;
+                if changes > MOST_CHANGES {
+                    batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                }
+                todo = self.begin(batch, true, tally).await?;
+            }
+        }
+        self.heat.learn(batch, &main);
+        Ok(())
+    }
+
+    /// Reads the tables that are not known (or all of them), joins the writes with them, and forms transactions.
+    async fn begin(
+        &mut self,
+        batch: &mut Batch<'_>,
+        anew: bool,
+        tally: &mut Tally,
+    ) -> Result<Vec<Segment>, Broken> {
+        let mut tables = Tables::new();
+        for name in batch.tables() {
+            let known = self.catalog.fresh(name).filter(|_| !anew);
+            let table = match known {
+                Some(table) => Some(table),
+                None => {
+                    tally.round_trips += 1;
+                    match self.read(name).await? {
+                        Ok(table) => table,
+                        Err(fault) => {
+                            batch.conclude_rest(&refused(fault));
+                            return Ok(Vec::new());
+                        }
+                    }
+                }
+            };
+            tables.insert(name, table);
+        }
+        batch.place(&tables, |shape, table| self.compile(shape, table));
+        Ok(batch.first_segments())
+    }
+
+    async fn read(
+        &mut self,
+        name: &TableName,
+    ) -> Result<Result<Option<Arc<Table>>, Fault>, Broken> {
+        let before = self.catalog.get(name).map(|table| table.version);
+        let facts = match schema::read(&mut self.wire, name).await? {
+            Ok(facts) => facts,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let table = self.catalog.put(name, facts);
+        let after = table.as_ref().map(|table| table.version);
+        if let Some(before) = before.filter(|before| Some(*before) != after) {
+            self.prepared
+                .forget(|key| key == StatementKey::Guard(before));
+        }
+        Ok(Ok(table))
+    }
+
+    fn compile(&mut self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
+        if let Some(known) = self.compiled.get(shape) {
+            if known.table.version == table.version {
+                return known.clone();
+            }
+            let old = known.id;
+            self.prepared.forget(|key| {
+                matches!(key, StatementKey::Single(id) | StatementKey::Fused(id) | StatementKey::Telling(id) if id == old)
+            });
+        }
+        if self.compiled.len() >= MOST_SHAPES {
+            self.compiled.clear();
+        }
+        self.ids += 1;
+        let compiled = Arc::new(Compiled::new(self.ids, shape, table));
+        self.compiled.insert(shape.clone(), compiled.clone());
+        compiled
+    }
+
+    async fn prepare(
+        &mut self,
+        batch: &Batch<'_>,
+        todo: &[Segment],
+        tally: &mut Tally,
+    ) -> Result<Trust, Broken> {
+        let (trust, asked) = prepare(&mut self.wire, &mut self.prepared, batch, todo).await?;
+        tally.round_trips += u32::from(asked);
+        Ok(trust)
+    }
+
+    /// Appends all transactions. One that cannot be encoded after all is tried write by write, and in the end refused.
+    fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<Flown> {
+        let mut flown = Vec::with_capacity(todo.len());
+        let mut todo: std::collections::VecDeque<_> = todo.into();
+        while let Some(segment) = todo.pop_front() {
+            let mut sender = Sender {
+                batch,
+                prepared: &mut self.prepared,
+                out: self.wire.out(),
+                scratch: &mut self.scratch,
+            };
+            match sender.send(segment) {
+                Ok(sent) => flown.push(sent),
+                Err(segment) => match (segment.units.as_slice(), &segment.mode) {
+                    ([unit], Mode::Own | Mode::Fresh | Mode::Grouped | Mode::Probe) => {
+                        batch.fail(*unit, unwritable());
+                    }
+                    (units, _) => {
+                        for piece in Segment::pieces(units, 1, &Mode::Own).into_iter().rev() {
+                            todo.push_front(piece);
+                        }
+                    }
+                },
+            }
+        }
+        flown
+    }
+
+    /// One round trip. Where the connection breaks, what was answered before counts, and the rest is told apart by how
+    /// far it can have come.
+    async fn exchange(
+        &mut self,
+        batch: &mut Batch<'_>,
+        flown: Vec<Flown>,
+        tally: &mut Tally,
+    ) -> Result<Vec<(Flown, Heard)>, Broken> {
+        let mut listener = Listener::new(flown.len());
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(flown.len(), &mut |answer| listener.hear(answer))
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        let mut heard: Vec<_> = flown.into_iter().zip(listener.end()).collect();
+        let Err(broken) = ended else {
+            return Ok(heard);
+        };
+        let lost = heard.split_off(broken.syncs_seen.min(heard.len()));
+        let mut absorber = self.absorber(batch, tally, 0);
+        for (flown, heard) in heard {
+            absorber.absorb(flown, heard);
+        }
+        for (place, (flown, heard)) in lost.iter().enumerate() {
+            let verdict = verdict_of_lost(&broken, flown, heard, place == 0);
+            for unit in &flown.segment.units {
+                batch.conclude(*unit, verdict.clone());
+            }
+        }
+        Err(broken)
+    }
+
+    fn absorber<'a, 'u>(
+        &self,
+        batch: &'a mut Batch<'u>,
+        tally: &'a mut Tally,
+        burst: usize,
+    ) -> Absorber<'a, 'u> {
+        Absorber {
+            batch,
+            purpose: self.purpose,
+            tally,
+            next: Vec::new(),
+            stale: false,
+            statements_gone: false,
+            leave: false,
+            burst,
+        }
+    }
+}
+
+/// What became of a transaction that was under way when the connection broke.
+///
+/// The server answers in order and reads in order. So it cannot have committed what did not wholly leave, what it
+/// had already refused, what came after the one in which it ended the connection, or that one itself if it had not
+/// come to its commit.
+fn verdict_of_lost(broken: &Broken, flown: &Flown, heard: &Heard, first: bool) -> Verdict {
+    let left = flown.end <= broken.sent;
+    let at_commit = heard.tags.len() >= flown.statements.len();
+    let ended_before = broken.error.is_some() && !(first && at_commit);
+    if flown.reads || !left || heard.error.is_some() || ended_before {
+        Verdict::Again(broken.unavailable())
+    } else {
+        Verdict::Told(Err(broken.unknown().into()))
+    }
+}
+
+fn refused(fault: Fault) -> Verdict {
+    if fault.class.may_retry() {
+        Verdict::Again(fault)
+    } else {
+        Verdict::Told(Err(fault.into()))
+    }
+}
+
+fn keeps_changing() -> Fault {
+    Fault::new(
+        FaultClass::Conflict,
+        "55006",
+        "the table was altered again and again while this write was under way",
+    )
+}
+
+fn unwritable() -> Fault {
+    Fault::new(
+        FaultClass::Value,
+        "22P02",
+        "a value of this write cannot be sent to PostgreSQL: it is larger than 1 GiB, or the write has more than 65535 values",
+    )
+}
+
+#[async_trait]
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let mut batch = Batch::new(units);
+        let mut tally = Tally::default();
+        if let Err(broken) = self.drive(&mut batch, &mut tally).await {
+            // Whatever had no verdict was not under way: nothing of it can have been committed.
+            batch.conclude_rest(&Verdict::Again(broken.unavailable()));
+        }
+        let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
+        batch.conclude_rest(&defect);
+        Report {
+            verdicts: batch.verdicts.into_iter().flatten().collect(),
+            tally,
+            usable: self.usable && self.wire.is_usable(),
+        }
+    }
+
+    async fn close(self: Box<Self>) {
+        self.wire.terminate().await;
+    }
+}

@@ -1,0 +1,363 @@
+//! The statement of many writes: the same for every number of them.
+//!
+//! Each form tells exactly which writes took place, or fails as a whole, so that nothing has to be believed:
+//!
+//! - an insert that gives nothing back counts itself and divides by zero if a row is missing;
+//! - everything else gives back the place of each write that took place.
+//!
+//! `INSERT .. RETURNING` can neither name its source nor is its order promised, so rows are matched by a unique key,
+//! which is why a key is needed there; a key that the database would have generated is generated in the source.
+
+use windrow_core::{Name, OnConflict, Op, Returning, Shape};
+
+use super::column::{ArrayForm, Column};
+use super::statement::{push, push_conflict, push_results, result_names};
+use super::table::{Facts, Unique};
+use crate::sql::quote::{push_ident, push_idents, push_table};
+
+/// A set-based statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fused {
+    pub(super) sql: String,
+    pub(super) told: Told,
+}
+
+/// How the statement tells what took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// All of it: one row that means nothing.
+    All,
+    /// A row for each write that took place: its place (from 1), a column that means nothing, then what it gives back.
+    Places,
+}
+
+/// Where a key column of the source comes from.
+enum KeyPart<'a> {
+    /// A parameter.
+    Given(usize),
+    /// The column's own default, evaluated in the source.
+    Generated(&'a str),
+}
+
+impl KeyPart<'_> {
+    fn is_generated(&self) -> bool {
+        matches!(self, Self::Generated(_))
+    }
+}
+
+/// What the texts are made of.
+struct Text<'a> {
+    shape: &'a Shape,
+    facts: &'a Facts,
+    /// Columns of the row of values: the shape's, then the key's.
+    row: &'a [&'a Column],
+    key: &'a [Name],
+    results: Vec<Name>,
+}
+
+/// The set-based form of a shape, if there is one that tells the truth.
+///
+/// `row`: the columns of the write's values in their order; `key`: the names of its key's columns.
+pub(super) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name]) -> Option<Fused> {
+    let text = Text::new(shape, facts, row, key)?;
+    match (shape.op, shape.on_conflict) {
+        (Op::Insert, OnConflict::Error | OnConflict::Update)
+            if shape.returning == Returning::Nothing =>
+        {
+            Some(text.counted_insert())
+        }
+        (Op::Insert, OnConflict::Ignore) => text.keyed_insert(true, &text.conflict()),
+        (Op::Insert, _) => text.keyed_insert(false, &text.conflict()),
+        (Op::Update | Op::Delete | Op::Get, _) => text.by_key(),
+    }
+}
+
+/// The form of a plain insert that leaves duplicates out and tells which they are.
+pub(super) fn telling(shape: &Shape, facts: &Facts, row: &[&Column]) -> Option<Fused> {
+    let text = Text::new(shape, facts, row, &[])?;
+    text.keyed_insert(true, " ON CONFLICT DO NOTHING")
+}
+
+impl<'a> Text<'a> {
+    fn new(
+        shape: &'a Shape,
+        facts: &'a Facts,
+        row: &'a [&'a Column],
+        key: &'a [Name],
+    ) -> Option<Self> {
+        let carried = row.iter().all(|column| column.array_param().is_some());
+        (facts.fuses && carried && !row.is_empty()).then(|| Self {
+            shape,
+            facts,
+            row,
+            key,
+            results: result_names(&shape.returning, facts),
+        })
+    }
+
+    fn conflict(&self) -> String {
+        let mut sql = String::new();
+        push_conflict(&mut sql, self.shape, self.key);
+        sql
+    }
+
+    fn counted_insert(&self) -> Fused {
+        let mut sql = String::from("WITH i AS (");
+        self.push_insert(&mut sql, &[]);
+        sql.push_str(" SELECT ");
+        self.push_values(&mut sql);
+        sql.push_str(" FROM ");
+        self.push_source(&mut sql, false);
+        sql.push_str(&self.conflict());
+        sql.push_str(" RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM i");
+        Fused {
+            sql,
+            told: Told::All,
+        }
+    }
+
+    /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not inserted is an answer;
+    /// else it must not be.
+    fn keyed_insert(&self, may_miss: bool, conflict: &str) -> Option<Fused> {
+        let (unique, parts) = self.telling_key()?;
+        let generated: Vec<(&Column, &str)> = unique
+            .columns
+            .iter()
+            .zip(&parts)
+            .filter_map(|(place, part)| match part {
+                KeyPart::Generated(default) => Some((self.facts.columns.get(*place)?, *default)),
+                KeyPart::Given(_) => None,
+            })
+            .collect();
+        let mut sql = String::from("WITH w AS MATERIALIZED (SELECT w.*");
+        for (number, (_, default)) in generated.iter().enumerate() {
+            push(&mut sql, format_args!(", {default} AS g{number}"));
+        }
+        sql.push_str(" FROM ");
+        self.push_source(&mut sql, true);
+        sql.push_str("), i AS (");
+        let columns: Vec<&Column> = generated.iter().map(|(column, _)| *column).collect();
+        self.push_insert(&mut sql, &columns);
+        sql.push_str(" SELECT ");
+        self.push_values(&mut sql);
+        for number in 0..generated.len() {
+            push(&mut sql, format_args!(", w.g{number}"));
+        }
+        sql.push_str(" FROM w");
+        sql.push_str(conflict);
+        self.push_returning(&mut sql, unique);
+        self.push_match(&mut sql, &parts, may_miss);
+        Some(Fused {
+            sql,
+            told: Told::Places,
+        })
+    }
+
+    fn push_returning(&self, sql: &mut String, unique: &Unique) {
+        sql.push_str(" RETURNING ");
+        for (number, place) in unique.columns.iter().enumerate() {
+            sql.push_str(if number > 0 { ", " } else { "" });
+            if let Some(column) = self.facts.columns.get(*place) {
+                push_ident(sql, &column.name);
+            }
+            push(sql, format_args!(" AS \"windrow k{number}\""));
+        }
+        if !self.results.is_empty() {
+            sql.push_str(", ");
+            push_results(sql, None, &self.results, self.facts);
+        }
+    }
+
+    fn push_match(&self, sql: &mut String, parts: &[KeyPart<'_>], may_miss: bool) {
+        sql.push_str(") SELECT w.ord, ");
+        sql.push_str(if may_miss {
+            "1"
+        } else {
+            "1 / (i.\"windrow k0\" IS NOT NULL)::int"
+        });
+        for name in &self.results {
+            sql.push_str(", i.");
+            push_ident(sql, name);
+        }
+        sql.push_str(if may_miss {
+            " FROM w JOIN i ON "
+        } else {
+            " FROM w LEFT JOIN i ON "
+        });
+        let mut generated = 0;
+        for (number, part) in parts.iter().enumerate() {
+            sql.push_str(if number > 0 { " AND " } else { "" });
+            push(sql, format_args!("i.\"windrow k{number}\" = "));
+            match part {
+                KeyPart::Given(place) => self.push_value(sql, *place),
+                KeyPart::Generated(_) => {
+                    push(sql, format_args!("w.g{generated}"));
+                    generated += 1;
+                }
+            }
+        }
+    }
+
+    /// Update, delete or read by a full unique key. The last values of the row are the key's.
+    fn by_key(&self) -> Option<Fused> {
+        let values = self.shape.columns.len();
+        let places: Option<Vec<usize>> = self.key.iter().map(|n| self.facts.place_of(n)).collect();
+        let unique = self.facts.unique_of(&places?)?;
+        let keys = self.row.get(values..)?;
+        let exact = keys.len() == unique.columns.len() && keys.iter().all(|c| c.makes_keys());
+        if !exact || self.moves_keys() {
+            return None;
+        }
+        let mut sql = String::with_capacity(256);
+        match self.shape.op {
+            Op::Update => self.push_update(&mut sql),
+            Op::Delete => {
+                sql.push_str("DELETE FROM ");
+                push_table(&mut sql, &self.shape.table);
+                sql.push_str(" AS t USING ");
+            }
+            _ => {
+                sql.push_str("SELECT w.ord, 1");
+                self.push_results_of(&mut sql, "t");
+                sql.push_str(" FROM ");
+                push_table(&mut sql, &self.shape.table);
+                sql.push_str(" AS t, ");
+            }
+        }
+        self.push_source(&mut sql, true);
+        for (number, column) in keys.iter().enumerate() {
+            sql.push_str(if number > 0 { " AND t." } else { " WHERE t." });
+            push_ident(&mut sql, &column.name);
+            sql.push_str(" = ");
+            self.push_value(&mut sql, values + number);
+        }
+        if self.shape.op != Op::Get {
+            sql.push_str(" RETURNING w.ord, 1");
+            self.push_results_of(&mut sql, "t");
+        }
+        Some(Fused {
+            sql,
+            told: Told::Places,
+        })
+    }
+
+    /// An update of a unique column frees one value and takes another: there the order of the rows matters.
+    fn moves_keys(&self) -> bool {
+        let is_unique = |name: &Name| {
+            let place = self.facts.place_of(name);
+            let mut uniques = self.facts.uniques.iter();
+            self.facts.hidden_unique
+                || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
+        };
+        self.shape.op == Op::Update && self.shape.columns.iter().any(is_unique)
+    }
+
+    fn push_update(&self, sql: &mut String) {
+        sql.push_str("UPDATE ");
+        push_table(sql, &self.shape.table);
+        sql.push_str(" AS t SET ");
+        for (number, name) in self.shape.columns.iter().enumerate() {
+            sql.push_str(if number > 0 { ", " } else { "" });
+            push_ident(sql, name);
+            sql.push_str(" = ");
+            self.push_value(sql, number);
+        }
+        sql.push_str(" FROM ");
+    }
+
+    fn push_results_of(&self, sql: &mut String, from: &str) {
+        if !self.results.is_empty() {
+            sql.push_str(", ");
+            push_results(sql, Some(from), &self.results, self.facts);
+        }
+    }
+
+    /// `INSERT INTO t (columns)`, with further columns behind the shape's own.
+    fn push_insert(&self, sql: &mut String, more: &[&Column]) {
+        sql.push_str("INSERT INTO ");
+        push_table(sql, &self.shape.table);
+        sql.push_str(" (");
+        let names = self.shape.columns.iter().map(|n| &**n);
+        push_idents(sql, names.chain(more.iter().map(|c| &*c.name)));
+        sql.push(')');
+        if more.iter().any(|column| column.identity) {
+            sql.push_str(" OVERRIDING SYSTEM VALUE");
+        }
+    }
+
+    fn push_values(&self, sql: &mut String) {
+        for place in 0..self.shape.columns.len() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            self.push_value(sql, place);
+        }
+    }
+
+    /// One value of the source.
+    fn push_value(&self, sql: &mut String, place: usize) {
+        push(sql, format_args!("w.p{}", place + 1));
+        let column = self.row.get(place);
+        if let Some(column) = column.filter(|c| c.kind.array_form() == ArrayForm::Cast) {
+            push(sql, format_args!("::{}", column.type_name));
+        }
+    }
+
+    /// `unnest($1, ..) AS w(p1, ..)`.
+    fn push_source(&self, sql: &mut String, numbered: bool) {
+        sql.push_str("unnest(");
+        for number in 1..=self.row.len() {
+            let comma = if number > 1 { ", " } else { "" };
+            push(sql, format_args!("{comma}${number}"));
+        }
+        sql.push_str(if numbered {
+            ") WITH ORDINALITY AS w("
+        } else {
+            ") AS w("
+        });
+        for number in 1..=self.row.len() {
+            let comma = if number > 1 { ", " } else { "" };
+            push(sql, format_args!("{comma}p{number}"));
+        }
+        sql.push_str(if numbered { ", ord)" } else { ")" });
+    }
+
+    /// A unique key by which an inserted row finds its source: one whose parts are all given, or else generated by the
+    /// columns themselves. A row that an upsert changes is found by the key of the upsert alone.
+    fn telling_key(&self) -> Option<(&'a Unique, Vec<KeyPart<'a>>)> {
+        let upsert = self.shape.on_conflict == OnConflict::Update;
+        let is_conflict = |unique: &Unique| {
+            let names = unique
+                .columns
+                .iter()
+                .filter_map(|p| self.facts.columns.get(*p));
+            names.clone().count() == self.key.len()
+                && names.into_iter().all(|c| self.key.contains(&c.name))
+        };
+        let uniques = self.facts.uniques.iter().filter(|u| u.immediate);
+        let fitting = uniques.filter(|u| !upsert || is_conflict(u));
+        let mut keys = fitting.filter_map(|unique| Some((unique, self.parts_of(unique)?)));
+        let all_given = |parts: &[KeyPart<'_>]| !parts.iter().any(KeyPart::is_generated);
+        let first = keys.next()?;
+        if all_given(&first.1) {
+            return Some(first);
+        }
+        Some(keys.find(|(_, parts)| all_given(parts)).unwrap_or(first))
+    }
+
+    /// NULL is never found again: every part must be a column that cannot hold it.
+    fn parts_of(&self, unique: &Unique) -> Option<Vec<KeyPart<'a>>> {
+        let part = |place: &usize| {
+            let column = self.facts.columns.get(*place)?;
+            if !column.makes_keys() || !column.not_null {
+                return None;
+            }
+            let given = self.shape.columns.iter().position(|n| *n == column.name);
+            match (given, &column.default) {
+                (Some(given), _) => Some(KeyPart::Given(given)),
+                // The value of a default that is narrowed on its way into the column would not be found again.
+                (None, Some(default)) if column.narrowed < 0 => Some(KeyPart::Generated(default)),
+                (None, _) => None,
+            }
+        };
+        unique.columns.iter().map(part).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! The rows that a write touches, told by the values of unique keys.
+//!
+//! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same bytes. Only columns whose
+//! [`Column::makes_keys`] holds take part: where equal values cannot be told, no key is given, and the caller keeps order.
+
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+use windrow_core::Value;
+
+use super::column::{Column, Kind};
+use super::scalar;
+
+/// A row, named by a unique key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowKey {
+    /// Sorts as the key's first column does, as far as eight bytes tell: rows of one statement are written in the
+    /// order of the index, and every batch locks in the same order.
+    pub(super) order: u64,
+    /// The same for the same row.
+    pub(super) hash: u64,
+}
+
+/// What a unique key of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The row.
+    Row(RowKey),
+    /// A part is NULL: no row has it, none conflicts with it.
+    Nothing,
+    /// Not to be told from here.
+    Unknown,
+}
+
+/// The row that the values of a unique key name. `seed` tells tables and keys apart.
+pub(super) fn row_key<'a>(
+    seed: u64,
+    parts: impl IntoIterator<Item = (&'a Column, &'a Value)>,
+    scratch: &mut Vec<u8>,
+) -> Found {
+    scratch.clear();
+    for (column, value) in parts {
+        if value.is_null() {
+            return Found::Nothing;
+        }
+        if !column.makes_keys() || push(&column.kind, value, scratch).is_none() {
+            return Found::Unknown;
+        }
+    }
+    let order = scratch
+        .iter()
+        .chain(std::iter::repeat(&0))
+        .take(8)
+        .fold(0, |order, byte| order << 8 | u64::from(*byte));
+    let hash = FixedState::with_seed(seed).hash_one(&**scratch);
+    Found::Row(RowKey { order, hash })
+}
+
+/// Appends canonical bytes that sort as the values do.
+fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match kind {
+        Kind::Int2 | Kind::Int4 | Kind::Int8 => push_int(scalar::int(value)?, out),
+        Kind::Date => push_int(i64::from(scalar::date(value)?), out),
+        Kind::Timestamp => push_int(scalar::moment(value)?.local(), out),
+        Kind::Timestamptz => push_int(scalar::moment(value)?.utc(), out),
+        Kind::Bool => out.push(u8::from(scalar::boolean(value)?)),
+        Kind::Uuid => out.extend_from_slice(&scalar::uuid(value)?),
+        Kind::Bytea => match value {
+            Value::Bytes(bytes) => push_bytes(bytes, out),
+            Value::Text(text) if !text.starts_with("\\x") => {
+                push_bytes(&super::text::decode_base64(text).ok()?, out);
+            }
+            _ => return None,
+        },
+        Kind::Char => push_bytes(plain(value)?.trim_end_matches(' ').as_bytes(), out),
+        Kind::Text | Kind::Enum(_) => push_text(value, out)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn push_int(n: i64, out: &mut Vec<u8>) {
+    // The sign bit is turned over so that bytes sort as numbers do.
+    out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
+}
+
+/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+}
+
+fn push_text(value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match value {
+        Value::Int(n) => push_bytes(itoa::Buffer::new().format(*n).as_bytes(), out),
+        _ => push_bytes(plain(value)?.as_bytes(), out),
+    }
+    Some(())
+}
+
+fn plain(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) | Value::Number(text) => Some(text),
+        _ => None,
+    }
+}

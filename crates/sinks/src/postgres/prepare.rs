@@ -1,0 +1,215 @@
+//! Preparing what a round trip needs and the connection does not have yet, in a round trip of its own.
+//!
+//! Each statement is parsed under a Sync of its own, so that one that cannot be parsed spoils no other. In a settled
+//! state nothing is left to prepare.
+
+use std::sync::Arc;
+
+use postgres_protocol::message::frontend;
+
+use super::batch::Batch;
+use super::column::Column;
+use super::prepared::{self, Prepared, State, StatementKey};
+use super::segment::{Mode, Segment};
+use super::table::Table;
+use super::wire::{Answer, Broken, ServerError, Wire};
+use crate::sql::quote::push_table;
+
+/// Whether the descriptions may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// They are what the server has.
+    Good,
+    /// A table has changed since it was read.
+    Stale,
+}
+
+/// A statement to be parsed.
+struct Wanted {
+    key: StatementKey,
+    number: u64,
+    sql: String,
+    parameters: Vec<u32>,
+    /// For guards: what the table must look like.
+    table: Option<Arc<Table>>,
+}
+
+/// Prepares what the segments need; says also whether the server had to be asked.
+pub(super) async fn prepare(
+    wire: &mut Wire,
+    prepared: &mut Prepared,
+    batch: &Batch<'_>,
+    segments: &[Segment],
+) -> Result<(Trust, bool), Broken> {
+    let mut wanted = Vec::new();
+    for key in wanted_keys(prepared, batch, segments) {
+        wanted.extend(describe(prepared, batch, key));
+    }
+    if wanted.is_empty() {
+        return Ok((Trust::Good, false));
+    }
+    let closing = prepared.evict(wanted.len());
+    for number in closing {
+        let closed = frontend::close(b'S', &prepared::name(number), wire.out());
+        debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
+    }
+    let syncs = ask(wire, &wanted);
+    let answers = listen(wire, syncs).await?;
+    Ok((settle(prepared, wanted, answers), true))
+}
+
+fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> Vec<StatementKey> {
+    let mut keys = Vec::new();
+    let mut want = |key| {
+        if !prepared.knows(key) && !keys.contains(&key) {
+            keys.push(key);
+        }
+    };
+    for segment in segments.iter().filter(|s| s.mode != Mode::Probe) {
+        for version in batch.versions_of(&segment.units) {
+            want(StatementKey::Guard(version));
+        }
+        for (shape, sets, singles) in batch.counts(&segment.units) {
+            let Some(compiled) = batch.shapes.get(shape) else {
+                continue;
+            };
+            let in_sets = matches!(segment.mode, Mode::Sets | Mode::Telling);
+            let fuses = in_sets && compiled.fused.is_some() && sets >= super::batch::FUSE_FROM;
+            if fuses && segment.mode == Mode::Telling && compiled.telling.is_some() {
+                want(StatementKey::Telling(compiled.id));
+            } else if fuses {
+                want(StatementKey::Fused(compiled.id));
+            }
+            let named = matches!(segment.mode, Mode::Own | Mode::Grouped);
+            if named || (in_sets && (!fuses || singles > 0)) {
+                want(StatementKey::Single(compiled.id));
+            }
+        }
+    }
+    keys
+}
+
+fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Option<Wanted> {
+    let by_id = |id: u64| batch.shapes.iter().find(|c| c.id == id);
+    let mut parameters = Vec::new();
+    let mut table = None;
+    let sql = match key {
+        StatementKey::Guard(version) => {
+            let shape = batch.shapes.iter().find(|c| c.table.version == version)?;
+            table = Some(shape.table.clone());
+            guard(&shape.table)
+        }
+        StatementKey::Single(id) => by_id(id)?.single.clone(),
+        StatementKey::Fused(id) | StatementKey::Telling(id) => {
+            let compiled = by_id(id)?;
+            let types: Option<_> = compiled.columns().map(Column::array_param).collect();
+            parameters = types?;
+            let set = if matches!(key, StatementKey::Fused(_)) {
+                &compiled.fused
+            } else {
+                &compiled.telling
+            };
+            set.as_ref()?.sql.clone()
+        }
+    };
+    Some(Wanted {
+        key,
+        number: prepared.number(),
+        sql,
+        parameters,
+        table,
+    })
+}
+
+/// A statement that gives no rows and costs next to nothing, but fails ("cached plan must not change result type") once
+/// the columns of its table are not what they were when it was parsed. It also keeps the table from being altered until
+/// the transaction ends.
+fn guard(table: &Table) -> String {
+    let mut sql = String::from("SELECT * FROM ");
+    push_table(&mut sql, &table.name);
+    sql.push_str(" WHERE false");
+    sql
+}
+
+fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
+    let out = wire.out();
+    for statement in wanted {
+        let name = prepared::name(statement.number);
+        let types = statement.parameters.iter().copied();
+        let start = out.len();
+        let mut asked = frontend::parse(&name, &statement.sql, types, out).is_ok();
+        if asked && statement.table.is_some() {
+            asked = frontend::describe(b'S', &name, out).is_ok();
+        }
+        if !asked {
+            // Nothing was parsed: the Sync alone is answered, and the statement counts as failed.
+            out.truncate(start);
+        }
+        frontend::sync(out);
+    }
+    wanted.len()
+}
+
+/// What was said of one statement.
+#[derive(Default)]
+struct Answered {
+    parsed: bool,
+    error: Option<ServerError>,
+    fields: Vec<(String, u32, i32)>,
+}
+
+async fn listen(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
+    let mut answers = Vec::new();
+    let mut now = Answered::default();
+    wire.exchange(syncs, &mut |answer| match answer {
+        Answer::ParseComplete => now.parsed = true,
+        Answer::Error(error) => now.error = Some(error),
+        Answer::RowDescription(fields) => {
+            let field =
+                |f: super::wire::Field<'_>| (f.name.into_owned(), f.type_oid, f.type_modifier);
+            now.fields = fields.map(field).collect();
+        }
+        Answer::Ready(_) => answers.push(std::mem::take(&mut now)),
+        _ => {}
+    })
+    .await?;
+    Ok(answers)
+}
+
+fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
+    let mut trust = Trust::Good;
+    for (statement, answer) in wanted.into_iter().zip(answers) {
+        let state = match answer.error {
+            None if answer.parsed => State::Ready,
+            // Who may insert but not select cannot be guarded: its statements are parsed anew each time.
+            Some(error) if statement.table.is_none() || error.code == "42501" => State::Failed,
+            Some(_) => {
+                trust = Trust::Stale;
+                continue;
+            }
+            None => State::Failed,
+        };
+        if let Some(table) = statement.table.filter(|_| state == State::Ready)
+            && !matches(&table, &answer.fields)
+        {
+            trust = Trust::Stale;
+        }
+        prepared.put(statement.key, statement.number, state);
+    }
+    trust
+}
+
+fn matches(table: &Table, fields: &[(String, u32, i32)]) -> bool {
+    let columns = &table.columns;
+    columns.len() == fields.len()
+        && columns
+            .iter()
+            .zip(fields)
+            .all(|(column, (name, type_oid, typmod))| {
+                // The server says the base type in place of a domain.
+                let is_domain = column.type_oid != column.base_oid;
+                *column.name == **name
+                    && column.base_oid == *type_oid
+                    && (is_domain || column.typmod == *typmod)
+            })
+}

@@ -1,0 +1,115 @@
+//! The prepared statements of one connection: bounded, least recently used first to go.
+
+use std::collections::HashMap;
+
+/// The most statements that a connection keeps; each costs the server some tens of kilobytes.
+const MOST: usize = 256;
+
+/// Which statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum StatementKey {
+    /// Notices changed columns of a version of a table.
+    Guard(u64),
+    /// The statement of one write.
+    Single(u64),
+    /// The set-based statement.
+    Fused(u64),
+    /// The set-based insert that tells duplicates.
+    Telling(u64),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can be bound.
+    Ready,
+    /// The server would not parse it.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    used: u64,
+    state: State,
+}
+
+/// Statements by key.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    entries: HashMap<StatementKey, Entry>,
+    numbers: u64,
+    clock: u64,
+    /// To be closed on the server.
+    closing: Vec<u64>,
+}
+
+/// The server's name of a statement.
+pub(super) fn name(number: u64) -> String {
+    format!("w{number}")
+}
+
+impl Prepared {
+    /// Whether anything is known of the statement.
+    pub(super) fn knows(&self, key: StatementKey) -> bool {
+        self.entries.contains_key(&key)
+    }
+
+    /// The number of a statement that is ready; counts as a use.
+    pub(super) fn ready(&mut self, key: StatementKey) -> Option<u64> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(&key)?;
+        entry.used = self.clock;
+        (entry.state == State::Ready).then_some(entry.number)
+    }
+
+    /// A number for a new statement.
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Takes note of what became of a statement.
+    pub(super) fn put(&mut self, key: StatementKey, number: u64, state: State) {
+        self.clock += 1;
+        let used = self.clock;
+        let entry = Entry {
+            number,
+            used,
+            state,
+        };
+        if let Some(old) = self.entries.insert(key, entry) {
+            self.closing.push(old.number);
+        }
+    }
+
+    /// Forgets statements; they are closed with the next preparation.
+    pub(super) fn forget(&mut self, gone: impl Fn(StatementKey) -> bool) {
+        let closing = &mut self.closing;
+        self.entries.retain(|key, entry| {
+            if gone(*key) {
+                closing.push(entry.number);
+            }
+            !gone(*key)
+        });
+    }
+
+    /// Forgets all of them; the server has none of them any more.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.closing.clear();
+    }
+
+    /// Makes room for so many more, and says which are to be closed on the server.
+    pub(super) fn evict(&mut self, more: usize) -> Vec<u64> {
+        let surplus = (self.entries.len() + more).saturating_sub(MOST);
+        if surplus > 0 {
+            let mut by_age: Vec<_> = self.entries.iter().map(|(k, e)| (e.used, *k)).collect();
+            by_age.sort_unstable_by_key(|(used, _)| *used);
+            for (_, key) in by_age.into_iter().take(surplus) {
+                self.forget(|k| k == key);
+            }
+        }
+        std::mem::take(&mut self.closing)
+    }
+}

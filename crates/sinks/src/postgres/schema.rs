@@ -1,0 +1,255 @@
+//! Reading a table's description from the catalog.
+
+use std::sync::Arc;
+
+use postgres_protocol::message::frontend;
+use postgres_protocol::{IsNull, Oid};
+use windrow_core::TableName;
+
+use super::column::{Column, Kind};
+use super::table::{Facts, OURS, Unique};
+use super::wire::{Answer, Broken, DataRow, ServerError, Wire};
+use crate::sql::quote::push_table;
+
+/// Facts of the table. Partitions may have triggers of their own, or be foreign tables.
+const TABLE: &str = "\
+SELECT c.relkind IN ('r', 'p') AND NOT c.relrowsecurity
+    AND NOT EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confrelid = c.oid)
+    AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class pc ON pc.oid = p.relid WHERE pc.relkind NOT IN ('r', 'p')),
+  EXISTS (SELECT FROM pg_trigger g WHERE NOT g.tgisinternal
+      AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
+    OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
+  EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
+  coalesce(obj_description(c.oid, 'pg_class'), '')
+FROM pg_class c WHERE c.oid = to_regclass($1)";
+
+/// The columns. A domain is followed to its base type.
+const COLUMNS: &str = "\
+SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtype,
+  coalesce(e.oid, 0), e.typtype,
+  b.typdelim, coalesce(e.typdelim, ','), format_type(b.oid, NULL),
+  greatest(a.atttypmod, d.typmod), a.attnotnull OR d.not_null,
+  a.atthasdef OR a.attidentity <> '' OR d.has_default,
+  CASE WHEN a.attidentity <> ''
+    THEN 'nextval(' || quote_literal(pg_get_serial_sequence($1, a.attname)) || '::regclass)'
+    WHEN a.attgenerated = '' THEN pg_get_expr(f.adbin, f.adrelid) END,
+  a.attgenerated <> '' OR a.attidentity = 'a', a.attidentity <> '',
+  coalesce(l.collisdeterministic, true),
+  (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n
+    WHERE n.enumtypid IN (b.oid, e.oid))
+FROM pg_attribute a
+JOIN LATERAL (
+  WITH RECURSIVE chain AS (
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault FROM pg_type t WHERE t.oid = a.atttypid
+    UNION ALL
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault
+    FROM chain JOIN pg_type t ON t.oid = chain.typbasetype WHERE chain.typtype = 'd')
+  SELECT max(chain.oid) FILTER (WHERE chain.typtype <> 'd') AS base, max(chain.typtypmod) AS typmod,
+    bool_or(chain.typnotnull) AS not_null, bool_or(chain.typdefault IS NOT NULL) AS has_default FROM chain) d ON true
+JOIN pg_type b ON b.oid = d.base
+LEFT JOIN pg_type e ON e.oid = b.typelem AND e.typarray = b.oid
+LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+LEFT JOIN pg_collation l ON l.oid = a.attcollation
+WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum";
+
+/// Unique indexes and exclusion constraints.
+const UNIQUES: &str = "\
+SELECT i.indisprimary, i.indimmediate, i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion,
+  (SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place)
+    FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts)
+FROM pg_index i
+WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
+ORDER BY i.indisprimary DESC, i.indexrelid";
+
+/// Reads a table; `None`: there is none of that name. One round trip.
+///
+/// # Errors
+/// Outside: the connection is lost. Inside: the server refuses to say.
+pub(super) async fn read(
+    wire: &mut Wire,
+    name: &TableName,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    let mut quoted = String::new();
+    push_table(&mut quoted, name);
+    for sql in [TABLE, COLUMNS, UNIQUES] {
+        ask(wire, sql, &quoted);
+    }
+    frontend::sync(wire.out());
+    let mut reader = Reader::new(name);
+    wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
+    Ok(reader.end())
+}
+
+fn ask(wire: &mut Wire, sql: &str, name: &str) {
+    const TEXT: Oid = super::column::oid::TEXT;
+    let out = wire.out();
+    let asked = frontend::parse("", sql, [TEXT], out).is_ok()
+        && frontend::bind(
+            "",
+            "",
+            [],
+            [name],
+            |name, out| {
+                out.extend_from_slice(name.as_bytes());
+                Ok(IsNull::No)
+            },
+            [],
+            out,
+        )
+        .is_ok()
+        && frontend::execute("", 0, out).is_ok();
+    debug_assert!(asked, "neither the texts nor a name hold a zero byte");
+}
+
+/// Puts the rows of the three queries together.
+struct Reader {
+    query: usize,
+    facts: Facts,
+    places: Vec<i16>,
+    found: bool,
+    error: Option<ServerError>,
+}
+
+impl Reader {
+    fn new(name: &TableName) -> Self {
+        let facts = Facts {
+            name: name.clone(),
+            columns: Vec::new(),
+            uniques: Vec::new(),
+            hidden_unique: false,
+            fuses: false,
+            has_hooks: false,
+            referenced: false,
+            ours: false,
+        };
+        Self {
+            query: 0,
+            facts,
+            places: Vec::new(),
+            found: false,
+            error: None,
+        }
+    }
+
+    fn hear(&mut self, answer: Answer<'_>) {
+        match answer {
+            Answer::DataRow(row) => {
+                let row = Fields(row);
+                match self.query {
+                    0 => self.table(&row),
+                    1 => self.column(&row),
+                    _ => self.unique(&row),
+                }
+            }
+            Answer::CommandComplete(_) => self.query += 1,
+            Answer::Error(error) => self.error = Some(error),
+            _ => {}
+        }
+    }
+
+    fn end(self) -> Result<Option<Facts>, ServerError> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.found.then_some(self.facts)),
+        }
+    }
+
+    fn table(&mut self, row: &Fields<'_>) {
+        self.found = true;
+        self.facts.has_hooks = row.is(1);
+        self.facts.fuses = row.is(0) && !row.is(1);
+        self.facts.referenced = row.is(2);
+        self.facts.ours = row.text(3) == OURS;
+    }
+
+    fn column(&mut self, row: &Fields<'_>) {
+        self.places.push(row.number(1));
+        self.facts.columns.push(Column {
+            name: row.text(0).into(),
+            type_oid: row.number(2),
+            typmod: row.number(3),
+            kind: kind(row),
+            array_oid: row.number(5),
+            base_oid: row.number(4),
+            delimiter: row.byte(9),
+            type_name: row.text(11).to_owned(),
+            narrowed: row.number(12),
+            not_null: row.is(13),
+            has_default: row.is(14),
+            default: row.get(15).map(str::to_owned),
+            always_generated: row.is(16),
+            identity: row.is(17),
+            bytewise: row.is(18),
+        });
+    }
+
+    fn unique(&mut self, row: &Fields<'_>) {
+        let columns: Option<Box<[usize]>> = row
+            .text(3)
+            .split(' ')
+            .map(|number| {
+                let number: i16 = number.parse().ok()?;
+                self.places.iter().position(|place| *place == number)
+            })
+            .collect();
+        match columns {
+            Some(columns) if !row.is(2) => {
+                let immediate = row.is(1);
+                self.facts.hidden_unique |= !immediate;
+                self.facts.uniques.push(Unique {
+                    columns,
+                    primary: row.is(0),
+                    immediate,
+                });
+            }
+            _ => self.facts.hidden_unique = true,
+        }
+    }
+}
+
+fn kind(row: &Fields<'_>) -> Kind {
+    let element: Oid = row.number(7);
+    if element != 0 {
+        let inner = simple_kind(element, row.byte(8), row);
+        return Kind::Array(Box::new(inner), row.byte(10));
+    }
+    simple_kind(row.number(4), row.byte(6), row)
+}
+
+/// `typtype`: `b` base, `c` composite, `e` enum, and others.
+fn simple_kind(type_oid: Oid, typtype: u8, row: &Fields<'_>) -> Kind {
+    match typtype {
+        b'e' => {
+            let labels: Vec<Box<str>> = serde_json::from_str(row.text(19)).unwrap_or_default();
+            Kind::Enum(Arc::from(labels))
+        }
+        b'c' => Kind::Composite,
+        _ => Kind::of(type_oid),
+    }
+}
+
+/// A row of text columns. What is not there reads as nothing: each query gives what it was written to give.
+struct Fields<'a>(DataRow<'a>);
+
+impl<'a> Fields<'a> {
+    fn get(&self, place: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.0.get(place)?).ok()
+    }
+
+    fn text(&self, place: usize) -> &'a str {
+        self.get(place).unwrap_or_default()
+    }
+
+    fn is(&self, place: usize) -> bool {
+        self.text(place) == "t"
+    }
+
+    fn byte(&self, place: usize) -> u8 {
+        self.text(place).bytes().next().unwrap_or(b',')
+    }
+
+    fn number<T: std::str::FromStr + Default>(&self, place: usize) -> T {
+        self.text(place).parse().unwrap_or_default()
+    }
+}

@@ -1,0 +1,48 @@
+//! The transactions of a round trip.
+
+use windrow_core::UnitFault;
+
+/// Units that run in one transaction, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// Places in the batch, ascending.
+    pub(super) units: Vec<u32>,
+    pub(super) mode: Mode,
+}
+
+/// How a segment runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Set-based statements where they pay, single ones elsewhere, in the planned order.
+    Sets,
+    /// As [`Mode::Sets`], but plain inserts leave duplicates out and tell which they are.
+    Telling,
+    /// Each write by its own statement, in the order of the batch.
+    Grouped,
+    /// One unit by prepared statements: a failure is its own, unless a stale description may have caused it.
+    Own,
+    /// One unit by statements that are parsed anew: a failure is its own.
+    Fresh,
+    /// One unit whose statement the server is expected not to parse; it is not executed.
+    Probe,
+    /// One unit that Windrow itself refuses, if the description that it is refused by is still true.
+    Refuse(UnitFault),
+}
+
+impl Segment {
+    pub(super) fn new(units: Vec<u32>, mode: Mode) -> Self {
+        Self { units, mode }
+    }
+
+    pub(super) fn one(unit: u32, mode: Mode) -> Self {
+        Self::new(vec![unit], mode)
+    }
+
+    /// The units in pieces of at most `size`.
+    pub(super) fn pieces(units: &[u32], size: usize, mode: &Mode) -> Vec<Self> {
+        units
+            .chunks(size.max(1))
+            .map(|piece| Self::new(piece.to_vec(), mode.clone()))
+            .collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! What the catalog says of a table.
+
+use tokio::time::Instant;
+use windrow_core::{Key, Name, TableName};
+
+use super::column::Column;
+
+/// A table, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// Changes whenever its [`Facts`] do; statements belong to one version.
+    pub(super) version: u64,
+    /// When it was read.
+    pub(super) read_at: Instant,
+    pub(super) facts: Facts,
+}
+
+/// The description itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) name: TableName,
+    pub(super) columns: Vec<Column>,
+    pub(super) uniques: Vec<Unique>,
+    /// A unique index or exclusion constraint that is not described in `uniques`: partial, deferrable, over expressions.
+    pub(super) hidden_unique: bool,
+    /// An ordinary or partitioned table without triggers, rules, row security or a foreign key to itself: what is written
+    /// is what is told, so writes may become one statement.
+    pub(super) fuses: bool,
+    /// A user's trigger or rule may change or drop what is written.
+    pub(super) has_hooks: bool,
+    /// A foreign key points here: a delete may reach other tables.
+    pub(super) referenced: bool,
+    /// Windrow made it, so Windrow may widen it.
+    pub(super) ours: bool,
+}
+
+/// A unique index over plain columns, checked at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unique {
+    /// Places in [`Facts::columns`], in the order of the index.
+    pub(super) columns: Box<[usize]>,
+    pub(super) primary: bool,
+    /// Not checked at the end of the transaction only. Only such a key tells rows apart at every moment.
+    pub(super) immediate: bool,
+}
+
+/// The mark of tables that Windrow made: their comment.
+pub(super) const OURS: &str = "created by windrow";
+
+impl std::ops::Deref for Table {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Facts {
+    /// The place of a column.
+    pub(super) fn place_of(&self, name: &Name) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == *name)
+    }
+
+    /// The columns of the primary key, in its order.
+    pub(super) fn primary(&self) -> Option<&[usize]> {
+        let primary = self.uniques.iter().find(|u| u.primary)?;
+        Some(&primary.columns)
+    }
+
+    /// The names of a key's columns; `None` if the table has no primary key and none is named.
+    pub(super) fn key_names(&self, key: &Key) -> Option<Vec<Name>> {
+        match key {
+            Key::Columns(names) => Some(names.to_vec()),
+            Key::Primary => Some(
+                self.primary()?
+                    .iter()
+                    .filter_map(|place| self.columns.get(*place))
+                    .map(|c| c.name.clone())
+                    .collect(),
+            ),
+        }
+    }
+
+    /// The unique key that has exactly these columns and is checked at once.
+    pub(super) fn unique_of(&self, columns: &[usize]) -> Option<&Unique> {
+        self.uniques.iter().find(|u| {
+            u.immediate
+                && u.columns.len() == columns.len()
+                && u.columns.iter().all(|c| columns.contains(c))
+        })
+    }
+}

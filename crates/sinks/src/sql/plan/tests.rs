@@ -1,0 +1,133 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Debug)]
+struct Sample {
+    group: u32,
+    new_unit: bool,
+    keys: Vec<u64>,
+    fence: Fence,
+}
+
+/// Groups 0..6: table is group / 2, group 5 only reads.
+fn sample() -> impl Strategy<Value = Sample> {
+    let fence = prop_oneof![
+        8 => Just(Fence::None),
+        1 => Just(Fence::Table),
+        1 => Just(Fence::All)
+    ];
+    (
+        0..6_u32,
+        prop::bool::weighted(0.8),
+        prop::collection::vec(0..8_u64, 0..3),
+        fence,
+    )
+        .prop_map(|(group, new_unit, keys, fence)| Sample {
+            group,
+            new_unit,
+            keys: keys
+                .into_iter()
+                .map(|k| k + 100 * u64::from(group / 2))
+                .collect(),
+            fence,
+        })
+}
+
+fn items(samples: &[Sample]) -> Vec<Item<'_>> {
+    let mut unit = 0;
+    samples
+        .iter()
+        .map(|s| {
+            unit += u32::from(s.new_unit);
+            Item {
+                group: s.group,
+                unit,
+                table: s.group / 2,
+                keys: &s.keys,
+                reads: s.group == 5,
+                fence: s.fence,
+            }
+        })
+        .collect()
+}
+
+fn place_of_each(steps: &[Step], count: usize) -> Vec<usize> {
+    let mut places = vec![usize::MAX; count];
+    for (number, step) in steps.iter().enumerate() {
+        for item in &step.items {
+            assert_eq!(places[*item as usize], usize::MAX, "placed twice");
+            places[*item as usize] = number;
+        }
+    }
+    assert!(places.iter().all(|p| *p != usize::MAX), "left out");
+    places
+}
+
+fn check_pair(a: &Item<'_>, b: &Item<'_>, step_a: usize, step_b: usize) {
+    let share = a.keys.iter().any(|k| b.keys.contains(k));
+    if share && !(a.reads && b.reads) {
+        assert!(step_a < step_b, "order of one row");
+    }
+    if a.unit == b.unit {
+        assert!(step_a <= step_b, "order within a unit");
+    }
+    let fence = a.fence.max(b.fence);
+    let meets = fence == Fence::All || (fence == Fence::Table && a.table == b.table);
+    if meets && a.group != b.group {
+        assert!(step_a < step_b, "order at a fence");
+    }
+}
+
+proptest! {
+    #[test]
+    fn keeps_every_promise(samples in prop::collection::vec(sample(), 0..60)) {
+        let items = items(&samples);
+        let steps = plan(items.iter().copied());
+        let places = place_of_each(&steps, items.len());
+        for step in &steps {
+            assert!(step.items.is_sorted());
+            assert!(step.items.iter().all(|i| items[*i as usize].group == step.group));
+        }
+        for (i, a) in items.iter().enumerate() {
+            for (j, b) in items.iter().enumerate().skip(i + 1) {
+                check_pair(a, b, places[i], places[j]);
+            }
+        }
+    }
+}
+
+fn item(group: u32, unit: u32, keys: &[u64]) -> Item<'_> {
+    Item {
+        group,
+        unit,
+        table: 0,
+        keys,
+        reads: false,
+        fence: Fence::None,
+    }
+}
+
+#[test]
+fn scattered_writes_of_one_group_are_one_step() {
+    let keys: Vec<u64> = (0..100).collect();
+    let batch = keys.iter().enumerate().map(|(n, key)| {
+        let n = u32::try_from(n).unwrap();
+        item(n % 2, n, std::slice::from_ref(key))
+    });
+    let steps = plan(batch);
+    assert_eq!(steps.len(), 2);
+    assert_eq!(steps[0].items.len(), 50);
+}
+
+#[test]
+fn a_repeated_key_opens_a_step_and_the_next_ones_join_the_first() {
+    let steps = plan([
+        item(0, 0, &[1]),
+        item(0, 1, &[1]),
+        item(0, 2, &[2]),
+        item(0, 3, &[1]),
+    ]);
+    let items: Vec<_> = steps.iter().map(|s| s.items.clone()).collect();
+    assert_eq!(items, [vec![0, 2], vec![1], vec![3]]);
+}
