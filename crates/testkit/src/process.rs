@@ -1,6 +1,7 @@
 //! The `windrow` program, started and watched from outside.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -63,17 +64,23 @@ pub fn binary() -> Result<PathBuf> {
 }
 
 impl Windrow {
-    /// Starts `program serve arguments --http 127.0.0.1:0` and waits until it listens.
+    /// Starts `program serve arguments --http 127.0.0.1:0` and waits until it listens. Settings of this process's
+    /// environment (`WINDROW_*`) do not reach it, except `WINDROW_LOG`.
     ///
     /// # Errors
     /// It ends or says nothing for a minute; the message holds what it printed.
-    pub fn serve<S: AsRef<std::ffi::OsStr>>(program: &Path, arguments: &[S]) -> Result<Self> {
-        Self::command(
-            Command::new(program)
-                .arg("serve")
-                .args(arguments)
-                .args(["--http", "127.0.0.1:0"]),
-        )
+    pub fn serve<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Result<Self> {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"WINDROW_") && name != "WINDROW_LOG" {
+                command.env_remove(name);
+            }
+        }
+        command
+            .arg("serve")
+            .args(arguments)
+            .args(["--http", "127.0.0.1:0"]);
+        Self::command(&mut command)
     }
 
     /// Starts any command that becomes a `windrow serve` in the same process, and waits until it listens.

@@ -84,7 +84,8 @@ impl Stations {
     fn sqlite(&self, weather: &Weather) -> Result<Sent> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("weather.db");
-        let windrow = servers::windrow(&format!("sqlite:{}", file.display()), &[])?;
+        let url = format!("sqlite:{}", file.display());
+        let windrow = servers::windrow(&url, &["--create-tables"])?;
         let sent = send::all(&windrow, weather, self.clients)?;
         drop(windrow);
         verify::sqlite(&file, weather).context("SQLite")?;
