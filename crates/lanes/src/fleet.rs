@@ -47,6 +47,8 @@ pub(crate) struct Flight {
     pub(crate) manifest: Manifest,
     /// True if its keys are known, so that another flight can leave beside it.
     pub(crate) keyed: bool,
+    /// True if its units had waited for another flight to end.
+    pub(crate) waited: bool,
 }
 
 impl Fleet {

@@ -1,76 +1,205 @@
-//! Finds W and the largest batch.
+//! Finds how many flights are of use at once (W), and how many rows in a batch.
+//!
+//! What is sought is the knee: the point past which more rows in a batch (or more flights) no longer raise rows per
+//! second but only latency and lock time. What is judged is rows per second over several landings, that is, time per
+//! row: a large batch may take longer. Timers are not adapted, for there are none.
+//!
+//! Pure: what it sees comes as arguments, also the time; what it decides is read from [`Pace::setting`]. There is no
+//! clock and no randomness in it, so the simulations under `tests/simulation` run exactly what a lane runs.
+//!
+//! How it works:
+//!
+//! - It starts with one flight and moderate batches, and learns only while something is queued whenever a flight
+//!   ends: only then do rows per second say what the database can do.
+//! - It tries one change at a time (twice or half the rows, twice or half the flights), and compares **in turns**: some
+//!   landings with the setting that holds, some with the candidate, the first again, and so on. So a database that
+//!   becomes slower or stalls in between does not make one side look better than the other. It goes on until the
+//!   difference stands out from the noise.
+//! - **Hysteresis**: to go up, rows per second must rise by some percent; to go down, they must not fall. Between the two
+//!   nothing changes, so noise does not make it wander.
+//! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all pauses end when the
+//!   time per row changes by half or more, for then the database (or the load) is another one.
+
+mod moves;
+mod trial;
+mod window;
 
 use std::time::Duration;
 
 use windrow_core::{Limits, Profile};
 
-/// x
-#[derive(Clone, Copy, Debug)]
+use self::moves::Moves;
+use self::trial::{Trial, Verdict};
+use self::window::{Sample, Window};
+
+/// What a setting may be at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// x
+    /// Flights at once.
     pub flights: usize,
-    /// x
+    /// Rows in a batch.
     pub rows: usize,
 }
-impl Bounds {
-    /// x
-    pub fn new(profile: &Profile, limits: &Limits) -> Self {
-        let flights = limits
-            .flights
-            .unwrap_or(usize::MAX)
-            .min(profile.flights)
-            .max(1);
-        let rows = limits
-            .batch_rows
-            .unwrap_or(usize::MAX)
-            .min(profile.batch_rows)
-            .max(1);
-        Self { flights, rows }
-    }
-}
-/// x
+
+/// How a lane flies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// x
+    /// Flights at once, at most.
     pub flights: usize,
-    /// x
+    /// Rows in a batch, at most.
     pub rows: usize,
 }
-/// x
-#[derive(Clone, Copy, Debug)]
+
+/// The end of a flight, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
-    /// x
+    /// When, since the start of the lane.
     pub at: Duration,
-    /// x
+    /// Rows of its batch.
     pub rows: usize,
-    /// x
+    /// True if a limit left rows behind when it departed.
     pub cut: bool,
-    /// x
-    pub waiting: bool,
-    /// x
+    /// True if its rows had waited for a flight to end before they left.
+    pub waited: bool,
+    /// Connections that there are for flights.
     pub connected: usize,
 }
-/// x
-#[derive(Debug)]
+
+/// The controller of one lane.
+#[derive(Clone, Debug)]
 pub struct Pace {
-    setting: Setting,
+    bounds: Bounds,
+    /// What has proved best so far.
+    base: Setting,
+    /// The landings that are being measured.
+    window: Window,
+    trial: Option<Trial>,
+    moves: Moves,
+    /// Seconds per row when the pauses between trials were last ended, and for how many samples it has been another one.
+    reference: Option<f64>,
+    strange: u32,
 }
-impl Pace {
-    /// x
-    pub fn new(bounds: Bounds) -> Self {
+
+/// Rows of the largest batch at the start: on the databases known, most of the gain of a batch is had by then, and one
+/// takes a few milliseconds.
+const START_ROWS: usize = 64;
+
+/// The time per row has changed if it differs by this factor, twice in a row.
+const ANOTHER_WORLD: f64 = 1.5;
+
+impl Bounds {
+    /// The bounds of a sink and of a user, whichever is lower; at least one flight of one row.
+    pub fn new(profile: &Profile, limits: &Limits) -> Self {
+        let lower = |limit: Option<usize>, most: usize| limit.unwrap_or(most).min(most).max(1);
         Self {
-            setting: Setting {
-                flights: 1,
-                rows: bounds.rows,
-            },
+            flights: lower(limits.flights, profile.flights),
+            rows: lower(limits.batch_rows, profile.batch_rows),
         }
     }
-    /// x
-    pub fn setting(&self) -> Setting {
-        self.setting
+}
+
+impl Pace {
+    /// Starts with one flight.
+    pub fn new(bounds: Bounds) -> Self {
+        let base = Setting {
+            flights: 1,
+            rows: START_ROWS.min(bounds.rows),
+        };
+        Self {
+            bounds,
+            base,
+            window: Window::after(0, base),
+            trial: None,
+            moves: Moves::new(),
+            reference: None,
+            strange: 0,
+        }
     }
-    /// x
-    pub fn landed(&mut self, _: Landing) {}
-    /// x
-    pub fn disturbed(&mut self) {}
+
+    /// What holds now. It changes only within [`Pace::landed`] and [`Pace::disturbed`].
+    pub fn setting(&self) -> Setting {
+        self.trial.as_ref().map_or(self.base, Trial::setting)
+    }
+
+    /// A flight has ended as it should.
+    pub fn landed(&mut self, landing: Landing) {
+        let Some(sample) = self.window.add(landing) else {
+            return;
+        };
+        match self.trial.take() {
+            None => self.cruise(landing.at, sample),
+            Some(trial) => self.judge(landing.at, trial, sample),
+        }
+    }
+
+    /// A flight has ended in a way that says nothing about speed: what is being measured is thrown away.
+    pub fn disturbed(&mut self) {
+        self.trial = None;
+        self.measure(0);
+    }
+
+    /// A sample of what holds: is there something to try?
+    fn cruise(&mut self, now: Duration, sample: Sample) {
+        self.measure(0);
+        if sample.saturated {
+            self.look_around(now, &sample);
+        }
+        let chosen = self.moves.choose(now, self.base, self.bounds, &sample);
+        if let Some((direction, candidate)) = chosen {
+            let eager = self.moves.is_eager(direction);
+            let trial = Trial::new(direction, self.base, candidate, now, sample.rate, eager);
+            self.start(trial);
+        }
+    }
+
+    fn judge(&mut self, now: Duration, mut trial: Trial, sample: Sample) {
+        match trial.add(&sample) {
+            Verdict::GoOn => self.start(trial),
+            Verdict::Stop => self.measure(self.base.flights),
+            Verdict::Worse => {
+                self.moves
+                    .failed(trial.direction, now, now.saturating_sub(trial.since));
+                self.measure(0);
+            }
+            Verdict::Better => {
+                self.base = trial.candidate;
+                self.moves.paid(trial.direction, now);
+                self.reference = None;
+                self.measure(self.base.flights);
+            }
+            Verdict::Leap => {
+                self.base = trial.candidate;
+                self.moves.leapt(trial.direction, now);
+                self.reference = None;
+                self.cruise(now, sample);
+            }
+        }
+    }
+
+    /// Lets the next side of a trial fly.
+    fn start(&mut self, trial: Trial) {
+        let settle = trial.base.flights + trial.candidate.flights;
+        self.window = Window::after(settle, trial.setting());
+        self.trial = Some(trial);
+    }
+
+    fn measure(&mut self, settle: usize) {
+        self.window = Window::after(settle, self.base);
+    }
+
+    /// Ends all pauses once the time per row is another one.
+    fn look_around(&mut self, now: Duration, sample: &Sample) {
+        let reference = *self.reference.get_or_insert(sample.rate);
+        let factor = (sample.rate / reference).max(reference / sample.rate);
+        self.strange = if factor > ANOTHER_WORLD {
+            self.strange + 1
+        } else {
+            0
+        };
+        if self.strange >= 2 {
+            self.strange = 0;
+            self.reference = Some(sample.rate);
+            self.moves.end_pauses(now);
+        }
+    }
 }

@@ -16,6 +16,11 @@ impl Worker {
         }
         self.expire();
         self.depart_alone();
+        self.crowded = self.send_all();
+    }
+
+    /// Gives true if units stay because no further flight may leave.
+    fn send_all(&mut self) -> bool {
         while self.queue.is_ready() {
             let limit = self.pace.setting().flights;
             let mut flying = 0;
@@ -26,7 +31,7 @@ impl Worker {
             }
             // A flight whose keys are not known has the lane to itself.
             if flying >= limit || !keyed {
-                break;
+                return true;
             }
             let now = Instant::now();
             if self.is_held_back(now) {
@@ -42,6 +47,7 @@ impl Worker {
                 break;
             }
         }
+        false
     }
 
     /// Forms a batch and hands it to a pilot. False if nothing can leave.
@@ -67,6 +73,7 @@ impl Worker {
             id,
             manifest,
             keyed,
+            waited: self.crowded,
         };
         if let Err(left) = self.fleet.fly(pilot, units, flight) {
             let (units, flight) = *left;

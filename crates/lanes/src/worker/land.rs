@@ -36,9 +36,9 @@ impl Worker {
             return;
         };
         let clean = landed.report.usable && landed.units.is_empty();
-        let (rows, cut, retry) = {
+        let (rows, cut, retry, waited) = {
             let manifest = &flight.manifest;
-            (manifest.rows, manifest.cut, manifest.retry)
+            (manifest.rows, manifest.cut, manifest.retry, flight.waited)
         };
         self.count_batch(rows, &landed.report.tally);
         self.unload(flight, landed);
@@ -50,7 +50,7 @@ impl Worker {
             at: self.started.elapsed(),
             rows,
             cut,
-            waiting: self.queue.is_ready() || !self.arrivals.is_empty(),
+            waited,
             connected: self.fleet.connected(),
         });
     }

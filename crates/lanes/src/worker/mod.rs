@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     pace: Pace,
     fleet: Fleet,
     next_flight: u64,
+    /// True while units are queued because no further flight may leave.
+    crowded: bool,
     alone: AloneDesk,
     away: Option<Away>,
     /// What the database last said when it refused a connection, told in the log only once.
@@ -97,6 +99,7 @@ impl Worker {
             pace: Pace::new(bounds),
             fleet: Fleet::new(),
             next_flight: 0,
+            crowded: false,
             alone: AloneDesk::new(),
             away: None,
             refused: None,

@@ -1,0 +1,100 @@
+//! Rows per second over some landings.
+
+use std::time::Duration;
+
+use super::{Landing, Setting};
+
+/// The fewest landings of a sample, and the fewest for each flight.
+const LANDINGS: usize = 3;
+const PER_FLIGHT: usize = 2;
+
+/// The shortest sample: below this, one hiccup of a scheduler would decide.
+const SHORTEST: Duration = Duration::from_millis(6);
+
+/// A sample is saturated if this share of its rows had waited.
+const WAITED_SHARE: f64 = 0.75;
+
+/// One is crowded already at this share.
+const CROWDED_SHARE: f64 = 0.25;
+
+/// Landings that may pass until as many connections are there as a setting asks for.
+const PATIENCE: usize = 256;
+
+/// A sample that is being taken.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    setting: Setting,
+    /// Landings to pass before it begins: those that left under another setting, and those in which the queue adapts.
+    settle: usize,
+    unconnected: usize,
+    since: Option<Duration>,
+    landings: usize,
+    rows: usize,
+    waited: usize,
+    cut: usize,
+}
+
+/// What a window has shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Rows per second.
+    pub(super) rate: f64,
+    /// Rows of a batch on average.
+    pub(super) rows: usize,
+    /// True if nearly all rows had waited: the database is the limit.
+    pub(super) saturated: bool,
+    /// True if a good part of them had.
+    pub(super) crowded: bool,
+    /// True if batches were mostly cut by a limit.
+    pub(super) cut: bool,
+    /// False if the connections never came that the setting asks for.
+    pub(super) connected: bool,
+}
+
+impl Window {
+    pub(super) fn after(settle: usize, setting: Setting) -> Self {
+        Self {
+            setting,
+            settle,
+            unconnected: 0,
+            since: None,
+            landings: 0,
+            rows: 0,
+            waited: 0,
+            cut: 0,
+        }
+    }
+
+    /// Adds a landing; gives the sample once it is complete.
+    pub(super) fn add(&mut self, landing: Landing) -> Option<Sample> {
+        if landing.connected < self.setting.flights && self.unconnected < PATIENCE {
+            self.unconnected += 1;
+            return None;
+        }
+        if self.settle > 0 {
+            self.settle -= 1;
+            return None;
+        }
+        let Some(since) = self.since else {
+            self.since = Some(landing.at);
+            return None;
+        };
+        self.landings += 1;
+        self.rows += landing.rows;
+        self.waited += if landing.waited { landing.rows } else { 0 };
+        self.cut += usize::from(landing.cut);
+        let elapsed = landing.at.saturating_sub(since);
+        let enough = LANDINGS.max(PER_FLIGHT * self.setting.flights);
+        if self.landings < enough || elapsed < SHORTEST {
+            return None;
+        }
+        Some(Sample {
+            rate: self.rows as f64 / elapsed.as_secs_f64(),
+            rows: self.rows.div_ceil(self.landings),
+            saturated: self.waited as f64 >= self.rows as f64 * WAITED_SHARE,
+            crowded: self.waited as f64 >= self.rows as f64 * CROWDED_SHARE,
+            cut: self.cut * 2 > self.landings,
+            connected: self.unconnected < PATIENCE,
+        })
+    }
+}
