@@ -10,6 +10,13 @@ use super::server_error::ServerError;
 
 /// One message of the server. Notices, run-time parameters and notifications are dealt with by the wire itself.
 #[derive(Debug)]
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "every message is told in full, also where batches need no more than that it came"
+    )
+)]
 pub(crate) enum Answer<'a> {
     /// A statement was prepared.
     ParseComplete,
@@ -100,7 +107,7 @@ fn bare<'a>(body: &[u8], answer: Answer<'a>) -> Result<Answer<'a>, Malformed> {
 
 /// The command tag of a statement that ended well, such as `INSERT 0 5`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag<'a>(&'a str);
+pub(crate) struct Tag<'a>(pub(super) &'a str);
 
 impl<'a> Tag<'a> {
     fn parse(body: &'a [u8]) -> Result<Self, Malformed> {
@@ -110,11 +117,6 @@ impl<'a> Tag<'a> {
             return Err(Malformed);
         }
         std::str::from_utf8(tag).map(Self).map_err(|_| Malformed)
-    }
-
-    /// The tag as the server wrote it.
-    pub(crate) fn text(self) -> &'a str {
-        self.0
     }
 
     /// Rows inserted, changed, deleted, copied or selected; 0 for commands that count none.
@@ -149,11 +151,6 @@ impl<'a> DataRow<'a> {
         } else {
             Err(Malformed)
         }
-    }
-
-    /// The number of columns.
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.left)
     }
 
     /// The columns in order; `None` is NULL.

@@ -6,14 +6,12 @@ use super::server_error::ServerError;
 
 /// The connection cannot be used any more, and not all that was asked for is answered.
 ///
-/// What is certain: where `sent_all` is false, the server never saw the last byte, so a transaction that only the last
-/// Sync or COMMIT would have ended is rolled back. Where it is true and fewer than all Syncs are seen, the
-/// outcome of the next one is unknown, unless [`Broken::error`] came before the answer to its last statement: the server
-/// answers in order, so it had not come as far as the commit.
+/// What is certain: a Sync or COMMIT that ends behind [`Broken::sent`] was never seen by the server, so what only it would
+/// have committed is rolled back. One that was sent and is not answered has an unknown outcome, unless
+/// [`Broken::error`] came before the answer to its last statement: the server answers in order, so it had not come as
+/// far as the commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Broken {
-    /// Every byte may have reached the server.
-    pub(crate) sent_all: bool,
     /// The most bytes of [`super::Wire::out`] that may have reached the server, counted from its start.
     pub(crate) sent: usize,
     /// ReadyForQuery messages that were given out in this exchange.

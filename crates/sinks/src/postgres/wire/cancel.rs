@@ -12,6 +12,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time;
 
+use super::Wire;
+
 /// Where a server was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -27,11 +29,19 @@ pub(crate) struct CancelKey {
     pub(super) secret: i32,
 }
 
-impl CancelKey {
-    pub(super) fn pid(&self) -> i32 {
-        self.pid
+impl Wire {
+    /// The process that serves this connection.
+    pub(crate) fn backend_pid(&self) -> i32 {
+        self.cancel.pid
     }
 
+    /// What is needed to interrupt this connection's statement from outside.
+    pub(crate) fn cancel_key(&self) -> CancelKey {
+        self.cancel.clone()
+    }
+}
+
+impl CancelKey {
     /// Asks the server to interrupt the statement that runs at this moment, if any, over a plain connection of its own,
     /// as libpq's `PQcancel` does. That it was interrupted is told on the connection itself (57014). Cancel safe.
     ///

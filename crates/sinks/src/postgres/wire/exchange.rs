@@ -60,10 +60,8 @@ pub(super) async fn run(wire: &mut Wire, syncs: usize, on: On<'_>) -> Result<(),
     };
     let ended = poll_fn(|cx| exchange.poll(cx)).await;
     let (sent, syncs_seen) = (exchange.sent, exchange.syncs_seen);
-    let sent_all = sent == wire.out.len();
     wire.clear_out();
     ended.map_err(|ended| Broken {
-        sent_all,
         sent,
         syncs_seen,
         cause: format!("the connection to {} is lost: {}", wire.peer, ended.cause),

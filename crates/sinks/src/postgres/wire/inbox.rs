@@ -69,11 +69,14 @@ impl Inbox {
 
     /// The buffer grows with the bytes that are there, at most to their double: an announced length costs nothing.
     fn make_room(&mut self) {
-        self.bytes.advance(self.taken.min(self.bytes.len()));
-        self.taken = 0;
-        if self.bytes.is_empty() && self.bytes.capacity() > KEEP {
+        if self.taken < self.bytes.len() {
+            self.bytes.advance(self.taken);
+        } else if self.bytes.capacity() > KEEP {
             self.bytes = BytesMut::new();
+        } else {
+            self.bytes.clear();
         }
+        self.taken = 0;
         if self.bytes.capacity() - self.bytes.len() < READ / 2 {
             self.bytes.reserve(self.bytes.len().max(READ));
         }

@@ -7,6 +7,13 @@
 mod answer;
 mod auth;
 mod broken;
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "batches are never interrupted; a relay passes its clients' cancel requests on"
+    )
+)]
 mod cancel;
 mod connect;
 mod cursor;
@@ -29,12 +36,14 @@ use postgres_protocol::message::frontend;
 use tokio::io::AsyncWriteExt;
 use tokio::time;
 
-pub(crate) use answer::{Answer, Columns, DataRow, Field, Fields, Oids, Tag};
+pub(crate) use answer::{Answer, DataRow, Field};
 pub(crate) use broken::Broken;
-pub(crate) use cancel::CancelKey;
 pub(crate) use exchange::On;
-pub(crate) use server_error::{ServerError, Words};
+pub(crate) use server_error::ServerError;
+#[cfg(test)]
+pub(crate) use server_error::Words;
 
+use cancel::CancelKey;
 use inbox::Inbox;
 use session::Session;
 use socket::Socket;
@@ -56,7 +65,7 @@ pub(crate) struct Wire {
     out: BytesMut,
     session: Session,
     cancel: CancelKey,
-    /// The server, for messages.
+    /// The server, as `host:port` or the path of its socket, for messages.
     peer: Box<str>,
     /// False once an exchange failed or its future was dropped half-way: answers can no longer be told apart.
     usable: bool,
@@ -123,21 +132,6 @@ impl Wire {
         self.session.parameter(name)
     }
 
-    /// The process that serves this connection.
-    pub(crate) fn backend_pid(&self) -> i32 {
-        self.cancel.pid()
-    }
-
-    /// What is needed to interrupt this connection's statement from outside.
-    pub(crate) fn cancel_key(&self) -> CancelKey {
-        self.cancel.clone()
-    }
-
-    /// The server, as `host:port` or the path of its socket.
-    pub(crate) fn peer(&self) -> &str {
-        &self.peer
-    }
-
     /// False once an exchange failed or was dropped half-way.
     pub(crate) fn is_usable(&self) -> bool {
         self.usable
@@ -165,7 +159,6 @@ impl Wire {
 
     fn unusable(&self) -> Broken {
         Broken {
-            sent_all: false,
             sent: 0,
             syncs_seen: 0,
             error: None,

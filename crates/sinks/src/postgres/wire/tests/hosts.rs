@@ -20,7 +20,7 @@ async fn the_first_host_that_answers_is_taken() {
     let url = format!("postgres://windrow:p@127.0.0.1:{dead},127.0.0.1:{port}/postgres");
     let mut wire = connect(&url).await.unwrap();
     assert_eq!(ask(&mut wire, "select 1").await, "1");
-    assert_eq!(wire.peer(), format!("127.0.0.1:{port}"));
+    assert_eq!(&*wire.peer, format!("127.0.0.1:{port}"));
 }
 
 #[tokio::test]
@@ -42,10 +42,7 @@ async fn a_unix_socket_is_a_host() {
     let url = format!("postgres://windrow@{folder}:{}/postgres", server.port());
     let mut wire = connect(&url).await.unwrap();
     assert_eq!(ask(&mut wire, "select inet_client_addr()").await, "");
-    assert!(
-        wire.peer()
-            .ends_with(&format!(".s.PGSQL.{}", server.port()))
-    );
+    assert!(wire.peer.ends_with(&format!(".s.PGSQL.{}", server.port())));
     wire.cancel_key().send(PATIENCE).await.unwrap();
 }
 
@@ -74,7 +71,7 @@ async fn a_server_of_the_wrong_kind_is_passed_over() {
         let wire = connect(&format!("{base}?target_session_attrs={kind}"))
             .await
             .unwrap();
-        assert_eq!(wire.peer(), format!("127.0.0.1:{port}"), "{kind}");
+        assert_eq!(&*wire.peer, format!("127.0.0.1:{port}"), "{kind}");
     }
     let alone = format!("{}?target_session_attrs=read-write", read_only.url());
     let fault = connect(&alone).await.unwrap_err();

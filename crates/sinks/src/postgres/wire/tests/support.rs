@@ -56,7 +56,7 @@ pub(super) fn sync(wire: &mut Wire) {
 /// An answer, short.
 pub(super) fn short(answer: &Answer<'_>) -> String {
     match answer {
-        Answer::CommandComplete(tag) => tag.text().to_owned(),
+        Answer::CommandComplete(tag) => tag.0.to_owned(),
         Answer::Error(error) => error.code.clone(),
         Answer::Ready(status) => format!("ready {}", char::from(*status)),
         Answer::DataRow(row) => format!("row of {}", row.columns().len()),

@@ -70,3 +70,41 @@ fn hasher(provider: &CryptoProvider, algorithm: HashAlgorithm) -> Option<&'stati
         .map(|suite| suite.common.hash_provider)
         .find(|hash| hash.algorithm() == algorithm)
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::crypto::ring;
+
+    use super::*;
+
+    fn binding(algorithm: &'static rcgen::SignatureAlgorithm) -> Option<Vec<u8>> {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        server_end_point(certificate.der(), &ring::default_provider())
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_signature() {
+        let len = |algorithm| binding(algorithm).map(|hash| hash.len());
+        assert_eq!(len(&rcgen::PKCS_ECDSA_P256_SHA256), Some(32));
+        assert_eq!(len(&rcgen::PKCS_ECDSA_P384_SHA384), Some(48));
+        // RFC 5929 names no hash for it.
+        assert_eq!(len(&rcgen::PKCS_ED25519), None);
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_binding() {
+        let provider = ring::default_provider();
+        for bytes in [
+            &[][..],
+            &[0x30],
+            &[0x30, 0x84],
+            &[0x30, 0x88, 255, 255],
+            &[0x30, 2, 0x30, 9],
+        ] {
+            assert_eq!(server_end_point(bytes, &provider), None);
+        }
+    }
+}

@@ -120,3 +120,34 @@ impl ServerCertVerifier for Verifier {
         self.algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::crypto::ring;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_cannot_be_read_is_good_only_where_nothing_is_verified() {
+        let provider = ring::default_provider();
+        let unreadable = CertificateDer::from(vec![0x30, 0]);
+        for (check, excused) in [
+            (Check::Nothing, true),
+            (Check::Authority, false),
+            (Check::Name, false),
+        ] {
+            let unproven = Arc::new(AtomicBool::new(false));
+            let roots = RootCertStore::empty();
+            let verifier = Verifier::new(check, roots, vec![], &provider, unproven.clone());
+            let bad = Err(Error::General("unreadable".to_owned()));
+            let verdict = verifier.excuse(&unreadable, bad);
+            assert_eq!(verdict.is_ok(), excused, "{check:?}");
+            // Nothing may be bound to what was not proven.
+            assert_eq!(unproven.load(Ordering::Relaxed), excused);
+            let name = ServerName::try_from("localhost").unwrap();
+            let verdict =
+                verifier.verify_server_cert(&unreadable, &[], &name, &[], UnixTime::now());
+            assert_eq!(verdict.is_ok(), excused, "{check:?}");
+        }
+    }
+}
