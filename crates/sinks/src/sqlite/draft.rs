@@ -165,8 +165,8 @@ impl Draft<'_> {
     fn push_conflict(&self, sql: &mut String, slots: &[Slot]) -> Result<(), Refusal> {
         match (self.shape.on_conflict, &self.shape.key) {
             (OnConflict::Error, _) => return Ok(()),
-            // Any conflict at all, of whatever key.
-            (OnConflict::Ignore, Key::Primary) => {
+            // A table without a primary key: any conflict at all.
+            (OnConflict::Ignore, Key::Primary) if self.table.primary.is_empty() => {
                 sql.push_str(" ON CONFLICT DO NOTHING");
                 return Ok(());
             }

@@ -1,0 +1,311 @@
+//! The command as a newcomer meets it: two words, and it runs.
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+use crate::support::PATIENCE;
+
+/// A running `windrow serve`.
+struct Served {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    base: String,
+    greeting: Vec<String>,
+}
+
+fn windrow(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+    command
+        .current_dir(folder)
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDROW_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+impl Served {
+    async fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = windrow(folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut greeting = Vec::new();
+        let base = loop {
+            let line = tokio::time::timeout(PATIENCE, lines.next_line())
+                .await
+                .unwrap()
+                .unwrap();
+            let line = line.unwrap_or_else(|| panic!("it ended early: {greeting:?}"));
+            greeting.push(line);
+            let last = greeting.last().unwrap();
+            if last.contains("try: curl") {
+                let listening = greeting
+                    .iter()
+                    .find(|l| l.contains("http listening on "))
+                    .unwrap();
+                break listening.split("listening on ").nth(1).unwrap().to_owned();
+            }
+        };
+        Self {
+            child,
+            lines,
+            base,
+            greeting,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
+        kill(Pid::from_raw(pid), signal).unwrap();
+    }
+
+    async fn end(mut self) -> (ExitStatus, Vec<String>) {
+        let mut rest = Vec::new();
+        while let Some(line) = self.lines.next_line().await.unwrap() {
+            rest.push(line);
+        }
+        let status = tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("it ends")
+            .unwrap();
+        (status, rest)
+    }
+}
+
+async fn insert(base: &str, id: usize) -> reqwest::Result<u16> {
+    // As `curl -d` sends it.
+    let request = reqwest::Client::new()
+        .post(format!("{base}/v1/tables/readings/rows"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(format!("{{\"id\": {id}, \"celsius\": 21.5}}"));
+    Ok(request.send().await?.status().as_u16())
+}
+
+#[tokio::test]
+async fn without_any_configuration_it_serves_an_embedded_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]).await;
+    assert!(
+        served.greeting.iter().any(|l| l.contains("windrow.db")),
+        "{:?}",
+        served.greeting
+    );
+    assert_eq!(insert(&served.base, 1).await.unwrap(), 201);
+    assert_eq!(insert(&served.base, 1).await.unwrap(), 409);
+    served.signal(Signal::SIGTERM);
+    let (status, _) = served.end().await;
+    assert!(status.success());
+    // It is still there after a new start, and so is its key.
+    let served = Served::start(folder.path(), &[]).await;
+    assert_eq!(insert(&served.base, 1).await.unwrap(), 409);
+    let row = reqwest::get(format!("{}/v1/tables/readings/rows/1", served.base))
+        .await
+        .unwrap();
+    assert_eq!(row.text().await.unwrap(), r#"{"id":1,"celsius":21.5}"#);
+    served.signal(Signal::SIGINT);
+    assert!(served.end().await.0.success());
+}
+
+/// Every answer of success is on disk, whatever happens to the process afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_moment_it_loses_nothing_that_it_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut written = Vec::new();
+    for round in 0..5usize {
+        let mut served = Served::start(folder.path(), &[]).await;
+        let base = served.base.clone();
+        let clients: Vec<_> = (0..16usize)
+            .map(|client| {
+                let base = base.clone();
+                tokio::spawn(async move {
+                    let mut answered = Vec::new();
+                    for n in 0.. {
+                        let id = (round * 100 + client) * 100_000 + n;
+                        match insert(&base, id).await {
+                            Ok(201) => answered.push(id),
+                            _ => return answered,
+                        }
+                    }
+                    answered
+                })
+            })
+            .collect();
+        let database = folder.path().join("windrow.db");
+        let count = || {
+            let db = rusqlite::Connection::open(&database).unwrap();
+            db.query_row("select count(*) from readings", [], |r| r.get::<_, i64>(0))
+                .unwrap_or(0)
+        };
+        let target = i64::try_from(written.len()).unwrap() + 200;
+        while count() < target {
+            tokio::task::yield_now().await;
+        }
+        served.child.kill().await.unwrap();
+        for client in clients {
+            written.extend(client.await.unwrap());
+        }
+    }
+    let db = rusqlite::Connection::open(folder.path().join("windrow.db")).unwrap();
+    let mut ids = db.prepare("select id from readings").unwrap();
+    let there: std::collections::HashSet<i64> = ids
+        .query_map([], |r| r.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let lost: Vec<_> = written
+        .iter()
+        .filter(|id| !there.contains(&i64::try_from(**id).unwrap()))
+        .collect();
+    assert!(
+        lost.is_empty() && written.len() >= 900,
+        "{} written, lost: {lost:?}",
+        written.len()
+    );
+}
+
+/// Told to end under load it answers everything that it has accepted.
+#[tokio::test(flavor = "multi_thread")]
+async fn told_to_end_under_load_it_answers_what_it_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(folder.path(), &[]).await;
+    assert_eq!(insert(&served.base, 0).await.unwrap(), 201);
+    let body: String = (1..=200_000)
+        .map(|id| format!("{{\"id\": {id}, \"celsius\": 1.5}}\n"))
+        .collect();
+    let request = reqwest::Client::new()
+        .post(format!(
+            "{}/v1/tables/readings/rows?results=errors",
+            served.base
+        ))
+        .header("content-type", "application/x-ndjson")
+        .body(body);
+    let answer = tokio::spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    let database = folder.path().join("windrow.db");
+    let db = rusqlite::Connection::open(&database).unwrap();
+    let count = || {
+        db.query_row("select count(*) from readings", [], |r| r.get::<_, i64>(0))
+            .unwrap()
+    };
+    while count() < 2 {
+        tokio::task::yield_now().await;
+    }
+    served.signal(Signal::SIGTERM);
+    let answer: serde_json::Value = serde_json::from_str(&answer.await.unwrap()).unwrap();
+    assert_eq!(
+        (&answer["rows"], &answer["errors"]),
+        (&200_000.into(), &0.into()),
+        "{answer}"
+    );
+    assert!(served.end().await.0.success());
+    assert_eq!(count(), 200_001);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut served = Served::start(folder.path(), &[]).await;
+    assert_eq!(insert(&served.base, 0).await.unwrap(), 201);
+    // Somebody else holds the database's only write lock, so the next write cannot finish.
+    let db = rusqlite::Connection::open(folder.path().join("windrow.db")).unwrap();
+    db.execute_batch("begin immediate").unwrap();
+    let base = served.base.clone();
+    let stuck = tokio::spawn(async move { insert(&base, 1).await });
+    let lanes = async || {
+        reqwest::get(format!("{}/v1/lanes", served.base))
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+    };
+    while !lanes().await.contains("\"flights\":1") {
+        tokio::task::yield_now().await;
+    }
+    served.signal(Signal::SIGTERM);
+    // Two signals at once would be one: the second is sent when the first was heard.
+    while !served
+        .lines
+        .next_line()
+        .await
+        .unwrap()
+        .unwrap()
+        .contains("stopping")
+    {}
+    served.signal(Signal::SIGTERM);
+    let (status, lines) = served.end().await;
+    assert!(!status.success());
+    assert!(
+        lines.iter().any(|l| l.contains("second signal")),
+        "{lines:?}"
+    );
+    assert!(
+        stuck.await.unwrap().is_err(),
+        "the client is not told a lie"
+    );
+}
+
+#[tokio::test]
+async fn mistakes_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("bad.toml"), "[limits]\nbatch_rowz = 5\n").unwrap();
+    for (arguments, word) in [
+        (vec!["serve", "--config", "bad.toml"], "batch_rowz"),
+        (vec!["serve", "--config", "missing.toml"], "missing.toml"),
+        (vec!["serve", "--to", "mongodb://x"], "sqlite:PATH"),
+        (
+            vec!["serve", "--to", "sqlite:no/such/folder/x.db"],
+            "no/such/folder",
+        ),
+        (vec!["serve", "--http", "nowhere"], "nowhere"),
+        (vec!["serve", "--http", "0.0.0.0:0"], "token"),
+        (vec!["serve", "--flights", "0"], "flights"),
+        (vec!["serve", "--log", "=="], "log"),
+        (vec!["fly"], "fly"),
+    ] {
+        let output = windrow(folder.path())
+            .args(&arguments)
+            .output()
+            .await
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && told.contains(word),
+            "{arguments:?}: {told}"
+        );
+        assert!(!told.contains("panicked"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn help_completions_and_the_example_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        (vec!["--help"], "serve"),
+        (vec!["serve", "--help"], "--to"),
+        (vec!["--version"], env!("CARGO_PKG_VERSION")),
+        (vec!["completions", "bash"], "complete"),
+        (vec!["completions", "fish"], "complete"),
+        (vec!["example-config"], "[limits]"),
+    ] {
+        let output = windrow(folder.path())
+            .args(&arguments)
+            .output()
+            .await
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success() && told.contains(word),
+            "{arguments:?}: {told}"
+        );
+    }
+}
