@@ -1,0 +1,190 @@
+//! What a lane costs by itself: CPU time for each unit, over a sink that answers at once.
+//!
+//! `cargo run --release -p windrow-lanes --example overhead`
+//!
+//! Everything runs on one thread (client tasks, lane, sink), so its CPU time is all there is. The time to build and drop
+//! the units, which frontends pay in any case, is measured apart and taken off.
+
+#![expect(clippy::print_stdout, reason = "it prints a report")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use prometheus_client::registry::Registry;
+use windrow_core::shape::ShapeParts;
+use windrow_core::sink::Purpose;
+use windrow_core::{
+    Budget, Done, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile, Report, Returning,
+    Shape, Sink, TableName, Tally, Unit, Value, Verdict, Write,
+};
+use windrow_lanes::{Lane, LaneMetrics};
+
+struct Instantly(Profile);
+
+#[async_trait]
+impl Sink for Instantly {
+    fn profile(&self) -> &Profile {
+        &self.0
+    }
+
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        Ok(Box::new(Done1))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+struct Done1;
+
+#[async_trait]
+impl Executor for Done1 {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let done = |_: &Unit| Verdict::Told(Ok(std::iter::once(Done::rows(1)).collect()));
+        Report {
+            verdicts: units.iter().map(done).collect(),
+            tally: Tally::default(),
+            usable: true,
+        }
+    }
+}
+
+fn intake() -> (Intake, Lane) {
+    let profile = Profile {
+        name: "nothing",
+        transactional: true,
+        flights: 1,
+        batch_rows: 10_000,
+    };
+    let (intake, arrivals) = Intake::channel(Budget::new(1 << 28), 1024);
+    let metrics = LaneMetrics::register(&mut Registry::default());
+    let sink = Arc::new(Instantly(profile));
+    let lane = Lane::start(sink, Limits::default(), arrivals, metrics, "main".into());
+    (intake, lane)
+}
+
+fn unit(shape: &Arc<Shape>, n: i64) -> Unit {
+    let row: Box<[Value]> = Box::new([Value::Int(n), Value::Int(n * 3), Value::Bool(true)]);
+    Unit::one(Write::new(shape.clone(), row))
+}
+
+fn shape() -> Arc<Shape> {
+    Arc::new(Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: TableName::bare("t"),
+        columns: ["a", "b", "c"].map(Into::into).into(),
+        key: Key::Primary,
+        on_conflict: OnConflict::Error,
+        returning: Returning::Nothing,
+    }))
+}
+
+/// CPU time of this thread. Linux only; elsewhere the time on the wall.
+fn cpu(since: Instant) -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
+    nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+async fn singles(tasks: i64, each: i64) {
+    let (intake, lane) = intake();
+    let shape = shape();
+    let clients: Vec<_> = (0..tasks)
+        .map(|_| {
+            let (intake, shape) = (intake.clone(), shape.clone());
+            tokio::spawn(async move {
+                let source = intake.new_source();
+                let mut good = 0;
+                for n in 0..each {
+                    good += i64::from(intake.run(source, unit(&shape, n)).await.is_ok());
+                }
+                assert_eq!(good, each);
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.ok();
+    }
+    lane.shutdown().await;
+}
+
+async fn chunks(chunks: i64, size: i64) {
+    let (intake, lane) = intake();
+    let shape = shape();
+    let source = intake.new_source();
+    let mut before = None;
+    for chunk in 0..chunks {
+        let units: Vec<Unit> = (0..size).map(|n| unit(&shape, chunk * size + n)).collect();
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let Ok(permit) = intake.budget().take(bytes).await else {
+            return;
+        };
+        let receipt = intake.submit(source, units, permit).await;
+        // Two chunks are under way at any time, as in a streamed body.
+        if let Some(Ok(receipt)) = before.replace(receipt) {
+            assert!(receipt.await.iter().all(Result::is_ok));
+        }
+    }
+    drop(before);
+    lane.shutdown().await;
+}
+
+fn measure(what: &str, units: i64, work: impl Future<Output = ()>) -> f64 {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
+        return 0.0;
+    };
+    let start = Instant::now();
+    let before = cpu(start);
+    runtime.block_on(work);
+    let each = (cpu(start) - before).as_nanos() as f64 / units as f64;
+    println!("{what:48} {each:8.0} ns CPU per unit");
+    each
+}
+
+/// What a lone client waits for each write, on the wall.
+fn latency(what: &str, units: i64) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let Ok(runtime) = builder.worker_threads(2).enable_all().build() else {
+        return;
+    };
+    let start = Instant::now();
+    runtime.block_on(singles(1, units));
+    let each = start.elapsed().as_nanos() as f64 / units as f64;
+    println!("{what:48} {each:8.0} ns on the wall per unit");
+}
+
+fn main() {
+    let shape = shape();
+    let build = measure("building and dropping a unit", 1_000_000, async {
+        for _ in 0..1000 {
+            let units: Vec<Unit> = (0..1000).map(|n| unit(&shape, n)).collect();
+            std::hint::black_box(units);
+        }
+    });
+    let a = measure(
+        "(a) 64 tasks, one unit each in a loop",
+        64 * 20_000,
+        singles(64, 20_000),
+    );
+    let b = measure(
+        "(b) one source, chunks of 1,000 units",
+        3_000_000,
+        chunks(3000, 1000),
+    );
+    measure(
+        "(c) one task, one unit in a loop",
+        200_000,
+        singles(1, 200_000),
+    );
+    latency("(c) on a work-stealing runtime of two threads", 200_000);
+    println!(
+        "without building: (a) {:.0} ns, (b) {:.0} ns",
+        a - build,
+        b - build
+    );
+}
