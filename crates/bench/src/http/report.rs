@@ -72,6 +72,9 @@ pub struct Report {
     pub generator_cpu: Duration,
 }
 
+/// Latencies above this (an hour) count as this.
+const LONGEST_US: u64 = 3_600_000_000;
+
 /// Errors that are kept word for word.
 const SAMPLES: usize = 5;
 
@@ -79,10 +82,10 @@ impl Report {
     /// Nothing yet.
     ///
     /// # Errors
-    /// Never: three digits is a precision that a histogram can have.
+    /// Never: these are bounds and a precision that a histogram can have.
     pub fn new() -> Result<Self> {
         Ok(Self {
-            latencies: Histogram::new(3)?,
+            latencies: Histogram::new_with_bounds(1, LONGEST_US, 3)?,
             outcomes: BTreeMap::new(),
             elapsed: Duration::ZERO,
             samples: Vec::new(),
@@ -140,4 +143,31 @@ impl Report {
 /// A count as a float; counts here are far below 2^53.
 pub fn as_f64(n: u64) -> f64 {
     n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_and_counts_survive_merging() {
+        let mut sum = Report::new().unwrap();
+        for half in [1..=50, 51..=100] {
+            let mut part = Report::new().unwrap();
+            for ms in half {
+                part.add(Outcome::Success, Duration::from_millis(ms), b"");
+            }
+            part.add(Outcome::Refused(409), Duration::from_hours(2), b"taken");
+            sum.merge(&part).unwrap();
+        }
+        sum.elapsed = Duration::from_secs(10);
+        assert_eq!((sum.requests(), sum.successes()), (102, 100));
+        assert!((sum.rate() - 10.0).abs() < 1e-9);
+        assert!(
+            (sum.latency_ms(50.0) - 51.0).abs() < 0.1,
+            "{}",
+            sum.latency_ms(50.0)
+        );
+        assert_eq!(sum.samples, ["Refused(409) taken", "Refused(409) taken"]);
+    }
 }
