@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::experiments::{
-    bulk::Bulk, load::Load, low_load::LowLoad, poison::Poison, restart::Restart, stall::Stall,
+    bulk::Bulk, ceiling::Ceiling, load::Load, low_load::LowLoad, poison::Poison, restart::Restart,
+    stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -36,6 +37,8 @@ enum Experiment {
     Stall(Stall),
     /// The database is killed and started again under load.
     Restart(Restart),
+    /// What the load generator itself costs.
+    Ceiling(Ceiling),
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
     Weather(Stations),
 }
@@ -49,6 +52,7 @@ fn main() -> Result<()> {
         Experiment::Poison(e) => e.run(&cli.out),
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
+        Experiment::Ceiling(e) => e.run(&cli.out),
         Experiment::Weather(e) => e.run(),
     }
 }

@@ -1,6 +1,7 @@
 //! The experiments: one file each.
 
 pub mod bulk;
+pub mod ceiling;
 pub mod load;
 pub mod low_load;
 pub mod outcomes;
