@@ -32,6 +32,8 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) next: Vec<Segment>,
     /// A description is not true any more.
     pub(super) stale: bool,
+    /// Versions of tables whose guards the role may not run.
+    pub(super) unguarded: Vec<u64>,
     /// The server does not know the prepared statements.
     pub(super) statements_gone: bool,
     /// The server should be looked for anew.
@@ -172,7 +174,12 @@ impl Absorber<'_, '_> {
                 self.next.push(flown.segment);
             }
             (Some(Sent::Guard(version)), "55P03") => {
-                self.table_locked(flown.segment, *version, error)
+                self.table_locked(flown.segment, *version, error);
+            }
+            // Who may insert but not select cannot be guarded: its statements are parsed anew each time.
+            (Some(Sent::Guard(version)), "42501") => {
+                self.unguarded.push(*version);
+                self.next.push(flown.segment);
             }
             (Some(Sent::Guard(_)), code) if !is_about_statement(code) => {
                 self.stale = true;

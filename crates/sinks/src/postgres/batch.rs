@@ -28,8 +28,8 @@ pub(super) struct Placed {
     /// It may travel in a set-based statement.
     pub(super) sets: bool,
     pub(super) order: Option<RowKey>,
-    keys: std::ops::Range<usize>,
-    fence: Fence,
+    pub(super) keys: std::ops::Range<usize>,
+    pub(super) fence: Fence,
 }
 
 /// What is to be done with a unit at first.
@@ -46,7 +46,7 @@ pub(super) struct Batch<'a> {
     pub(super) units: &'a [Unit],
     pub(super) shapes: Vec<Arc<Compiled>>,
     pub(super) placed: Vec<Placed>,
-    hashes: Vec<u64>,
+    pub(super) hashes: Vec<u64>,
     /// Where each unit's writes begin in `placed`.
     starts: Vec<usize>,
     pub(super) prospects: Vec<Prospect>,
@@ -171,50 +171,6 @@ impl<'a> Batch<'a> {
         unit.writes().get(placed.write as usize)
     }
 
-    /// The transactions of the first round trip: all that look good in one, the others apart behind it. What follows
-    /// one of these on the same row stays behind it.
-    pub(super) fn first_segments(&self) -> Vec<Segment> {
-        let mut good = Vec::new();
-        let mut apart = Vec::new();
-        let mut rows: HashSet<u64> = HashSet::new();
-        for (unit, verdict) in (0_u32..).zip(&self.verdicts) {
-            if verdict.is_some() {
-                continue;
-            }
-            let keys = || self.placed.get(self.writes_of(unit)).into_iter().flatten();
-            let hashes = || {
-                keys()
-                    .filter_map(|p| self.hashes.get(p.keys.clone()))
-                    .flatten()
-            };
-            let mode = match self.prospects.get(unit as usize) {
-                Some(Prospect::Apart(mode)) => mode.clone(),
-                _ if !rows.is_empty() && hashes().any(|hash| rows.contains(hash)) => Mode::Own,
-                _ => {
-                    good.push(unit);
-                    continue;
-                }
-            };
-            rows.extend(hashes());
-            apart.push(Segment::one(unit, mode));
-        }
-        let mut segments = Vec::new();
-        if !good.is_empty() {
-            let mode = self.mode_of(&good);
-            segments.push(Segment::new(good, mode));
-        }
-        segments.extend(apart);
-        segments
-    }
-
-    /// A lone unit needs no plan.
-    fn mode_of(&self, units: &[u32]) -> Mode {
-        match units {
-            [unit] if self.writes_of(*unit).len() < FUSE_FROM => Mode::Own,
-            _ => Mode::Sets,
-        }
-    }
-
     /// The versions of the tables that units are about, each once.
     pub(super) fn versions_of(&self, units: &[u32]) -> Vec<u64> {
         let mut versions = Vec::new();
@@ -285,7 +241,7 @@ impl<'a> Batch<'a> {
                 let place = places.get(*item as usize).copied().unwrap_or_default();
                 *item = u32::try_from(place).unwrap_or(u32::MAX);
             }
-            if fuses(step) {
+            if may_fuse(step).is_some() {
                 // Stable: rows without a key stay in the order of the batch.
                 let order = |i: &u32| self.placed.get(*i as usize).and_then(|p| p.order);
                 step.items.sort_by_key(order);
@@ -346,9 +302,11 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Whether the step's writes become one statement.
-pub(super) fn fuses(step: &Step) -> bool {
-    step.group % 2 == 0 && step.items.len() >= FUSE_FROM
+/// The shape of a step whose writes may become one statement.
+pub(super) fn may_fuse(step: &Step) -> Option<usize> {
+    step.group
+        .is_multiple_of(2)
+        .then_some(step.group as usize / 2)
 }
 
 fn numbers(places: Vec<usize>) -> Vec<u32> {

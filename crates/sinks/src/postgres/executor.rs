@@ -69,7 +69,8 @@ impl Connection {
         while !todo.is_empty() {
             let mut stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
             if !stale {
-                let flown = self.send(batch, todo);
+                let (now, later) = batch.in_order(todo);
+                let flown = self.send(batch, now);
                 let heard = self.exchange(batch, flown, tally).await?;
                 let mut absorber = self.absorber(batch, tally, burst);
                 for (flown, heard) in heard {
@@ -77,7 +78,12 @@ impl Connection {
                 }
                 let (leave, gone) = (absorber.leave, absorber.statements_gone);
                 (stale, burst) = (absorber.stale, absorber.burst);
+                let unguarded = absorber.unguarded;
                 todo = absorber.next;
+                todo.extend(later);
+                for version in unguarded {
+                    self.prepared.fail(StatementKey::Guard(version));
+                }
                 self.usable &= !leave;
                 if gone {
                     self.prepared.clear();
@@ -248,6 +254,7 @@ impl Connection {
             tally,
             next: Vec::new(),
             stale: false,
+            unguarded: Vec::new(),
             statements_gone: false,
             leave: false,
             burst,

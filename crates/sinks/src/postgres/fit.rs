@@ -108,7 +108,7 @@ fn whole_digits(column: &Column) -> i64 {
     let packed = i64::from(column.narrowed) - 4;
     let precision = (packed >> 16) & 0xffff;
     let scale = ((packed & 0x7ff) ^ 1024) - 1024;
-    precision - scale
+    (precision - scale).max(0)
 }
 
 fn is_label(labels: &[Box<str>], value: &Value) -> bool {

@@ -9,7 +9,7 @@
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
 //! | `batch` | every write in its place: does it `fit`, which rows does it touch (`key`) |
-//! | `segment` | the transactions of a round trip |
+//! | `segment`, `order` | the transactions of a round trip |
 //! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
 //! | `send`, `text`, `encode` | values as text, or as one array a column |
 //! | `listen`, `absorb`, `decode` | from answers to verdicts, and to what runs again |
@@ -29,6 +29,7 @@ mod fused;
 mod heat;
 mod key;
 mod listen;
+mod order;
 mod prepare;
 mod prepared;
 mod scalar;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use postgres_protocol::message::frontend;
 
-use super::batch::Batch;
+use super::batch::{Batch, FUSE_FROM};
 use super::column::Column;
 use super::prepared::{self, Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
@@ -65,23 +65,25 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
             keys.push(key);
         }
     };
-    for segment in segments.iter().filter(|s| s.mode != Mode::Probe) {
+    for segment in segments {
         for version in batch.versions_of(&segment.units) {
             want(StatementKey::Guard(version));
         }
-        for (shape, sets, singles) in batch.counts(&segment.units) {
+        for (shape, sets, _) in batch.counts(&segment.units) {
             let Some(compiled) = batch.shapes.get(shape) else {
                 continue;
             };
             let in_sets = matches!(segment.mode, Mode::Sets | Mode::Telling);
-            let fuses = in_sets && compiled.fused.is_some() && sets >= super::batch::FUSE_FROM;
-            if fuses && segment.mode == Mode::Telling && compiled.telling.is_some() {
-                want(StatementKey::Telling(compiled.id));
-            } else if fuses {
+            let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
+            let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
+            if fuses {
                 want(StatementKey::Fused(compiled.id));
             }
-            let named = matches!(segment.mode, Mode::Own | Mode::Grouped);
-            if named || (in_sets && (!fuses || singles > 0)) {
+            // What a failure would ask for costs less now than in a round trip of its own.
+            if fuses && compiled.telling.is_some() {
+                want(StatementKey::Telling(compiled.id));
+            }
+            if in_sets || matches!(segment.mode, Mode::Own | Mode::Grouped) {
                 want(StatementKey::Single(compiled.id));
             }
         }

@@ -83,6 +83,13 @@ impl Prepared {
         }
     }
 
+    /// The statement cannot be used, though it was parsed.
+    pub(super) fn fail(&mut self, key: StatementKey) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.state = State::Failed;
+        }
+    }
+
     /// Forgets statements; they are closed with the next preparation.
     pub(super) fn forget(&mut self, gone: impl Fn(StatementKey) -> bool) {
         let closing = &mut self.closing;

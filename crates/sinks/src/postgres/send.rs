@@ -5,7 +5,7 @@ use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use windrow_core::{Op, Unit, Value};
 
-use super::batch::{Batch, fuses};
+use super::batch::{Batch, FUSE_FROM, may_fuse};
 use super::column::{ArrayForm, Column};
 use super::compiled::Compiled;
 use super::encode::{Unfit, push_array};
@@ -68,13 +68,13 @@ impl Sender<'_, '_> {
 
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
         let mut statements = Vec::new();
+        self.send_guards(segment, &mut statements)?;
         if segment.mode == Mode::Probe {
             for unit in &segment.units {
                 self.send_probe(*unit)?;
             }
             return Ok((statements, true));
         }
-        self.send_guards(segment, &mut statements)?;
         if matches!(segment.mode, Mode::Refuse(_)) {
             return Ok((statements, true));
         }
@@ -135,9 +135,7 @@ impl Sender<'_, '_> {
         step: Step,
         sent: &mut Vec<Sent>,
     ) -> Result<(), Unfit> {
-        if fuses(&step)
-            && let Some((number, telling)) = self.set_statement(segment, &step)
-        {
+        if let Some((number, telling)) = self.set_statement(segment, &step) {
             self.send_set(number, &step.items)?;
             sent.push(Sent::Set {
                 items: step.items,
@@ -154,11 +152,16 @@ impl Sender<'_, '_> {
 
     /// The set-based statement of a step, if it is ready, and whether it leaves duplicates out.
     fn set_statement(&mut self, segment: &Segment, step: &Step) -> Option<(u64, bool)> {
-        let compiled = self.batch.shapes.get(step.group as usize / 2)?;
+        let shape = may_fuse(step)?;
+        let compiled = self.batch.shapes.get(shape)?;
+        let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
+        // Where duplicates are to be told apart, even one row must not fail.
+        if !telling && step.items.len() < FUSE_FROM {
+            return None;
+        }
         // Without its guard, a description is not to be trusted with types.
         self.prepared
             .ready(StatementKey::Guard(compiled.table.version))?;
-        let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
         let key = if telling {
             StatementKey::Telling(compiled.id)
         } else {

@@ -120,7 +120,7 @@ fn take_digits(left: &mut &[u8], count: usize) -> Option<i64> {
     let (digits, rest) = left.split_at_checked(count)?;
     let mut number = 0;
     for digit in digits {
-        number = number * 10 + i64::from(digit.is_ascii_digit().then_some(digit - b'0')?);
+        number = number * 10 + i64::from(digit.is_ascii_digit().then(|| digit - b'0')?);
     }
     *left = rest;
     Some(number)

@@ -1,6 +1,18 @@
 //! The PostgreSQL sink against a real server.
 
 #![cfg(feature = "postgres")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
 
+mod altered;
+mod faults;
 mod forms;
+mod isolation;
+mod keys;
+mod lost;
 mod support;
+mod tables;
