@@ -39,6 +39,16 @@ impl Value {
         }
     }
 
+    /// A field of a format that knows no types, such as CSV: a number where it is written as JSON writes numbers
+    /// (`007` and `+1` are not), or else text. Either keeps its spelling, so a column of text takes both the same.
+    pub fn from_field(field: &str) -> Self {
+        if is_number(field.as_bytes()) {
+            Self::number(field)
+        } else {
+            Self::text(field)
+        }
+    }
+
     /// True for [`Value::Null`].
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
@@ -52,6 +62,31 @@ impl Value {
                 Self::Number(s) | Self::Text(s) | Self::Json(s) => s.len(),
                 Self::Bytes(b) => b.len(),
             }
+    }
+}
+
+/// RFC 8259, section 6.
+fn is_number(text: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let whole = digits(text);
+    let (first, mut rest) = text.split_at(whole);
+    if whole == 0 || (whole > 1 && first.starts_with(b"0")) {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let (places, behind) = fraction.split_at(digits(fraction));
+        if places.is_empty() {
+            return false;
+        }
+        rest = behind;
+    }
+    match rest {
+        [] => true,
+        [b'e' | b'E', b'+' | b'-', exponent @ ..] | [b'e' | b'E', exponent @ ..] => {
+            !exponent.is_empty() && digits(exponent) == exponent.len()
+        }
+        _ => false,
     }
 }
 
@@ -126,6 +161,27 @@ mod tests {
             "0.1000000000000000055511151231257827",
         ] {
             assert_eq!(Value::number(text), Value::Number(text.into()));
+        }
+    }
+
+    #[test]
+    fn fields_are_numbers_only_where_json_would_have_them() {
+        for number in [
+            "0",
+            "-0",
+            "7",
+            "-12.50",
+            "1e5",
+            "1.5E-3",
+            "123456789012345678901234567890",
+        ] {
+            assert_eq!(Value::from_field(number), Value::number(number), "{number}");
+        }
+        let texts = [
+            "", "-", "007", "+1", "1.", ".5", "1e", "1e+", "0x1", "1 ", "NaN", "--1", "1.5.2",
+        ];
+        for text in texts {
+            assert_eq!(Value::from_field(text), Value::text(text), "{text:?}");
         }
     }
 

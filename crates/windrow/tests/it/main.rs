@@ -2,6 +2,7 @@
 
 mod alone;
 mod command;
+mod examples;
 mod input;
 mod library;
 mod operation;

@@ -82,7 +82,8 @@ impl Csv {
     fn value(&self, field: Field<'_>) -> Value {
         match field {
             Field::Plain(text) if *text == *self.style.null => Value::Null,
-            field => Value::Text(field.text()),
+            Field::Plain(text) => Value::from_field(text),
+            Field::Quoted(_) => Value::Text(field.text()),
         }
     }
 }
