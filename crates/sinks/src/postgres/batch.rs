@@ -252,8 +252,12 @@ impl<'a> Batch<'a> {
 
     /// Whether the duplicates of a segment can be told apart by leaving them out: single plain inserts with a key, and
     /// nothing else in their tables.
+    ///
+    /// What is left out runs after the rest. Where a table has several unique keys, a row that is left out for one of
+    /// them could free or find another one taken by its successors; so then no two rows may share a key.
     pub(super) fn can_tell(&self, units: &[u32]) -> bool {
         let mut plain: HashMap<u64, bool> = HashMap::new();
+        let mut rows = HashSet::new();
         for unit in units {
             let writes = self.writes_of(*unit);
             let alone = writes.len() == 1;
@@ -261,9 +265,13 @@ impl<'a> Batch<'a> {
                 let Some(compiled) = self.shapes.get(placed.shape as usize) else {
                     return false;
                 };
+                let table = &compiled.table;
                 let tells = compiled.telling.is_some();
-                let same = *plain.entry(compiled.table.version).or_insert(tells);
-                if same != tells || (tells && !alone) {
+                let same = *plain.entry(table.version).or_insert(tells);
+                let several = tells && (table.hidden_unique || table.uniques.len() > 1);
+                let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
+                let shared = several && keys.iter().any(|key| !rows.insert(*key));
+                if same != tells || (tells && !alone) || shared {
                     return false;
                 }
             }

@@ -1,82 +1,126 @@
 //! Which transactions go out first, and which of them may go out together.
+//!
+//! Writes of one row keep their order, whatever becomes of the transactions that they are in. So what may run again, or
+//! is set apart, takes with it what follows it on the same rows.
 
 use std::collections::HashSet;
 
-use super::batch::{Batch, FUSE_FROM, Prospect};
+use foldhash::fast::RandomState;
+
+use super::batch::{Batch, FUSE_FROM, Placed, Prospect};
 use super::segment::{Mode, Segment};
 use crate::sql::plan::Fence;
+
+/// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth their round trips:
+/// what would come behind the last one is set apart there.
+const LAYERS: usize = 6;
 
 /// The rows and tables that units touch.
 #[derive(Debug, Default)]
 struct Reach {
-    rows: HashSet<u64>,
-    tables: HashSet<u64>,
+    rows: HashSet<u64, RandomState>,
+    tables: HashSet<u64, RandomState>,
     /// Tables of which rows are touched that are not known.
-    fenced: HashSet<u64>,
+    fenced: HashSet<u64, RandomState>,
     /// Other tables may be touched as well.
     all: bool,
 }
 
 impl Reach {
-    fn meets(&self, other: &Self) -> bool {
-        let somewhere = !self.tables.is_empty() && !other.tables.is_empty();
-        !self.rows.is_disjoint(&other.rows)
-            || !self.fenced.is_disjoint(&other.tables)
-            || !self.tables.is_disjoint(&other.fenced)
-            || ((self.all || other.all) && somewhere)
+    fn meets(&self, batch: &Batch<'_>, unit: u32) -> bool {
+        batch.placed_of(unit).any(|placed| {
+            let table = batch.version_of(placed);
+            batch
+                .keys_of(placed)
+                .iter()
+                .any(|key| self.rows.contains(key))
+                || self.fenced.contains(&table)
+                || (placed.fence >= Fence::Table && self.tables.contains(&table))
+                || (placed.fence == Fence::All && !self.tables.is_empty())
+                || self.all
+        })
     }
 
-    fn add(&mut self, other: Self) {
-        self.rows.extend(other.rows);
-        self.tables.extend(other.tables);
-        self.fenced.extend(other.fenced);
-        self.all |= other.all;
+    fn add(&mut self, batch: &Batch<'_>, unit: u32) {
+        for placed in batch.placed_of(unit) {
+            let table = batch.version_of(placed);
+            self.rows.extend(batch.keys_of(placed));
+            self.tables.insert(table);
+            if placed.fence >= Fence::Table {
+                self.fenced.insert(table);
+            }
+            self.all |= placed.fence == Fence::All;
+        }
     }
 }
 
+/// A part of a batch: units that are joined, or set apart.
+#[derive(Debug, Default)]
+struct Layer {
+    reach: Reach,
+    joined: Vec<u32>,
+    apart: Vec<Segment>,
+}
+
 impl Batch<'_> {
-    /// The transactions of the first round trip: all that look good in one, the others apart behind it. What follows
-    /// one of these on the same row stays behind it.
+    /// The transactions of all units that have no verdict yet: all that look good in one, the others apart behind it,
+    /// and behind them what must not overtake them.
     pub(super) fn first_segments(&self) -> Vec<Segment> {
-        let mut good = Vec::new();
-        let mut apart = Vec::new();
-        let mut rows: HashSet<u64> = HashSet::new();
-        for (unit, verdict) in (0_u32..).zip(&self.verdicts) {
-            if verdict.is_some() {
-                continue;
-            }
-            let keys = || self.placed.get(self.writes_of(unit)).into_iter().flatten();
-            let hashes = || {
-                keys()
-                    .filter_map(|p| self.hashes.get(p.keys.clone()))
-                    .flatten()
-            };
-            let mode = match self.prospects.get(unit as usize) {
-                Some(Prospect::Apart(mode)) => mode.clone(),
-                _ if !rows.is_empty() && hashes().any(|hash| rows.contains(hash)) => Mode::Own,
-                _ => {
-                    good.push(unit);
-                    continue;
-                }
-            };
-            rows.extend(hashes());
-            apart.push(Segment::one(unit, mode));
+        let pending: Vec<u32> = (0_u32..)
+            .zip(&self.verdicts)
+            .filter(|(_, verdict)| verdict.is_none())
+            .map(|(unit, _)| unit)
+            .collect();
+        let good = |unit: &u32| self.mode_apart(*unit).is_none();
+        if pending.iter().all(good) {
+            return self.join(pending).into_iter().collect();
         }
-        let mut segments = Vec::new();
-        if !good.is_empty() {
-            let mode = self.mode_of(&good);
-            segments.push(Segment::new(good, mode));
+        let mut layers: Vec<Layer> = Vec::new();
+        layers.resize_with(LAYERS, Layer::default);
+        for unit in pending {
+            self.lay(&mut layers, unit);
         }
-        segments.extend(apart);
-        segments
+        let segments = layers.into_iter().flat_map(|layer| {
+            let joined = self.join(layer.joined);
+            joined.into_iter().chain(layer.apart)
+        });
+        segments.collect()
     }
 
-    /// A lone unit needs no plan.
-    fn mode_of(&self, units: &[u32]) -> Mode {
-        match units {
+    /// Puts a unit into the first layer that keeps it behind all that it meets.
+    fn lay(&self, layers: &mut [Layer], unit: u32) {
+        let last = layers.iter().rposition(|l| l.reach.meets(self, unit));
+        let mode = self.mode_apart(unit);
+        let wanted = usize::from(mode.is_some());
+        let at = last.map_or(wanted, |last| last + usize::from(last % 2 != wanted));
+        let at = at.min(LAYERS - 1);
+        let Some(layer) = layers.get_mut(at) else {
+            return;
+        };
+        layer.reach.add(self, unit);
+        match mode {
+            None if at.is_multiple_of(2) => layer.joined.push(unit),
+            mode => layer
+                .apart
+                .push(Segment::one(unit, mode.unwrap_or(Mode::Own))),
+        }
+    }
+
+    fn mode_apart(&self, unit: u32) -> Option<Mode> {
+        match self.prospects.get(unit as usize) {
+            Some(Prospect::Apart(mode)) => Some(mode.clone()),
+            _ => None,
+        }
+    }
+
+    /// One transaction of good units; a lone one needs no plan.
+    fn join(&self, units: Vec<u32>) -> Option<Segment> {
+        let mode = match units.as_slice() {
+            [] => return None,
             [unit] if self.writes_of(*unit).len() < FUSE_FROM => Mode::Own,
             _ => Mode::Sets,
-        }
+        };
+        Some(Segment::new(units, mode))
     }
 
     /// What may go out in one round trip, and what must wait for its end: a transaction of several units may have to
@@ -87,33 +131,27 @@ impl Batch<'_> {
         }
         let mut before = Reach::default();
         todo.into_iter().partition(|segment| {
-            let reach = self.reach_of(&segment.units);
-            let now = !before.meets(&reach);
+            let now = !segment.units.iter().any(|unit| before.meets(self, *unit));
             if !now || segment.units.len() > 1 {
-                before.add(reach);
+                for unit in &segment.units {
+                    before.add(self, *unit);
+                }
             }
             now
         })
     }
 
-    fn reach_of(&self, units: &[u32]) -> Reach {
-        let mut reach = Reach::default();
-        for unit in units {
-            for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
-                let keys = self.hashes.get(placed.keys.clone());
-                reach.rows.extend(keys.into_iter().flatten());
-                let shape = self.shapes.get(placed.shape as usize);
-                let table = shape.map_or(u64::MAX, |c| c.table.version);
-                reach.tables.insert(table);
-                match placed.fence {
-                    Fence::None => {}
-                    Fence::Table => {
-                        reach.fenced.insert(table);
-                    }
-                    Fence::All => reach.all = true,
-                }
-            }
-        }
-        reach
+    fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
+        let placed = self.placed.get(self.writes_of(unit));
+        placed.into_iter().flatten()
+    }
+
+    fn keys_of(&self, placed: &Placed) -> &[u64] {
+        self.hashes.get(placed.keys.clone()).unwrap_or_default()
+    }
+
+    fn version_of(&self, placed: &Placed) -> u64 {
+        let shape = self.shapes.get(placed.shape as usize);
+        shape.map_or(u64::MAX, |compiled| compiled.table.version)
     }
 }

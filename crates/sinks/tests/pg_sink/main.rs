@@ -8,6 +8,7 @@
     reason = "a test may end by any of these"
 )]
 
+mod alone;
 mod altered;
 mod faults;
 mod forms;

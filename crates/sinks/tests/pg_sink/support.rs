@@ -13,19 +13,19 @@ use windrow_sinks::Options;
 use windrow_testkit::postgres::{Database, shared};
 
 /// A database with one connection for batches.
-pub struct Bed {
-    pub database: Database,
-    pub sink: Arc<dyn Sink>,
-    pub executor: Box<dyn Executor>,
+pub(crate) struct Bed {
+    pub(crate) database: Database,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) executor: Box<dyn Executor>,
 }
 
 impl Bed {
     /// A fresh database in which this SQL has been run.
-    pub async fn new(sql: &str) -> Self {
+    pub(crate) async fn new(sql: &str) -> Self {
         Self::with(sql, &Options::default()).await
     }
 
-    pub async fn with(sql: &str, options: &Options) -> Self {
+    pub(crate) async fn with(sql: &str, options: &Options) -> Self {
         let database = shared().unwrap();
         database.exec(sql).unwrap();
         let sink = windrow_sinks::open(database.url(), options).await.unwrap();
@@ -37,30 +37,30 @@ impl Bed {
         }
     }
 
-    pub async fn connect(&self) -> Box<dyn Executor> {
+    pub(crate) async fn connect(&self) -> Box<dyn Executor> {
         self.sink.connect(Purpose::Batches).await.unwrap()
     }
 
-    pub fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         self.database.exec(sql).unwrap()
     }
 
     /// One batch, whose report has a verdict for each unit.
-    pub async fn run(&mut self, units: &[Unit]) -> Report {
+    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
         let report = self.executor.execute(units).await;
         assert_eq!(report.verdicts.len(), units.len());
         report
     }
 
     /// One batch that is told its outcomes.
-    pub async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
+    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
         let report = self.run(units).await;
         assert!(report.usable);
         report.verdicts.into_iter().map(told).collect()
     }
 
     /// One batch that succeeds throughout.
-    pub async fn succeed(&mut self, units: &[Unit]) -> Vec<Done> {
+    pub(crate) async fn succeed(&mut self, units: &[Unit]) -> Vec<Done> {
         let outcomes = self.outcomes(units).await;
         outcomes
             .into_iter()
@@ -69,27 +69,27 @@ impl Bed {
     }
 }
 
-pub fn told(verdict: Verdict) -> UnitOutcome {
+pub(crate) fn told(verdict: Verdict) -> UnitOutcome {
     match verdict {
         Verdict::Told(outcome) => outcome,
         other => panic!("not told: {other:?}"),
     }
 }
 
-pub fn fault(outcome: &UnitOutcome) -> &Fault {
+pub(crate) fn fault(outcome: &UnitOutcome) -> &Fault {
     &outcome.as_ref().unwrap_err().fault
 }
 
-pub fn rung(report: &Report, rung: Rung) -> u64 {
+pub(crate) fn rung(report: &Report, rung: Rung) -> u64 {
     let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
     report.tally.rungs[place]
 }
 
 /// A shape under construction.
 #[derive(Clone)]
-pub struct Make(ShapeParts);
+pub(crate) struct Make(ShapeParts);
 
-pub fn names(names: &[&str]) -> Box<[Name]> {
+pub(crate) fn names(names: &[&str]) -> Box<[Name]> {
     names.iter().map(|name| Name::from(*name)).collect()
 }
 
@@ -104,58 +104,58 @@ fn make(op: Op, table: &str, columns: &[&str]) -> Make {
     })
 }
 
-pub fn insert(table: &str, columns: &[&str]) -> Make {
+pub(crate) fn insert(table: &str, columns: &[&str]) -> Make {
     make(Op::Insert, table, columns)
 }
 
-pub fn update(table: &str, columns: &[&str]) -> Make {
+pub(crate) fn update(table: &str, columns: &[&str]) -> Make {
     make(Op::Update, table, columns)
 }
 
-pub fn delete(table: &str) -> Make {
+pub(crate) fn delete(table: &str) -> Make {
     make(Op::Delete, table, &[])
 }
 
-pub fn get(table: &str) -> Make {
+pub(crate) fn get(table: &str) -> Make {
     make(Op::Get, table, &[]).all()
 }
 
 impl Make {
-    pub fn key(mut self, key: &[&str]) -> Self {
+    pub(crate) fn key(mut self, key: &[&str]) -> Self {
         self.0.key = Key::Columns(names(key));
         self
     }
 
-    pub fn ignore(mut self) -> Self {
+    pub(crate) fn ignore(mut self) -> Self {
         self.0.on_conflict = OnConflict::Ignore;
         self
     }
 
-    pub fn upsert(mut self) -> Self {
+    pub(crate) fn upsert(mut self) -> Self {
         self.0.on_conflict = OnConflict::Update;
         self
     }
 
-    pub fn returning(mut self, columns: &[&str]) -> Self {
+    pub(crate) fn returning(mut self, columns: &[&str]) -> Self {
         self.0.returning = Returning::Columns(names(columns));
         self
     }
 
-    pub fn all(mut self) -> Self {
+    pub(crate) fn all(mut self) -> Self {
         self.0.returning = Returning::All;
         self
     }
 
-    pub fn shape(&self) -> Arc<Shape> {
+    pub(crate) fn shape(&self) -> Arc<Shape> {
         Arc::new(Shape::new(self.0.clone()))
     }
 }
 
-pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> Write {
+pub(crate) fn write(shape: &Arc<Shape>, row: Vec<Value>) -> Write {
     Write::new(shape.clone(), row)
 }
 
-pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit {
+pub(crate) fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit {
     Unit::one(write(shape, row))
 }
 
@@ -165,16 +165,16 @@ macro_rules! row {
     ($($value:expr),* $(,)?) => { vec![$(windrow_core::Value::from($value)),*] };
 }
 
-pub fn number(digits: &str) -> Value {
+pub(crate) fn number(digits: &str) -> Value {
     Value::number(digits)
 }
 
-pub fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     Value::Json(text.into())
 }
 
 /// Waits until a condition holds, at most half a minute.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed().as_secs() < 30, "never: {what}");
