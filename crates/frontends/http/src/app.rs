@@ -89,6 +89,7 @@ impl App {
         };
         let mut answer = result.unwrap_or_else(Refusal::into_answer);
         if !feed.has_ended() && !Box::pin(feed.drain()).await {
+            link.leave_unread();
             answer
                 .headers_mut()
                 .insert(CONNECTION, HeaderValue::from_static("close"));

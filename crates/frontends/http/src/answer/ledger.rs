@@ -2,14 +2,20 @@
 
 use std::borrow::Cow;
 use std::mem::size_of;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use windrow_core::{Budget, Done, Fault, Permit, UnitOutcome};
 
-use crate::body::charge::Charge;
 use crate::query::Results;
 
 /// Past so many errors in one body only their codes are kept.
 pub(crate) const KEPT_ERRORS: u64 = 100_000;
+
+/// Results are free of charge up to here: no more than a connection's buffers.
+const FREE: usize = 16 << 10;
+/// Steps in which memory is taken.
+const GRAIN: usize = 64 << 10;
 
 /// One or more results in a row.
 #[derive(Debug)]
@@ -32,7 +38,10 @@ pub(crate) struct Ledger {
     count: u64,
     rows: u64,
     errors: u64,
-    charge: Charge,
+    /// Bytes that are kept, and the memory they are charged with.
+    due: usize,
+    permit: Permit,
+    budget: Budget,
 }
 
 impl Ledger {
@@ -44,42 +53,36 @@ impl Ledger {
             count: 0,
             rows: 0,
             errors: 0,
-            charge: Charge::new(budget),
+            due: 0,
+            permit: Permit::empty(),
+            budget,
         }
     }
 
     /// Adds the outcome of a unit of one write.
-    ///
-    /// # Errors
-    /// [`windrow_core::FaultClass::Overloaded`] if the results so far do not fit the budget; this one is counted, not kept.
-    pub(crate) fn push(&mut self, outcome: UnitOutcome) -> Result<(), Fault> {
+    pub(crate) fn push(&mut self, outcome: UnitOutcome) {
         match outcome {
-            Ok(dones) => dones.into_iter().try_for_each(|done| self.done(done)),
+            Ok(dones) => dones.into_iter().for_each(|done| self.done(done)),
             Err(failed) => self.error(failed.fault),
         }
     }
 
     /// Adds a success.
-    pub(crate) fn done(&mut self, mut done: Done) -> Result<(), Fault> {
+    pub(crate) fn done(&mut self, mut done: Done) {
         self.count += 1;
         self.rows += done.rows;
         match self.wanted {
             Results::All => {}
-            Results::Errors => {
-                // Only how many there were before the next error is told.
-                done = Done::default();
-            }
-            Results::None => return Ok(()),
+            // Only how many there were before the next error is told.
+            Results::Errors => done = Done::default(),
+            Results::None => return,
         }
         if done.returned.is_some() {
             let size = returned_bytes(&done);
             return self.keep(Run::Returned(Box::new(done)), size);
         }
         match self.runs.last_mut() {
-            Some(Run::Done { rows, times }) if *rows == done.rows => {
-                *times += 1;
-                Ok(())
-            }
+            Some(Run::Done { rows, times }) if *rows == done.rows => *times += 1,
             _ => self.keep(
                 Run::Done {
                     rows: done.rows,
@@ -90,21 +93,18 @@ impl Ledger {
         }
     }
 
-    fn error(&mut self, fault: Fault) -> Result<(), Fault> {
+    fn error(&mut self, fault: Fault) {
         self.count += 1;
         self.errors += 1;
         if self.wanted == Results::None {
-            return Ok(());
+            return;
         }
         if self.errors <= KEPT_ERRORS {
             let size = fault.bytes();
             return self.keep(Run::Error(Box::new(fault)), size);
         }
         match self.runs.last_mut() {
-            Some(Run::Code { code, times }) if *code == fault.code => {
-                *times += 1;
-                Ok(())
-            }
+            Some(Run::Code { code, times }) if *code == fault.code => *times += 1,
             _ => self.keep(
                 Run::Code {
                     code: fault.code,
@@ -115,13 +115,33 @@ impl Ledger {
         }
     }
 
-    fn keep(&mut self, run: Run, size: usize) -> Result<(), Fault> {
-        self.charge.add(size + size_of::<Run>()).map_err(|fault| {
+    fn keep(&mut self, run: Run, size: usize) {
+        self.due += size + size_of::<Run>();
+        self.runs.push(run);
+    }
+
+    /// Charges what was added. It waits for room, but not for ever: who holds results and waits for room for more could
+    /// be waiting for others who do the same. Cancel safe.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `patience`.
+    pub(crate) async fn charge(&mut self, patience: Duration) -> Result<(), Fault> {
+        let missing = self.due.saturating_sub(self.permit.bytes() + FREE);
+        if missing == 0 {
+            return Ok(());
+        }
+        let room = missing.next_multiple_of(GRAIN).min(self.budget.total());
+        let more = match self.budget.try_take(room) {
+            Ok(more) => Ok(more),
+            Err(full) => timeout(patience, self.budget.take(missing))
+                .await
+                .unwrap_or(Err(full)),
+        };
+        self.permit.merge(more.map_err(|fault| {
             fault.with_hint(Some(
                 "the results of this body do not fit; ask for ?results=errors or none, or send smaller bodies",
             ))
-        })?;
-        self.runs.push(run);
+        })?);
         Ok(())
     }
 
@@ -144,7 +164,7 @@ impl Ledger {
 
     /// The runs, and the permit for their memory.
     pub(crate) fn into_runs(self) -> (Vec<Run>, Permit) {
-        (self.runs, self.charge.into_permit())
+        (self.runs, self.permit)
     }
 }
 
@@ -166,22 +186,25 @@ mod tests {
         Fault::new(windrow_core::FaultClass::Unique, "23505", "twice")
     }
 
-    #[test]
-    fn a_hundred_million_good_rows_are_one_run() {
+    const NO_PATIENCE: Duration = Duration::ZERO;
+
+    #[tokio::test]
+    async fn a_hundred_million_good_rows_are_one_run() {
         let budget = Budget::new(1 << 20);
         let mut ledger = Ledger::new(Results::All, budget.clone());
         for _ in 0..1_000_000 {
-            ledger.done(Done::rows(1)).unwrap();
+            ledger.done(Done::rows(1));
         }
+        ledger.charge(NO_PATIENCE).await.unwrap();
         assert_eq!((ledger.rows(), ledger.runs.len()), (1_000_000, 1));
-        assert!(budget.held() <= 64 << 10);
+        assert_eq!(budget.held(), 0);
     }
 
     #[test]
     fn past_a_number_of_errors_only_codes_are_kept() {
         let mut ledger = Ledger::new(Results::Errors, Budget::new(1 << 30));
         for _ in 0..KEPT_ERRORS + 5 {
-            ledger.push(Err(fault().into())).unwrap();
+            ledger.push(Err(fault().into()));
         }
         assert_eq!(ledger.errors(), KEPT_ERRORS + 5);
         assert_eq!(ledger.runs.len() as u64, KEPT_ERRORS + 1);
@@ -191,14 +214,16 @@ mod tests {
         ));
     }
 
-    #[test]
-    fn what_is_kept_is_charged_and_refused_past_the_budget() {
+    #[tokio::test]
+    async fn what_is_kept_is_charged_and_refused_past_the_budget() {
         let budget = Budget::new(200 << 10);
         let mut ledger = Ledger::new(Results::All, budget.clone());
-        let kept = (0..10_000)
-            .take_while(|_| ledger.push(Err(fault().into())).is_ok())
-            .count();
-        assert!(kept > 100 && kept < 10_000);
+        let mut kept = 0;
+        while ledger.charge(NO_PATIENCE).await.is_ok() {
+            ledger.push(Err(fault().into()));
+            kept += 1;
+            assert!(kept < 10_000);
+        }
         assert!(budget.held() > 150 << 10);
         drop(ledger);
         assert_eq!(budget.held(), 0);

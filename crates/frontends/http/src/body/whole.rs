@@ -36,6 +36,16 @@ pub(crate) struct Whole {
 }
 
 impl Feed<'_> {
+    /// Reads the whole body. One that is announced to be too long is refused before any of it is asked for.
+    ///
+    /// # Errors
+    /// As [`Feed::rest`].
+    pub(crate) async fn all(&mut self, limit: Limit, budget: &Budget) -> Result<Whole, Refusal> {
+        limit.check(self.length().unwrap_or(0))?;
+        let first = self.chunk().await?.unwrap_or_default();
+        self.rest(first, limit, budget).await
+    }
+
     /// Reads all that is left behind `first`. A body of one chunk is neither copied nor charged: it lies in the
     /// connection's own buffer.
     ///

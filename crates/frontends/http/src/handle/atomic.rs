@@ -1,5 +1,7 @@
 //! A body of many rows that are written all or not at all: one unit.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::StatusCode;
 use windrow_core::{Fault, FaultClass, Unit, UnitFault, Write};
@@ -43,9 +45,11 @@ pub(crate) async fn run(
     let outcome = ask.submit_one(unit, charge.into_permit()).await;
     let mut ledger = Ledger::new(plan.options.results, ask.app.budget().clone());
     match outcome {
-        Ok(dones) => dones.into_iter().try_for_each(|done| ledger.done(done))?,
+        Ok(dones) => dones.into_iter().for_each(|done| ledger.done(done)),
         Err(failed) => return Err(refuse(failed)),
     }
+    // The rows are written: their results are told even where there is no room to charge them.
+    drop(ledger.charge(Duration::ZERO).await);
     Ok(answer::report(StatusCode::OK, Report::new(ledger, None)))
 }
 

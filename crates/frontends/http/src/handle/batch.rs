@@ -42,9 +42,8 @@ struct Operations {
 
 pub(crate) async fn run(ask: &Ask<'_>, feed: &mut Feed<'_>) -> Result<Answer, Refusal> {
     kind::only_json(&ask.head.headers)?;
-    let first = feed.chunk().await?.unwrap_or_default();
     let app = ask.app;
-    let whole = feed.rest(first, app.body_limit(), app.budget()).await?;
+    let whole = feed.all(app.body_limit(), app.budget()).await?;
     let operations = read(ask, &whole.bytes)?;
     drop(whole);
     let slots = operations.slots;

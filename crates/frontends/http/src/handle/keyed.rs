@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::StatusCode;
 use windrow_core::{Done, Fault, FaultClass, Key, Op, Permit, Shape, Unit, Value, Write};
 
@@ -21,8 +20,7 @@ pub(crate) async fn update(
 ) -> Result<Answer, Refusal> {
     kind::only_json(&ask.head.headers)?;
     let (plan, key) = plan(ask, Op::Update, &route)?;
-    let first = feed.chunk().await?.unwrap_or_default();
-    let (write, held) = whole(ask, &plan, key, first, feed).await?;
+    let (write, held) = whole(ask, &plan, key, feed).await?;
     answer_done(ask, write, held).await
 }
 
@@ -30,11 +28,10 @@ async fn whole(
     ask: &Ask<'_>,
     plan: &Plan,
     key: Vec<Value>,
-    first: Bytes,
     feed: &mut Feed<'_>,
 ) -> Result<(Write, Permit), Refusal> {
     let app = ask.app;
-    let whole = feed.rest(first, app.row_limit(), app.budget()).await?;
+    let whole = feed.all(app.row_limit(), app.budget()).await?;
     let guess = plan.guess();
     let (columns, mut values) = object::read(&whole.bytes, guess.as_ref(), key.len())?;
     let shape = match (columns, guess) {

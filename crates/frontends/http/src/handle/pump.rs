@@ -119,7 +119,7 @@ impl Pump<'_, '_> {
             match self.next().await? {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
-                Event::Settled(outcomes) => self.settle(outcomes)?,
+                Event::Settled(outcomes) => self.settle(outcomes).await?,
                 Event::Lull => self.hand_over().await?,
             }
         }
@@ -231,18 +231,17 @@ impl Pump<'_, '_> {
         match self.under_way.pop_front() {
             Some(receipt) => {
                 let outcomes = receipt.await;
-                self.settle(outcomes)
+                self.settle(outcomes).await
             }
             None => Ok(()),
         }
     }
 
-    fn settle(&mut self, outcomes: Vec<UnitOutcome>) -> Result<(), Refusal> {
-        let mut kept = Ok(());
-        for outcome in outcomes {
-            kept = kept.and(self.ledger.push(outcome));
-        }
-        Ok(kept?)
+    async fn settle(&mut self, outcomes: Vec<UnitOutcome>) -> Result<(), Refusal> {
+        outcomes.into_iter().for_each(|o| self.ledger.push(o));
+        self.feed.pause();
+        let patience = self.ask.app.config.body_timeout;
+        Ok(self.ledger.charge(patience).await?)
     }
 
     /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on the way.

@@ -1,5 +1,5 @@
 //! CSV as PostgreSQL's COPY reads it: a quote may stand anywhere in a field, `""` within quotes is one quote, and
-//! only a field without quotes can be NULL. (`csv-core` does not tell whether a field was quoted.)
+//! only a field without quotes can be NULL, or a number. (`csv-core` does not tell whether a field was quoted.)
 
 use windrow_core::{Fault, FaultClass, Name, Value};
 

@@ -24,6 +24,15 @@ fn only_a_field_without_quotes_is_null() {
 }
 
 #[test]
+fn only_a_field_without_quotes_is_a_number() {
+    let values = csv("", b',').values(b"1.50,\"1.50\",007\n", 3).unwrap();
+    assert_eq!(
+        values,
+        [Value::Number("1.50".into()), text("1.50"), text("007")]
+    );
+}
+
+#[test]
 fn quotes_as_postgresql_reads_them() {
     let values = csv("", b',')
         .values(b"\"a,\"\"b\"\"\n\",x\"y\"z,\"\"\"\",\"a\"\"\"", 4)

@@ -87,7 +87,7 @@ fn blank_lines_a_mark_and_a_missing_last_line_end() {
     assert_eq!(rows[1].0, ["a", "b"]);
     let (rows, error) = one(Kind::Csv, "\u{feff}a,b\n1,x\n\r\n,\"\"");
     assert_eq!(error, None);
-    assert_eq!(rows[0].1, [Value::text("1"), Value::text("x")]);
+    assert_eq!(rows[0].1, [Value::Int(1), Value::text("x")]);
     assert_eq!(rows[1].1, [Value::Null, Value::text("")]);
     assert_eq!(one(Kind::Array, " [ ] \n"), (vec![], None));
     assert_eq!(one(Kind::Ndjson, ""), (vec![], None));

@@ -11,7 +11,7 @@ use hyper::server::conn::http1::{self, Connection};
 use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -24,6 +24,10 @@ use crate::server::link::{Link, Phase, Ruling, Watch};
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
 const BUFFER: usize = 16 << 10;
+
+/// How much, and how long, is read of a client that was refused and still sends.
+const LINGER_BYTES: usize = 1 << 20;
+const LINGER_TIME: Duration = Duration::from_secs(1);
 
 const SLOW_HEAD: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
@@ -80,11 +84,11 @@ where
             Ok::<_, Infallible>(answer)
         }
     });
-    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every request.
+    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every request. No pipeline_flush: with
+    // it hyper 1.12 never flushes the answer to a head that cannot be parsed.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(BUFFER)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(gate), service);
     supervise(connection, &link, watch, &stop).await;
 }
@@ -105,8 +109,11 @@ async fn supervise<S, H>(
         tokio::select! {
             biased;
             ended = &mut connection => {
-                if let Err(error) = ended {
+                if let Err(error) = &ended {
                     tracing::debug!(%error, "connection ended");
+                }
+                if ended.is_err() || link.has_unread() {
+                    linger(connection.into_parts().io.into_inner()).await;
                 }
                 return;
             }
@@ -136,14 +143,30 @@ where
     Pin::new(connection).graceful_shutdown();
 }
 
+/// Reads on for a moment after the last answer. A socket that is closed with bytes unread resets the connection, and the
+/// client may never see that answer.
+async fn linger<S: AsyncRead + Unpin>(mut stream: S) {
+    let mut scrap = [0; 1024];
+    let rest = async {
+        let mut left = LINGER_BYTES;
+        while let Ok(count @ 1..) = stream.read(&mut scrap).await {
+            left = left.saturating_sub(count);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // Whoever goes on for longer than this will not read the answer either.
+    drop(timeout(LINGER_TIME, rest).await);
+}
+
 /// Tells a client that was too slow, if its socket takes the few bytes at once.
 async fn refuse_head<S: AsyncWrite + Unpin>(mut stream: S) {
-    let told: io::Result<()> =
-        match timeout(Duration::from_secs(1), stream.write_all(SLOW_HEAD)).await {
-            Ok(Ok(())) => stream.shutdown().await,
-            Ok(Err(error)) => Err(error),
-            Err(_) => Ok(()),
-        };
+    let told: io::Result<()> = match timeout(LINGER_TIME, stream.write_all(SLOW_HEAD)).await {
+        Ok(Ok(())) => stream.shutdown().await,
+        Ok(Err(error)) => Err(error),
+        Err(_) => Ok(()),
+    };
     tracing::debug!(
         ?told,
         "the head of a request took longer than http.header_timeout"

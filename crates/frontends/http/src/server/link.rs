@@ -29,6 +29,7 @@ pub(crate) struct Link {
     stamp: AtomicU32,
     late: AtomicBool,
     stalled: AtomicBool,
+    unread: AtomicBool,
 }
 
 impl Link {
@@ -65,6 +66,16 @@ impl Link {
     /// Whether the client does not take what is sent.
     pub(crate) fn set_stalled(&self, stalled: bool) {
         self.stalled.store(stalled, Relaxed);
+    }
+
+    /// Says that the rest of a body will not be read.
+    pub(crate) fn leave_unread(&self) {
+        self.unread.store(true, Relaxed);
+    }
+
+    /// True where some of a body was not read.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.unread.load(Relaxed)
     }
 
     /// True while a request is under way.

@@ -1,0 +1,173 @@
+//! How connections begin, go on and end.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use windrow_http::HttpConfig;
+
+use crate::support::{MIB, answer, config, eventually, good, post, serve, serve_with, start};
+
+const ROWS: &str = "/v1/tables/t/rows";
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let (server, seen) = serve(good).await;
+    let mut raw = server.connect().await;
+    let requests = [
+        post(ROWS, "application/json", "{\"a\":1}"),
+        "GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(),
+        post(ROWS, "application/json", "{\"a\":2}"),
+        "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(),
+    ];
+    raw.send(requests.concat()).await;
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        statuses.push(raw.reply().await.status);
+    }
+    assert_eq!(statuses, [201, 404, 201, 200]);
+    assert_eq!(seen.writes().len(), 2);
+}
+
+#[tokio::test]
+async fn a_request_in_single_bytes() {
+    let (server, seen) = serve(good).await;
+    let mut raw = server.connect().await;
+    raw.0.set_nodelay(true).unwrap();
+    for byte in post(ROWS, "application/json", "{\"a\":\"é\"}").as_bytes() {
+        raw.send([*byte]).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(raw.reply().await.status, 201);
+    assert_eq!(seen.writes().len(), 1);
+}
+
+#[tokio::test]
+async fn a_client_may_close_its_sending_side() {
+    let (server, mut arrivals) = start(config(), MIB).await;
+    let mut raw = server.connect().await;
+    raw.send(post(ROWS, "application/json", "{\"a\":1}")).await;
+    raw.0.shutdown().await.unwrap();
+    let submission = arrivals.recv().await.unwrap();
+    answer(submission, &mut good);
+    let told = raw.rest().await;
+    assert!(told.starts_with("HTTP/1.1 201"), "{told}");
+    assert!(told.ends_with("{\"rows\":1}"), "{told}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_takes_its_units_with_it() {
+    let (server, mut arrivals) = start(config(), MIB).await;
+    let mut raw = server.connect().await;
+    raw.send(post(ROWS, "application/json", "{\"a\":1}")).await;
+    let submission = arrivals.recv().await.unwrap();
+    assert!(!submission.reply.is_abandoned());
+    drop(raw);
+    eventually("the unit is abandoned", || submission.reply.is_abandoned()).await;
+}
+
+#[tokio::test]
+async fn a_reset_connection_takes_its_units_with_it() {
+    let (server, mut arrivals) = start(config(), MIB).await;
+    let mut raw = server.connect().await;
+    raw.send(post(ROWS, "application/x-ndjson", "{\"a\":1}\n{\"a\":2}\n"))
+        .await;
+    let submission = arrivals.recv().await.unwrap();
+    raw.0.set_zero_linger().unwrap();
+    drop(raw);
+    eventually("the units are abandoned", || {
+        submission.reply.is_abandoned()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stop_finishes_what_was_accepted() {
+    let (mut server, mut arrivals) = start(config(), MIB).await;
+    let mut silent = server.connect().await;
+    let mut idle = server.connect().await;
+    idle.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert_eq!(idle.reply().await.status, 200);
+    let mut busy = server.connect().await;
+    busy.send(post(ROWS, "application/json", "{\"a\":1}")).await;
+    let submission = arrivals.recv().await.unwrap();
+    server.stop.cancel();
+    // Those without a request are closed at once, although another one is still under way.
+    assert_eq!(idle.rest().await, "");
+    assert_eq!(silent.rest().await, "");
+    assert!(!server.running.is_finished());
+    answer(submission, &mut good);
+    let told = busy.rest().await;
+    assert!(told.starts_with("HTTP/1.1 201"), "{told}");
+    (&mut server.running).await.unwrap();
+    assert!(tokio::net::TcpStream::connect(server.addr).await.is_err());
+}
+
+#[tokio::test]
+async fn past_the_number_of_connections_they_wait() {
+    let (server, _) = serve_with(
+        HttpConfig {
+            max_connections: 2,
+            ..config()
+        },
+        good,
+    )
+    .await;
+    let health = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let (mut a, mut b, mut c) = (
+        server.connect().await,
+        server.connect().await,
+        server.connect().await,
+    );
+    for raw in [&mut a, &mut b] {
+        raw.send(health).await;
+        assert_eq!(raw.reply().await.status, 200);
+    }
+    c.send(health).await;
+    let early = tokio::time::timeout(Duration::from_millis(50), c.reply()).await;
+    assert!(early.is_err(), "a third connection was served");
+    drop(a);
+    assert_eq!(c.reply().await.status, 200);
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed_in_time() {
+    let idle_timeout = Duration::from_millis(50);
+    let (server, _) = serve_with(
+        HttpConfig {
+            idle_timeout,
+            ..config()
+        },
+        good,
+    )
+    .await;
+    let mut silent = server.connect().await;
+    let mut raw = server.connect().await;
+    raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert_eq!(raw.reply().await.status, 200);
+    assert_eq!(raw.rest().await, "");
+    assert_eq!(silent.rest().await, "");
+    eventually("no connection is open", || {
+        server.metrics().contains("windrow_http_connections 0")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_waits_longer_than_idle_connections() {
+    let config = HttpConfig {
+        idle_timeout: Duration::from_millis(20),
+        body_timeout: Duration::from_millis(20),
+        header_timeout: Duration::from_millis(20),
+        ..config()
+    };
+    let (server, mut arrivals) = start(config, MIB).await;
+    let mut raw = server.connect().await;
+    raw.send(post(ROWS, "application/json", "{\"a\":1}")).await;
+    let submission = arrivals.recv().await.unwrap();
+    // An idle connection beside it is given up meanwhile.
+    assert_eq!(server.connect().await.rest().await, "");
+    assert_eq!(server.connect().await.rest().await, "");
+    assert!(!submission.reply.is_abandoned());
+    answer(submission, &mut good);
+    assert_eq!(raw.reply().await.status, 201);
+}
