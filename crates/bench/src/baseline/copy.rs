@@ -15,7 +15,7 @@ use crate::reading::{AT, NOTE, Reading};
 /// psql is missing, or a row is refused.
 pub fn psql(url: &str, file: &Path) -> Result<Duration> {
     let start = Instant::now();
-    let output = Command::new("psql")
+    let output = Command::new(windrow_testkit::postgres::psql_program())
         .args(["-Xq", "-v", "ON_ERROR_STOP=1", "-d", url, "-c"])
         .arg(format!(r"\copy readings from '{}' csv", file.display()))
         .output()

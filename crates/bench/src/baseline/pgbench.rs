@@ -45,9 +45,7 @@ pub fn run(server: &Postgres, url: &str, clients: usize, time: Duration) -> Resu
         .arg(&script)
         .arg(url)
         .output()
-        .context(
-            "cannot run pgbench; install it, for example with: apt-get install postgresql-contrib",
-        )?;
+        .context("cannot run pgbench; install it, for example with: apt-get install postgresql")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         bail!("pgbench: {}", String::from_utf8_lossy(&output.stderr));

@@ -13,5 +13,5 @@ mod watchdog;
 
 pub use builder::Builder;
 pub use database::{Database, SHARED_SERVER, shared};
-pub use psql::psql;
+pub use psql::{program as psql_program, psql};
 pub use server::Postgres;
