@@ -202,12 +202,12 @@ async fn compare<D: Direct>(direct: &D, db: &Db, gateway: &Gateway, clients: &[V
     assert_eq!(batched, alone);
 }
 
-fn check<D: Direct>(direct: &D, db: Db, runtime: &tokio::runtime::Runtime, cases: u32) {
+fn check<D: Direct>(direct: &D, db: Db, runtime: &tokio::runtime::Runtime, toml: &str) {
     runtime.block_on(db.run(D::SCHEMA));
-    let gateway = runtime.block_on(Gateway::to(&db.url()));
+    let gateway = runtime.block_on(Gateway::with(&db.url(), toml));
     let clients = prop::collection::vec(operations(20), CLIENTS..=CLIENTS);
+    // PROPTEST_CASES asks for more.
     let mut runner = TestRunner::new(Config {
-        cases,
         failure_persistence: None,
         ..Config::default()
     });
@@ -228,11 +228,23 @@ fn check<D: Direct>(direct: &D, db: Db, runtime: &tokio::runtime::Runtime, cases
 fn postgres_answers_as_if_each_client_were_alone() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let db = runtime.block_on(Db::postgres());
-    check(&OnPostgres, db, &runtime, 60);
+    check(&OnPostgres, db, &runtime, "");
+}
+
+#[test]
+fn postgres_does_so_with_several_flights_of_small_batches() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let db = runtime.block_on(Db::postgres());
+    check(
+        &OnPostgres,
+        db,
+        &runtime,
+        "limits = { flights = 3, batch_rows = 5 }",
+    );
 }
 
 #[test]
 fn sqlite_answers_as_if_each_client_were_alone() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    check(&OnSqlite, Db::sqlite(), &runtime, 60);
+    check(&OnSqlite, Db::sqlite(), &runtime, "");
 }
