@@ -9,3 +9,4 @@ pub mod poison;
 pub mod restart;
 pub mod stall;
 pub mod timeline;
+pub mod under_load;

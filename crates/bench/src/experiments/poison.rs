@@ -11,7 +11,7 @@ use super::load::latencies;
 use crate::figures::Run;
 use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{ROWS, id_of};
-use crate::http::{Job, Live, Outcome};
+use crate::http::{Job, Live, Outcome, Report};
 use crate::reading::Reading;
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
@@ -135,13 +135,7 @@ impl Poison {
             )
         })?;
         run.add_all(round, mix.arm, &latencies(&report));
-        let wrong = job.wrong.load(Ordering::Relaxed);
-        anyhow::ensure!(
-            wrong == 0,
-            "{wrong} clients were told something else than their own outcome: {:?}\n{}",
-            report.outcomes,
-            report.samples.join("\n")
-        );
+        job.check(&report)?;
         let (told, there) = (report.successes() + 1, table.count()?);
         anyhow::ensure!(
             told == there,
@@ -180,6 +174,18 @@ impl Poisoned {
     fn is_bad(&self, connection: usize, n: u64) -> bool {
         let shifted = n + connection as u64 * 37;
         shifted % self.mix.every == self.mix.every - 1
+    }
+
+    /// Every client must have been told its own outcome.
+    fn check(&self, report: &Report) -> Result<()> {
+        let wrong = self.wrong.load(Ordering::Relaxed);
+        anyhow::ensure!(
+            wrong == 0,
+            "{wrong} clients were told something else than their own outcome: {:?}\n{}",
+            report.outcomes,
+            report.samples.join("\n")
+        );
+        Ok(())
     }
 
     fn is_true(&self, bad: bool, outcome: Outcome, answer: &[u8]) -> bool {

@@ -1,21 +1,16 @@
 //! PostgreSQL is killed and started again under load: is every client told the truth, and when does service resume?
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
-use super::outcomes::Remembered;
-use super::timeline::{self, Timeline};
+use super::under_load::UnderLoad;
 use crate::figures::Run;
-use crate::figures::plot::{self, Names};
 use crate::http::Live;
-use crate::http::closed::{self, Closed, Until};
 use crate::say;
-use crate::servers::{self, Kind, Store};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,46 +44,19 @@ impl Restart {
         let mut run = Run::new("restart-postgres", title);
         let store = Store::start(Kind::Postgres)?;
         store.tell_version(&mut run)?;
-        let table = store.table()?;
-        let windrow = servers::windrow(&table.url(), &[])?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let live = Arc::new(Live::default());
-        let timeline = Timeline::start(windrow.pid(), Arc::clone(&live));
-        let job = Arc::new(Remembered::new(self.connections));
-        let load = Closed {
-            connections: self.connections,
-            until: Until::Told(Arc::clone(&stop)),
-        };
-        let clients = closed::start(
-            windrow.address(),
-            load,
-            Arc::clone(&job) as _,
-            Arc::clone(&live),
-        );
+        let load = UnderLoad::start(&store, self.connections, &[])?;
         let whole = Duration::from_secs(u64::from(self.times) * (self.seconds + 1));
         say::during("restarts", whole, || {
-            (1..=self.times).try_for_each(|time| self.once(&mut run, &store, &live, time))
+            (1..=self.times).try_for_each(|time| self.once(&mut run, &store, &load.live, time))
         })?;
         thread::sleep(Duration::from_secs(self.seconds));
-        stop.store(true, Ordering::SeqCst);
-        let report = clients.join().map_err(|_| anyhow!("the load panicked"))??;
-        let samples = timeline.end()?;
-        let verified = job.verify(&table.ids()?);
-        let mut metrics = verified.metrics();
-        metrics.push(("rows/s", report.rate()));
+        let (ended, ()) = load.end(|| Ok(()))?;
+        let mut metrics = ended.verified.metrics();
+        metrics.push(("rows/s", ended.report.rate()));
         run.add_all(1, ARM, &metrics);
-        let names = Names {
-            title: "Single rows confirmed",
-            x: "seconds",
-            y: "rows a second",
-        };
-        run.file("rate.svg", plot::lines(names, &[timeline::rate(&samples)])?);
-        run.file("timeline.csv", timeline::csv(&samples));
-        for (outcome, n) in &report.outcomes {
-            run.remark(format!("{n} requests: {outcome:?}"));
-        }
+        ended.tell(&mut run)?;
         run.store(root)?;
-        verified.check()
+        ended.verified.check()
     }
 
     fn once(&self, run: &mut Run, store: &Store, live: &Live, time: u32) -> Result<()> {

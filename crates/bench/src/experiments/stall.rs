@@ -8,20 +8,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use windrow_testkit::process::Windrow;
 
-use super::outcomes::Remembered;
-use super::timeline::{self, Timeline};
+use super::timeline::{self, Sample, Timeline};
+use super::under_load::{Ended, UnderLoad};
 use crate::figures::Run;
 use crate::figures::plot::{self, Names, Series};
-use crate::http::Live;
-use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{ROWS, id_of};
 use crate::http::report::as_f64;
 use crate::http::stream::{self, Reply};
 use crate::reading::Reading;
 use crate::say;
-use crate::servers::{self, Kind, Store};
+use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +49,8 @@ impl Stall {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a confirmed row is not there, or memory is above the budget.
+    /// Something that takes part cannot be started, a confirmed row is not there, service does not resume, or memory is
+    /// above the budget. The figures are stored all the same.
     pub fn run(&self, root: &Path) -> Result<()> {
         let title = format!(
             "PostgreSQL stands still for {} s under full load",
@@ -61,58 +59,44 @@ impl Stall {
         let mut run = Run::new("stall-postgres", title);
         let store = Store::start(Kind::Postgres)?;
         store.tell_version(&mut run)?;
-        let table = store.table()?;
         let memory = format!("{}MiB", self.memory);
-        let windrow = servers::windrow(&table.url(), &["--memory", &memory])?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let live = Arc::new(Live::default());
-        let timeline = Timeline::start(windrow.pid(), Arc::clone(&live));
-        let job = Arc::new(Remembered::new(self.connections));
-        let load = Closed {
-            connections: self.connections,
-            until: Until::Told(Arc::clone(&stop)),
+        let load = UnderLoad::start(&store, self.connections, &["--memory", &memory])?;
+        let streams = self.streams(&load);
+        let resumed = self.stand(&store, &load.timeline)?;
+        let (ended, streamed) = load.end(|| join(streams))?;
+        let seen = Seen {
+            streamed,
+            peak_mib: peak_mib(&ended.samples),
+            back: timeline::resumed_after(&ended.samples, resumed),
         };
-        let clients = closed::start(windrow.address(), load, Arc::clone(&job) as _, live);
-        let streams = self.streams(&windrow, &stop);
-        let resumed = self.stand(&store, &timeline)?;
-        stop.store(true, Ordering::SeqCst);
-        let report = clients.join().map_err(|_| anyhow!("the load panicked"))??;
-        let streamed = join(streams)?;
-        let samples = timeline.end()?;
-
-        let there = table.ids()?;
-        let verified = job.verify(&there);
-        let mut metrics = verified.metrics();
-        metrics.push(("rows/s", report.rate()));
-        metrics.push(("streamed rows", as_f64(streamed)));
-        let peak = samples.iter().map(|s| s.resident).max().unwrap_or(0);
-        let peak = as_f64(peak) / 1_048_576.0;
-        metrics.push(("peak RSS MiB", peak));
-        let back = timeline::resumed_after(&samples, resumed);
-        metrics.extend(back.map(|seconds| ("s until the next success", seconds)));
+        let mut metrics = ended.verified.metrics();
+        metrics.extend(seen.metrics());
+        metrics.push(("rows/s", ended.report.rate()));
         run.add_all(1, ARM, &metrics);
-        self.draw(&mut run, &samples)?;
-        run.file("timeline.csv", timeline::csv(&samples));
-        for (outcome, n) in &report.outcomes {
-            run.remark(format!("{n} requests: {outcome:?}"));
-        }
+        self.draw(&mut run, &ended.samples)?;
+        ended.tell(&mut run)?;
         run.store(root)?;
-        verified.check()?;
-        anyhow::ensure!(
-            back.is_some(),
-            "service did not resume while the load went on"
+        self.check(&ended, &seen)
+    }
+
+    fn check(&self, ended: &Ended, seen: &Seen) -> Result<()> {
+        ended.verified.check()?;
+        let (told, rows) = (
+            ended.verified.confirmed + seen.streamed,
+            ended.there.len() as u64,
         );
-        let most = f64::from(self.memory) + ALLOWED_MIB;
+        anyhow::ensure!(rows >= told, "{rows} rows are there, {told} were confirmed");
+        anyhow::ensure!(seen.back.is_some(), "service did not resume under load");
+        let (peak, most) = (seen.peak_mib, self.allowed_mib());
         anyhow::ensure!(
             peak < most,
             "{peak:.1} MiB resident; allowed are {most} MiB"
         );
-        let rows = there.len() as u64;
-        anyhow::ensure!(
-            rows >= verified.confirmed + streamed,
-            "{rows} rows are there, fewer than were confirmed"
-        );
         Ok(())
+    }
+
+    fn allowed_mib(&self) -> f64 {
+        f64::from(self.memory) + ALLOWED_MIB
     }
 
     /// Load, stillness, load; gives the moment when the database went on.
@@ -130,14 +114,14 @@ impl Stall {
         })
     }
 
-    fn streams(&self, windrow: &Windrow, stop: &Arc<AtomicBool>) -> Vec<Streaming> {
+    fn streams(&self, load: &UnderLoad) -> Vec<Streaming> {
         (0..self.streams)
             .map(|number| {
-                let address = windrow.address();
+                let address = load.windrow.address();
                 let body = Endless {
                     connection: self.connections + number,
                     n: 0,
-                    stop: Arc::clone(stop),
+                    stop: Arc::clone(&load.stop),
                     line: Vec::new(),
                     at: 0,
                 };
@@ -150,9 +134,9 @@ impl Stall {
             .collect()
     }
 
-    fn draw(&self, run: &mut Run, samples: &[timeline::Sample]) -> Result<()> {
+    fn draw(&self, run: &mut Run, samples: &[Sample]) -> Result<()> {
         let end = samples.last().map_or(0.0, |s| s.at);
-        let most = f64::from(self.memory) + ALLOWED_MIB;
+        let most = self.allowed_mib();
         let allowed = Series {
             name: "budget + 64 MiB".into(),
             points: vec![(0.0, most), (end, most)],
@@ -162,18 +146,33 @@ impl Stall {
             x: "seconds",
             y: "MiB",
         };
-        run.file(
-            "memory.svg",
-            plot::lines(names, &[timeline::resident(samples), allowed])?,
-        );
-        let names = Names {
-            title: "Single rows confirmed",
-            x: "seconds",
-            y: "rows a second",
-        };
-        run.file("rate.svg", plot::lines(names, &[timeline::rate(samples)])?);
+        let lines = [timeline::resident(samples), allowed];
+        run.file("memory.svg", plot::lines(names, &lines)?);
         Ok(())
     }
+}
+
+/// What is looked at besides the outcomes of single rows.
+struct Seen {
+    streamed: u64,
+    peak_mib: f64,
+    back: Option<f64>,
+}
+
+impl Seen {
+    fn metrics(&self) -> Vec<(&'static str, f64)> {
+        let mut metrics = vec![
+            ("streamed rows", as_f64(self.streamed)),
+            ("peak RSS MiB", self.peak_mib),
+        ];
+        metrics.extend(self.back.map(|s| ("s until the next success", s)));
+        metrics
+    }
+}
+
+fn peak_mib(samples: &[Sample]) -> f64 {
+    let peak = samples.iter().map(|s| s.resident).max().unwrap_or(0);
+    as_f64(peak) / 1_048_576.0
 }
 
 type Streaming = JoinHandle<Result<Reply>>;

@@ -47,16 +47,17 @@ pub fn post(
         // Whoever stops reading has perhaps said why.
         stream.shutdown(Shutdown::Write).ok();
     }
-    let all = answer
-        .join()
-        .map_err(|_| anyhow!("the reader panicked"))?
-        .context("no answer")?;
-    let Some(end) = memchr::memmem::find(&all, b"\r\n\r\n") else {
+    let all = answer.join().map_err(|_| anyhow!("the reader panicked"))?;
+    let all = all.context("no answer")?;
+    if all.is_empty() {
         sent.context("sending the body")?;
-        return Err(anyhow!(
-            "the server closed the connection without an answer"
-        ));
-    };
+    }
+    reply(&all)
+}
+
+fn reply(all: &[u8]) -> Result<Reply> {
+    let end = memchr::memmem::find(all, b"\r\n\r\n")
+        .context("the server closed the connection without a whole answer")?;
     let (head, rest) = all.split_at(end);
     Ok(Reply {
         status: answer::status(head)?,
