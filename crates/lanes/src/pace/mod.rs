@@ -9,17 +9,17 @@
 //!
 //! How it works:
 //!
-//! - It starts with one flight and moderate batches, and learns only while something is queued whenever a flight
-//!   ends: only then do rows per second say what the database can do.
-//! - It tries one change at a time (twice or half the rows, twice or half the flights), and compares **in turns**: some
-//!   landings with the setting that holds, some with the candidate, the first again, and so on. So a database that
-//!   becomes slower or stalls in between does not make one side look better than the other. It goes on until the
-//!   difference stands out from the noise.
+//! - It starts with one flight and small batches, and climbs in steps. It learns only while the database is the limit:
+//!   while most rows have waited for a flight to end. Otherwise rows per second only say what clients ask for.
+//! - It tries one change at a time, and compares **in turns**: some landings with the setting that holds, some with the
+//!   candidate, the first again, and so on. So a database that becomes slower or stalls in between does not make one side
+//!   look better than the other. It goes on until the difference stands out from the noise.
 //! - **Hysteresis**: to go up, rows per second must rise by some percent; to go down, they must not fall. Between the two
 //!   nothing changes, so noise does not make it wander.
 //! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all pauses end when the
 //!   time per row changes by half or more, for then the database (or the load) is another one.
 
+mod direction;
 mod moves;
 mod trial;
 mod window;
@@ -30,7 +30,7 @@ use windrow_core::{Limits, Profile};
 
 use self::moves::Moves;
 use self::trial::{Trial, Verdict};
-use self::window::{Sample, Window};
+use self::window::{Hopeless, Sample, Window};
 
 /// What a setting may be at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,14 +75,22 @@ pub struct Pace {
     window: Window,
     trial: Option<Trial>,
     moves: Moves,
-    /// Seconds per row when the pauses between trials were last ended, and for how many samples it has been another one.
+    /// Rows per second when the pauses between trials were last ended, and for how many samples they have been others.
     reference: Option<f64>,
     strange: u32,
+    /// How far two samples of the same setting are apart, as a logarithm, on average.
+    noise: f64,
+    /// The last sample of what holds.
+    last: Option<f64>,
 }
 
-/// Rows of the largest batch at the start: on the databases known, most of the gain of a batch is had by then, and one
-/// takes a few milliseconds.
+/// Rows of the largest batch at the start: such batches are fast everywhere, so that much is learned in a short time.
 const START_ROWS: usize = 64;
+
+/// The noise that is assumed before it has been heard, and how fast it is learned.
+const START_NOISE: f64 = 0.1;
+const NOISE_WEIGHT: f64 = 0.2;
+const MOST_NOISE: f64 = 0.5;
 
 /// The time per row has changed if it differs by this factor, twice in a row.
 const ANOTHER_WORLD: f64 = 1.5;
@@ -108,11 +116,13 @@ impl Pace {
         Self {
             bounds,
             base,
-            window: Window::after(0, base),
+            window: Window::idle(base),
             trial: None,
             moves: Moves::new(),
             reference: None,
             strange: 0,
+            noise: START_NOISE,
+            last: None,
         }
     }
 
@@ -127,7 +137,10 @@ impl Pace {
             return;
         };
         match self.trial.take() {
-            None => self.cruise(landing.at, sample),
+            None => {
+                self.listen(&sample);
+                self.cruise(landing.at, sample);
+            }
             Some(trial) => self.judge(landing.at, trial, sample),
         }
     }
@@ -135,56 +148,71 @@ impl Pace {
     /// A flight has ended in a way that says nothing about speed: what is being measured is thrown away.
     pub fn disturbed(&mut self) {
         self.trial = None;
-        self.measure(0);
+        self.window = Window::idle(self.base);
     }
 
     /// A sample of what holds: is there something to try?
     fn cruise(&mut self, now: Duration, sample: Sample) {
-        self.measure(0);
+        self.measure(0, now);
         if sample.saturated {
             self.look_around(now, &sample);
         }
-        let chosen = self.moves.choose(now, self.base, self.bounds, &sample);
-        if let Some((direction, candidate)) = chosen {
-            let eager = self.moves.is_eager(direction);
-            let trial = Trial::new(direction, self.base, candidate, now, sample.rate, eager);
-            self.start(trial);
+        if let Some(step) = self.moves.choose(now, self.base, self.bounds, &sample) {
+            let trial = Trial::new(step, self.base, now, &sample, self.noise);
+            self.start(trial, now);
         }
     }
 
     fn judge(&mut self, now: Duration, mut trial: Trial, sample: Sample) {
+        if trial.setting() == self.base {
+            self.listen(&sample);
+        }
         match trial.add(&sample) {
-            Verdict::GoOn => self.start(trial),
-            Verdict::Stop => self.measure(self.base.flights),
+            Verdict::GoOn => self.start(trial, now),
+            Verdict::Stop => self.measure(settle(self.base, self.base), now),
             Verdict::Worse => {
-                self.moves
-                    .failed(trial.direction, now, now.saturating_sub(trial.since));
-                self.measure(0);
+                let took = now.saturating_sub(trial.since);
+                self.moves.failed(trial.direction, now, took);
+                self.measure(0, now);
             }
             Verdict::Better => {
-                self.base = trial.candidate;
+                self.change(&trial);
                 self.moves.paid(trial.direction, now);
-                self.reference = None;
-                self.measure(self.base.flights);
+                self.measure(settle(self.base, self.base), now);
             }
             Verdict::Leap => {
-                self.base = trial.candidate;
+                self.change(&trial);
                 self.moves.leapt(trial.direction, now);
-                self.reference = None;
                 self.cruise(now, sample);
             }
         }
     }
 
+    fn change(&mut self, trial: &Trial) {
+        self.base = trial.candidate;
+        self.reference = None;
+        self.last = None;
+    }
+
     /// Lets the next side of a trial fly.
-    fn start(&mut self, trial: Trial) {
-        let settle = trial.base.flights + trial.candidate.flights;
-        self.window = Window::after(settle, trial.setting());
+    fn start(&mut self, trial: Trial, now: Duration) {
+        let settle = settle(trial.base, trial.candidate);
+        self.window = Window::after(settle, trial.setting(), now, trial.hopeless());
         self.trial = Some(trial);
     }
 
-    fn measure(&mut self, settle: usize) {
-        self.window = Window::after(settle, self.base);
+    fn measure(&mut self, settle: usize, now: Duration) {
+        self.window = Window::after(settle, self.base, now, Hopeless::NEVER);
+    }
+
+    /// Learns the noise from samples of the same setting. What says nothing about the database says nothing about that.
+    fn listen(&mut self, sample: &Sample) {
+        let rate = sample.saturated.then(|| sample.rate.max(1.0).ln());
+        let last = std::mem::replace(&mut self.last, rate);
+        if let (Some(last), Some(rate)) = (last, rate) {
+            let apart = (rate - last).abs().min(MOST_NOISE);
+            self.noise += (apart - self.noise) * NOISE_WEIGHT;
+        }
     }
 
     /// Ends all pauses once the time per row is another one.
@@ -201,5 +229,14 @@ impl Pace {
             self.reference = Some(sample.rate);
             self.moves.end_pauses(now);
         }
+    }
+}
+
+/// Landings to pass between two settings: the flights that left under the first one, and a round of those that find the
+/// queue that it left. With one flight there are none: the next landing is the first of the new setting.
+fn settle(a: Setting, b: Setting) -> usize {
+    match a.flights + b.flights {
+        2 => 0,
+        both => both + 1,
     }
 }

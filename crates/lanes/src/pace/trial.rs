@@ -3,22 +3,32 @@
 use std::time::Duration;
 
 use super::Setting;
-use super::moves::Direction;
-use super::window::Sample;
+use super::direction::Direction;
+use super::moves::Step;
+use super::window::{Hopeless, Sample};
 
-/// Turns of each side after which a change that does not stand out is given up.
+/// Turns of the candidate after which a change that does not stand out is given up.
 const MOST_TURNS: usize = 24;
 
 /// What a single turn may be wrong by even where all turns agree, as a logarithm.
 const DOUBT: f64 = 0.015;
 
-/// A standard error at which the mean is believed.
-const ENOUGH: f64 = 0.008;
-
 /// A turn says no more than this, as a logarithm: a stall in one of them is not to outweigh all others.
 const MOST_SAID: f64 = 0.7;
 
-/// A gain by this, as a logarithm, is believed at once where nothing has been tried yet.
+/// A standard error at which the mean is believed.
+const ENOUGH: f64 = 0.008;
+
+/// How many standard errors a gain must stand out by; a loss, by one.
+const CERTAIN: f64 = 1.5;
+
+/// So many turns the noise heard before counts for.
+const PRIOR: f64 = 3.0;
+
+/// From so many turns on, the best and the worst are left out.
+const MANY_TURNS: usize = 5;
+
+/// A gain by this, as a logarithm, is believed at once where nothing has failed yet.
 const LEAP: f64 = 0.2;
 
 #[derive(Clone, Debug)]
@@ -27,9 +37,12 @@ pub(super) struct Trial {
     pub(super) base: Setting,
     pub(super) candidate: Setting,
     pub(super) since: Duration,
+    eager: bool,
+    noise: f64,
+    /// How long the first turn took.
+    first_took: Duration,
     /// Logarithms of rows per second: base, candidate, base, candidate, .., base.
     turns: Vec<f64>,
-    eager: bool,
 }
 
 /// What a trial says so far.
@@ -47,20 +60,21 @@ pub(super) enum Verdict {
 impl Trial {
     /// Begins with what the base has shown just now.
     pub(super) fn new(
-        direction: Direction,
+        step: Step,
         base: Setting,
-        candidate: Setting,
         since: Duration,
-        rate: f64,
-        eager: bool,
+        sample: &Sample,
+        noise: f64,
     ) -> Self {
         Self {
-            direction,
+            direction: step.direction,
             base,
-            candidate,
+            candidate: step.candidate,
             since,
-            turns: vec![rate.ln()],
-            eager,
+            eager: step.eager,
+            noise,
+            first_took: sample.took,
+            turns: vec![sample.rate.ln()],
         }
     }
 
@@ -73,13 +87,24 @@ impl Trial {
         }
     }
 
+    /// When the next turn need not go on.
+    pub(super) fn hopeless(&self) -> Hopeless {
+        match self.turns.last() {
+            Some(base) if self.setting() == self.candidate => Hopeless {
+                after: self.first_took,
+                rate: (base - MOST_SAID).exp(),
+            },
+            _ => Hopeless::NEVER,
+        }
+    }
+
     /// Adds a turn.
     pub(super) fn add(&mut self, sample: &Sample) -> Verdict {
-        let was_base = self.setting() == self.base;
+        let of_candidate = self.setting() == self.candidate;
         self.turns.push(sample.rate.max(f64::MIN_POSITIVE).ln());
         if !sample.connected {
             Verdict::Worse
-        } else if !was_base {
+        } else if of_candidate {
             match self.turns.as_slice() {
                 [base, candidate] if self.eager && candidate - base > LEAP => Verdict::Leap,
                 _ => Verdict::GoOn,
@@ -92,14 +117,19 @@ impl Trial {
     }
 
     fn verdict(&self) -> Verdict {
-        let gains = self.gains();
+        let mut gains = self.gains();
         let turns = gains.len();
-        let count = turns as f64;
+        if turns >= MANY_TURNS {
+            gains.sort_by(f64::total_cmp);
+            gains.pop();
+            gains.remove(0);
+        }
+        let count = gains.len() as f64;
         let mean = gains.iter().sum::<f64>() / count;
         let error = self.error(&gains, mean) + DOUBT / count.sqrt();
         let threshold = self.direction.threshold();
         let believed = error < ENOUGH;
-        if mean - 1.5 * error > threshold || (believed && mean > threshold) {
+        if mean - CERTAIN * error > threshold || (believed && mean > threshold) {
             Verdict::Better
         } else if mean + error < threshold || believed || turns >= MOST_TURNS {
             Verdict::Worse
@@ -120,15 +150,11 @@ impl Trial {
             .collect()
     }
 
-    /// The standard error of the mean gain. From one turn it is guessed by how far the base's own turns are apart.
+    /// The standard error of the mean gain: at first from the noise heard before, then more and more from the gains.
     fn error(&self, gains: &[f64], mean: f64) -> f64 {
         let count = gains.len() as f64;
-        match (gains, self.turns.as_slice()) {
-            ([_], [first, _, last]) => (first - last).abs() / 2.0,
-            _ => {
-                let squares: f64 = gains.iter().map(|gain| (gain - mean).powi(2)).sum();
-                (squares / (count - 1.0) / count).sqrt()
-            }
-        }
+        let squares: f64 = gains.iter().map(|gain| (gain - mean).powi(2)).sum();
+        let variance = (PRIOR * self.noise.powi(2) + squares) / (PRIOR + count - 1.0);
+        (variance / count).sqrt()
     }
 }

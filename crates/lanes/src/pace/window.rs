@@ -28,10 +28,25 @@ pub(super) struct Window {
     settle: usize,
     unconnected: usize,
     since: Option<Duration>,
+    hopeless: Hopeless,
     landings: usize,
     rows: usize,
     waited: usize,
     cut: usize,
+}
+
+/// A sample ends early if after some time it has fewer rows per second than this: nothing good can come of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hopeless {
+    pub(super) after: Duration,
+    pub(super) rate: f64,
+}
+
+impl Hopeless {
+    pub(super) const NEVER: Self = Self {
+        after: Duration::ZERO,
+        rate: 0.0,
+    };
 }
 
 /// What a window has shown.
@@ -39,6 +54,8 @@ pub(super) struct Window {
 pub(super) struct Sample {
     /// Rows per second.
     pub(super) rate: f64,
+    /// How long it took.
+    pub(super) took: Duration,
     /// Rows of a batch on average.
     pub(super) rows: usize,
     /// True if nearly all rows had waited: the database is the limit.
@@ -52,12 +69,28 @@ pub(super) struct Sample {
 }
 
 impl Window {
-    pub(super) fn after(settle: usize, setting: Setting) -> Self {
+    pub(super) fn after(
+        settle: usize,
+        setting: Setting,
+        now: Duration,
+        hopeless: Hopeless,
+    ) -> Self {
+        Self {
+            settle,
+            hopeless,
+            since: (settle == 0).then_some(now),
+            ..Self::idle(setting)
+        }
+    }
+
+    /// One that begins with the next landing.
+    pub(super) fn idle(setting: Setting) -> Self {
         Self {
             setting,
-            settle,
+            settle: 0,
             unconnected: 0,
             since: None,
+            hopeless: Hopeless::NEVER,
             landings: 0,
             rows: 0,
             waited: 0,
@@ -69,10 +102,12 @@ impl Window {
     pub(super) fn add(&mut self, landing: Landing) -> Option<Sample> {
         if landing.connected < self.setting.flights && self.unconnected < PATIENCE {
             self.unconnected += 1;
+            self.since = Some(landing.at);
             return None;
         }
         if self.settle > 0 {
             self.settle -= 1;
+            self.since = (self.settle == 0).then_some(landing.at);
             return None;
         }
         let Some(since) = self.since else {
@@ -85,11 +120,14 @@ impl Window {
         self.cut += usize::from(landing.cut);
         let elapsed = landing.at.saturating_sub(since);
         let enough = LANDINGS.max(PER_FLIGHT * self.setting.flights);
-        if self.landings < enough || elapsed < SHORTEST {
+        let rate = self.rows as f64 / elapsed.as_secs_f64();
+        let hopeless = elapsed > self.hopeless.after && rate < self.hopeless.rate;
+        if elapsed < SHORTEST || (self.landings < enough && !hopeless) {
             return None;
         }
         Some(Sample {
-            rate: self.rows as f64 / elapsed.as_secs_f64(),
+            rate,
+            took: elapsed,
             rows: self.rows.div_ceil(self.landings),
             saturated: self.waited as f64 >= self.rows as f64 * WAITED_SHARE,
             crowded: self.waited as f64 >= self.rows as f64 * CROWDED_SHARE,

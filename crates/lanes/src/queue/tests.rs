@@ -376,8 +376,8 @@ proptest! {
         model.depart(room);
         let (_, batch) = &model.flying[0];
         let ids: HashSet<i64> = batch.units.iter().map(|unit| number(unit, 0)).collect();
-        for source in 0..singles as i64 {
-            prop_assert!(ids.contains(&(first + source * 1000)), "{ids:?}");
+        for id in (first..).step_by(1000).take(singles) {
+            prop_assert!(ids.contains(&id), "{ids:?}");
         }
     }
 

@@ -1,0 +1,96 @@
+//! The ways to change a setting.
+
+use super::window::Sample;
+use super::{Bounds, Setting};
+
+/// A way to change a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    MoreFlights,
+    MoreRows,
+    FewerRows,
+    FewerFlights,
+    /// As many rows under way, in half the flights.
+    Merge,
+    /// As many rows under way, in twice the flights.
+    Split,
+}
+
+/// Batches are not made smaller than this: there is nothing to be won by it.
+const FEWEST_ROWS: usize = 8;
+
+impl Direction {
+    pub(super) const ALL: [Self; 6] = [
+        Self::MoreFlights,
+        Self::MoreRows,
+        Self::FewerRows,
+        Self::FewerFlights,
+        Self::Merge,
+        Self::Split,
+    ];
+
+    /// How much rows per second must change, as a logarithm, for the change to be made. More rows cost latency,
+    /// more flights cost connections and split batches: they must pay. Fewer must not harm.
+    pub(super) fn threshold(self) -> f64 {
+        match self {
+            Self::MoreRows => 0.03,
+            Self::MoreFlights | Self::Split => 0.05,
+            Self::FewerRows => -0.015,
+            Self::FewerFlights => -0.02,
+            Self::Merge => 0.0,
+        }
+    }
+
+    pub(super) fn opposite(self) -> Self {
+        match self {
+            Self::MoreRows => Self::FewerRows,
+            Self::FewerRows => Self::MoreRows,
+            Self::MoreFlights => Self::FewerFlights,
+            Self::FewerFlights => Self::MoreFlights,
+            Self::Merge => Self::Split,
+            Self::Split => Self::Merge,
+        }
+    }
+
+    /// True if what was seen gives a reason to try it.
+    pub(super) fn makes_sense(self, base: Setting, sample: &Sample) -> bool {
+        match self {
+            // Further flights can be of use as soon as rows wait for one; all else is judged only while all rows do.
+            Self::MoreFlights => sample.crowded,
+            // Batches that nothing cuts would not become larger.
+            Self::MoreRows | Self::Split => sample.cut,
+            Self::FewerRows | Self::FewerFlights => sample.saturated,
+            // Batches twice as large would be cut otherwise.
+            Self::Merge => sample.rows * 2 > base.rows,
+        }
+    }
+
+    /// The setting that it leads to, `factor` times the rows where there are to be more. It may be the same.
+    pub(super) fn from(
+        self,
+        base: Setting,
+        bounds: Bounds,
+        rows_seen: usize,
+        factor: usize,
+    ) -> Setting {
+        let Setting { flights, rows } = base;
+        let (flights, rows) = match self {
+            Self::MoreFlights => ((flights * 2).min(bounds.flights), rows),
+            Self::MoreRows => (flights, (rows * factor).min(bounds.rows)),
+            Self::FewerFlights => (flights.div_ceil(2), rows),
+            // Half of what batches have had: a limit that does not bind would change nothing.
+            Self::FewerRows => {
+                let half = rows.min(rows_seen.next_power_of_two()) / 2;
+                (flights, half.max(FEWEST_ROWS.min(rows)))
+            }
+            Self::Merge if flights > 1 && rows * 2 <= bounds.rows => {
+                (flights.div_ceil(2), rows * 2)
+            }
+            Self::Split if flights * 2 <= bounds.flights && rows >= 2 * FEWEST_ROWS => {
+                (flights * 2, rows / 2)
+            }
+            Self::Merge | Self::Split => (flights, rows),
+        };
+        Setting { flights, rows }
+    }
+}
