@@ -80,7 +80,8 @@ fn by_code(primary: i32, code: i32, message: &str) -> Fault {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => {
             (Conflict, "55P03", "; another process holds the database")
         }
-        ffi::SQLITE_FULL => (Other, "53100", "; free some space and try again"),
+        // Nothing was written, and the same row may be once there is room.
+        ffi::SQLITE_FULL => (Unavailable, "53100", "; free some space and try again"),
         ffi::SQLITE_READONLY => (Denied, "25006", "; the file or its directory is read-only"),
         ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (Denied, "42501", ""),
         ffi::SQLITE_NOMEM => (Other, "53200", ""),
