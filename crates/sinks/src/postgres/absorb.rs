@@ -38,6 +38,8 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) statements_gone: bool,
     /// The server should be looked for anew.
     pub(super) leave: bool,
+    /// A row that would fail was not told apart.
+    pub(super) missed: bool,
     /// How many units are set apart after the next failure.
     pub(super) burst: usize,
 }
@@ -222,7 +224,10 @@ impl Absorber<'_, '_> {
         let statement = flown.statements.get(at).cloned();
         match flown.segment.mode {
             Mode::Sets => self.sets_failed(flown.segment, statement.as_ref(), &error),
-            Mode::Telling => self.regroup(&flown.segment.units),
+            Mode::Telling => {
+                self.missed = true;
+                self.regroup(&flown.segment.units);
+            }
             Mode::Grouped => self.grouped_failed(&flown.segment.units, statement.as_ref(), error),
             Mode::Own if may_be_stale(&error.code) => {
                 let segment = Segment::new(flown.segment.units, Mode::Fresh);
@@ -270,10 +275,11 @@ impl Absorber<'_, '_> {
     }
 
     fn sets_failed(&mut self, segment: Segment, statement: Option<&Sent>, error: &ServerError) {
-        let duplicate = error.code == "23505" && matches!(statement, Some(Sent::Set { .. }));
+        let tells = ["23505", "23514", "23503", "23P01"].contains(&error.code.as_str());
+        let tells = tells && matches!(statement, Some(Sent::Set { .. }));
         match segment.units.as_slice() {
             [unit] => self.next.push(Segment::one(*unit, Mode::Own)),
-            units if duplicate && self.batch.can_tell(units) => {
+            units if tells && self.batch.can_tell(units) => {
                 self.next.push(Segment::new(segment.units, Mode::Telling));
             }
             // Most pieces hold no failure; those that do are grouped then.

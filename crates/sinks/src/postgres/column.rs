@@ -37,6 +37,8 @@ pub(super) struct Column {
     pub(super) identity: bool,
     /// Two texts of this column are equal only if their bytes are.
     pub(super) bytewise: bool,
+    /// Windrow made it from a NULL: the first value decides what type it gets.
+    pub(super) no_value_yet: bool,
 }
 
 /// The families of types that are treated alike.

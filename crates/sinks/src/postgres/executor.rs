@@ -16,11 +16,11 @@ use super::heat::Heat;
 use super::listen::{Heard, Listener};
 use super::prepare::{Trust, prepare};
 use super::prepared::{Prepared, StatementKey};
-use super::schema;
 use super::segment::{Mode, Segment};
 use super::send::{Flown, Sender};
 use super::table::Table;
 use super::wire::{Broken, Wire};
+use super::{create, schema};
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
@@ -33,6 +33,7 @@ pub(super) struct Connection {
     wire: Wire,
     catalog: Arc<Catalog>,
     purpose: Purpose,
+    creates: bool,
     prepared: Prepared,
     compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
     ids: u64,
@@ -45,11 +46,13 @@ pub(super) struct Connection {
 type Tables<'a> = HashMap<&'a TableName, Option<Arc<Table>>>;
 
 impl Connection {
-    pub(super) fn new(wire: Wire, catalog: Arc<Catalog>, purpose: Purpose) -> Self {
+    /// `creates`: tables and columns that are not there are made.
+    pub(super) fn new(wire: Wire, catalog: Arc<Catalog>, purpose: Purpose, creates: bool) -> Self {
         Self {
             wire,
             catalog,
             purpose,
+            creates,
             prepared: Prepared::default(),
             compiled: HashMap::new(),
             ids: 0,
@@ -63,6 +66,7 @@ impl Connection {
     async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
         let mut burst = 0;
         let mut changes = 0;
+        let mut missed = false;
         let mut todo = self.begin(batch, false, tally).await?;
         let main = todo.first().map(|s| s.units.clone()).unwrap_or_default();
         self.heat.temper(batch, &mut todo);
@@ -78,6 +82,7 @@ impl Connection {
                 }
                 let (leave, gone) = (absorber.leave, absorber.statements_gone);
                 (stale, burst) = (absorber.stale, absorber.burst);
+                missed |= absorber.missed;
                 let unguarded = absorber.unguarded;
                 todo = absorber.next;
                 todo.extend(later);
@@ -99,7 +104,7 @@ impl Connection {
                 todo = self.begin(batch, true, tally).await?;
             }
         }
-        self.heat.learn(batch, &main);
+        self.heat.learn(batch, &main, missed);
         Ok(())
     }
 
@@ -110,6 +115,43 @@ impl Connection {
         anew: bool,
         tally: &mut Tally,
     ) -> Result<Vec<Segment>, Broken> {
+        if !self.place(batch, anew, tally).await? {
+            return Ok(Vec::new());
+        }
+        if self.creates {
+            let grown = self.grow(batch, tally).await?;
+            if grown && !self.place(batch, true, tally).await? {
+                return Ok(Vec::new());
+            }
+        }
+        Ok(batch.first_segments())
+    }
+
+    /// Makes what the rows that do not fit ask for; says whether anything was tried.
+    async fn grow(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<bool, Broken> {
+        let wishes = batch.wishes();
+        let mut grown = false;
+        for (name, wish) in &wishes {
+            let known = self.catalog.get(name);
+            if !wish.asks_of(known.as_ref().map(|table| &table.facts)) {
+                continue;
+            }
+            grown = true;
+            tally.round_trips += 1;
+            if let Err(fault) = create::grow(&mut self.wire, name, wish).await? {
+                batch.conclude_apart(name, &refused(fault));
+            }
+        }
+        Ok(grown)
+    }
+
+    /// Joins the writes with their tables' descriptions. False: the server refused to give them, and said why to all.
+    async fn place(
+        &mut self,
+        batch: &mut Batch<'_>,
+        anew: bool,
+        tally: &mut Tally,
+    ) -> Result<bool, Broken> {
         let mut tables = Tables::new();
         for name in batch.tables() {
             let known = self.catalog.fresh(name).filter(|_| !anew);
@@ -121,7 +163,7 @@ impl Connection {
                         Ok(table) => table,
                         Err(fault) => {
                             batch.conclude_rest(&refused(fault));
-                            return Ok(Vec::new());
+                            return Ok(false);
                         }
                     }
                 }
@@ -129,7 +171,7 @@ impl Connection {
             tables.insert(name, table);
         }
         batch.place(&tables, |shape, table| self.compile(shape, table));
-        Ok(batch.first_segments())
+        Ok(true)
     }
 
     async fn read(
@@ -256,6 +298,7 @@ impl Connection {
             stale: false,
             unguarded: Vec::new(),
             statements_gone: false,
+            missed: false,
             leave: false,
             burst,
         }

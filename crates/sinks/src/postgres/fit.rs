@@ -26,6 +26,9 @@ pub(super) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     if value.is_null() {
         return sure_or(!(strict && column.not_null), Fit::Bad);
     }
+    if column.no_value_yet {
+        return Fit::Bad;
+    }
     match &column.kind {
         Kind::Int2 => whole(value, i64::from(i16::MIN), i64::from(i16::MAX)),
         Kind::Int4 => whole(value, i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -33,7 +36,7 @@ pub(super) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
         Kind::Float4 => sure_or(scalar::single(value).is_some(), odd_number(value)),
         Kind::Float8 => sure_or(scalar::double(value).is_some(), odd_number(value)),
         Kind::Numeric => numeric(column, value),
-        Kind::Bool => sure_or(scalar::boolean(value).is_some(), Fit::Unsure),
+        Kind::Bool => sure_or(scalar::boolean(value).is_some(), odd_boolean(value)),
         Kind::Uuid => sure_or(scalar::uuid(value).is_some(), Fit::Bad),
         Kind::Date => sure_or(scalar::date(value).is_some(), odd_moment(value)),
         Kind::Timestamp | Kind::Timestamptz => {
@@ -65,6 +68,18 @@ fn odd_number(value: &Value) -> Fit {
         Value::Text(text) if text.trim() != &**text => Fit::Unsure,
         _ => Fit::Bad,
     }
+}
+
+/// `boolin` takes a 0, a 1, and the beginnings of a few words.
+fn odd_boolean(value: &Value) -> Fit {
+    let maybe = match value {
+        Value::Int(n) => matches!(n, 0 | 1),
+        Value::Text(text) => text
+            .trim()
+            .starts_with(['t', 'T', 'f', 'F', 'y', 'Y', 'n', 'N', 'o', 'O', '0', '1']),
+        _ => false,
+    };
+    if maybe { Fit::Unsure } else { Fit::Bad }
 }
 
 /// Words such as `now` and other spellings of dates are many; text without any digit is most likely none of them.

@@ -12,7 +12,7 @@ use windrow_core::{Name, OnConflict, Op, Returning, Shape};
 
 use super::column::{ArrayForm, Column};
 use super::statement::{push, push_conflict, push_results, result_names};
-use super::table::{Facts, Unique};
+use super::table::{Facts, Test, Unique};
 use crate::sql::quote::{push_ident, push_idents, push_table};
 
 /// A set-based statement.
@@ -72,10 +72,13 @@ pub(super) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name])
     }
 }
 
-/// The form of a plain insert that leaves duplicates out and tells which they are.
+/// The form of a plain insert that leaves out rows that would fail, and tells which they are: duplicates, and rows that
+/// a check or a foreign key would refuse. What it leaves out wrongly succeeds on its own; what it lets through wrongly
+/// fails as a whole.
 pub(super) fn telling(shape: &Shape, facts: &Facts, row: &[&Column]) -> Option<Fused> {
     let text = Text::new(shape, facts, row, &[])?;
     text.keyed_insert(true, " ON CONFLICT DO NOTHING")
+        .or_else(|| text.filtered_insert())
 }
 
 impl<'a> Text<'a> {
@@ -135,6 +138,10 @@ impl<'a> Text<'a> {
         }
         sql.push_str(" FROM ");
         self.push_source(&mut sql, true);
+        // An upsert or a first attempt is not filtered: what fails there must be known to fail.
+        if may_miss && self.shape.on_conflict == OnConflict::Error {
+            self.push_filter(&mut sql);
+        }
         sql.push_str("), i AS (");
         let columns: Vec<&Column> = generated.iter().map(|(column, _)| *column).collect();
         self.push_insert(&mut sql, &columns);
@@ -151,6 +158,86 @@ impl<'a> Text<'a> {
             sql,
             told: Told::Places,
         })
+    }
+
+    /// An insert into a table without a key: all rows that fulfil its conditions, or none.
+    fn filtered_insert(&self) -> Option<Fused> {
+        let mut filter = String::new();
+        self.push_filter(&mut filter);
+        if filter.is_empty() || !self.results.is_empty() || !self.facts.uniques.is_empty() {
+            return None;
+        }
+        let mut sql = String::from("WITH w AS MATERIALIZED (SELECT w.* FROM ");
+        self.push_source(&mut sql, true);
+        sql.push_str(&filter);
+        sql.push_str("), i AS (");
+        self.push_insert(&mut sql, &[]);
+        sql.push_str(" SELECT ");
+        self.push_values(&mut sql);
+        sql.push_str(" FROM w RETURNING 1) SELECT w.ord, 1 / ((SELECT count(*) FROM i) = (SELECT count(*) FROM w))::int FROM w");
+        Some(Fused {
+            sql,
+            told: Told::Places,
+        })
+    }
+
+    /// ` WHERE ..`: the conditions whose columns are all given.
+    fn push_filter(&self, sql: &mut String) {
+        let mut joint = " WHERE ";
+        for condition in &self.facts.conditions {
+            let places: Option<Vec<usize>> =
+                condition.columns.iter().map(|c| self.given(*c)).collect();
+            if let Some(places) = places {
+                sql.push_str(joint);
+                joint = " AND ";
+                match &condition.test {
+                    Test::Check(check) => self.push_check(sql, check, &places),
+                    Test::Reference(table, names) => {
+                        self.push_reference(sql, table, names, &places)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where in the row the value of a column is given.
+    fn given(&self, column: usize) -> Option<usize> {
+        let name = &self.facts.columns.get(column)?.name;
+        self.shape.columns.iter().position(|n| n == name)
+    }
+
+    /// A check is fulfilled by true and by NULL.
+    fn push_check(&self, sql: &mut String, check: &str, places: &[usize]) {
+        push(
+            sql,
+            format_args!("(SELECT ({check}) IS NOT FALSE FROM (SELECT "),
+        );
+        for (number, place) in places.iter().enumerate() {
+            sql.push_str(if number > 0 { ", " } else { "" });
+            push(sql, format_args!("w.p{}", place + 1));
+            if let Some(column) = self.row.get(*place) {
+                push(sql, format_args!("::{} AS ", column.type_name));
+                push_ident(sql, &column.name);
+            }
+        }
+        sql.push_str(") AS r)");
+    }
+
+    /// A foreign key is fulfilled by a row, and by a NULL in any of its columns.
+    fn push_reference(&self, sql: &mut String, table: &str, names: &[String], places: &[usize]) {
+        sql.push('(');
+        for place in places {
+            self.push_value(sql, *place);
+            sql.push_str(" IS NULL OR ");
+        }
+        push(sql, format_args!("EXISTS (SELECT FROM {table} AS r"));
+        for (number, (name, place)) in names.iter().zip(places).enumerate() {
+            sql.push_str(if number > 0 { " AND r." } else { " WHERE r." });
+            push_ident(sql, name);
+            sql.push_str(" = ");
+            self.push_value(sql, *place);
+        }
+        sql.push_str("))");
     }
 
     fn push_returning(&self, sql: &mut String, unique: &Unique) {

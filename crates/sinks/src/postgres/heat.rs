@@ -19,7 +19,9 @@ const MOST: usize = 4096;
 /// The share of recent batches in which a write failed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
-    duplicate: f32,
+    /// Failures that [`Mode::Telling`] tells apart.
+    told: f32,
+    /// All others.
     other: f32,
 }
 
@@ -42,26 +44,28 @@ impl Heat {
                 let compiled = batch.shapes.get(*shape)?;
                 self.rates.get(&compiled.shape.id())
             });
-            let (mut duplicate, mut other) = (false, false);
+            let (mut told, mut other) = (false, false);
             for rate in rates {
-                duplicate |= rate.duplicate > HOT;
+                told |= rate.told > HOT;
                 other |= rate.other > HOT;
             }
             if other {
                 segment.mode = Mode::Grouped;
-            } else if duplicate && batch.can_tell(&segment.units) {
+            } else if told && batch.can_tell(&segment.units) {
                 segment.mode = Mode::Telling;
             }
         }
     }
 
-    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing.
-    pub(super) fn learn(&mut self, batch: &Batch<'_>, units: &[u32]) {
+    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing. `missed`: a failure was not
+    /// told apart where it should have been.
+    pub(super) fn learn(&mut self, batch: &Batch<'_>, units: &[u32], missed: bool) {
         for (shape, sets, _) in batch.counts(units) {
             let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
                 continue;
             };
-            let failed = self.failed(batch, units, shape);
+            let mut failed = self.failed(batch, units, shape);
+            failed.1 |= missed && failed.0;
             let id = compiled.shape.id();
             if failed == (false, false) && !self.rates.contains_key(&id) {
                 continue;
@@ -70,15 +74,15 @@ impl Heat {
                 self.rates.clear();
             }
             let rate = self.rates.entry(id).or_default();
-            mix(&mut rate.duplicate, failed.0);
+            mix(&mut rate.told, failed.0);
             mix(&mut rate.other, failed.1);
-            if rate.duplicate < 0.01 && rate.other < 0.01 {
+            if rate.told < 0.01 && rate.other < 0.01 {
                 self.rates.remove(&id);
             }
         }
     }
 
-    /// Whether a write of the shape failed as a duplicate, and whether one failed otherwise.
+    /// Whether a write of the shape failed as one that can be told apart, and whether one failed otherwise.
     fn failed(&self, batch: &Batch<'_>, units: &[u32], shape: usize) -> (bool, bool) {
         let mut failed = (false, false);
         for unit in units {
@@ -92,7 +96,9 @@ impl Heat {
                 .is_some_and(|p| p.shape as usize == shape)
             {
                 match fault.fault.class {
-                    FaultClass::Unique => failed.0 = true,
+                    FaultClass::Unique | FaultClass::Check | FaultClass::ForeignKey => {
+                        failed.0 = true;
+                    }
                     FaultClass::Unknown => {}
                     _ => failed.1 = true,
                 }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `executor` | the loop of round trips that ends when every unit has its verdict |
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
+//! | `create` | tables and columns that are made from rows |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
 //! | `batch` | every write in its place: does it `fit`, which rows does it touch (`key`) |
 //! | `segment`, `order` | the transactions of a round trip |
@@ -20,6 +21,7 @@ mod batch;
 mod catalog;
 mod column;
 mod compiled;
+mod create;
 mod decode;
 mod encode;
 mod executor;

@@ -7,7 +7,7 @@ use postgres_protocol::{IsNull, Oid};
 use windrow_core::TableName;
 
 use super::column::{Column, Kind};
-use super::table::{Facts, OURS, Unique};
+use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Test, Unique};
 use super::wire::{Answer, Broken, DataRow, ServerError, Wire};
 use crate::sql::quote::push_table;
 
@@ -36,7 +36,8 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   a.attgenerated <> '' OR a.attidentity = 'a', a.attidentity <> '',
   coalesce(l.collisdeterministic, true),
   (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n
-    WHERE n.enumtypid IN (b.oid, e.oid))
+    WHERE n.enumtypid IN (b.oid, e.oid)),
+  coalesce(col_description(a.attrelid, a.attnum), '')
 FROM pg_attribute a
 JOIN LATERAL (
   WITH RECURSIVE chain AS (
@@ -62,6 +63,16 @@ FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
+/// Checks and foreign keys.
+const CONDITIONS: &str = "\
+SELECT array_to_string(c.conkey, ' '), coalesce(pg_get_expr(c.conbin, c.conrelid), ''),
+  CASE WHEN c.contype = 'f' THEN c.confrelid::regclass::text END,
+  (SELECT json_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
+    JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum)
+FROM pg_constraint c
+WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
+ORDER BY c.oid";
+
 /// Reads a table; `None`: there is none of that name. One round trip.
 ///
 /// # Errors
@@ -72,7 +83,7 @@ pub(super) async fn read(
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let mut quoted = String::new();
     push_table(&mut quoted, name);
-    for sql in [TABLE, COLUMNS, UNIQUES] {
+    for sql in [TABLE, COLUMNS, UNIQUES, CONDITIONS] {
         ask(wire, sql, &quoted);
     }
     frontend::sync(wire.out());
@@ -102,7 +113,7 @@ fn ask(wire: &mut Wire, sql: &str, name: &str) {
     debug_assert!(asked, "neither the texts nor a name hold a zero byte");
 }
 
-/// Puts the rows of the three queries together.
+/// Puts the rows of the queries together.
 struct Reader {
     query: usize,
     facts: Facts,
@@ -117,6 +128,7 @@ impl Reader {
             name: name.clone(),
             columns: Vec::new(),
             uniques: Vec::new(),
+            conditions: Vec::new(),
             hidden_unique: false,
             fuses: false,
             has_hooks: false,
@@ -139,7 +151,8 @@ impl Reader {
                 match self.query {
                     0 => self.table(&row),
                     1 => self.column(&row),
-                    _ => self.unique(&row),
+                    2 => self.unique(&row),
+                    _ => self.condition(&row),
                 }
             }
             Answer::CommandComplete(_) => self.query += 1,
@@ -181,19 +194,12 @@ impl Reader {
             always_generated: row.is(16),
             identity: row.is(17),
             bytewise: row.is(18),
+            no_value_yet: row.text(20) == NO_VALUE_YET,
         });
     }
 
     fn unique(&mut self, row: &Fields<'_>) {
-        let columns: Option<Box<[usize]>> = row
-            .text(3)
-            .split(' ')
-            .map(|number| {
-                let number: i16 = number.parse().ok()?;
-                self.places.iter().position(|place| *place == number)
-            })
-            .collect();
-        match columns {
+        match self.places_of(row.text(3)) {
             Some(columns) if !row.is(2) => {
                 let immediate = row.is(1);
                 self.facts.hidden_unique |= !immediate;
@@ -205,6 +211,29 @@ impl Reader {
             }
             _ => self.facts.hidden_unique = true,
         }
+    }
+
+    fn condition(&mut self, row: &Fields<'_>) {
+        let Some(columns) = self.places_of(row.text(0)) else {
+            return;
+        };
+        let test = match row.get(2) {
+            None => Test::Check(row.text(1).to_owned()),
+            Some(table) => {
+                let names = serde_json::from_str(row.text(3)).unwrap_or_default();
+                Test::Reference(table.to_owned(), names)
+            }
+        };
+        self.facts.conditions.push(Condition { columns, test });
+    }
+
+    /// Columns by their numbers, separated by blanks. An expression has the number 0.
+    fn places_of(&self, numbers: &str) -> Option<Box<[usize]>> {
+        let place = |number: &str| {
+            let number: i16 = number.parse().ok()?;
+            self.places.iter().position(|place| *place == number)
+        };
+        numbers.split(' ').map(place).collect()
     }
 }
 

@@ -72,7 +72,12 @@ impl Sink for PostgresSink {
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let wire = self.wire(Some(purpose)).await?;
-        let connection = Connection::new(wire, self.catalog.clone(), purpose);
+        let connection = Connection::new(
+            wire,
+            self.catalog.clone(),
+            purpose,
+            self.options.create_tables,
+        );
         Ok(Box::new(connection))
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Facts {
     pub(super) name: TableName,
     pub(super) columns: Vec<Column>,
     pub(super) uniques: Vec<Unique>,
+    /// What else a row must fulfil, where it can be asked of rows that are not there yet.
+    pub(super) conditions: Vec<Condition>,
     /// A unique index or exclusion constraint that is not described in `uniques`: partial, deferrable, over expressions.
     pub(super) hidden_unique: bool,
     /// An ordinary or partitioned table without triggers, rules, row security or a foreign key to itself: what is written
@@ -44,8 +46,28 @@ pub(super) struct Unique {
     pub(super) immediate: bool,
 }
 
+/// A check or a foreign key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Condition {
+    /// Places in [`Facts::columns`] of the columns that it is about.
+    pub(super) columns: Box<[usize]>,
+    pub(super) test: Test,
+}
+
+/// How a [`Condition`] is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Test {
+    /// An expression over the columns' own names.
+    Check(String),
+    /// A row of another table (as SQL) whose columns of these names, in the order of the condition's own, are equal.
+    Reference(String, Box<[String]>),
+}
+
 /// The mark of tables that Windrow made: their comment.
 pub(super) const OURS: &str = "created by windrow";
+
+/// The comment of a column that Windrow made and that has had no value but NULL: its type is not known yet.
+pub(super) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl std::ops::Deref for Table {
     type Target = Facts;

@@ -159,3 +159,51 @@ async fn what_keeps_failing_is_told_apart_at_once_and_recovers() {
     }
     assert_eq!(trips.last(), Some(&1), "{trips:?}");
 }
+
+#[tokio::test]
+async fn checks_and_foreign_keys_are_told_apart_in_one_statement() {
+    let mut bed = Bed::new(
+        "create schema other; create table other.\"Parent\" (\"A\" int, b text, primary key (\"A\", b));
+         insert into other.\"Parent\" select g, 'x' from generate_series(0, 9) g;
+         create table keyed (id int primary key, \"p a\" int, pb text, n numeric(6,2) default 1, ts timestamptz,
+           foreign key (\"p a\", pb) references other.\"Parent\", check (n < 100 and (id > 0 or n is null)), check (ts > '2000-01-01'));
+         create table bare (a int check (a > 0), b text[] check (cardinality(b) < 3))",
+    )
+    .await;
+    let keyed = insert("keyed", &["id", "p a", "pb", "n", "ts"]).shape();
+    let bare = insert("bare", &["a", "b"]).shape();
+    let good = |n: i32| unit(&keyed, row![n, n % 10, "x", 5, "2020-01-01"]);
+    let mut units: Vec<Unit> = (1..300).map(good).collect();
+    units.push(unit(&keyed, row![301, 11, "x", 5, None::<&str>]));
+    units.push(unit(&keyed, row![302, 1, "y", 5, None::<&str>]));
+    units.push(unit(&keyed, row![303, 1, None::<&str>, 5, None::<&str>]));
+    units.push(unit(&keyed, row![304, 1, "x", 100, None::<&str>]));
+    units.push(unit(&keyed, row![0, 1, "x", 1, None::<&str>]));
+    units.push(unit(&keyed, row![305, 1, "x", 1, "1999-01-01"]));
+    units.push(good(7));
+    for n in 0..300 {
+        let b = if n == 9 { "[1,2,3]" } else { "[\"a\"]" };
+        units.push(unit(&bare, vec![n.into(), json(b)]));
+    }
+    let report = bed.run(&units).await;
+    assert!(report.tally.round_trips <= 6, "{:?}", report.tally);
+    assert_eq!(rung(&report, Rung::Fused), 598, "{:?}", report.tally);
+    let failed: Vec<_> = (1..)
+        .zip(report.verdicts)
+        .filter_map(|(n, verdict)| {
+            let fault = told(verdict).err()?.fault;
+            Some((n, fault.constraint().unwrap().to_owned()))
+        })
+        .collect();
+    let expected = [
+        (300, "keyed_p a_pb_fkey"),
+        (301, "keyed_p a_pb_fkey"),
+        (303, "keyed_check"),
+        (304, "keyed_check"),
+        (305, "keyed_ts_check"),
+        (306, "keyed_pkey"),
+        (307, "bare_a_check"),
+        (316, "bare_b_check"),
+    ];
+    assert_eq!(failed, expected.map(|(n, name)| (n, name.to_owned())));
+}

@@ -10,6 +10,7 @@
 
 mod alone;
 mod altered;
+mod created;
 mod faults;
 mod forms;
 mod isolation;

@@ -19,6 +19,7 @@ fn column(kind: Kind, narrowed: i32) -> Column {
         always_generated: false,
         identity: false,
         bytewise: true,
+        no_value_yet: false,
     }
 }
 

@@ -1,0 +1,277 @@
+//! Tables and columns that are made, and widened, from the rows that name them.
+//!
+//! Each change is one transaction that locks the table, looks at it again and does only what is still to be done: two
+//! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
+
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value};
+
+use super::column::{Column, Kind};
+use super::schema;
+use super::table::{Facts, NO_VALUE_YET, OURS};
+use super::wire::{Broken, ServerError, Wire};
+use crate::sql::infer::{self, Change, Existing, Sights};
+use crate::sql::quote::{push_ident, push_idents, push_table};
+
+/// What the rows of a batch ask of one table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wish {
+    sights: Sights,
+    /// Columns that the rows are told apart by, where a write names them.
+    key: Option<Vec<Name>>,
+    /// An `id` that was NULL or not given cannot be a key.
+    lacks_id: bool,
+    /// A new row is to be written: only then a table is made.
+    inserts: bool,
+}
+
+impl Wish {
+    /// Takes in one write.
+    pub(super) fn see(&mut self, shape: &Shape, row: &[Value]) {
+        self.sights.see(&shape.columns, row);
+        if shape.op != Op::Insert {
+            return;
+        }
+        self.inserts = true;
+        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
+            self.key.get_or_insert_with(|| names.to_vec());
+        }
+        let id = shape.columns.iter().position(|name| &**name == ID);
+        let value = id.and_then(|place| row.get(place));
+        self.lacks_id |= value.is_none_or(Value::is_null);
+    }
+
+    /// Whether anything is to be done, by a description that may be old.
+    pub(super) fn asks_of(&self, facts: Option<&Facts>) -> bool {
+        match facts {
+            None => self.inserts,
+            Some(facts) => !changes(facts, self).is_empty(),
+        }
+    }
+
+    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
+    fn primary(&self) -> Vec<Name> {
+        let columns = self.sights.columns();
+        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
+        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
+        let key = self.key.clone().or_else(id).unwrap_or_default();
+        if key.iter().all(has) { key } else { Vec::new() }
+    }
+}
+
+/// The column that is a new table's key where nothing else is said.
+const ID: &str = "id";
+
+/// How often a change that somebody else makes at the same time is looked at again.
+const TRIES: usize = 3;
+
+/// How long a change waits for those who use the table.
+const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
+
+/// Makes the table, or what it lacks.
+///
+/// # Errors
+/// Outside: the connection is lost. Inside: the server refuses, in its own words.
+pub(super) async fn grow(
+    wire: &mut Wire,
+    name: &TableName,
+    wish: &Wish,
+) -> Result<Result<(), Fault>, Broken> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        match attempt(wire, name, wish).await? {
+            Ok(()) => return Ok(Ok(())),
+            Err(error) => {
+                // Whatever it says of a transaction that has ended by itself does not matter.
+                drop(wire.simple("ROLLBACK").await?);
+                let raced = matches!(error.code.as_str(), "42P07" | "42701" | "23505" | "42P01");
+                last = Some(error);
+                if !raced {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(match last {
+        Some(error) => Err(refused(name, error)),
+        None => Ok(()),
+    })
+}
+
+fn refused(name: &TableName, error: ServerError) -> Fault {
+    let mut fault = Fault::from(error);
+    fault.message = format!(
+        "the table {name} cannot be fitted to its rows: {}",
+        fault.message
+    )
+    .into();
+    fault
+}
+
+async fn attempt(
+    wire: &mut Wire,
+    name: &TableName,
+    wish: &Wish,
+) -> Result<Result<(), ServerError>, Broken> {
+    let there = match schema::read(wire, name).await? {
+        Ok(facts) => facts.is_some(),
+        Err(error) => return Ok(Err(error)),
+    };
+    if !there && !wish.inserts {
+        return Ok(Ok(()));
+    }
+    let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
+    if there {
+        first.push(format!(
+            "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
+            quoted(name)
+        ));
+    }
+    if let Err(error) = run(wire, &first).await? {
+        return Ok(Err(error));
+    }
+    let facts = match schema::read(wire, name).await? {
+        Ok(facts) => facts,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut statements = match facts {
+        Some(facts) => changes(&facts, wish),
+        None => creation(name, wish),
+    };
+    statements.push("COMMIT".to_owned());
+    run(wire, &statements).await
+}
+
+async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
+    for sql in statements {
+        if let Err(error) = wire.simple(sql).await? {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn quoted(name: &TableName) -> String {
+    let mut sql = String::new();
+    push_table(&mut sql, name);
+    sql
+}
+
+fn creation(name: &TableName, wish: &Wish) -> Vec<String> {
+    let table = quoted(name);
+    let mut sql = format!("CREATE TABLE {table} (");
+    let mut comments = vec![format!("COMMENT ON TABLE {table} IS '{OURS}'")];
+    for (place, sight) in wish.sights.columns().iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        push_ident(&mut sql, &sight.name);
+        sql.push(' ');
+        sql.push_str(type_of(sight.kind));
+        if sight.kind.is_none() {
+            comments.push(comment(&table, &sight.name));
+        }
+    }
+    let primary = wish.primary();
+    if !primary.is_empty() {
+        sql.push_str(", PRIMARY KEY (");
+        push_idents(&mut sql, &primary);
+        sql.push(')');
+    }
+    sql.push(')');
+    comments.insert(0, sql);
+    comments
+}
+
+/// What an existing table lacks.
+fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
+    let table = quoted(&facts.name);
+    let column = |name: &Name| {
+        facts
+            .place_of(name)
+            .and_then(|place| facts.columns.get(place))
+    };
+    let mut statements = Vec::new();
+    for sight in wish.sights.columns() {
+        if sight.kind.is_none() && column(&sight.name).is_none() {
+            statements.push(addition(&table, &sight.name, None));
+            statements.push(comment(&table, &sight.name));
+        }
+    }
+    for change in wish.sights.changes(|name| existing(facts, column(name))) {
+        statements.push(match change {
+            Change::Add(name, kind) if column(&name).is_some() => replacement(&table, &name, kind),
+            Change::Add(name, kind) => addition(&table, &name, Some(kind)),
+            Change::Widen(name, kind) => {
+                let from = column(&name).map(|c| &c.kind);
+                widening(&table, &name, kind, from)
+            }
+        });
+    }
+    statements
+}
+
+/// What may be done to a column. One that holds nothing yet counts as missing.
+fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
+    let Some(column) = column.filter(|column| !column.no_value_yet) else {
+        return Existing::Missing;
+    };
+    let kind = match column.kind {
+        _ if !facts.ours || column.type_oid != column.base_oid => return Existing::Fixed,
+        Kind::Bool => infer::Kind::Bool,
+        Kind::Int8 => infer::Kind::Int,
+        Kind::Numeric if column.narrowed < 0 => infer::Kind::Number,
+        Kind::Jsonb => infer::Kind::Json,
+        Kind::Bytea => infer::Kind::Bytes,
+        _ => return Existing::Fixed,
+    };
+    Existing::Of(kind)
+}
+
+fn type_of(kind: Option<infer::Kind>) -> &'static str {
+    match kind {
+        Some(infer::Kind::Bool) => "boolean",
+        Some(infer::Kind::Int) => "bigint",
+        Some(infer::Kind::Number) => "numeric",
+        Some(infer::Kind::Json) => "jsonb",
+        Some(infer::Kind::Bytes) => "bytea",
+        Some(infer::Kind::Text) | None => "text",
+    }
+}
+
+fn addition(table: &str, name: &Name, kind: Option<infer::Kind>) -> String {
+    let mut sql = format!("ALTER TABLE {table} ADD COLUMN ");
+    push_ident(&mut sql, name);
+    sql.push(' ');
+    sql.push_str(type_of(kind));
+    sql
+}
+
+/// A column of nothing but NULL gets its type by being made anew, which rewrites no row.
+fn replacement(table: &str, name: &Name, kind: infer::Kind) -> String {
+    let mut sql = format!("ALTER TABLE {table} DROP COLUMN ");
+    push_ident(&mut sql, name);
+    sql.push_str(", ADD COLUMN ");
+    push_ident(&mut sql, name);
+    sql.push(' ');
+    sql.push_str(type_of(Some(kind)));
+    sql
+}
+
+fn widening(table: &str, name: &Name, kind: infer::Kind, from: Option<&Kind>) -> String {
+    let mut ident = String::new();
+    push_ident(&mut ident, name);
+    let to = type_of(Some(kind));
+    let using = match from {
+        // As it was given: base64 without line breaks.
+        Some(Kind::Bytea) => format!("replace(encode({ident}, 'base64'), E'\\n', '')"),
+        _ => format!("{ident}::{to}"),
+    };
+    format!("ALTER TABLE {table} ALTER COLUMN {ident} TYPE {to} USING {using}")
+}
+
+fn comment(table: &str, name: &Name) -> String {
+    let mut sql = format!("COMMENT ON COLUMN {table}.");
+    push_ident(&mut sql, name);
+    sql.push_str(" IS '");
+    sql.push_str(NO_VALUE_YET);
+    sql.push('\'');
+    sql
+}
