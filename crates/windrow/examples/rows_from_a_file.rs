@@ -50,7 +50,11 @@ pub async fn run(
 
 /// `NA` stands for a missing value.
 fn value(field: &str) -> Value {
-    if field == "NA" { Value::Null } else { Value::from_field(field) }
+    if field == "NA" {
+        Value::Null
+    } else {
+        Value::from_field(field)
+    }
 }
 
 #[tokio::main]

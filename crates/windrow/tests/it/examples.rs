@@ -39,7 +39,7 @@ async fn rows_from_a_file_have_a_status_each() {
         assert_eq!(
             db.number("select count(*) from readings where station is null")
                 .await,
-            428
+            429
         );
     }
 }
