@@ -1,7 +1,8 @@
 //! The process-wide memory budget: what is accepted and not yet answered is counted here, in bytes.
 //!
 //! Past the budget nothing else happens than back-pressure: [`Budget::try_take`] says no (HTTP answers 429),
-//! [`Budget::take`] waits (a streamed body is read more slowly).
+//! [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take all that they can get, so they may
+//! hold three quarters of the budget at most: the rest is for those who cannot wait.
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use crate::fault::{Fault, FaultClass};
 #[derive(Clone, Debug)]
 pub struct Budget {
     free: Arc<Semaphore>,
+    /// What those who wait may still take of it.
+    patient: Arc<Semaphore>,
     total: usize,
 }
 
@@ -20,6 +23,8 @@ pub struct Budget {
 #[derive(Debug)]
 pub struct Permit {
     bytes: Option<OwnedSemaphorePermit>,
+    /// The same bytes, where they were waited for.
+    patient: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
@@ -28,6 +33,7 @@ impl Budget {
         let total = total.min(Semaphore::MAX_PERMITS);
         Self {
             free: Arc::new(Semaphore::new(total)),
+            patient: Arc::new(Semaphore::new(patient(total))),
             total,
         }
     }
@@ -47,37 +53,40 @@ impl Budget {
     /// # Errors
     /// [`FaultClass::Overloaded`] while too few are free, [`FaultClass::TooLarge`] where they never can be.
     pub fn try_take(&self, bytes: usize) -> Result<Permit, Fault> {
-        let wanted = self.grains(bytes)?;
+        let wanted = self.checked(bytes, self.total)?;
         match self.free.clone().try_acquire_many_owned(wanted) {
             Ok(permit) => Ok(Permit {
                 bytes: Some(permit),
+                patient: None,
             }),
             Err(_) => Err(self.full()),
         }
     }
 
-    /// Takes bytes as soon as they are free, in the order of asking. Cancel safe: a dropped future takes nothing.
+    /// Takes bytes as soon as they are free, in the order of asking, out of the three quarters of the budget that can be
+    /// waited for. Cancel safe: a dropped future takes nothing.
     ///
     /// # Errors
     /// [`FaultClass::TooLarge`] where they never can be free.
     pub async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
-        let wanted = self.grains(bytes)?;
-        let permit = self
-            .free
-            .clone()
-            .acquire_many_owned(wanted)
-            .await
-            .map_err(|_| self.full())?;
+        let wanted = self.checked(bytes, patient(self.total))?;
+        let acquire = |from: &Arc<Semaphore>| from.clone().acquire_many_owned(wanted);
+        // Only who has a share of the patient part queues for the whole: the others leave it to those who cannot wait.
+        let patient = acquire(&self.patient).await.map_err(|_| self.full())?;
+        let bytes = acquire(&self.free).await.map_err(|_| self.full())?;
         Ok(Permit {
-            bytes: Some(permit),
+            bytes: Some(bytes),
+            patient: Some(patient),
         })
     }
 
-    fn grains(&self, bytes: usize) -> Result<u32, Fault> {
-        u32::try_from(bytes).ok().filter(|_| bytes <= self.total).ok_or_else(|| {
+    fn checked(&self, bytes: usize, most: usize) -> Result<u32, Fault> {
+        let fits = u32::try_from(bytes).ok().filter(|_| bytes <= most);
+        fits.ok_or_else(|| {
             Fault::too_large(format!(
-                "{bytes} bytes are needed at once; the memory budget (limits.memory) is {} bytes",
-                self.total
+                "{bytes} bytes are needed at once; of the memory budget (limits.memory, {} bytes) {} can be given",
+                self.total,
+                most.min(u32::MAX as usize)
             ))
         })
     }
@@ -94,10 +103,18 @@ impl Budget {
     }
 }
 
+/// The part of a budget that can be waited for.
+fn patient(total: usize) -> usize {
+    total - total / 4
+}
+
 impl Permit {
     /// A permit for nothing.
     pub fn empty() -> Self {
-        Self { bytes: None }
+        Self {
+            bytes: None,
+            patient: None,
+        }
     }
 
     /// Bytes held.
@@ -109,19 +126,23 @@ impl Permit {
 
     /// Adds the bytes of another permit of the same budget.
     pub fn merge(&mut self, other: Self) {
-        match (&mut self.bytes, other.bytes) {
-            (Some(mine), Some(more)) => mine.merge(more),
-            (mine @ None, more) => *mine = more,
-            (Some(_), None) => {}
-        }
+        join(&mut self.bytes, other.bytes);
+        join(&mut self.patient, other.patient);
     }
 
     /// Gives back all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
-        let surplus = self.bytes().saturating_sub(bytes);
-        if let Some(mine) = &mut self.bytes {
-            drop(mine.split(surplus));
+        for held in [&mut self.bytes, &mut self.patient].into_iter().flatten() {
+            drop(held.split(held.num_permits().saturating_sub(bytes)));
         }
+    }
+}
+
+fn join(mine: &mut Option<OwnedSemaphorePermit>, more: Option<OwnedSemaphorePermit>) {
+    match (mine, more) {
+        (Some(mine), Some(more)) => mine.merge(more),
+        (mine @ None, more) => *mine = more,
+        (Some(_), None) => {}
     }
 }
 
@@ -151,14 +172,20 @@ mod tests {
 
     #[tokio::test]
     async fn waits_for_room() {
-        let budget = Budget::new(10);
-        let first = budget.take(10).await.unwrap();
+        let budget = Budget::new(12);
+        let first = budget.take(9).await.unwrap();
+        assert_eq!(
+            budget.take(10).await.unwrap_err().class,
+            FaultClass::TooLarge
+        );
         let mut second = std::pin::pin!(budget.take(5));
         tokio::select! {
             biased;
             _ = &mut second => panic!("taken from a full budget"),
             () = std::future::ready(()) => {}
         }
+        // Who cannot wait still finds the last quarter, although somebody waits.
+        assert_eq!(budget.try_take(3).unwrap().bytes(), 3);
         drop(first);
         assert_eq!(second.await.unwrap().bytes(), 5);
     }

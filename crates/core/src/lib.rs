@@ -8,7 +8,7 @@
 //! | [`value`] | one value, exact, not yet converted to a column's type |
 //! | [`shape`] | a statement with its values lifted out |
 //! | [`write`](mod@write) | a shape and one row of values |
-//! | [`unit`] | writes of one client that commit together |
+//! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |

@@ -1,5 +1,15 @@
 //! The gateway as its clients see it: over HTTP and as a library, against real databases.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    unreachable_pub,
+    reason = "a test ends where something is not as expected, in its helpers too"
+)]
+
 mod alone;
 mod command;
 mod examples;

@@ -167,7 +167,7 @@ async fn a_stalled_database_is_waited_for_within_the_budget() {
     let note = "x".repeat(4000);
     let row = |id: usize| format!("{{\"id\": {id}, \"note\": \"{note}\"}}");
     assert_eq!(gateway.insert("readings", &row(0)).await.0, 201);
-    server.pause();
+    server.pause().unwrap();
     let refused = AtomicUsize::new(0);
     let insert = async |id: usize| {
         let (status, answer) = gateway.insert("readings", &row(id)).await;
