@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use http::header::{CONNECTION, HeaderValue};
+use http::header::{CONNECTION, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 use windrow_core::{Budget, SourceId};
@@ -20,6 +20,9 @@ use crate::query;
 use crate::route::{self, Endpoint, Lost, Route};
 use crate::server::link::Link;
 use crate::services::Services;
+
+/// Promises that this version does not make must not be asked for in vain.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What all requests share.
 pub(crate) struct App {
@@ -112,7 +115,8 @@ impl App {
             ));
         }
         let route = found.map_err(lost)?;
-        if head.headers.contains_key("idempotency-key") {
+        let is_read = head.method == Method::GET || head.method == Method::HEAD;
+        if !is_read && head.headers.contains_key(IDEMPOTENCY_KEY) {
             return Err(Refusal::later("the Idempotency-Key header"));
         }
         let takes_parameters = matches!(

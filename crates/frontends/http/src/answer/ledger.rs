@@ -145,6 +145,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// True where memory was charged.
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.permit.bytes() > 0
+    }
+
     /// True where nothing was added yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0

@@ -79,7 +79,10 @@ async fn one(
 ) -> Result<Answer, Refusal> {
     let app = ask.app;
     let (write, held) = if feed.has_ended() && first.len() <= app.config.max_row {
-        (parse(plan, &first)?, Permit::empty())
+        let write = parse(plan, &first)?;
+        // It lies in the connection's buffer, which can be used again from here on.
+        drop(first);
+        (write, Permit::empty())
     } else {
         let rest = feed.rest(first, app.row_limit(), app.budget());
         let whole = Box::pin(rest).await?;

@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use bytes::{Buf, Bytes};
 use http::StatusCode;
+use tokio::time::timeout;
 use windrow_core::intake::Receipt;
 use windrow_core::{Budget, Fault, Permit, Unit, UnitOutcome, Write};
 
@@ -168,7 +169,7 @@ impl Pump<'_, '_> {
         if self.portion.permit.is_none() {
             let wanted = RESERVE.min(self.budget.total() / 2);
             let permit = if self.patient {
-                self.budget.take(wanted).await?
+                self.take(wanted).await?
             } else {
                 self.budget.try_take(wanted)?
             };
@@ -177,6 +178,19 @@ impl Pump<'_, '_> {
             self.patient = true;
         }
         Ok(())
+    }
+
+    /// Waits for memory: without end where this body holds none, for a while where it does, because bodies that hold some
+    /// and wait for more could be waiting for each other. (What the lane holds of this body comes back by itself.)
+    async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
+        if self.carried == 0 && !self.ledger.holds_memory() {
+            return self.budget.take(bytes).await;
+        }
+        let patience = self.ask.app.config.body_timeout;
+        match timeout(patience, self.budget.take(bytes)).await {
+            Ok(taken) => taken,
+            Err(_) => self.budget.try_take(bytes),
+        }
     }
 
     fn charge_carry(&mut self) -> Result<(), Refusal> {
@@ -222,7 +236,7 @@ impl Pump<'_, '_> {
             }
             Err(_) => {
                 drop(held);
-                self.budget.take(bytes).await
+                self.take(bytes).await
             }
         }
     }

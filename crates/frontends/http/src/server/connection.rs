@@ -44,10 +44,15 @@ pub(crate) async fn serve(
         return;
     }
     match tls {
-        None => drive(app, socket, stop).await,
+        // Boxed, so that a silent connection does not hold the room for it.
+        None => Box::pin(drive(app, socket, stop)).await,
         Some(acceptor) => {
             let handshake = timeout(app.config.header_timeout, acceptor.accept(socket));
-            match handshake.await {
+            let shaken = tokio::select! {
+                shaken = Box::pin(handshake) => shaken,
+                () = stop.cancelled() => return,
+            };
+            match shaken {
                 Ok(Ok(stream)) => Box::pin(drive(app, stream, stop)).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                 Err(_) => tracing::debug!("TLS handshake took longer than http.header_timeout"),
@@ -56,10 +61,12 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits for the first byte before any buffer is made, so that a connection that never says anything costs next to nothing.
+/// Waits for the first byte, without taking it, before any buffer is made: a connection that never says anything costs next
+/// to nothing.
 async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> bool {
+    let mut first = [0];
     tokio::select! {
-        ready = timeout(app.config.idle_timeout, socket.readable()) => matches!(ready, Ok(Ok(()))),
+        peeked = timeout(app.config.idle_timeout, socket.peek(&mut first)) => matches!(peeked, Ok(Ok(1))),
         () = stop.cancelled() => false,
     }
 }
@@ -89,6 +96,7 @@ where
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(BUFFER)
+        .writev(false)
         .serve_connection(TokioIo::new(gate), service);
     supervise(connection, &link, watch, &stop).await;
 }

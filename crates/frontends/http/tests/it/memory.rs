@@ -159,6 +159,34 @@ async fn long_bodies_share_a_small_budget() {
     assert_eq!(server.budget.held(), 0);
 }
 
+/// Bodies whose rows are large hold memory while they wait for more. They must not wait for each other for ever.
+#[tokio::test]
+async fn large_rows_over_a_small_budget_all_end() {
+    let hasty = HttpConfig {
+        body_timeout: Duration::from_millis(300),
+        ..config()
+    };
+    let (server, mut arrivals) = start(hasty, MIB).await;
+    tokio::spawn(async move {
+        while let Some(submission) = arrivals.recv().await {
+            answer(submission, &mut good);
+        }
+    });
+    let row = format!("{{\"text\":\"{}\"}}\n", "x".repeat(300_000));
+    let posts: Vec<_> = (0..8)
+        .map(|_| {
+            let body = row.repeat(3);
+            tokio::spawn(post_text(server.rows(), "application/x-ndjson", body))
+        })
+        .collect();
+    for post in posts {
+        let (status, told) = post.await.unwrap();
+        assert!(matches!(status, 200 | 429), "{status}: {told}");
+        assert!(status == 429 || told["rows"] == 3, "{told}");
+    }
+    assert_eq!(server.budget.held(), 0);
+}
+
 #[tokio::test]
 async fn results_that_do_not_fit_end_the_body() {
     let hasty = HttpConfig {
