@@ -17,7 +17,7 @@ use super::table::Table;
 use crate::sql::plan::{self, Fence, Item, Step};
 
 /// From so many writes of one shape on, one statement is cheaper than as many.
-pub(super) const FUSE_FROM: usize = 4;
+pub(super) const FUSE_FROM: usize = 6;
 
 /// One write in its place.
 #[derive(Clone, Debug)]
@@ -183,6 +183,15 @@ impl<'a> Batch<'a> {
             }
         }
         wishes
+    }
+
+    /// All units that are about the table get the verdict.
+    pub(super) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
+        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
+            if unit.writes().iter().any(|w| w.shape.table == *table) {
+                slot.get_or_insert_with(|| verdict.clone());
+            }
+        }
     }
 
     /// All units that are apart and write to the table get the verdict.

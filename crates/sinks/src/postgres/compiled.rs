@@ -217,10 +217,28 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
         format!("a read of {name} names no column to give back")
     } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
         format!("the key of this write to {name} has no columns")
+    } else if let Some(system) = system_column(shape, table) {
+        format!("the column {system} of {name} is the database's own and takes no part in writes")
     } else {
         return None;
     };
     Some(Trouble::Senseless(Fault::invalid(what)))
+}
+
+/// A column that every table has and no description lists
+/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>).
+fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
+    const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+    let returned = match &shape.returning {
+        Returning::Columns(names) => &**names,
+        Returning::Nothing | Returning::All => &[],
+    };
+    let key = match &shape.key {
+        Key::Columns(names) => &**names,
+        Key::Primary => &[],
+    };
+    let mut all = shape.columns.iter().chain(returned).chain(key);
+    all.find(|name| SYSTEM.contains(&&***name) && table.place_of(name).is_none())
 }
 
 fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {

@@ -115,14 +115,9 @@ impl Connection {
         anew: bool,
         tally: &mut Tally,
     ) -> Result<Vec<Segment>, Broken> {
-        if !self.place(batch, anew, tally).await? {
-            return Ok(Vec::new());
-        }
-        if self.creates {
-            let grown = self.grow(batch, tally).await?;
-            if grown && !self.place(batch, true, tally).await? {
-                return Ok(Vec::new());
-            }
+        self.place(batch, anew, tally).await?;
+        if self.creates && self.grow(batch, tally).await? {
+            self.place(batch, true, tally).await?;
         }
         Ok(batch.first_segments())
     }
@@ -139,19 +134,19 @@ impl Connection {
             grown = true;
             tally.round_trips += 1;
             if let Err(fault) = create::grow(&mut self.wire, name, wish).await? {
-                batch.conclude_apart(name, &refused(fault));
+                batch.conclude_apart(name, &self.refused(fault));
             }
         }
         Ok(grown)
     }
 
-    /// Joins the writes with their tables' descriptions. False: the server refused to give them, and said why to all.
+    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its writes are told why.
     async fn place(
         &mut self,
         batch: &mut Batch<'_>,
         anew: bool,
         tally: &mut Tally,
-    ) -> Result<bool, Broken> {
+    ) -> Result<(), Broken> {
         let mut tables = Tables::new();
         for name in batch.tables() {
             let known = self.catalog.fresh(name).filter(|_| !anew);
@@ -162,8 +157,8 @@ impl Connection {
                     match self.read(name).await? {
                         Ok(table) => table,
                         Err(fault) => {
-                            batch.conclude_rest(&refused(fault));
-                            return Ok(false);
+                            batch.conclude_table(name, &self.refused(fault));
+                            None
                         }
                     }
                 }
@@ -171,7 +166,7 @@ impl Connection {
             tables.insert(name, table);
         }
         batch.place(&tables, |shape, table| self.compile(shape, table));
-        Ok(true)
+        Ok(())
     }
 
     async fn read(
@@ -284,6 +279,17 @@ impl Connection {
         Err(broken)
     }
 
+    /// What the writes of a table are told that cannot be looked at.
+    fn refused(&self, fault: Fault) -> Verdict {
+        if fault.code == "55P03" && self.purpose == Purpose::Batches {
+            Verdict::Alone(fault)
+        } else if fault.class.may_retry() {
+            Verdict::Again(fault)
+        } else {
+            Verdict::Told(Err(fault.into()))
+        }
+    }
+
     fn absorber<'a, 'u>(
         &self,
         batch: &'a mut Batch<'u>,
@@ -318,14 +324,6 @@ fn verdict_of_lost(broken: &Broken, flown: &Flown, heard: &Heard, first: bool) -
         Verdict::Again(broken.unavailable())
     } else {
         Verdict::Told(Err(broken.unknown().into()))
-    }
-}
-
-fn refused(fault: Fault) -> Verdict {
-    if fault.class.may_retry() {
-        Verdict::Again(fault)
-    } else {
-        Verdict::Told(Err(fault.into()))
     }
 }
 

@@ -193,7 +193,7 @@ impl<'a> Text<'a> {
                 match &condition.test {
                     Test::Check(check) => self.push_check(sql, check, &places),
                     Test::Reference(table, names) => {
-                        self.push_reference(sql, table, names, &places)
+                        self.push_reference(sql, table, names, &places);
                     }
                 }
             }
@@ -311,7 +311,7 @@ impl<'a> Text<'a> {
                 sql.push_str(" AS t, ");
             }
         }
-        self.push_source(&mut sql, true);
+        self.push_hidden_source(&mut sql);
         for (number, column) in keys.iter().enumerate() {
             sql.push_str(if number > 0 { " AND t." } else { " WHERE t." });
             push_ident(&mut sql, &column.name);
@@ -395,6 +395,21 @@ impl<'a> Text<'a> {
             let comma = if number > 1 { ", " } else { "" };
             push(sql, format_args!("{comma}${number}"));
         }
+        self.push_names(sql, numbered);
+    }
+
+    /// The same, but the planner does not see how long the arrays are. It would plan anew for each length, and for a long
+    /// one read a whole table in place of looking rows up in the index.
+    fn push_hidden_source(&self, sql: &mut String) {
+        sql.push_str("unnest(");
+        for number in 1..=self.row.len() {
+            let comma = if number > 1 { ", " } else { "" };
+            push(sql, format_args!("{comma}(SELECT ${number})"));
+        }
+        self.push_names(sql, true);
+    }
+
+    fn push_names(&self, sql: &mut String, numbered: bool) {
         sql.push_str(if numbered {
             ") WITH ORDINALITY AS w("
         } else {

@@ -4,8 +4,10 @@
 //! state nothing is left to prepare.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use postgres_protocol::message::frontend;
+use windrow_core::Op;
 
 use super::batch::{Batch, FUSE_FROM};
 use super::column::Column;
@@ -14,6 +16,10 @@ use super::segment::{Mode, Segment};
 use super::table::Table;
 use super::wire::{Answer, Broken, ServerError, Wire};
 use crate::sql::quote::push_table;
+
+/// How long a set-based statement by key keeps its plan: one that was made while the table was small would read all of
+/// it for each batch once it has grown, until the server's own statistics are renewed.
+const OLDEST: Duration = Duration::from_secs(10);
 
 /// Whether the descriptions may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,14 +66,14 @@ pub(super) async fn prepare(
 
 fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> Vec<StatementKey> {
     let mut keys = Vec::new();
-    let mut want = |key| {
-        if !prepared.knows(key) && !keys.contains(&key) {
+    let mut want = |key, anew| {
+        if (anew || !prepared.knows(key)) && !keys.contains(&key) {
             keys.push(key);
         }
     };
     for segment in segments {
         for version in batch.versions_of(&segment.units) {
-            want(StatementKey::Guard(version));
+            want(StatementKey::Guard(version), false);
         }
         for (shape, sets, _) in batch.counts(&segment.units) {
             let Some(compiled) = batch.shapes.get(shape) else {
@@ -77,14 +83,18 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
             let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
             let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
             if fuses {
-                want(StatementKey::Fused(compiled.id));
+                let fused = StatementKey::Fused(compiled.id);
+                want(
+                    fused,
+                    compiled.shape.op != Op::Insert && prepared.is_older(fused, OLDEST),
+                );
             }
             // What a failure would ask for costs less now than in a round trip of its own.
             if fuses && compiled.telling.is_some() {
-                want(StatementKey::Telling(compiled.id));
+                want(StatementKey::Telling(compiled.id), false);
             }
             if in_sets || matches!(segment.mode, Mode::Own | Mode::Grouped) {
-                want(StatementKey::Single(compiled.id));
+                want(StatementKey::Single(compiled.id), false);
             }
         }
     }

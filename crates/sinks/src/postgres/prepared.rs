@@ -1,6 +1,9 @@
 //! The prepared statements of one connection: bounded, least recently used first to go.
 
 use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The most statements that a connection keeps; each costs the server some tens of kilobytes.
 const MOST: usize = 256;
@@ -29,6 +32,7 @@ pub(super) enum State {
 
 #[derive(Debug)]
 struct Entry {
+    born: Instant,
     number: u64,
     used: u64,
     state: State,
@@ -55,6 +59,12 @@ impl Prepared {
         self.entries.contains_key(&key)
     }
 
+    /// Whether anything has been known of it for so long.
+    pub(super) fn is_older(&self, key: StatementKey, age: Duration) -> bool {
+        let entry = self.entries.get(&key);
+        entry.is_some_and(|entry| entry.born.elapsed() > age)
+    }
+
     /// The number of a statement that is ready; counts as a use.
     pub(super) fn ready(&mut self, key: StatementKey) -> Option<u64> {
         self.clock += 1;
@@ -74,6 +84,7 @@ impl Prepared {
         self.clock += 1;
         let used = self.clock;
         let entry = Entry {
+            born: Instant::now(),
             number,
             used,
             state,

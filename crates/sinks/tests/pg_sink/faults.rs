@@ -184,11 +184,13 @@ async fn what_makes_no_sense_is_said_without_harm() {
         Bed::new("create table bare (a int); create table t (id int primary key, a int)").await;
     let no_pk = update("bare", &["a"]).shape();
     let few = insert("t", &["id", "a"]).shape();
+    let system = insert("t", &["id"]).returning(&["ctid"]).shape();
     let outcomes = bed
         .outcomes(&[
             unit(&no_pk, row![1, 2]),
             unit(&few, row![1]),
             unit(&few, row![2, 2]),
+            unit(&system, row![3]),
         ])
         .await;
     assert!(fault(&outcomes[0]).message.contains("no primary key"));
@@ -198,6 +200,7 @@ async fn what_makes_no_sense_is_said_without_harm() {
             .contains("1 values for 2 columns")
     );
     assert_eq!(outcomes[2].as_ref().unwrap()[0].rows, 1);
+    assert!(fault(&outcomes[3]).message.contains("ctid"));
 }
 
 #[tokio::test]

@@ -177,6 +177,58 @@ async fn an_idle_connection_that_was_ended_says_so_and_wrote_nothing() {
 }
 
 #[tokio::test]
+async fn what_was_sent_and_never_answered_is_unknown() {
+    let server = windrow_testkit::postgres::Postgres::start().unwrap();
+    server
+        .exec("create table t (id int primary key); create table u (id int primary key)")
+        .unwrap();
+    let sink = windrow_sinks::open(&server.url(), &Options::default())
+        .await
+        .unwrap();
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let shape = insert("t", &["id"]).shape();
+    let batch = |from: i32| -> Vec<Unit> {
+        let units = (from..from + 20).map(|n| unit(&shape, row![n]));
+        units.chain([unit(&get("t").shape(), row![1])]).collect()
+    };
+    for verdict in executor.execute(&batch(0)).await.verdicts {
+        told(verdict).unwrap();
+    }
+    server.pause().unwrap();
+    let mut units = batch(100);
+    let read = vec![units.pop().unwrap()];
+    let task = tokio::spawn(async move { executor.execute(&units).await });
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!task.is_finished());
+    server.kill9().unwrap();
+    let report = task.await.unwrap();
+    assert!(!report.usable);
+    for verdict in report.verdicts {
+        let outcome = told(verdict);
+        assert_eq!(
+            (fault(&outcome).class, &*fault(&outcome).code),
+            (FaultClass::Unknown, "08007")
+        );
+    }
+    server.restart().unwrap();
+    let mut again = sink.connect(Purpose::Batches).await.unwrap();
+    told(again.execute(&read).await.verdicts.remove(0)).unwrap();
+    server.pause().unwrap();
+    let task = tokio::spawn(async move { again.execute(&read).await });
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    server.kill9().unwrap();
+    let report = task.await.unwrap();
+    assert!(
+        matches!(report.verdicts[0], Verdict::Again(_)),
+        "a read loses nothing"
+    );
+}
+
+#[tokio::test]
 async fn a_sign_of_life() {
     let bed = Bed::new("select 1").await;
     bed.sink.ping().await.unwrap();

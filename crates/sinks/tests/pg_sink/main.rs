@@ -18,3 +18,4 @@ mod keys;
 mod lost;
 mod support;
 mod tables;
+mod values;
