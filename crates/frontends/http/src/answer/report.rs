@@ -9,6 +9,7 @@ use crate::answer::json::{self, Spot};
 use crate::answer::ledger::{KEPT_ERRORS, Ledger, Run};
 use crate::answer::refusal::Refusal;
 use crate::query::Results;
+use crate::server::link::Answering;
 
 /// Bytes after which a chunk is sent.
 const CHUNK: usize = 16 << 10;
@@ -28,6 +29,8 @@ pub(crate) struct Report {
     errors: u64,
     /// Held until the last byte is written.
     _memory: Permit,
+    /// As is this.
+    answering: Option<Answering>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,13 @@ impl Report {
             rows,
             errors,
             _memory: memory,
+            answering: None,
         }
+    }
+
+    /// Keeps this as long as there is something to write.
+    pub(crate) fn keep(&mut self, answering: Answering) {
+        self.answering = Some(answering);
     }
 
     /// The next bytes, `None` at the end.

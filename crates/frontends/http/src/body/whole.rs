@@ -67,7 +67,16 @@ impl Feed<'_> {
                 permit: Permit::empty(),
             });
         }
-        let mut charge = Charge::new(budget.clone());
+        self.collect(first, limit, Charge::new(budget.clone()))
+            .await
+    }
+
+    async fn collect(
+        &mut self,
+        first: Bytes,
+        limit: Limit,
+        mut charge: Charge,
+    ) -> Result<Whole, Refusal> {
         // What is announced is charged before it is read.
         let announced = self.length().and_then(|n| usize::try_from(n).ok());
         let mut charged = first.len() + announced.unwrap_or(0);

@@ -159,38 +159,39 @@ impl<'p> RowStream<'p> {
             return Ok(());
         }
         let start = start.after(text.get(..text.len() - clean.len()).unwrap_or_default());
-        if let Format::Csv(csv) = &mut self.format {
-            return match (&self.last, csv) {
-                (Some(shape), csv) => {
-                    let values = csv.values(clean, shape.columns.len());
-                    let values = values.map_err(|text| RowError::text(start, text))?;
-                    out.take(Write::new(Arc::clone(shape), values));
-                    Ok(())
-                }
-                (None, csv) => {
-                    let names = csv
-                        .header(clean)
-                        .map_err(|fault| RowError::new(start, fault))?;
+        let write = match &self.format {
+            Format::Csv(csv) => match &self.last {
+                Some(shape) => csv
+                    .values(clean, shape.columns.len())
+                    .map(|values| Some(Write::new(Arc::clone(shape), values)))
+                    .map_err(|text| RowError::text(start, text))?,
+                None => {
+                    let names = csv.header(clean);
+                    let names = names.map_err(|fault| RowError::new(start, fault))?;
                     self.last = Some(self.plan.shape(names));
-                    Ok(())
+                    None
                 }
-            };
+            },
+            Format::Lines | Format::Array(_) => Some(self.object(clean, start)?),
+        };
+        if let Some(write) = write {
+            out.take(write);
         }
-        let read = object::read(clean, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
+        Ok(())
+    }
+
+    fn object(&mut self, text: &[u8], start: Place) -> Result<Write, RowError> {
+        let read = object::read(text, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
         let (shape, values) = match (read, &self.last) {
             ((Columns::Guessed, values), Some(shape)) => (Arc::clone(shape), values),
             ((Columns::Named(names), values), _) => (self.plan.shape(names), values),
             ((Columns::Guessed, values), None) => (self.plan.shape(Vec::new()), values),
         };
-        if self
-            .last
-            .as_ref()
-            .is_none_or(|last| !Arc::ptr_eq(last, &shape))
-        {
+        let last = self.last.as_ref();
+        if last.is_none_or(|last| !Arc::ptr_eq(last, &shape)) {
             self.last = Some(Arc::clone(&shape));
         }
-        out.take(Write::new(shape, values));
-        Ok(())
+        Ok(Write::new(shape, values))
     }
 
     /// Takes off what stands before a row: separators of an array, a byte order mark, blanks. Nothing is left of a blank line.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::AnswerBody;
 use crate::app::App;
 use crate::server::gate::Gate;
-use crate::server::link::{Link, Phase, Ruling, Watch};
+use crate::server::link::{Answering, Link, Phase, Ruling, Watch};
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
 const BUFFER: usize = 16 << 10;
@@ -86,8 +86,11 @@ where
         let (app, link) = (Arc::clone(&app), Arc::clone(&for_requests));
         link.enter(Phase::Busy);
         async move {
-            let answer = app.serve(request, source, &link).await;
-            link.enter(Phase::Idle);
+            let mut answer = app.serve(request, source, &link).await;
+            match answer.body_mut() {
+                AnswerBody::Report(report) => report.keep(Answering::new(link)),
+                AnswerBody::Whole(_) => link.enter(Phase::Idle),
+            }
             Ok::<_, Infallible>(answer)
         }
     });

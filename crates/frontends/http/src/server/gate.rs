@@ -25,7 +25,8 @@ pub(crate) struct Gate<S> {
     io: S,
     link: Arc<Link>,
     received: Counter,
-    ended: Option<Pin<Box<Sleep>>>,
+    has_ended: bool,
+    grace: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Gate<S> {
@@ -34,7 +35,8 @@ impl<S> Gate<S> {
             io,
             link,
             received,
-            ended: None,
+            has_ended: false,
+            grace: None,
         }
     }
 
@@ -53,7 +55,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.ended.is_none() {
+        if !this.has_ended {
             let before = buf.filled().len();
             ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
             let count = buf.filled().len() - before;
@@ -62,11 +64,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
                 this.link.received();
                 return Poll::Ready(Ok(()));
             }
+            this.has_ended = true;
+        }
+        if this.link.is_answering() {
+            // The answer is not cut off; whether the client still takes it is seen when it is written.
+            return Poll::Pending;
         }
         if !this.link.in_request() {
             return Poll::Ready(Ok(()));
         }
-        let grace = this.ended.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+        let grace = this.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
         grace.as_mut().poll(cx).map(Ok)
     }
 }

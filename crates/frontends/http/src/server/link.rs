@@ -3,6 +3,7 @@
 //! All of them live in one task, so plain relaxed atomics do; they are atomics only because that task may move between threads.
 //! No clock is read on the path of a request: progress changes a stamp, and the watch looks now and then whether it has changed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::config::HttpConfig;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Between requests, or sending an answer.
+    /// Between requests.
     Idle = 0,
     /// Some bytes of a request's head are there.
     Head = 1,
@@ -20,6 +21,8 @@ pub(crate) enum Phase {
     Body = 2,
     /// A request is being worked on.
     Busy = 3,
+    /// Its answer is written piece by piece.
+    Answering = 4,
 }
 
 /// Shared by the parts of one connection.
@@ -38,7 +41,8 @@ impl Link {
             0 => Phase::Idle,
             1 => Phase::Head,
             2 => Phase::Body,
-            _ => Phase::Busy,
+            3 => Phase::Busy,
+            _ => Phase::Answering,
         }
     }
 
@@ -78,7 +82,12 @@ impl Link {
         self.unread.load(Relaxed)
     }
 
-    /// True while a request is under way.
+    /// True while some of an answer is not written.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.phase() == Phase::Answering || self.stalled.load(Relaxed)
+    }
+
+    /// True while a request is under way that has no answer yet.
     pub(crate) fn in_request(&self) -> bool {
         matches!(self.phase(), Phase::Body | Phase::Busy)
     }
@@ -90,6 +99,23 @@ impl Link {
 
     fn set_late(&self) {
         self.late.store(true, Relaxed);
+    }
+}
+
+/// An answer that is written piece by piece; dropped with its last piece.
+#[derive(Debug)]
+pub(crate) struct Answering(Arc<Link>);
+
+impl Answering {
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        link.enter(Phase::Answering);
+        Self(link)
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Idle);
     }
 }
 

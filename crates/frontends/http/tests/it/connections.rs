@@ -54,6 +54,47 @@ async fn a_client_may_close_its_sending_side() {
     assert!(told.ends_with("{\"rows\":1}"), "{told}");
 }
 
+/// An answer larger than any buffer reaches a client that has closed its sending side and reads slowly.
+#[tokio::test]
+async fn a_long_answer_is_not_cut_off() {
+    let (server, mut arrivals) = start(config(), 64 * MIB).await;
+    tokio::spawn(async move {
+        let mut count = 0;
+        let mut rule = |_: &windrow_core::Write| {
+            count += 1;
+            Ok(windrow_core::Done::rows(count % 2))
+        };
+        while let Some(submission) = arrivals.recv().await {
+            answer(submission, &mut rule);
+        }
+    });
+    let (mut reader, mut writer) = server.connect().await.0.into_split();
+    let body = "{\"a\":1}\n".repeat(1_000_000);
+    writer
+        .write_all(post(ROWS, "application/x-ndjson", &body).as_bytes())
+        .await
+        .unwrap();
+    drop(writer);
+    // The end of what it sends is known before it reads anything of the answer.
+    eventually("the answer has begun", || {
+        server
+            .metrics()
+            .contains("method=\"POST\",status=\"2xx\"} 1")
+    })
+    .await;
+    let mut told = Vec::new();
+    tokio::io::AsyncReadExt::read_to_end(&mut reader, &mut told)
+        .await
+        .unwrap();
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.len() > 10_000_000, "{}", told.len());
+    assert!(
+        told.ends_with("\"rows\":500000,\"errors\":0}\r\n0\r\n\r\n"),
+        "{}",
+        &told[told.len() - 80..]
+    );
+}
+
 #[tokio::test]
 async fn a_client_that_is_gone_takes_its_units_with_it() {
     let (server, mut arrivals) = start(config(), MIB).await;
