@@ -16,6 +16,7 @@ impl Worker {
         }
         self.expire();
         self.depart_alone();
+        self.held_until = None;
         self.crowded = self.send_all();
     }
 
@@ -93,11 +94,8 @@ impl Worker {
         if totals.rows >= room.rows || totals.bytes >= room.bytes {
             return false;
         }
-        let since = *self.held_since.get_or_insert(now);
-        now < since + self.limits.max_wait
-    }
-
-    pub(super) fn hold_ends_at(&self) -> Option<Instant> {
-        self.held_since.map(|since| since + self.limits.max_wait)
+        let until = *self.held_since.get_or_insert(now) + self.limits.max_wait;
+        self.held_until = (now < until).then_some(until);
+        now < until
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Worker {
     away_note: watch::Sender<Option<AwayNote>>,
     /// With `max_wait`: since when units are held back.
     held_since: Option<Instant>,
+    /// Until when nothing else keeps them back.
+    held_until: Option<Instant>,
     started: Instant,
     jitter: Jitter,
     signals: Signals,
@@ -105,6 +107,7 @@ impl Worker {
             refused: None,
             away_note: parts.away,
             held_since: None,
+            held_until: None,
             started: Instant::now(),
             jitter: Jitter::new(),
             signals,
@@ -200,14 +203,10 @@ impl Worker {
 
     /// The next moment at which something is to be done that nobody will signal. None in normal operation.
     fn wake_at(&self) -> Option<Instant> {
-        [
-            self.queue.wakes_at(),
-            self.away_ends_at(),
-            self.hold_ends_at(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.queue.wakes_at(), self.away_ends_at(), self.held_until]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn publish(&mut self) {

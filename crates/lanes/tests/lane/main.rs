@@ -1,7 +1,9 @@
 //! A lane on a stopped clock, with a sink whose flights the test holds in its hand.
 
 mod failures;
+mod flights;
 mod flow;
+mod storm;
 #[expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -225,6 +225,11 @@ impl Bench {
         self.flights.recv().await.unwrap()
     }
 
+    /// The same, until the lane has ended.
+    pub(crate) async fn next_flight(&mut self) -> Option<Flight> {
+        self.flights.recv().await
+    }
+
     /// Lets everything happen that can happen by itself, then tells whether a batch has left.
     pub(crate) async fn try_flight(&mut self) -> Option<Flight> {
         for _ in 0..50 {

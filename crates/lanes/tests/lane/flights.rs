@@ -1,0 +1,117 @@
+//! Several flights at once.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use windrow_core::sink::Purpose;
+use windrow_core::{Fault, FaultClass, Intake, Limits};
+
+use crate::support::*;
+
+/// Each row touches one of so many keys, which is the rest of its number.
+const KEYS: i64 = 500;
+
+#[derive(Default)]
+struct Seen {
+    under_way: HashSet<i64>,
+    flights: usize,
+    most: usize,
+}
+
+/// A database that takes 5 ms for any batch, however many it executes at once. It checks that no key is in two flights.
+async fn serve(bench: &mut Bench, seen: Arc<Mutex<Seen>>, landed: &AtomicUsize, until: usize) {
+    while landed.load(Ordering::Relaxed) < until {
+        let Ok(flight) = tokio::time::timeout(Duration::from_millis(50), bench.flight()).await
+        else {
+            continue;
+        };
+        let seen = seen.clone();
+        tokio::spawn(async move {
+            let keys: HashSet<i64> = flight.ids.iter().map(|id| id % KEYS).collect();
+            {
+                let mut seen = seen.lock().unwrap();
+                for key in &keys {
+                    assert!(seen.under_way.insert(*key), "one key in two flights");
+                }
+                seen.flights += 1;
+                seen.most = seen.most.max(seen.flights);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            {
+                let mut seen = seen.lock().unwrap();
+                seen.under_way.retain(|key| !keys.contains(key));
+                seen.flights -= 1;
+            }
+            flight.ok();
+        });
+    }
+}
+
+/// Clients that each write one row after another, and count those that got their own answer.
+fn clients(intake: &Intake, clients: i64, each: i64, landed: &Arc<AtomicUsize>) {
+    for client in 0..clients {
+        let (intake, landed) = (intake.clone(), landed.clone());
+        tokio::spawn(async move {
+            let source = intake.new_source();
+            for n in 0..each {
+                let id = client * 1_000_000 + n;
+                let outcome = intake.run(source, unit_on(id, id % KEYS)).await;
+                assert_eq!(outcome, done(id));
+                landed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_flights_are_found_where_they_pay_and_no_key_is_in_two_of_them() {
+    let mut bench = Bench::with(8, Limits::default());
+    let (seen, landed) = (Arc::default(), Arc::default());
+    clients(&bench.intake, 200, 100, &landed);
+    serve(&mut bench, Arc::clone(&seen), &landed, 20_000).await;
+    let seen = seen.lock().unwrap();
+    assert!(
+        seen.most >= 4 && seen.most <= 8,
+        "{} flights at most",
+        seen.most
+    );
+    assert_eq!(bench.connects(Purpose::Batches), seen.most);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_one_flight_is_kept() {
+    let mut bench = Bench::with(
+        8,
+        Limits {
+            flights: Some(1),
+            ..Limits::default()
+        },
+    );
+    let (seen, landed) = (Arc::default(), Arc::default());
+    clients(&bench.intake, 100, 50, &landed);
+    serve(&mut bench, Arc::clone(&seen), &landed, 5_000).await;
+    assert_eq!(seen.lock().unwrap().most, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_further_connection_that_is_refused_fails_nobody() {
+    for class in [FaultClass::Unavailable, FaultClass::Denied] {
+        let mut bench = Bench::with(8, Limits::default());
+        let first = bench.one(unit(1)).await;
+        bench.flight().await.ok();
+        first.await;
+        bench.door(Some(Fault::new(class, "53300", "too many connections")));
+        let (seen, landed) = (Arc::default(), Arc::default());
+        clients(&bench.intake, 100, 100, &landed);
+        serve(&mut bench, Arc::clone(&seen), &landed, 10_000).await;
+        assert_eq!(seen.lock().unwrap().most, 1);
+        let asked = bench.connects(Purpose::Batches);
+        assert!(
+            (2..100).contains(&asked),
+            "asked {asked} times for a connection"
+        );
+        assert_eq!(bench.lane().status().away, None);
+    }
+}
