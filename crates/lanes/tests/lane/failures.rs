@@ -45,6 +45,38 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_rolled_back_here_and_there_keeps_its_order() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let receipt = bench.submit(source, (1..=6).map(unit).collect()).await;
+    let again = || Verdict::Again(conflict());
+    let verdicts = vec![again(), told(2), again(), told(4), told(5), again()];
+    bench.flight().await.report(verdicts);
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [1, 3, 6]);
+    flight.ok();
+    assert_eq!(receipt.await, (1..=6).map(done).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_again_takes_turns_with_the_rest() {
+    let mut bench = Bench::new();
+    let _many = bench
+        .submit(bench.intake.new_source(), (1..=8).map(unit).collect())
+        .await;
+    bench.flight().await.all(Verdict::Again(conflict()), true);
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [1, 2, 3, 4]);
+    let _other = bench.one(unit(9)).await;
+    bench.try_flight().await;
+    flight.ok();
+    let flight = bench.flight().await;
+    assert_eq!(flight.ids, [9], "the other half waits for its next turn");
+    flight.ok();
+    assert_eq!(bench.flight().await.ids, [5, 6, 7, 8]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn others_go_on_while_conflicts_are_sorted_out() {
     let mut bench = Bench::new();
     let stuck = bench.one(unit(1)).await;

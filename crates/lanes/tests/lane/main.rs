@@ -1,14 +1,15 @@
 //! A lane on a stopped clock, with a sink whose flights the test holds in its hand.
 
-mod failures;
-mod flights;
-mod flow;
-mod storm;
-#[expect(
+#![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "helpers of tests: failing is what they are for"
 )]
+
+mod failures;
+mod flights;
+mod flow;
+mod storm;
 mod support;
