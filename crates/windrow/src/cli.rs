@@ -92,7 +92,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     log_json: bool,
 
-    /// Threads that serve clients [default: one a core]
+    /// Threads that serve clients [default: half of the cores]
     #[arg(long, value_name = "N", env = "WINDROW_THREADS")]
     pub(crate) threads: Option<NonZero<usize>>,
 }

@@ -4,6 +4,7 @@ mod cli;
 mod shutdown;
 mod telemetry;
 
+use std::num::NonZero;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -31,11 +32,11 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let file = args.into_file()?;
     telemetry::init(&file.log)?;
     let settings = windrow::settings::Settings::new(file)?;
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    if let Some(threads) = threads {
-        runtime.worker_threads(threads.get());
-    }
-    let runtime = runtime.enable_all().thread_name("windrow").build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads.map_or_else(default_threads, NonZero::get))
+        .enable_all()
+        .thread_name("windrow")
+        .build()?;
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
         let server = windrow::serve::Server::bind(&settings).await?;
@@ -45,6 +46,12 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     // After a second signal tasks may still hang on a database that does not answer: they are not waited for.
     runtime.shutdown_background();
     outcome
+}
+
+/// Half of the cores: waking another thread costs more than it brings until one is busy, and the database or the clients
+/// often share the machine (measured on two cores: one thread serves more requests, each for less CPU time).
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }
 
 fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
