@@ -59,7 +59,7 @@ struct Text<'a> {
 ///
 /// `row`: the columns of the write's values in their order; `key`: the names of its key's columns.
 pub(super) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name]) -> Option<Fused> {
-    let text = Text::new(shape, facts, row, key)?;
+    let text = Text::new(shape, facts, row, key).filter(|text| !text.moves_keys())?;
     match (shape.op, shape.on_conflict) {
         (Op::Insert, OnConflict::Error | OnConflict::Update)
             if shape.returning == Returning::Nothing =>
@@ -292,7 +292,7 @@ impl<'a> Text<'a> {
         let unique = self.facts.unique_of(&places?)?;
         let keys = self.row.get(values..)?;
         let exact = keys.len() == unique.columns.len() && keys.iter().all(|c| c.makes_keys());
-        if !exact || self.moves_keys() {
+        if !exact {
             return None;
         }
         let mut sql = String::with_capacity(256);
@@ -328,15 +328,23 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// An update of a unique column frees one value and takes another: there the order of the rows matters.
+    /// An update of a unique column, also by an upsert, frees one value and takes another: there the order of the rows
+    /// matters.
     fn moves_keys(&self) -> bool {
+        let facts = self.facts;
         let is_unique = |name: &Name| {
-            let place = self.facts.place_of(name);
-            let mut uniques = self.facts.uniques.iter();
-            self.facts.hidden_unique
-                || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
+            let place = facts.place_of(name);
+            let mut uniques = facts.uniques.iter();
+            facts.hidden_unique || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
         };
-        self.shape.op == Op::Update && self.shape.columns.iter().any(is_unique)
+        let mut changed = self.shape.columns.iter();
+        match (self.shape.op, self.shape.on_conflict) {
+            (Op::Update, _) => changed.any(is_unique),
+            (Op::Insert, OnConflict::Update) => {
+                changed.any(|name| !self.key.contains(name) && is_unique(name))
+            }
+            _ => false,
+        }
     }
 
     fn push_update(&self, sql: &mut String) {

@@ -132,7 +132,7 @@ impl Batch<'_> {
         let mut before = Reach::default();
         todo.into_iter().partition(|segment| {
             let now = !segment.units.iter().any(|unit| before.meets(self, *unit));
-            if !now || segment.units.len() > 1 {
+            if !now || segment.may_come_back() {
                 for unit in &segment.units {
                     before.add(self, *unit);
                 }

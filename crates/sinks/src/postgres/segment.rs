@@ -31,7 +31,18 @@ pub(super) enum Mode {
 
 impl Segment {
     pub(super) fn new(units: Vec<u32>, mode: Mode) -> Self {
+        // A group of one has nobody to be set apart from: what it fails with is its own.
+        let mode = match mode {
+            Mode::Grouped if units.len() == 1 => Mode::Own,
+            mode => mode,
+        };
         Self { units, mode }
+    }
+
+    /// Whether it may have to run again, after those behind it: not where each failure is told at once. (A failure of
+    /// [`Mode::Own`] that a stale description may have caused is looked at once more, and is the same nearly always.)
+    pub(super) fn may_come_back(&self) -> bool {
+        matches!(self.mode, Mode::Sets | Mode::Telling | Mode::Grouped)
     }
 
     pub(super) fn one(unit: u32, mode: Mode) -> Self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use windrow_core::{Shape, Unit, UnitOutcome, Value, Write};
+use windrow_core::{Rung, Shape, Unit, UnitOutcome, Value, Write};
 
 use crate::support::*;
 
@@ -50,25 +50,26 @@ fn shapes(schema: &str) -> Vec<Arc<Shape>> {
     ]
 }
 
-fn id() -> impl Strategy<Value = Value> {
+/// Values that fail are rare, so that most batches are joined; `rare` says how rare.
+fn id(rare: u32) -> impl Strategy<Value = Value> {
     prop_oneof![
-        30 => (0..12).prop_map(Value::from),
+        rare => (0..40).prop_map(Value::from),
         1 => Just(Value::text("007")),
         1 => Just(Value::text("x")),
         1 => Just(Value::Null)
     ]
 }
 
-fn mail() -> impl Strategy<Value = Value> {
+fn mail(rare: u32) -> impl Strategy<Value = Value> {
     prop_oneof![
-        20 => (0..12).prop_map(|n| Value::text(format!("m{n}"))),
+        rare => (0..60).prop_map(|n| Value::text(format!("m{n}"))),
         3 => Just(Value::Null)
     ]
 }
 
-fn small() -> impl Strategy<Value = Value> {
+fn small(rare: u32) -> impl Strategy<Value = Value> {
     prop_oneof![
-        40 => (0..100).prop_map(Value::from),
+        rare => (0..100).prop_map(Value::from),
         1 => Just(Value::from(100)),
         1 => Just(Value::from(70_000)),
         1 => Just(Value::from("many")),
@@ -76,20 +77,33 @@ fn small() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn name() -> impl Strategy<Value = Value> {
-    prop_oneof![10 => "[a-z'\"\\\\]{0,4}".prop_map(Value::from), 1 => Just(Value::from("too long")), 1 => Just(Value::from("a\0"))]
+fn name(rare: u32) -> impl Strategy<Value = Value> {
+    prop_oneof![
+        rare => "[a-z'\"\\\\]{0,4}".prop_map(Value::from),
+        1 => Just(Value::from("too long")),
+        1 => Just(Value::from("a\0"))
+    ]
 }
 
-fn parent() -> impl Strategy<Value = Value> {
-    prop_oneof![20 => Just(Value::Null), 20 => Just(Value::from(1)), 1 => Just(Value::from(99))]
+fn parent(rare: u32) -> impl Strategy<Value = Value> {
+    prop_oneof![
+        rare => Just(Value::Null),
+        rare => Just(Value::from(1)),
+        1 => Just(Value::from(99))
+    ]
 }
 
-fn decimal() -> impl Strategy<Value = Value> {
-    prop_oneof![20 => (0..40).prop_map(|n| number(&format!("{}.{}", n / 4, n % 4 * 25))), 1 => Just(number("12345.6"))]
+fn decimal(rare: u32) -> impl Strategy<Value = Value> {
+    prop_oneof![
+        rare => (0..200).prop_map(|n| number(&format!("{}.{}", n / 4, n % 4 * 25))),
+        1 => Just(number("12345.6"))
+    ]
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
-    let t = (0..5_usize, id(), mail(), small(), name(), parent())
+fn draft(rare: u32) -> impl Strategy<Value = Draft> {
+    let (id, mail) = (move || id(rare), move || mail(rare));
+    let (small, name) = (move || small(rare), move || name(rare));
+    let t = (0..5_usize, id(), mail(), small(), name(), parent(rare))
         .prop_map(|(kind, id, mail, n, name, parent)| (kind, vec![id, mail, n, name, parent]));
     let changes = prop_oneof![
         (small(), name(), id()).prop_map(|(n, name, id)| (5, vec![n, name, id])),
@@ -101,27 +115,28 @@ fn draft() -> impl Strategy<Value = Draft> {
         (10..12_usize, id(), name(), small()).prop_map(|(kind, a, b, n)| (kind, vec![a, b, n])),
         (small(), id(), name()).prop_map(|(n, a, b)| (12, vec![n, a, b])),
         (id(), name()).prop_map(|(a, b)| (13, vec![a, b])),
-        (14..16_usize, decimal()).prop_map(|(kind, n)| (kind, vec![n])),
+        (14..16_usize, decimal(rare)).prop_map(|(kind, n)| (kind, vec![n])),
     ];
     prop_oneof![3 => t, 3 => changes, 3 => plain].prop_map(|(kind, values)| Draft { kind, values })
 }
 
 /// Batches of one focus have many writes of few shapes, so that they fuse.
 fn batch() -> impl Strategy<Value = Vec<Vec<Draft>>> {
-    let unit = prop_oneof![
-        8 => prop::collection::vec(draft(), 1),
-        1 => prop::collection::vec(draft(), 2..6)
-    ];
-    let mixed = prop::collection::vec(unit, 1..40);
+    let units = |rare| {
+        let unit = prop_oneof![
+            30 => prop::collection::vec(draft(rare), 1),
+            1 => prop::collection::vec(draft(rare), 2..6)
+        ];
+        prop::collection::vec(unit, 1..150)
+    };
+    let mixed = prop_oneof![units(30), units(300), units(3000)];
     (mixed, prop::option::of((0..16_usize, 0..16_usize))).prop_map(|(units, focus)| match focus {
         None => units,
-        Some((a, b)) => units
-            .into_iter()
-            .filter(|unit| {
-                unit.iter()
-                    .all(|d| d.kind == a || d.kind == b || a < 5 && d.kind < 5)
-            })
-            .collect(),
+        Some((a, b)) => {
+            let focused = |d: &Draft| d.kind == a || d.kind == b || (a < 5 && d.kind < 5);
+            let units = units.into_iter();
+            units.filter(|unit| unit.iter().all(focused)).collect()
+        }
     })
 }
 
@@ -158,6 +173,7 @@ fn random_batches_are_as_if_alone() {
         ..Config::default()
     });
     let batches = prop::collection::vec(batch(), 1..6);
+    let fused = std::cell::Cell::new(0);
     let bed = std::cell::RefCell::new(&mut bed);
     runner
         .run(&batches, |batches| {
@@ -165,7 +181,9 @@ fn random_batches_are_as_if_alone() {
             bed.sql("truncate a.t, a.plain, a.seq, b.t, b.plain, b.seq");
             for batch in &batches {
                 let units: Vec<Unit> = batch.iter().map(|d| unit_of(&joined, d)).collect();
-                let outcomes = runtime.block_on(bed.outcomes(&units));
+                let report = runtime.block_on(bed.run(&units));
+                fused.set(fused.get() + rung(&report, Rung::Fused));
+                let outcomes: Vec<UnitOutcome> = report.verdicts.into_iter().map(told).collect();
                 for (drafts, outcome) in batch.iter().zip(&outcomes) {
                     let unit = [unit_of(&alone, drafts)];
                     let expected = runtime.block_on(bed.outcomes(&unit));
@@ -177,4 +195,5 @@ fn random_batches_are_as_if_alone() {
             Ok(())
         })
         .unwrap();
+    assert!(fused.get() > 100, "few were joined: {fused:?}");
 }
