@@ -9,7 +9,6 @@ use windrow_core::{
 };
 
 use super::compiled::{Compiled, Trouble};
-use super::create::Wish;
 use super::fit::Fit;
 use super::key::RowKey;
 use super::segment::{Mode, Segment};
@@ -158,49 +157,11 @@ impl<'a> Batch<'a> {
         prospect
     }
 
-    /// What the rows that do not fit ask of their tables.
-    pub(super) fn wishes(&self) -> Vec<(&'a TableName, Wish)> {
-        let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
-        for ((unit, prospect), verdict) in
-            self.units.iter().zip(&self.prospects).zip(&self.verdicts)
-        {
-            if *prospect == Prospect::Good || verdict.is_some() {
-                continue;
-            }
-            for write in unit.writes() {
-                let shape = &write.shape;
-                if !matches!(shape.op, Op::Insert | Op::Update) {
-                    continue;
-                }
-                let place = wishes.iter().position(|(name, _)| **name == shape.table);
-                let place = place.unwrap_or_else(|| {
-                    wishes.push((&shape.table, Wish::default()));
-                    wishes.len() - 1
-                });
-                if let Some((_, wish)) = wishes.get_mut(place) {
-                    wish.see(shape, write.values());
-                }
-            }
-        }
-        wishes
-    }
-
     /// All units that are about the table get the verdict.
     pub(super) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
             if unit.writes().iter().any(|w| w.shape.table == *table) {
                 slot.get_or_insert_with(|| verdict.clone());
-            }
-        }
-    }
-
-    /// All units that are apart and write to the table get the verdict.
-    pub(super) fn conclude_apart(&mut self, table: &TableName, verdict: &Verdict) {
-        let units = self.units.iter().zip(&self.prospects);
-        for ((unit, prospect), slot) in units.zip(&mut self.verdicts) {
-            let writes = || unit.writes().iter().any(|w| w.shape.table == *table);
-            if *prospect != Prospect::Good && slot.is_none() && writes() {
-                *slot = Some(verdict.clone());
             }
         }
     }

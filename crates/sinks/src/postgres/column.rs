@@ -171,3 +171,26 @@ impl Column {
         }
     }
 }
+
+/// A column that takes any value of its kind, for tests.
+#[cfg(test)]
+pub(super) fn sample(kind: Kind) -> Column {
+    Column {
+        name: "c".into(),
+        type_oid: 0,
+        typmod: -1,
+        kind,
+        array_oid: 1,
+        base_oid: 0,
+        delimiter: b',',
+        type_name: "any".to_owned(),
+        narrowed: -1,
+        not_null: true,
+        has_default: false,
+        default: None,
+        always_generated: false,
+        identity: false,
+        bytewise: true,
+        no_value_yet: false,
+    }
+}

@@ -299,13 +299,20 @@ fn fence(shape: &Shape, table: &Table, key: &[Name]) -> Fence {
     };
     let moves = |name: &Name| in_unique(name) && (shape.op == Op::Update || !is_key(name));
     let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
+    // One row may be found by several keys. Only by the first one can two writes be told to be about different rows.
+    let alias = (upsert || shape.has_key_values())
+        && table.uniques.len() > 1
+        && !table.uniques.first().is_some_and(|first| {
+            let names = first.columns.iter().filter_map(|p| table.columns.get(*p));
+            names.into_iter().all(|column| is_key(&column.name))
+        });
     match shape.op {
         Op::Delete if table.referenced => Fence::All,
         Op::Update if table.referenced && shape.columns.iter().any(moves) => Fence::All,
         Op::Delete if table.hidden_unique || table.uniques.len() > 1 => Fence::Table,
         Op::Update if shape.columns.iter().any(moves) => Fence::Table,
         Op::Insert if upsert && shape.columns.iter().any(moves) => Fence::Table,
-        _ if table.has_hooks => Fence::Table,
+        _ if alias || table.has_hooks => Fence::Table,
         _ => Fence::None,
     }
 }

@@ -3,8 +3,9 @@
 //! Each change is one transaction that locks the table, looks at it again and does only what is still to be done: two
 //! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value};
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value, Verdict};
 
+use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind};
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
@@ -55,6 +56,46 @@ impl Wish {
         let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
         let key = self.key.clone().or_else(id).unwrap_or_default();
         if key.iter().all(has) { key } else { Vec::new() }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// What the rows that do not fit ask of their tables.
+    pub(super) fn wishes(&self) -> Vec<(&'a TableName, Wish)> {
+        let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
+        for ((unit, prospect), verdict) in
+            self.units.iter().zip(&self.prospects).zip(&self.verdicts)
+        {
+            if *prospect == Prospect::Good || verdict.is_some() {
+                continue;
+            }
+            for write in unit.writes() {
+                let shape = &write.shape;
+                if !matches!(shape.op, Op::Insert | Op::Update) {
+                    continue;
+                }
+                let place = wishes.iter().position(|(name, _)| **name == shape.table);
+                let place = place.unwrap_or_else(|| {
+                    wishes.push((&shape.table, Wish::default()));
+                    wishes.len() - 1
+                });
+                if let Some((_, wish)) = wishes.get_mut(place) {
+                    wish.see(shape, write.values());
+                }
+            }
+        }
+        wishes
+    }
+
+    /// All units that are apart and write to the table get the verdict.
+    pub(super) fn conclude_apart(&mut self, table: &TableName, verdict: &Verdict) {
+        let units = self.units.iter().zip(&self.prospects);
+        for ((unit, prospect), slot) in units.zip(&mut self.verdicts) {
+            let writes = || unit.writes().iter().any(|w| w.shape.table == *table);
+            if *prospect != Prospect::Good && slot.is_none() && writes() {
+                *slot = Some(verdict.clone());
+            }
+        }
     }
 }
 

@@ -103,3 +103,52 @@ fn plain(value: &Value) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::column::sample;
+
+    fn key(kind: Kind, value: impl Into<Value>) -> Found {
+        row_key(1, [(&sample(kind), &value.into())], &mut Vec::new())
+    }
+
+    fn order(kind: Kind, value: impl Into<Value>) -> u64 {
+        match key(kind, value) {
+            Found::Row(row) => row.order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_one_key() {
+        assert_eq!(key(Kind::Int4, 7), key(Kind::Int4, "007"));
+        assert_eq!(
+            key(Kind::Timestamptz, "2020-01-01T00:00:00Z"),
+            key(Kind::Timestamptz, "2020-01-01 01:00+01")
+        );
+        assert_eq!(key(Kind::Char, "a"), key(Kind::Char, "a  "));
+        assert_ne!(key(Kind::Text, "a"), key(Kind::Text, "a "));
+        assert_eq!(key(Kind::Text, 5), key(Kind::Text, "5"));
+        assert_eq!(key(Kind::Bytea, "AP8="), key(Kind::Bytea, vec![0, 255]));
+        assert_eq!(key(Kind::Int4, Value::Null), Found::Nothing);
+        assert_eq!(key(Kind::Numeric, 1), Found::Unknown);
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let column = sample(Kind::Text);
+        let pair = |a: &str, b: &str| {
+            let (a, b) = (Value::text(a), Value::text(b));
+            row_key(1, [(&column, &a), (&column, &b)], &mut Vec::new())
+        };
+        assert_ne!(pair("ab", "c"), pair("a", "bc"));
+    }
+
+    #[test]
+    fn keys_sort_as_values_do() {
+        assert!(order(Kind::Int8, -5) < order(Kind::Int8, 3));
+        assert!(order(Kind::Int8, i64::MIN) < order(Kind::Int8, i64::MAX));
+        assert!(order(Kind::Text, "abc") < order(Kind::Text, "abd"));
+    }
+}

@@ -131,3 +131,33 @@ impl Prepared {
         std::mem::take(&mut self.closing)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_go_first_and_are_closed() {
+        let mut prepared = Prepared::default();
+        for id in 0..MOST as u64 {
+            let number = prepared.number();
+            prepared.put(StatementKey::Single(id), number, State::Ready);
+        }
+        assert!(prepared.evict(0).is_empty());
+        assert!(prepared.ready(StatementKey::Single(0)).is_some());
+        assert_eq!(prepared.evict(2), [2, 3]);
+        assert!(prepared.knows(StatementKey::Single(0)));
+        assert!(!prepared.knows(StatementKey::Single(1)));
+    }
+
+    #[test]
+    fn what_failed_is_known_but_not_ready() {
+        let mut prepared = Prepared::default();
+        prepared.put(StatementKey::Guard(1), 7, State::Failed);
+        assert!(prepared.knows(StatementKey::Guard(1)));
+        assert_eq!(prepared.ready(StatementKey::Guard(1)), None);
+        prepared.put(StatementKey::Guard(1), 8, State::Ready);
+        assert_eq!(prepared.ready(StatementKey::Guard(1)), Some(8));
+        assert_eq!(prepared.evict(0), [7], "the replaced one is closed");
+    }
+}

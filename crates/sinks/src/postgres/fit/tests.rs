@@ -1,25 +1,13 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::postgres::column::sample;
 
 fn column(kind: Kind, narrowed: i32) -> Column {
     Column {
-        name: "c".into(),
-        type_oid: 0,
         typmod: narrowed,
-        kind,
-        array_oid: 0,
-        base_oid: 0,
-        delimiter: b',',
-        type_name: String::new(),
         narrowed,
-        not_null: true,
-        has_default: false,
-        default: None,
-        always_generated: false,
-        identity: false,
-        bytewise: true,
-        no_value_yet: false,
+        ..sample(kind)
     }
 }
 
