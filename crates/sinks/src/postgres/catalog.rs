@@ -10,7 +10,7 @@ use windrow_core::TableName;
 
 use super::table::{Facts, Table};
 
-/// How long a description is used before it is read again. Changes of columns are noticed at once ([`super::guard`]);
+/// How long a description is used before it is read again. Changes of columns are noticed at once ([`super::prepare`]);
 /// this is for what does not change a column: a trigger, a rule, a policy, a new index.
 const FRESH: Duration = Duration::from_secs(30);
 
