@@ -82,10 +82,23 @@ impl Csv {
     fn value(&self, field: Field<'_>) -> Value {
         match field {
             Field::Plain(text) if *text == *self.style.null => Value::Null,
-            Field::Plain(text) => Value::from_field(text),
-            Field::Quoted(_) => Value::Text(field.text()),
+            Field::Plain(text) if !is_json(text) => Value::from_field(text),
+            field => {
+                let text = field.text();
+                // For a column of text it is the same text; for a json column it must not become a JSON string.
+                if is_json(&text) {
+                    Value::Json(text)
+                } else {
+                    Value::Text(text)
+                }
+            }
         }
     }
+}
+
+/// True for a JSON object or array.
+fn is_json(text: &str) -> bool {
+    text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 fn utf8(record: &[u8]) -> Result<&str, String> {

@@ -33,6 +33,23 @@ fn only_a_field_without_quotes_is_a_number() {
 }
 
 #[test]
+fn an_object_or_array_is_json_with_quotes_or_without() {
+    let values = csv("", b';')
+        .values(b"\"{\"\"a\"\": 1}\";[1,2];{1,2};[draft]\n", 4)
+        .unwrap();
+    let json = |t: &str| Value::Json(t.into());
+    assert_eq!(
+        values,
+        [
+            json("{\"a\": 1}"),
+            json("[1,2]"),
+            text("{1,2}"),
+            text("[draft]")
+        ]
+    );
+}
+
+#[test]
 fn quotes_as_postgresql_reads_them() {
     let values = csv("", b',')
         .values(b"\"a,\"\"b\"\"\n\",x\"y\"z,\"\"\"\",\"a\"\"\"", 4)

@@ -68,7 +68,10 @@ fn a_full_disk_hits_those_that_do_not_fit() {
             assert!(outcome.is_ok(), "{i}: {outcome:?}");
         } else {
             let fault = &outcome.as_ref().unwrap_err().fault;
-            assert_eq!((fault.class, &*fault.code), (FaultClass::Other, "53100"));
+            assert_eq!(
+                (fault.class, &*fault.code),
+                (FaultClass::Unavailable, "53100")
+            );
             assert!(fault.message.contains("free some space"), "{fault}");
         }
     }
