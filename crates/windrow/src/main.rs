@@ -65,14 +65,14 @@ fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings
         server.database(),
         settings.database
     ));
-    let scheme = if settings.tls.is_some() {
+    let scheme = if settings.http.tls.is_some() {
         "https"
     } else {
         "http"
     };
     let address = server.http_addr();
     telemetry::say(&format!("http listening on {scheme}://{address}"));
-    let token = if settings.token.is_some() {
+    let token = if settings.http.token.is_some() {
         " -H \"Authorization: Bearer $TOKEN\""
     } else {
         ""

@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use windrow_core::{Budget, Fault, FaultClass, Intake, Sink};
-use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_http::{Http, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics};
 
 use crate::settings::Settings;
@@ -47,9 +47,9 @@ impl Server {
             "default".into(),
         );
         let services = services(intake, sink, &lane, registry, http_metrics);
-        let http = Http::bind(http_config(settings), services)
+        let http = Http::bind(settings.http.clone(), services)
             .await
-            .with_context(|| format!("HTTP cannot listen on {}", settings.listen))?;
+            .with_context(|| format!("HTTP cannot listen on {}", settings.http.listen))?;
         Ok(Self {
             http,
             lane,
@@ -104,23 +104,6 @@ fn services(
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
         lanes: Arc::new(move || crate::metrics::lanes_json(&[watch.status()])),
         metrics,
-    }
-}
-
-fn http_config(settings: &Settings) -> HttpConfig {
-    let defaults = HttpConfig::default();
-    HttpConfig {
-        listen: settings.listen,
-        token: settings.token.clone().map(Into::into),
-        allow_open: settings.allow_open,
-        tls: settings.tls.clone(),
-        max_body: settings.max_body.unwrap_or(defaults.max_body),
-        max_row: settings.max_row.unwrap_or(defaults.max_row),
-        max_atomic_rows: settings.max_atomic_rows.unwrap_or(defaults.max_atomic_rows),
-        header_timeout: settings.header_timeout.unwrap_or(defaults.header_timeout),
-        max_connections: settings.max_connections.unwrap_or(defaults.max_connections),
-        body_timeout: settings.body_timeout.unwrap_or(defaults.body_timeout),
-        idle_timeout: settings.idle_timeout.unwrap_or(defaults.idle_timeout),
     }
 }
 

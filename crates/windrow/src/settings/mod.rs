@@ -5,13 +5,11 @@
 mod file;
 mod tls;
 
-use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use windrow_core::Limits;
+use windrow_http::HttpConfig;
 use windrow_sinks::{Options, Synchronous};
 
 pub use file::{Database, File, Http, Limit, Log, Sqlite, Sync, Tls};
@@ -21,9 +19,6 @@ pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
 
 /// The database without any configuration.
 pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
-
-/// Where HTTP is listened for without any configuration.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:8420";
 
 /// What is meant: checked and complete.
 pub struct Settings {
@@ -37,28 +32,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The memory budget, in bytes.
     pub memory: usize,
-    /// Where HTTP is listened for.
-    pub listen: SocketAddr,
-    /// The bearer token that HTTP clients must show.
-    pub token: Option<String>,
-    /// Whether an address that is not loopback may be listened on without a token.
-    pub allow_open: bool,
-    /// TLS for HTTP.
-    pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// The largest HTTP body that is not streamed, in bytes.
-    pub max_body: Option<usize>,
-    /// The largest row of an HTTP body, in bytes.
-    pub max_row: Option<usize>,
-    /// The most rows of an atomic HTTP body.
-    pub max_atomic_rows: Option<usize>,
-    /// How long the head of an HTTP request may take.
-    pub header_timeout: Option<Duration>,
-    /// The largest number of HTTP connections.
-    pub max_connections: Option<usize>,
-    /// How long an HTTP body may make no progress.
-    pub body_timeout: Option<Duration>,
-    /// How long an idle HTTP connection is kept.
-    pub idle_timeout: Option<Duration>,
+    /// The HTTP frontend's settings. Its token is a secret, which its `Debug` does not show.
+    pub http: HttpConfig,
 }
 
 impl Settings {
@@ -79,7 +54,6 @@ impl Settings {
             memory >= 1 << 20,
             "limits.memory must be at least 1 MiB; a single request needs memory too"
         );
-        let listen = file.http.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
         Ok(Self {
             database: redacted(&url),
             url,
@@ -101,35 +75,8 @@ impl Settings {
             },
             limits,
             memory,
-            listen: listen.parse().with_context(|| {
-                format!(
-                    "http.listen: {listen:?} is not an address and a port such as {DEFAULT_LISTEN}"
-                )
-            })?,
-            token: token(&file.http)?,
-            allow_open: file.http.allow_open,
-            tls: file.http.tls.as_ref().map(tls::server).transpose()?,
-            max_body: file
-                .http
-                .max_body
-                .map(|b| usize::try_from(b.as_u64()))
-                .transpose()?,
-            max_row: file
-                .http
-                .max_row
-                .map(|b| usize::try_from(b.as_u64()))
-                .transpose()?,
-            max_atomic_rows: file.http.max_atomic_rows,
-            header_timeout: file.http.header_timeout,
-            max_connections: file.http.max_connections,
-            body_timeout: file.http.body_timeout,
-            idle_timeout: file.http.idle_timeout,
+            http: http(&file.http)?,
         })
-    }
-
-    /// True where the database is the embedded default, not one that was asked for.
-    pub fn is_embedded_default(&self) -> bool {
-        self.url == EMBEDDED_URL
     }
 }
 
@@ -144,6 +91,32 @@ impl File {
         toml::from_str(&text)
             .with_context(|| format!("the configuration {} is not valid", path.display()))
     }
+}
+
+fn http(file: &Http) -> anyhow::Result<HttpConfig> {
+    let defaults = HttpConfig::default();
+    let listen = match &file.listen {
+        None => defaults.listen,
+        Some(listen) => listen.parse().with_context(|| {
+            format!(
+                "http.listen: {listen:?} is not an address and a port such as {}",
+                defaults.listen
+            )
+        })?,
+    };
+    Ok(HttpConfig {
+        listen,
+        token: token(file)?.map(Into::into),
+        allow_open: file.allow_open,
+        tls: file.tls.as_ref().map(tls::server).transpose()?,
+        max_body: bytes("http.max_body", file.max_body, defaults.max_body)?,
+        max_row: bytes("http.max_row", file.max_row, defaults.max_row)?,
+        max_atomic_rows: file.max_atomic_rows.unwrap_or(defaults.max_atomic_rows),
+        max_connections: file.max_connections.unwrap_or(defaults.max_connections),
+        header_timeout: file.header_timeout.unwrap_or(defaults.header_timeout),
+        body_timeout: file.body_timeout.unwrap_or(defaults.body_timeout),
+        idle_timeout: file.idle_timeout.unwrap_or(defaults.idle_timeout),
+    })
 }
 
 fn limits(file: &Limit) -> anyhow::Result<Limits> {
@@ -222,10 +195,16 @@ mod tests {
                 settings.limits,
                 settings.sink,
                 settings.memory,
-                settings.listen,
+                settings.http.listen,
                 settings.url
             ),
-            (bare.limits, bare.sink, bare.memory, bare.listen, bare.url)
+            (
+                bare.limits,
+                bare.sink,
+                bare.memory,
+                bare.http.listen,
+                bare.url
+            )
         );
     }
 
