@@ -4,6 +4,7 @@ pub mod baseline;
 pub mod experiments;
 pub mod figures;
 pub mod http;
+pub mod pg;
 pub mod reading;
 pub mod say;
 pub mod servers;

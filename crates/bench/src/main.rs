@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, load::Load, low_load::LowLoad, poison::Poison, restart::Restart,
+    bulk::Bulk, ceiling::Ceiling, load::Load, low_load::LowLoad, pg_failing::PgFailing,
+    pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany, poison::Poison, restart::Restart,
     stall::Stall,
 };
 use windrow_bench::weather::Stations;
@@ -39,6 +40,14 @@ enum Experiment {
     Restart(Restart),
     /// What the load generator itself costs.
     Ceiling(Ceiling),
+    /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of clients and protocol.
+    PgLoad(PgLoad),
+    /// Fixed, low rates over PostgreSQL's protocol: direct and through Windrow.
+    PgLowLoad(PgLowLoad),
+    /// Failing writes among good ones over PostgreSQL's protocol: direct and through Windrow.
+    PgFailing(PgFailing),
+    /// Ten thousand connected clients: memory, server connections, rate.
+    PgMany(PgMany),
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
     Weather(Stations),
 }
@@ -53,6 +62,10 @@ fn main() -> Result<()> {
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),
+        Experiment::PgLoad(e) => e.run(&cli.out),
+        Experiment::PgLowLoad(e) => e.run(&cli.out),
+        Experiment::PgFailing(e) => e.run(&cli.out),
+        Experiment::PgMany(e) => e.run(&cli.out),
         Experiment::Weather(e) => e.run(),
     }
 }

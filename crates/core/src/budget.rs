@@ -4,48 +4,41 @@
 //! [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take all that they can get, so they may
 //! hold three quarters of the budget at most: the rest is for those who cannot wait.
 
+mod pool;
+
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
+use self::pool::Pools;
 use crate::fault::{Fault, FaultClass};
 
 /// A budget of bytes, shared by all that hold a clone.
 #[derive(Clone, Debug)]
-pub struct Budget {
-    free: Arc<Semaphore>,
-    /// What those who wait may still take of it.
-    patient: Arc<Semaphore>,
-    total: usize,
-}
+pub struct Budget(Arc<Pools>);
 
 /// Bytes taken from a [`Budget`]; they go back when this is dropped.
 #[derive(Debug)]
 pub struct Permit {
-    bytes: Option<OwnedSemaphorePermit>,
-    /// The same bytes, where they were waited for.
-    patient: Option<OwnedSemaphorePermit>,
+    /// `None` where nothing is held.
+    home: Option<Arc<Pools>>,
+    bytes: usize,
+    /// How many of them were waited for.
+    patient: usize,
 }
 
 impl Budget {
     /// A budget of `total` bytes.
     pub fn new(total: usize) -> Self {
-        let total = total.min(Semaphore::MAX_PERMITS);
-        Self {
-            free: Arc::new(Semaphore::new(total)),
-            patient: Arc::new(Semaphore::new(patient(total))),
-            total,
-        }
+        Self(Arc::new(Pools::new(total, patient(total))))
     }
 
     /// The size of the budget, in bytes.
     pub fn total(&self) -> usize {
-        self.total
+        self.0.total
     }
 
     /// Bytes that are taken at this moment.
     pub fn held(&self) -> usize {
-        self.total.saturating_sub(self.free.available_permits())
+        self.0.total.saturating_sub(self.0.whole.free())
     }
 
     /// Takes bytes at once.
@@ -53,13 +46,11 @@ impl Budget {
     /// # Errors
     /// [`FaultClass::Overloaded`] while too few are free, [`FaultClass::TooLarge`] where they never can be.
     pub fn try_take(&self, bytes: usize) -> Result<Permit, Fault> {
-        let wanted = self.checked(bytes, self.total)?;
-        match self.free.clone().try_acquire_many_owned(wanted) {
-            Ok(permit) => Ok(Permit {
-                bytes: Some(permit),
-                patient: None,
-            }),
-            Err(_) => Err(self.full()),
+        self.check(bytes, self.total())?;
+        if self.0.whole.try_take(bytes) {
+            Ok(self.permit(bytes, 0))
+        } else {
+            Err(self.full())
         }
     }
 
@@ -69,26 +60,29 @@ impl Budget {
     /// # Errors
     /// [`FaultClass::TooLarge`] where they never can be free.
     pub async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
-        let wanted = self.checked(bytes, patient(self.total))?;
-        let acquire = |from: &Arc<Semaphore>| from.clone().acquire_many_owned(wanted);
-        // Only who has a share of the patient part queues for the whole: the others leave it to those who cannot wait.
-        let patient = acquire(&self.patient).await.map_err(|_| self.full())?;
-        let bytes = acquire(&self.free).await.map_err(|_| self.full())?;
-        Ok(Permit {
-            bytes: Some(bytes),
-            patient: Some(patient),
-        })
+        self.check(bytes, patient(self.total()))?;
+        if !self.0.try_take_patiently(bytes) {
+            Box::pin(self.0.take_in_line(bytes)).await;
+        }
+        Ok(self.permit(bytes, bytes))
     }
 
-    fn checked(&self, bytes: usize, most: usize) -> Result<u32, Fault> {
-        let fits = u32::try_from(bytes).ok().filter(|_| bytes <= most);
-        fits.ok_or_else(|| {
-            Fault::too_large(format!(
-                "{bytes} bytes are needed at once; of the memory budget (limits.memory, {} bytes) {} can be given",
-                self.total,
-                most.min(u32::MAX as usize)
-            ))
-        })
+    fn permit(&self, bytes: usize, patient: usize) -> Permit {
+        Permit {
+            home: Some(Arc::clone(&self.0)),
+            bytes,
+            patient,
+        }
+    }
+
+    fn check(&self, bytes: usize, most: usize) -> Result<(), Fault> {
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(Fault::too_large(format!(
+            "{bytes} bytes are needed at once; of the memory budget (limits.memory, {} bytes) {most} can be given",
+            self.total(),
+        )))
     }
 
     fn full(&self) -> Fault {
@@ -97,7 +91,7 @@ impl Budget {
             "53200",
             format!(
                 "the memory budget (limits.memory) of {} bytes is full; try again later",
-                self.total
+                self.total()
             ),
         )
     }
@@ -112,37 +106,43 @@ impl Permit {
     /// A permit for nothing.
     pub fn empty() -> Self {
         Self {
-            bytes: None,
-            patient: None,
+            home: None,
+            bytes: 0,
+            patient: 0,
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
-            .as_ref()
-            .map_or(0, OwnedSemaphorePermit::num_permits)
     }
 
     /// Adds the bytes of another permit of the same budget.
-    pub fn merge(&mut self, other: Self) {
-        join(&mut self.bytes, other.bytes);
-        join(&mut self.patient, other.patient);
+    pub fn merge(&mut self, mut other: Self) {
+        if self.home.is_none() {
+            *self = other;
+            return;
+        }
+        // The bytes change hands; what is left of the other one gives nothing back.
+        self.bytes += std::mem::take(&mut other.bytes);
+        self.patient += std::mem::take(&mut other.patient);
     }
 
     /// Gives back all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
-        for held in [&mut self.bytes, &mut self.patient].into_iter().flatten() {
-            drop(held.split(held.num_permits().saturating_sub(bytes)));
+        let kept = (self.bytes.min(bytes), self.patient.min(bytes));
+        if let Some(home) = &self.home {
+            home.give(self.bytes - kept.0, self.patient - kept.1);
         }
+        (self.bytes, self.patient) = kept;
     }
 }
 
-fn join(mine: &mut Option<OwnedSemaphorePermit>, more: Option<OwnedSemaphorePermit>) {
-    match (mine, more) {
-        (Some(mine), Some(more)) => mine.merge(more),
-        (mine @ None, more) => *mine = more,
-        (Some(_), None) => {}
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(home) = &self.home {
+            home.give(self.bytes, self.patient);
+        }
     }
 }
 
@@ -188,5 +188,109 @@ mod tests {
         assert_eq!(budget.try_take(3).unwrap().bytes(), 3);
         drop(first);
         assert_eq!(second.await.unwrap().bytes(), 5);
+    }
+
+    /// Many small ones that cannot wait do not keep a large one out for ever that does.
+    #[tokio::test]
+    async fn who_waits_collects_what_becomes_free() {
+        let budget = Budget::new(100);
+        let mut small: Vec<_> = (0..10).map(|_| budget.try_take(10).unwrap()).collect();
+        let taker = budget.clone();
+        let large = tokio::spawn(async move { taker.take(60).await.unwrap().bytes() });
+        tokio::task::yield_now().await;
+        for _ in 0..6 {
+            small.pop();
+            assert!(budget.try_take(1).is_err(), "it goes to who waits");
+        }
+        assert_eq!(large.await.unwrap(), 60);
+        drop(small);
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn who_gives_up_waiting_gives_back_what_it_has_collected() {
+        let budget = Budget::new(100);
+        let (held, part) = (budget.try_take(70).unwrap(), budget.try_take(30).unwrap());
+        let waits = |bytes| {
+            let budget = budget.clone();
+            tokio::spawn(async move { budget.take(bytes).await.unwrap() })
+        };
+        let (first, second) = (waits(50), waits(20));
+        tokio::task::yield_now().await;
+        drop(part);
+        assert_eq!(budget.held(), 100);
+        first.abort();
+        assert!(first.await.is_err());
+        assert_eq!(second.await.unwrap().bytes(), 20);
+        drop(held);
+        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.take(75).await.unwrap().bytes(), 75);
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_hold_three_quarters_at_most_and_keep_their_order() {
+        let budget = Budget::new(100);
+        let mut first = budget.take(75).await.unwrap();
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let waiting: Vec<_> = [50, 1, 20]
+            .into_iter()
+            .map(|bytes| {
+                let (budget, order) = (budget.clone(), Arc::clone(&order));
+                tokio::spawn(async move {
+                    let permit = budget.take(bytes).await.unwrap();
+                    order.lock().unwrap().push(bytes);
+                    permit
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert_eq!(budget.held(), 75);
+        assert_eq!(budget.try_take(25).unwrap().bytes(), 25);
+        first.shrink_to(0);
+        for waiting in waiting {
+            waiting.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [50, 1, 20]);
+        assert_eq!(budget.held(), 0);
+    }
+
+    /// Whatever threads do at once: bytes are neither lost nor given twice, and nobody waits for ever.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn bytes_are_neither_lost_nor_given_twice() {
+        let budget = Budget::new(1000);
+        let tasks: Vec<_> = (0..16_usize)
+            .map(|task| {
+                let budget = budget.clone();
+                tokio::spawn(async move {
+                    for turn in 0..500 {
+                        let bytes = 1 + (task * 131 + turn * 17) % 300;
+                        if task % 4 == 0 {
+                            drop(budget.try_take(bytes));
+                            tokio::task::yield_now().await;
+                            continue;
+                        }
+                        let taking = budget.take(bytes);
+                        if turn % 7 == 0 {
+                            // One that is given up, wherever it is by then.
+                            tokio::select! {
+                                biased;
+                                permit = taking => drop(permit),
+                                () = tokio::task::yield_now() => {}
+                            }
+                        } else {
+                            let mut permit = taking.await.unwrap();
+                            assert!(budget.held() <= 1000);
+                            tokio::task::yield_now().await;
+                            permit.shrink_to(bytes / 2);
+                        }
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(budget.held(), 0);
+        assert_eq!(budget.take(750).await.unwrap().bytes(), 750);
     }
 }

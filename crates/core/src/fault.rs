@@ -116,6 +116,7 @@ struct More {
     constraint: Option<Box<str>>,
     table: Option<Box<str>>,
     column: Option<Box<str>>,
+    verbatim: Option<Box<[u8]>>,
 }
 
 macro_rules! more {
@@ -198,6 +199,23 @@ impl Fault {
         Self::new(FaultClass::Other, "XX000", message)
     }
 
+    /// PostgreSQL's message that the values of a call were taken in.
+    pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
+
+    /// The server's own messages (notices, then ErrorResponse), whole and in PostgreSQL's protocol, where it speaks that
+    /// and an SQL call failed: a frontend of the same protocol passes them on as they are. [`Fault::BIND_COMPLETE`] comes first
+    /// where the call failed behind it; without it the values themselves were refused, or the plan.
+    pub fn verbatim(&self) -> Option<&[u8]> {
+        self.more.as_ref()?.verbatim.as_deref()
+    }
+
+    /// Adds them.
+    #[must_use]
+    pub fn with_verbatim(mut self, messages: impl Into<Box<[u8]>>) -> Self {
+        self.more.get_or_insert_default().verbatim = Some(messages.into());
+        self
+    }
+
     /// Bytes that this fault takes in memory.
     pub fn bytes(&self) -> usize {
         let more = self.more.as_ref().map_or(0, |m| {
@@ -205,6 +223,7 @@ impl Fault {
                 .iter()
                 .map(|t| t.as_ref().map_or(0, |t| t.len()))
                 .sum::<usize>()
+                + m.verbatim.as_ref().map_or(0, |messages| messages.len())
                 + size_of::<More>()
         });
         size_of::<Self>() + self.message.len() + more

@@ -3,13 +3,14 @@
 //! A frontend takes bytes from the [`Budget`], submits units and awaits their outcomes. It never waits to collect more:
 //! that would be a second, hidden batcher.
 
-use std::future::Future;
-use std::pin::Pin;
+mod arrivals;
+mod receipt;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
-use tokio::sync::{mpsc, oneshot};
+use smallvec::SmallVec;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::budget::{Budget, Permit};
@@ -17,10 +18,19 @@ use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
 use crate::unit::Unit;
 
+pub use self::arrivals::{Arrivals, Hint};
+pub use self::receipt::{Receipt, Reply};
+
 /// Who asks: one client's ordered stream of writes (a connection, a request, a body). Units of one source keep their order;
 /// sources take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
+
+/// The units of a submission. Nearly always one, kept without an allocation.
+pub type Units = SmallVec<[Unit; 1]>;
+
+/// One outcome for each unit of a submission, in order.
+pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
 
 /// Units that one source hands over at once, to be answered at once.
 #[derive(Debug)]
@@ -28,7 +38,7 @@ pub struct Submission {
     /// Who asks.
     pub source: SourceId,
     /// What is asked for, in order.
-    pub units: Vec<Unit>,
+    pub units: Units,
     /// The memory that the units take. The lane gives it back when all of them are answered.
     pub permit: Permit,
     /// When it was handed over.
@@ -37,71 +47,30 @@ pub struct Submission {
     pub reply: Reply,
 }
 
-/// The lane's end of an answer.
-#[derive(Debug)]
-pub struct Reply(oneshot::Sender<Vec<UnitOutcome>>);
-
-impl Reply {
-    /// Answers. An answer that nobody waits for any more is dropped.
-    pub fn send(self, outcomes: Vec<UnitOutcome>) {
-        // An error only says that the client has left.
-        drop(self.0.send(outcomes));
-    }
-
-    /// True once the client has left; its units that are not under way yet are to be taken out.
-    pub fn is_abandoned(&self) -> bool {
-        self.0.is_closed()
-    }
-}
-
-/// The frontend's end of an answer: a future of one outcome for each unit, in order.
-///
-/// Dropping it takes those units out that are not under way yet; the others may still take place.
-#[must_use = "dropping a receipt takes the units out of the queue"]
-#[derive(Debug)]
-pub struct Receipt {
-    reply: oneshot::Receiver<Vec<UnitOutcome>>,
-    units: usize,
-}
-
-impl Future for Receipt {
-    type Output = Vec<UnitOutcome>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let units = self.units;
-        Pin::new(&mut self.reply).poll(cx).map(|outcomes| {
-            outcomes.unwrap_or_else(|_| {
-                let gone =
-                    Fault::unknown("the lane ended before it knew the outcome of this write");
-                vec![Err(gone.into()); units]
-            })
-        })
-    }
-}
+/// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many clients at one moment.
+const HINTS: usize = 1024;
 
 /// The frontends' handle of a lane. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Intake {
     lane: mpsc::Sender<Submission>,
+    hints: Arc<mpsc::Sender<Hint>>,
     budget: Budget,
     sources: Arc<AtomicU64>,
 }
 
-/// The lane's end of an [`Intake`].
-pub type Arrivals = mpsc::Receiver<Submission>;
-
 impl Intake {
     /// A handle and its other end. `capacity` bounds the submissions between them; past it, submitting waits.
     pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals) {
-        let (lane, arrivals) = mpsc::channel(capacity);
-        (
-            Self {
-                lane,
-                budget,
-                sources: Arc::default(),
-            },
-            arrivals,
-        )
+        let (lane, submissions) = mpsc::channel(capacity);
+        let (hinter, hints) = mpsc::channel(HINTS);
+        let intake = Self {
+            lane,
+            hints: Arc::new(hinter),
+            budget,
+            sources: Arc::default(),
+        };
+        (intake, Arrivals { submissions, hints })
     }
 
     /// The memory budget that every submission is charged to.
@@ -122,28 +91,47 @@ impl Intake {
     pub async fn submit(
         &self,
         source: SourceId,
-        units: Vec<Unit>,
+        units: impl Into<Units>,
         permit: Permit,
     ) -> Result<Receipt, Fault> {
-        let (sender, reply) = oneshot::channel();
-        let receipt = Receipt {
-            reply,
-            units: units.len(),
-        };
-        let arrived = Instant::now();
+        let units = units.into();
+        let (reply, receipt) = receipt::pair(source, units.len(), &self.hints);
         let submission = Submission {
             source,
             units,
             permit,
-            arrived,
-            reply: Reply(sender),
+            arrived: Instant::now(),
+            reply,
         };
-        match self.lane.send(submission).await {
-            Ok(()) => Ok(receipt),
-            Err(_) => Err(Fault::cancelled(
+        let failed = match self.lane.try_send(submission) {
+            Ok(()) => return Ok(receipt),
+            Err(failed) => failed,
+        };
+        let closed = match failed {
+            mpsc::error::TrySendError::Closed(_) => true,
+            mpsc::error::TrySendError::Full(submission) => {
+                Box::pin(self.lane.send(submission)).await.is_err()
+            }
+        };
+        if closed {
+            receipt.forget();
+            return Err(Fault::cancelled(
                 "Windrow is shutting down; the write was not accepted",
-            )),
+            ));
         }
+        Ok(receipt)
+    }
+
+    /// Cancels what the source is waiting for: its first unit that is not answered yet, if that has not left for the
+    /// database. It is answered at once with [`crate::FaultClass::Cancelled`] (57014); all other units stay. If it is under
+    /// way, or nothing is there, nothing happens.
+    ///
+    /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: while a thousand clients leave or
+    /// cancel at the same moment, one more may not be heard.
+    pub fn cancel(&self, source: SourceId) {
+        // An error says that the lane has ended or that too many speak at once.
+        let hint = Hint::Cancel(source, Instant::now());
+        self.hints.try_send(hint).ok();
     }
 
     /// One unit, all the way: takes its memory at once or fails, submits it, awaits its outcome.
@@ -152,7 +140,7 @@ impl Intake {
     /// Those of [`Budget::try_take`] and [`Intake::submit`], and the unit's own.
     pub async fn run(&self, source: SourceId, unit: Unit) -> UnitOutcome {
         let permit = self.budget.try_take(unit.bytes())?;
-        let mut outcomes = self.submit(source, vec![unit], permit).await?.await;
+        let mut outcomes = self.submit(source, [unit], permit).await?.await;
         outcomes
             .pop()
             .unwrap_or_else(|| Err(Fault::internal("a unit was not answered").into()))

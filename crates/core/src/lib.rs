@@ -8,6 +8,7 @@
 //! | [`value`] | one value, exact, not yet converted to a column's type |
 //! | [`shape`] | a statement with its values lifted out |
 //! | [`write`](mod@write) | a shape and one row of values |
+//! | [`mod@statement`] | a write that a client wrote as SQL, with the raw bytes of its values |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
@@ -26,18 +27,20 @@ pub mod name;
 pub mod outcome;
 pub mod shape;
 pub mod sink;
+pub mod statement;
 pub mod unit;
 pub mod value;
 pub mod write;
 
 pub use budget::{Budget, Permit};
 pub use fault::{Fault, FaultClass};
-pub use intake::{Arrivals, Intake, SourceId, Submission};
+pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
 pub use limits::Limits;
 pub use name::{Name, TableName};
-pub use outcome::{Done, Dones, Returned, UnitFault, UnitOutcome};
+pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
+pub use statement::{Call, Described, Describer, Draft, Statement};
 pub use unit::Unit;
 pub use value::Value;
 pub use write::{Row, Write};

@@ -13,6 +13,9 @@ pub struct Limits {
     pub flights: Option<usize>,
     /// How long a write may be held back for others to join it, although a flight is free. 0: never.
     pub max_wait: Duration,
+    /// How long a connection is kept that no batch needs; the next batch that finds none opens one. [`Duration::MAX`]: for
+    /// ever.
+    pub idle_close: Duration,
     /// How long writes wait for a database that cannot be reached before they fail as unavailable.
     pub away_wait: Duration,
 }
@@ -24,6 +27,7 @@ impl Default for Limits {
             batch_bytes: 4 << 20,
             flights: None,
             max_wait: Duration::ZERO,
+            idle_close: Duration::from_secs(60),
             away_wait: Duration::from_secs(5),
         }
     }

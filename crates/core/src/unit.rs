@@ -2,13 +2,22 @@
 
 use smallvec::SmallVec;
 
+use crate::shape::Op;
+use crate::statement::Call;
 use crate::write::Write;
 
 /// The smallest thing that a batch holds or leaves out. Nearly always one write, kept without an allocation.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    writes: SmallVec<[Write; 1]>,
+    load: Load,
     bytes: usize,
+}
+
+/// What a unit is made of: never both in one, for a lane serves one kind of frontend.
+#[derive(Clone, Debug)]
+enum Load {
+    Writes(SmallVec<[Write; 1]>),
+    Calls(SmallVec<[Call; 1]>),
 }
 
 /// What a queued unit costs besides its values: queue entry, reply, outcome. Measured generously, so that the
@@ -20,7 +29,7 @@ impl Unit {
     pub fn one(write: Write) -> Self {
         let bytes = UNIT_OVERHEAD + write.bytes();
         Self {
-            writes: SmallVec::from_buf([write]),
+            load: Load::Writes(SmallVec::from_buf([write])),
             bytes,
         }
     }
@@ -29,12 +38,43 @@ impl Unit {
     pub fn of(writes: impl IntoIterator<Item = Write>) -> Self {
         let writes: SmallVec<[Write; 1]> = writes.into_iter().collect();
         let bytes = UNIT_OVERHEAD + writes.iter().map(Write::bytes).sum::<usize>();
-        Self { writes, bytes }
+        Self {
+            load: Load::Writes(writes),
+            bytes,
+        }
     }
 
-    /// The writes, in the order in which the client asked for them.
+    /// A unit of SQL calls, which succeed or fail together.
+    pub fn calls_of(calls: impl IntoIterator<Item = Call>) -> Self {
+        let calls: SmallVec<[Call; 1]> = calls.into_iter().collect();
+        let bytes = UNIT_OVERHEAD + calls.iter().map(Call::bytes).sum::<usize>();
+        Self {
+            load: Load::Calls(calls),
+            bytes,
+        }
+    }
+
+    /// The writes, in the order in which the client asked for them. Empty where the unit holds calls.
     pub fn writes(&self) -> &[Write] {
-        &self.writes
+        match &self.load {
+            Load::Writes(writes) => writes,
+            Load::Calls(_) => &[],
+        }
+    }
+
+    /// The SQL calls, in the order in which the client asked for them. Empty where the unit holds writes.
+    pub fn calls(&self) -> &[Call] {
+        match &self.load {
+            Load::Writes(_) => &[],
+            Load::Calls(calls) => calls,
+        }
+    }
+
+    /// What each of its writes or calls does, in order.
+    pub fn ops(&self) -> impl Iterator<Item = Op> {
+        let writes = self.writes().iter().map(|write| write.shape.op);
+        let calls = self.calls().iter().map(|call| call.statement.draft().op);
+        writes.chain(calls)
     }
 
     /// Bytes that this unit takes in memory while it waits.
@@ -44,6 +84,6 @@ impl Unit {
 
     /// Rows that this unit writes, for batch limits: at least one.
     pub fn rows(&self) -> usize {
-        self.writes.len().max(1)
+        self.writes().len().max(self.calls().len()).max(1)
     }
 }

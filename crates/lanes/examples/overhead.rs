@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p windrow-lanes --example overhead`
 //!
+//! An argument runs only the measurements whose name holds it, for use under a profiler.
+//!
 //! Everything runs on one thread (client tasks, lane, sink), so its CPU time is all there is. The time to build and drop
 //! the units, which frontends pay in any case, is measured apart and taken off.
 
@@ -14,9 +16,10 @@ use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
+use windrow_core::statement::{Arguments, Formats};
 use windrow_core::{
-    Budget, Done, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile, Report, Returning,
-    Shape, Sink, TableName, Tally, Unit, Value, Verdict, Write,
+    Budget, Call, Done, Draft, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile,
+    Report, Returning, Shape, Sink, Statement, TableName, Tally, Unit, Value, Verdict, Write,
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
@@ -88,6 +91,70 @@ fn cpu(since: Instant) -> Duration {
     nanos.map_or_else(|| since.elapsed(), Duration::from_nanos)
 }
 
+/// A prepared INSERT of three values, as SQL sessions submit it.
+fn call(statement: &Arc<Statement>) -> Unit {
+    const VALUES: [u8; 24] = [
+        0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 3,
+    ];
+    let arguments = Arguments::of(VALUES, 3).unwrap_or_default();
+    Unit::calls_of([Call {
+        statement: Arc::clone(statement),
+        arguments,
+        formats: Formats::Binary,
+        results: Formats::Binary,
+        origin: None,
+    }])
+}
+
+fn statement() -> Arc<Statement> {
+    let draft = Draft {
+        text: "INSERT INTO t VALUES ($1, $2, $3)".into(),
+        types: Box::default(),
+        op: Op::Insert,
+        table: TableName::bare("t"),
+        alias: None,
+        columns: None,
+        values: Box::default(),
+        overriding: None,
+        conflict: None,
+        assignments: Box::default(),
+        keys: Box::default(),
+        conditions: None,
+        returning: None,
+        functions: Box::default(),
+        set_based: true,
+    };
+    Arc::new(Statement::new(
+        Arc::new(draft),
+        [23; 3].into(),
+        None,
+        Box::new(()),
+    ))
+}
+
+/// Clients of SQL sessions: each has one call under way at any time.
+async fn sessions(tasks: i64, each: i64) {
+    let (intake, lane) = intake();
+    let statement = statement();
+    let clients: Vec<_> = (0..tasks)
+        .map(|_| {
+            let (intake, statement) = (intake.clone(), Arc::clone(&statement));
+            tokio::spawn(async move {
+                let source = intake.new_source();
+                let mut good = 0;
+                for _ in 0..each {
+                    good += i64::from(intake.run(source, call(&statement)).await.is_ok());
+                }
+                assert_eq!(good, each);
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.ok();
+    }
+    lane.shutdown().await;
+}
+
 async fn singles(tasks: i64, each: i64) {
     let (intake, lane) = intake();
     let shape = shape();
@@ -131,7 +198,16 @@ async fn chunks(chunks: i64, size: i64) {
     lane.shutdown().await;
 }
 
+fn is_wanted(what: &str) -> bool {
+    std::env::args()
+        .nth(1)
+        .is_none_or(|word| what.contains(&word))
+}
+
 fn measure(what: &str, units: i64, work: impl Future<Output = ()>) -> f64 {
+    if !is_wanted(what) {
+        return 0.0;
+    }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -148,6 +224,9 @@ fn measure(what: &str, units: i64, work: impl Future<Output = ()>) -> f64 {
 
 /// What a lone client waits for each write, on the wall.
 fn latency(what: &str, units: i64) {
+    if !is_wanted(what) {
+        return;
+    }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let Ok(runtime) = builder.worker_threads(2).enable_all().build() else {
         return;
@@ -166,6 +245,18 @@ fn main() {
             std::hint::black_box(units);
         }
     });
+    let statement = statement();
+    measure("building and dropping a call", 1_000_000, async {
+        for _ in 0..1000 {
+            let units: Vec<Unit> = (0..1000).map(|_| call(&statement)).collect();
+            std::hint::black_box(units);
+        }
+    });
+    for clients in [64, 256, 1000] {
+        let each = 1_500_000 / clients;
+        let what = format!("sessions: {clients}, one call each in a loop");
+        measure(&what, clients * each, sessions(clients, each));
+    }
     let a = measure(
         "(a) 64 tasks, one unit each in a loop",
         64 * 20_000,

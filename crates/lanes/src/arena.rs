@@ -40,6 +40,16 @@ impl<T> Arena<T> {
         Some(value)
     }
 
+    /// Forgets a value where it lies, which costs less than to move it out.
+    pub(crate) fn forget(&mut self, key: usize) {
+        if let Some(slot) = self.slots.get_mut(key)
+            && slot.is_some()
+        {
+            *slot = None;
+            self.free.push(key);
+        }
+    }
+
     /// The keys in use, in no order that means anything.
     pub(crate) fn keys(&self) -> Vec<usize> {
         let used = |(key, slot): (usize, &Option<T>)| slot.is_some().then_some(key);
@@ -63,5 +73,7 @@ mod tests {
         assert_eq!(arena.insert("c"), a);
         assert_eq!((arena.get(a), arena.get(b)), (Some(&"c"), Some(&"b")));
         assert_eq!((arena.len(), arena.keys()), (2, vec![0, 1]));
+        (0..2).for_each(|_| arena.forget(b));
+        assert_eq!((arena.get(b), arena.len()), (None, 1));
     }
 }

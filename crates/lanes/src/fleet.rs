@@ -36,7 +36,7 @@ struct Member {
 #[derive(Debug)]
 enum State {
     Connecting,
-    Idle,
+    Idle { since: Instant },
     Flying(Flight),
 }
 
@@ -68,7 +68,7 @@ impl Fleet {
             .iter()
             .filter_map(|member| match &member.state {
                 State::Flying(flight) => Some(flight),
-                State::Connecting | State::Idle => None,
+                State::Connecting | State::Idle { .. } => None,
             })
     }
 
@@ -80,7 +80,7 @@ impl Fleet {
 
     /// The pilot who was idle last, whose connection is the warmest.
     pub(crate) fn idle(&self) -> Option<u64> {
-        let idle = |member: &&Member| matches!(member.state, State::Idle);
+        let idle = |member: &&Member| matches!(member.state, State::Idle { .. });
         self.members.iter().rfind(idle).map(|member| member.id)
     }
 
@@ -108,9 +108,9 @@ impl Fleet {
     }
 
     /// A pilot has its connection. True if it stands in for one that was lost.
-    pub(crate) fn connected_now(&mut self, pilot: u64) -> bool {
+    pub(crate) fn connected_now(&mut self, pilot: u64, now: Instant) -> bool {
         if let Some(member) = self.member(pilot) {
-            member.state = State::Idle;
+            member.state = State::Idle { since: now };
         }
         self.no_more_before = None;
         self.backoff = Backoff::new();
@@ -142,17 +142,31 @@ impl Fleet {
     }
 
     /// A pilot's flight has ended.
-    pub(crate) fn landed(&mut self, pilot: u64, usable: bool) -> Option<Flight> {
+    pub(crate) fn landed(&mut self, pilot: u64, usable: bool, now: Instant) -> Option<Flight> {
         let member = self.member(pilot)?;
-        let before = std::mem::replace(&mut member.state, State::Idle);
+        let before = std::mem::replace(&mut member.state, State::Idle { since: now });
         if !usable {
             self.dismiss(pilot);
             self.lost += 1;
         }
         match before {
             State::Flying(flight) => Some(flight),
-            State::Connecting | State::Idle => None,
+            State::Connecting | State::Idle { .. } => None,
         }
+    }
+
+    /// Lets pilots go that have been idle for so long. Gives the time at which the next of those who stay may have been,
+    /// `None` where none stays.
+    pub(crate) fn close_idle(&mut self, now: Instant, after: Duration) -> Option<Instant> {
+        self.members.retain(|member| match member.state {
+            State::Idle { since } => now.saturating_duration_since(since) < after,
+            State::Connecting | State::Flying(_) => true,
+        });
+        let since = |member: &Member| match member.state {
+            State::Idle { since } => since,
+            State::Connecting | State::Flying(_) => now,
+        };
+        self.members.iter().map(since).min()?.checked_add(after)
     }
 
     /// Lets a pilot go; its task ends by itself.

@@ -6,6 +6,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use windrow_core::{Arrivals, Limits, Name, Sink};
 
+use crate::idle::IdleNote;
 use crate::metrics::{LaneMetrics, Meters};
 use crate::status::LaneStatus;
 use crate::worker::{self, AwayNote, Parts};
@@ -27,13 +28,14 @@ pub struct LaneWatch {
     name: Name,
     database: &'static str,
     meters: Meters,
+    idle: Arc<IdleNote>,
     away: watch::Receiver<Option<AwayNote>>,
 }
 
 impl Lane {
     /// Starts a lane on the current tokio runtime (its timers must be enabled). It serves what comes through `arrivals`
-    /// and connects to the database with the first write. `name` labels its metrics and logs: two lanes of one process
-    /// must not share one.
+    /// and connects to the database with the first write. `name` labels its metrics and logs: two lanes that run at the same
+    /// time should not share one.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -48,7 +50,8 @@ impl Lane {
         metrics: LaneMetrics,
         name: Name,
     ) -> Self {
-        let meters = metrics.lane(&name);
+        let (meters, series) = metrics.lane(&name);
+        let idle = Arc::new(IdleNote::new());
         let database = sink.profile().name;
         let (away_sender, away) = watch::channel(None);
         let (stop, stopped) = oneshot::channel();
@@ -58,6 +61,8 @@ impl Lane {
             limits,
             arrivals,
             meters: meters.clone(),
+            series,
+            idle: Arc::clone(&idle),
             away: away_sender,
         };
         Self {
@@ -65,6 +70,7 @@ impl Lane {
                 name,
                 database,
                 meters,
+                idle,
                 away,
             },
             stop,
@@ -107,6 +113,8 @@ impl LaneWatch {
             queued_units: gauge(&meters.queued_units),
             queued_rows: gauge(&meters.queued_rows),
             queued_bytes: gauge(&meters.queued_bytes),
+            idle: self.idle.lasts(),
+            connections: gauge(&meters.connections),
             flights: gauge(&meters.flights),
             flights_limit: gauge(&meters.flights_limit),
             batch_rows_limit: gauge(&meters.batch_rows_limit),

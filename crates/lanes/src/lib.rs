@@ -6,8 +6,9 @@
 //! **A batch is formed by the flight before it.** While fewer flights are under way than are of use (W), what arrives
 //! leaves at once; while all are under way, units queue; the flight that ends first takes all that is queued, up to the
 //! limits. No timer stands on the path of a write: at low load a batch is one unit without delay, under load it grows
-//! exactly as much as the database is behind. Only [`Limits::max_wait`](windrow_core::Limits::max_wait) above zero
-//! holds writes back.
+//! exactly as much as the database is behind. Writes are held back only where
+//! [`Limits::max_wait`](windrow_core::Limits::max_wait) asks for it, and where clients that were just answered come back at
+//! once and rows per second were seen to rise when they are waited for ([`pace::Gather`]).
 //!
 //! The way of a unit, room by room:
 //!
@@ -17,9 +18,10 @@
 //! | `worker` | the actor: one loop that hears arrivals and signals, sends off what may leave, unloads what has landed |
 //! | `ticket` | one answer owed for each submission, given when all of its units have outcomes |
 //! | `queue` | per-source queues and the forming of batches: order, fairness, limits, one key in one flight (pure) |
-//! | [`pace`] | finds W and the largest batch by comparing rows per second (pure) |
+//! | [`pace`] | finds W, the largest batch and whether to wait for who comes back, by comparing rows per second (pure) |
 //! | `fleet`, `pilot` | the connections, each owned by a task that flies one batch after another |
 //! | `solo` | units that wait for a foreign lock, on connections of their own |
+//! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `retry` | how often and when what was rolled back runs again (pure) |
 //! | [`metrics`] | what is counted |
 //!
@@ -34,10 +36,12 @@
 //! same rows wait, nobody else does. A panic in an executor is told as an unknown outcome, and the lane goes on. While the
 //! database cannot be reached, units wait as long as [`Limits::away_wait`](windrow_core::Limits::away_wait) says.
 
+mod alarm;
 mod arena;
 mod batch;
 mod fleet;
 mod handle;
+mod idle;
 mod message;
 pub mod metrics;
 pub mod pace;

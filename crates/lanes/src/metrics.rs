@@ -1,6 +1,6 @@
 //! The metrics of lanes.
 //!
-//! Each has the label `lane`; the labels in the table come on top of it.
+//! Each has the label `lane`; the labels in the table come on top of it. A lane that ends takes its series with it.
 //!
 //! | name | labels | what it counts |
 //! | --- | --- | --- |
@@ -15,6 +15,7 @@
 //! | `windrow_queue_seconds` | | histogram of time in the queue, once for each part of a submission that leaves in a batch |
 //! | `windrow_database_seconds` | | histogram of time in the database, once for each batch |
 //! | `windrow_queued_units`, `_rows`, `_bytes` | | gauges of what waits |
+//! | `windrow_lane_connections` | | gauge of connections for flights |
 //! | `windrow_flights` | | gauge of flights under way |
 //! | `windrow_flights_limit` | | gauge of W, the most flights at once, as found |
 //! | `windrow_batch_rows_limit` | | gauge of the largest batch, as found |
@@ -24,7 +25,11 @@
 //! | `windrow_reconnects_total` | | connections opened in place of lost ones |
 //! | `windrow_database_away` | | gauge, 1 while the database cannot be reached |
 
+mod meters;
+
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -32,7 +37,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use windrow_core::{FaultClass, Name, Op, Rung, UnitOutcome};
+use windrow_core::{FaultClass, Name, Op, Rung};
+
+use self::meters::OPS;
+pub(crate) use self::meters::{Count, Meters};
 
 /// The labels of one time series: the lane and, where there is one, a second label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +83,7 @@ pub struct LaneMetrics {
     queued_units: Family<Labels, Gauge>,
     queued_rows: Family<Labels, Gauge>,
     queued_bytes: Family<Labels, Gauge>,
+    connections: Family<Labels, Gauge>,
     flights: Family<Labels, Gauge>,
     flights_limit: Family<Labels, Gauge>,
     batch_rows_limit: Family<Labels, Gauge>,
@@ -83,6 +92,8 @@ pub struct LaneMetrics {
     abandoned: Family<Labels, Counter>,
     reconnects: Family<Labels, Counter>,
     away: Family<Labels, Gauge>,
+    /// How many lanes of a name there are: their series are theirs together.
+    lanes: Arc<Mutex<HashMap<Name, usize>>>,
 }
 
 fn seconds() -> Histogram {
@@ -120,6 +131,7 @@ impl LaneMetrics {
             queued_units: Family::default(),
             queued_rows: Family::default(),
             queued_bytes: Family::default(),
+            connections: Family::default(),
             flights: Family::default(),
             flights_limit: Family::default(),
             batch_rows_limit: Family::default(),
@@ -128,6 +140,7 @@ impl LaneMetrics {
             abandoned: Family::default(),
             reconnects: Family::default(),
             away: Family::default(),
+            lanes: Arc::default(),
         }
     }
 
@@ -179,6 +192,11 @@ impl LaneMetrics {
             ("queued_units", "Units that wait", &self.queued_units),
             ("queued_rows", "Rows that wait", &self.queued_rows),
             ("queued_bytes", "Bytes that wait", &self.queued_bytes),
+            (
+                "lane_connections",
+                "Connections for flights",
+                &self.connections,
+            ),
             ("flights", "Flights under way", &self.flights),
             (
                 "flights_limit",
@@ -213,8 +231,19 @@ impl LaneMetrics {
         }
     }
 
-    /// The series of one lane, all of them there from the start. Made once, so that counting costs no look-up.
-    pub(crate) fn lane(&self, lane: &Name) -> Meters {
+    /// The series of one lane, all of them there from the start. They are not exposed any more once the guard is dropped.
+    pub(crate) fn lane(&self, lane: &Name) -> (Meters, SeriesGuard) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        *lanes.entry(lane.clone()).or_default() += 1;
+        let guard = SeriesGuard {
+            lane: lane.clone(),
+            metrics: self.clone(),
+        };
+        (self.meters(lane), guard)
+    }
+
+    /// Made once, so that counting costs no look-up.
+    fn meters(&self, lane: &Name) -> Meters {
         let labels = |more| Labels {
             lane: lane.clone(),
             more,
@@ -247,6 +276,7 @@ impl LaneMetrics {
             queued_units: self.queued_units.get_or_create_owned(plain),
             queued_rows: self.queued_rows.get_or_create_owned(plain),
             queued_bytes: self.queued_bytes.get_or_create_owned(plain),
+            connections: self.connections.get_or_create_owned(plain),
             flights: self.flights.get_or_create_owned(plain),
             flights_limit: self.flights_limit.get_or_create_owned(plain),
             batch_rows_limit: self.batch_rows_limit.get_or_create_owned(plain),
@@ -259,92 +289,76 @@ impl LaneMetrics {
     }
 }
 
-const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
-
-/// The series of one lane. Cheap to clone: all clones count into the same.
-#[derive(Clone, Debug)]
-pub(crate) struct Meters {
-    writes: [Counter; 4],
-    ok: Counter,
-    faults: [Counter; FaultClass::ALL.len()],
-    pub(crate) batches: Counter,
-    pub(crate) last_batch_rows: Gauge,
-    pub(crate) batch_rows: Histogram,
-    pub(crate) rungs: [Counter; 5],
-    pub(crate) round_trips: Counter,
-    pub(crate) commits: Counter,
-    pub(crate) queue_seconds: Histogram,
-    pub(crate) database_seconds: Histogram,
-    pub(crate) queued_units: Gauge,
-    pub(crate) queued_rows: Gauge,
-    pub(crate) queued_bytes: Gauge,
-    pub(crate) flights: Gauge,
-    pub(crate) flights_limit: Gauge,
-    pub(crate) batch_rows_limit: Gauge,
-    pub(crate) retried: Counter,
-    pub(crate) alone: Counter,
-    pub(crate) abandoned: Counter,
-    pub(crate) reconnects: Counter,
-    pub(crate) away: Gauge,
+/// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come and go.
+#[derive(Debug)]
+pub(crate) struct SeriesGuard {
+    lane: Name,
+    metrics: LaneMetrics,
 }
 
-/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at once.
-#[derive(Debug, Default)]
-pub(crate) struct Count {
-    ops: [u64; 4],
-    ok: u64,
-    faults: [u64; FaultClass::ALL.len()],
-}
-
-impl Count {
-    pub(crate) fn write(&mut self, op: Op) {
-        if let Some(count) = self.ops.get_mut(op as usize) {
-            *count += 1;
-        }
-    }
-
-    pub(crate) fn outcome(&mut self, outcome: &UnitOutcome) {
-        match outcome {
-            Ok(_) => self.ok += 1,
-            Err(fault) => self.fault(fault.fault.class, 1),
-        }
-    }
-
-    pub(crate) fn fault(&mut self, class: FaultClass, units: usize) {
-        if let Some(count) = self.faults.get_mut(class as usize) {
-            *count += units as u64;
-        }
-    }
-}
-
-impl Meters {
-    /// Adds what was counted and sets the count to zero.
-    pub(crate) fn add(&self, count: &mut Count) {
-        let counted = std::mem::take(count);
-        let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
-        let counts = counted
-            .ops
-            .iter()
-            .chain(&counted.faults)
-            .chain([&counted.ok]);
-        for (counter, count) in counters.zip(counts) {
-            if *count > 0 {
-                counter.inc_by(*count);
+impl Drop for SeriesGuard {
+    fn drop(&mut self) {
+        let metrics = &self.metrics;
+        let mut lanes = metrics.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = lanes.get_mut(&self.lane) {
+            *count -= 1;
+            if *count == 0 {
+                lanes.remove(&self.lane);
+                metrics.remove(&self.lane);
             }
         }
     }
+}
 
-    /// Writes accepted.
-    pub(crate) fn written(&self) -> u64 {
-        self.writes.iter().map(|counter| counter.get()).sum()
-    }
-
-    /// Units answered: with success, with a fault.
-    pub(crate) fn answered(&self) -> (u64, u64) {
-        (
-            self.ok.get(),
-            self.faults.iter().map(|counter| counter.get()).sum(),
-        )
+impl LaneMetrics {
+    /// Takes out all series of a lane.
+    fn remove(&self, lane: &Name) {
+        let labels = |more| Labels {
+            lane: lane.clone(),
+            more,
+        };
+        for op in OPS {
+            self.writes.remove(&labels(Some(("op", op.as_str()))));
+        }
+        for rung in Rung::ALL {
+            self.rungs.remove(&labels(Some(("rung", rung.as_str()))));
+        }
+        let classes = FaultClass::ALL.map(FaultClass::as_str);
+        for class in classes.into_iter().chain(["ok"]) {
+            self.outcomes.remove(&labels(Some(("class", class))));
+        }
+        let plain = &labels(None);
+        for family in [
+            &self.batches,
+            &self.round_trips,
+            &self.commits,
+            &self.retried,
+            &self.alone,
+            &self.abandoned,
+            &self.reconnects,
+        ] {
+            family.remove(plain);
+        }
+        for family in [
+            &self.last_batch_rows,
+            &self.queued_units,
+            &self.queued_rows,
+            &self.queued_bytes,
+            &self.connections,
+            &self.flights,
+            &self.flights_limit,
+            &self.batch_rows_limit,
+            &self.away,
+        ] {
+            family.remove(plain);
+        }
+        for family in [
+            &self.batch_rows,
+            &self.queue_seconds,
+            &self.database_seconds,
+        ] {
+            family.remove(plain);
+        }
     }
 }
 
@@ -355,7 +369,7 @@ mod tests {
     #[test]
     fn counts_land_under_their_own_labels() {
         let mut registry = Registry::default();
-        let meters = LaneMetrics::register(&mut registry).lane(&"main".into());
+        let (meters, _guard) = LaneMetrics::register(&mut registry).lane(&"main".into());
         let mut count = Count::default();
         OPS.into_iter().for_each(|op| count.write(op));
         for class in FaultClass::ALL {
@@ -382,5 +396,27 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} is missing in {text}");
         }
+    }
+
+    #[test]
+    fn a_lane_that_ends_leaves_no_series_behind() {
+        let mut registry = Registry::default();
+        let metrics = LaneMetrics::register(&mut registry);
+        let lines = |lane: &str| {
+            let mut text = String::new();
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            text.matches(&format!("lane=\"{lane}\"")).count()
+        };
+        let (_, other) = metrics.lane(&"other".into());
+        let first = metrics.lane(&"main".into());
+        let all = lines("main");
+        assert!(all > 60 && all == lines("other"), "{all}");
+        // The next lane of the name has begun before the first one has ended.
+        let second = metrics.lane(&"main".into());
+        drop(first);
+        assert_eq!(lines("main"), all);
+        drop(second);
+        assert_eq!((lines("main"), lines("other")), (0, all));
+        drop(other);
     }
 }

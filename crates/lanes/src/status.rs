@@ -17,6 +17,11 @@ pub struct LaneStatus {
     pub queued_rows: u64,
     /// Bytes of those.
     pub queued_bytes: u64,
+    /// How long the lane has had nothing to do: all that it accepted is answered. `None` while it has. A write that is being
+    /// submitted may not be counted yet, but a lane whose last intake is dropped answers that one as well before it ends.
+    pub idle: Option<Duration>,
+    /// Connections for flights.
+    pub connections: u64,
     /// Batches under way.
     pub flights: u64,
     /// The most flights at once, as found for now.

@@ -1,7 +1,7 @@
 //! Answers that are owed: one ticket for each submission, closed once all of its units have outcomes.
 
 use windrow_core::intake::Reply;
-use windrow_core::{Dones, Fault, Permit, UnitOutcome};
+use windrow_core::{Dones, Fault, Outcomes, Permit, UnitOutcome};
 
 use crate::arena::Arena;
 
@@ -15,7 +15,7 @@ pub(crate) struct Tickets {
 struct Ticket {
     reply: Reply,
     permit: Permit,
-    /// In order; a placeholder stands where a later unit was told first.
+    /// In order; a placeholder stands where a later unit was told first. Of a single unit the outcome is never kept.
     outcomes: Vec<UnitOutcome>,
     units: usize,
     pending: usize,
@@ -46,6 +46,10 @@ impl Tickets {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
+        if ticket.units == 1 {
+            self.close(key, [outcome]);
+            return;
+        }
         ticket.set(index, outcome);
         self.count(key, 1);
     }
@@ -55,6 +59,10 @@ impl Tickets {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
+        if ticket.units == 1 {
+            self.close(key, [Err(fault.clone().into())]);
+            return;
+        }
         for index in first..first + count {
             ticket.set(index, Err(fault.clone().into()));
         }
@@ -75,12 +83,17 @@ impl Tickets {
             return;
         };
         ticket.pending = ticket.pending.saturating_sub(told);
-        if ticket.pending == 0
-            && let Some(ticket) = self.open.remove(key)
-        {
+        if ticket.pending == 0 {
+            let outcomes = std::mem::take(&mut ticket.outcomes);
+            self.close(key, outcomes);
+        }
+    }
+
+    fn close(&mut self, key: usize, outcomes: impl Into<Outcomes>) {
+        if let Some(ticket) = self.open.remove(key) {
             // The memory first: a client that has its answer finds the budget free.
             drop(ticket.permit);
-            ticket.reply.send(ticket.outcomes);
+            ticket.reply.send(outcomes);
         }
     }
 }
@@ -123,6 +136,6 @@ mod tests {
         tickets.tell(key, 1, done(1));
         assert_eq!((budget.held(), tickets.is_empty()), (0, true));
         let outcomes = receipt.unwrap().await;
-        assert_eq!(outcomes, vec![done(0), done(1), done(2)]);
+        assert_eq!(outcomes.as_slice(), [done(0), done(1), done(2)]);
     }
 }

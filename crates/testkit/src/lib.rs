@@ -4,6 +4,8 @@
 //! Nothing here has state of its own: whatever is started belongs to a value and ends when that value is dropped, also
 //! when the process that holds it is killed.
 
+pub mod pgbouncer;
+pub mod pgclient;
 pub mod postgres;
 pub mod process;
 pub mod procfs;

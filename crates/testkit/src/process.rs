@@ -20,8 +20,11 @@ use crate::procfs;
 /// The environment variable that names the program to test.
 pub const BINARY: &str = "WINDROW_BIN";
 
-/// What the program prints, once, on its standard error, followed by the address.
+/// What the program prints, once, on its standard error, followed by the address. It is the last thing that it listens on.
 const LISTENING: &str = "http listening on http://";
+
+/// The same for the PostgreSQL frontend, where it is asked for; followed by the address and a database.
+const PG_LISTENING: &str = "pg listening on postgres://";
 
 /// How long a start or an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -131,6 +134,11 @@ impl Windrow {
         self.address
     }
 
+    /// Where it listens for PostgreSQL's protocol, if it was told to (`--pg`).
+    pub fn pg_address(&self) -> Option<SocketAddr> {
+        self.log().lines().find_map(|l| address_in(l, PG_LISTENING))
+    }
+
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
@@ -238,7 +246,7 @@ fn keep_log(stderr: ChildStderr, log: &Mutex<VecDeque<String>>, found: &SyncSend
     for line in BufReader::new(stderr).split(b'\n') {
         let Ok(line) = line else { break };
         let line = String::from_utf8_lossy(&line).into_owned();
-        if let Some(address) = address_in(&line) {
+        if let Some(address) = address_in(&line, LISTENING) {
             found.try_send(address).ok();
         }
         let mut lines = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -249,8 +257,8 @@ fn keep_log(stderr: ChildStderr, log: &Mutex<VecDeque<String>>, found: &SyncSend
     }
 }
 
-fn address_in(line: &str) -> Option<SocketAddr> {
-    let rest = line.split_once(LISTENING)?.1;
+fn address_in(line: &str, listening: &str) -> Option<SocketAddr> {
+    let rest = line.split_once(listening)?.1;
     let end = rest
         .find(|c: char| c.is_whitespace() || c == '/')
         .unwrap_or(rest.len());
@@ -268,8 +276,12 @@ mod tests {
     #[test]
     fn the_address_is_read_from_the_log() {
         let line = "windrow: http listening on http://127.0.0.1:4711 (loopback only)";
-        assert_eq!(address_in(line), Some(([127, 0, 0, 1], 4711).into()));
-        assert_eq!(address_in("windrow: ready"), None);
+        let found = address_in(line, LISTENING);
+        assert_eq!(found, Some(([127, 0, 0, 1], 4711).into()));
+        let line = "windrow: pg listening on postgres://127.0.0.1:4712/app";
+        let found = address_in(line, PG_LISTENING);
+        assert_eq!(found, Some(([127, 0, 0, 1], 4712).into()));
+        assert_eq!(address_in("windrow: ready", LISTENING), None);
     }
 
     #[test]

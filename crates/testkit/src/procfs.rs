@@ -83,6 +83,17 @@ pub fn resident_bytes(pid: u32) -> Result<u64> {
     status_kib(pid, "VmRSS:").map(|kib| kib * 1024)
 }
 
+/// Lets this process, and those that it starts, have as many open files as the system allows it.
+///
+/// # Errors
+/// The system refuses.
+pub fn raise_open_files() -> Result<u64> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    Ok(most)
+}
+
 /// The highest resident memory so far in bytes (`VmHWM`).
 ///
 /// # Errors

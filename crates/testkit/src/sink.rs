@@ -244,9 +244,13 @@ impl Inner {
 
     fn verdict(&self, unit: &Unit) -> Verdict {
         let judged = unit.writes().iter().map(|write| (self.judge)(write));
-        let failed = judged
-            .enumerate()
-            .find_map(|(at, fault)| Some(UnitFault { at, fault: fault? }));
+        let failed = judged.enumerate().find_map(|(at, fault)| {
+            Some(UnitFault {
+                at,
+                fault: fault?,
+                before: Vec::new(),
+            })
+        });
         Verdict::Told(match failed {
             Some(fault) => Err(fault),
             None => Ok(unit.writes().iter().map(|_| Done::rows(1)).collect()),

@@ -37,6 +37,26 @@ fn databases_are_separate_and_settings_arrive() {
 }
 
 #[test]
+fn a_disk_can_be_slow_to_sync() {
+    let server = Postgres::builder()
+        .slow_fsync(Duration::from_millis(5))
+        .start()
+        .unwrap();
+    server.exec("create table t (x int)").unwrap();
+    let start = Instant::now();
+    server
+        .exec(&"insert into t values (1);".repeat(10))
+        .unwrap();
+    assert!(start.elapsed() >= Duration::from_millis(50));
+    server.stop().unwrap();
+    server.restart().unwrap();
+    assert_eq!(
+        server.exec("select count(*) from t; show fsync").unwrap(),
+        "10\non"
+    );
+}
+
+#[test]
 fn committed_rows_survive_kill9_and_the_port_stays() {
     let server = Postgres::builder().fsync(true).start().unwrap();
     server

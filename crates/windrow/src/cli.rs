@@ -32,14 +32,18 @@ pub(crate) enum Command {
 }
 
 /// Options of `serve`. They win over the environment, which wins over the configuration file.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
     /// Where rows go: sqlite:PATH or postgres://USER@HOST:PORT/DATABASE [default: sqlite:windrow.db]
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<String>,
 
-    /// Where HTTP listens; port 0 takes a free one [default: 127.0.0.1:8420]
+    /// Where PostgreSQL clients connect; port 0 takes a free one [default: nowhere; usual: 127.0.0.1:6432]
+    #[arg(long, value_name = "ADDR", env = "WINDROW_PG")]
+    pg: Option<String>,
+
+    /// Where HTTP listens, or `off`; port 0 takes a free one [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", env = "WINDROW_HTTP")]
     http: Option<String>,
 
@@ -115,6 +119,7 @@ impl Serve {
         lay(&mut file.database.url, self.to);
         lay(&mut file.database.create_tables, self.create_tables);
         lay(&mut file.http.listen, self.http);
+        lay(&mut file.pg.listen, self.pg);
         lay(&mut file.http.token, self.token);
         lay(&mut file.limits.memory, self.memory);
         lay(&mut file.limits.batch_rows, self.batch_rows);

@@ -4,8 +4,10 @@ mod cli;
 mod shutdown;
 mod telemetry;
 
+use std::net::SocketAddr;
 use std::num::NonZero;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 
@@ -29,9 +31,11 @@ fn main() -> ExitCode {
 /// The life of the server: configuration, logs, runtime, sockets, work, and the end.
 fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
+    let again = args.clone();
     let file = args.into_file()?;
     telemetry::init(&file.log)?;
-    let settings = windrow::settings::Settings::new(file)?;
+    let settings = windrow::settings::Settings::new(&file)?;
+    let reread = move || windrow::settings::Settings::new(&again.clone().into_file()?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.map_or_else(default_threads, NonZero::get))
         .enable_all()
@@ -39,7 +43,7 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
         .build()?;
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
-        let server = windrow::serve::Server::bind(&settings).await?;
+        let server = windrow::serve::Server::bind(&settings, Arc::new(reread)).await?;
         greet(&server, &settings);
         signals.run(server).await
     });
@@ -65,23 +69,37 @@ fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings
         server.database(),
         settings.database
     ));
-    let scheme = if settings.http.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let address = server.http_addr();
+    if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {
+        greet_pg(pg, address);
+    }
+    if let (Some(http), Some(address)) = (&settings.http, server.http_addr()) {
+        greet_http(http, address, settings.sink.create_tables);
+    }
+}
+
+fn greet_pg(pg: &windrow::settings::PgSettings, address: SocketAddr) {
+    for database in &pg.config.databases {
+        telemetry::say(&format!(
+            "pg listening on postgres://{address}/{}",
+            database.name
+        ));
+    }
+    telemetry::say(&format!(
+        "pg console: psql -h {} -p {} -d windrow -c 'SHOW LANES'",
+        address.ip(),
+        address.port()
+    ));
+}
+
+fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: bool) {
+    let scheme = if http.tls.is_some() { "https" } else { "http" };
     telemetry::say(&format!("http listening on {scheme}://{address}"));
-    let token = if settings.http.token.is_some() {
+    let token = if http.token.is_some() {
         " -H \"Authorization: Bearer $TOKEN\""
     } else {
         ""
     };
-    let table = if settings.sink.create_tables {
-        "readings"
-    } else {
-        "TABLE"
-    };
+    let table = if creates { "readings" } else { "TABLE" };
     telemetry::say(&format!(
         "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows -d '{{\"id\": 1, \"celsius\": 21.5}}'"
     ));

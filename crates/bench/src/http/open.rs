@@ -87,7 +87,7 @@ fn client(
 
 /// Waits; says from when to measure: from now, where the connection was idle (how late the operating system wakes a
 /// sleeper is not the server's time), and from the time due where it was not.
-fn wait_until(due: Instant) -> Instant {
+pub(crate) fn wait_until(due: Instant) -> Instant {
     match due.checked_duration_since(Instant::now()) {
         Some(early) => {
             thread::sleep(early);

@@ -1,5 +1,6 @@
 //! What an experiment runs against: real databases of its own, and Windrow before them.
 
+pub mod pg;
 mod store;
 
 use anyhow::Result;

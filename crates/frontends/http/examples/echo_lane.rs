@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Arrivals, Budget, Done, Dones, Fault, Intake};
+use windrow_core::{Arrivals, Budget, Done, Dones, Fault, Intake, Outcomes};
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 struct Always;
@@ -30,7 +30,7 @@ async fn lane(mut arrivals: Arrivals) {
                 let dones: Dones = unit.writes().iter().map(|_| Done::rows(1)).collect();
                 Ok(dones)
             };
-            let outcomes = submission.units.iter().map(one).collect();
+            let outcomes: Outcomes = submission.units.iter().map(one).collect();
             drop(submission.permit);
             submission.reply.send(outcomes);
         }

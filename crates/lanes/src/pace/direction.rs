@@ -14,19 +14,28 @@ pub(super) enum Direction {
     Merge,
     /// As many rows under way, in twice the flights.
     Split,
+    /// To wait a moment for those who were just answered.
+    Gather,
+    /// Not to wait for them any more.
+    Scatter,
 }
 
 /// Batches are not made smaller than this: there is nothing to be won by it.
 const FEWEST_ROWS: usize = 8;
 
+/// Nobody is waited for where batches have more rows than this.
+const LARGE_ROWS: usize = 256;
+
 impl Direction {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::MoreFlights,
+        Self::Gather,
         Self::MoreRows,
         Self::FewerRows,
         Self::FewerFlights,
         Self::Merge,
         Self::Split,
+        Self::Scatter,
     ];
 
     /// How much rows per second must change, as a logarithm, for the change to be made. More rows cost latency,
@@ -34,10 +43,10 @@ impl Direction {
     pub(super) fn threshold(self) -> f64 {
         match self {
             Self::MoreRows => 0.03,
-            Self::MoreFlights | Self::Split => 0.05,
+            Self::MoreFlights | Self::Split | Self::Gather => 0.05,
             Self::FewerRows => -0.015,
             Self::FewerFlights => -0.02,
-            Self::Merge => 0.0,
+            Self::Merge | Self::Scatter => 0.0,
         }
     }
 
@@ -49,6 +58,8 @@ impl Direction {
             Self::FewerFlights => Self::MoreFlights,
             Self::Merge => Self::Split,
             Self::Split => Self::Merge,
+            Self::Gather => Self::Scatter,
+            Self::Scatter => Self::Gather,
         }
     }
 
@@ -62,6 +73,11 @@ impl Direction {
             Self::FewerRows | Self::FewerFlights => sample.saturated,
             // Batches twice as large would be cut otherwise.
             Self::Merge => sample.rows * 2 > base.rows,
+            // Large batches are worth their commit without it, and full ones have no room for those who come back.
+            Self::Gather => {
+                sample.saturated && sample.back && !sample.cut && sample.rows <= LARGE_ROWS
+            }
+            Self::Scatter => sample.saturated,
         }
     }
 
@@ -73,8 +89,19 @@ impl Direction {
         rows_seen: usize,
         factor: usize,
     ) -> Setting {
-        let Setting { flights, rows } = base;
+        let Setting {
+            flights,
+            rows,
+            gather,
+        } = base;
+        let gather = match self {
+            Self::Gather => true,
+            Self::Scatter => false,
+            _ => gather,
+        };
         let (flights, rows) = match self {
+            // One flight that gathers is as good as two that do not, so the step is from those.
+            Self::MoreFlights if gather => ((flights * 4).min(bounds.flights), rows),
             Self::MoreFlights => ((flights * 2).min(bounds.flights), rows),
             Self::MoreRows => (flights, (rows * factor).min(bounds.rows)),
             Self::FewerFlights => (flights.div_ceil(2), rows),
@@ -89,8 +116,13 @@ impl Direction {
             Self::Split if flights * 2 <= bounds.flights && rows >= 2 * FEWEST_ROWS => {
                 (flights * 2, rows / 2)
             }
-            Self::Merge | Self::Split => (flights, rows),
+            Self::Merge | Self::Split | Self::Gather | Self::Scatter => (flights, rows),
         };
-        Setting { flights, rows }
+        Setting {
+            flights,
+            rows,
+            // With several flights there is always one that those who come back can leave with.
+            gather: gather && flights == 1,
+        }
     }
 }

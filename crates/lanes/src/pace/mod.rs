@@ -20,6 +20,7 @@
 //!   time per row changes by half or more, for then the database (or the load) is another one.
 
 mod direction;
+mod gather;
 mod moves;
 mod trial;
 mod window;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use windrow_core::{Limits, Profile};
 
+pub use self::gather::Gather;
 use self::moves::Moves;
 use self::trial::{Trial, Verdict};
 use self::window::{Hopeless, Sample, Window};
@@ -48,6 +50,8 @@ pub struct Setting {
     pub flights: usize,
     /// Rows in a batch, at most.
     pub rows: usize,
+    /// True if a flight waits a moment for the clients that the one before it answered ([`Gather`]).
+    pub gather: bool,
 }
 
 /// The end of a flight, as far as it matters here.
@@ -61,6 +65,8 @@ pub struct Landing {
     pub cut: bool,
     /// True if its rows had waited for a flight to end before they left.
     pub waited: bool,
+    /// True if the clients that are answered mostly come back at once ([`Gather::landed`]).
+    pub back: bool,
     /// Connections that there are for flights.
     pub connected: usize,
 }
@@ -112,6 +118,7 @@ impl Pace {
         let base = Setting {
             flights: 1,
             rows: START_ROWS.min(bounds.rows),
+            gather: false,
         };
         Self {
             bounds,
@@ -236,6 +243,8 @@ impl Pace {
 /// queue that it left. With one flight there are none: the next landing is the first of the new setting.
 fn settle(a: Setting, b: Setting) -> usize {
     match a.flights + b.flights {
+        // The two groups of clients that take turns become one, or the one becomes two.
+        2 if a.gather != b.gather => 2,
         2 => 0,
         both => both + 1,
     }

@@ -75,8 +75,13 @@ impl Moves {
         bounds: Bounds,
         sample: &Sample,
     ) -> Option<Step> {
+        // Where flights beside each other are of use, they are better than to wait: so those come first.
+        let paused =
+            |plan: &Plan| plan.direction == Direction::MoreFlights && plan.not_before > now;
+        let tried = self.plans.iter().any(paused);
         let open = |plan: &&mut Plan| {
             plan.not_before <= now
+                && (plan.direction != Direction::Gather || tried || bounds.flights == 1)
                 && plan.direction.makes_sense(base, sample)
                 && plan.candidate(base, bounds, sample) != base
         };

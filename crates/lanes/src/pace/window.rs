@@ -33,6 +33,7 @@ pub(super) struct Window {
     rows: usize,
     waited: usize,
     cut: usize,
+    back: usize,
 }
 
 /// A sample ends early if after some time it has fewer rows per second than this: nothing good can come of it.
@@ -64,6 +65,8 @@ pub(super) struct Sample {
     pub(super) crowded: bool,
     /// True if batches were mostly cut by a limit.
     pub(super) cut: bool,
+    /// True if the clients that were answered mostly came back at once.
+    pub(super) back: bool,
     /// False if the connections never came that the setting asks for.
     pub(super) connected: bool,
 }
@@ -95,6 +98,7 @@ impl Window {
             rows: 0,
             waited: 0,
             cut: 0,
+            back: 0,
         }
     }
 
@@ -118,6 +122,7 @@ impl Window {
         self.rows += landing.rows;
         self.waited += if landing.waited { landing.rows } else { 0 };
         self.cut += usize::from(landing.cut);
+        self.back += usize::from(landing.back);
         let elapsed = landing.at.saturating_sub(since);
         let enough = LANDINGS.max(PER_FLIGHT * self.setting.flights);
         let rate = self.rows as f64 / elapsed.as_secs_f64();
@@ -132,6 +137,7 @@ impl Window {
             saturated: self.waited as f64 >= self.rows as f64 * WAITED_SHARE,
             crowded: self.waited as f64 >= self.rows as f64 * CROWDED_SHARE,
             cut: self.cut * 2 > self.landings,
+            back: self.back * 2 > self.landings,
             connected: self.unconnected < PATIENCE,
         })
     }

@@ -107,6 +107,10 @@ impl Queue {
             sink,
             totals: &mut self.totals,
         };
+        let expected = filling.totals.units.min(room.rows);
+        filling.batch.units.reserve(expected);
+        filling.batch.manifest.spans.reserve(expected);
+        filling.batch.manifest.sources.reserve(expected);
         let mut turns = Turns::default();
         let visits = self.ring.len();
         let mut share = (room.rows / (2 * visits.max(1))).max(1);

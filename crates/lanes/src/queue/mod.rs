@@ -3,6 +3,7 @@
 //! Units of one source keep their order and are in one flight at a time: a source is in at most one of the lists below.
 //! Every operation is O(1) for each unit, whatever else is queued.
 
+mod cancel;
 mod fill;
 mod form;
 mod keys;
@@ -17,6 +18,7 @@ use foldhash::fast::RandomState;
 use tokio::time::Instant;
 use windrow_core::{Fault, Sink, SourceId, Unit};
 
+pub(crate) use self::cancel::Found;
 pub(crate) use self::source::{Chunk, Retry};
 
 use self::keys::Keys;
@@ -57,6 +59,8 @@ pub(crate) struct Queue {
     parked: HashMap<u64, Vec<usize>, RandomState>,
     keys: Keys,
     totals: Totals,
+    /// How many sources in the ring may have nothing to give.
+    hollow: usize,
     /// True if the last batch was of units that had been rolled back.
     retried: bool,
 }
@@ -72,6 +76,7 @@ impl Queue {
             parked: HashMap::default(),
             keys: Keys::default(),
             totals: Totals::default(),
+            hollow: 0,
             retried: false,
         }
     }
@@ -156,7 +161,8 @@ impl Queue {
 
     /// True if a batch could be formed now.
     pub(crate) fn is_ready(&self) -> bool {
-        !self.ring.is_empty() || !self.again.is_empty()
+        // Hollow entries alone are no reason to form one.
+        self.totals.units > 0 && !(self.ring.is_empty() && self.again.is_empty())
     }
 
     /// True if units wait that were rolled back before: they are not held back any longer.
@@ -208,6 +214,7 @@ impl Queue {
             let first = source.chunks.front().map(|chunk| chunk.arrived);
             oldest = [oldest, first].into_iter().flatten().min();
         }
+        self.clear_hollow();
         oldest
     }
 
@@ -241,7 +248,7 @@ impl Queue {
             }
             None if source.chunks.is_empty() => {
                 self.by_id.remove(&source.id);
-                self.sources.remove(key);
+                self.sources.forget(key);
                 return;
             }
             None => {

@@ -1,7 +1,6 @@
 //! One source's units, in its order.
 
 use std::collections::VecDeque;
-use std::vec;
 
 use tokio::time::Instant;
 use windrow_core::{SourceId, Unit};
@@ -54,7 +53,7 @@ pub(crate) struct Chunk {
     pub(crate) ticket: usize,
     /// The index of the next unit in the submission.
     pub(crate) first: usize,
-    pub(crate) units: vec::IntoIter<Unit>,
+    pub(crate) units: smallvec::IntoIter<[Unit; 1]>,
     pub(crate) arrived: Instant,
     pub(crate) retry: Option<Retry>,
 }

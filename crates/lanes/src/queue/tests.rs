@@ -11,7 +11,7 @@ use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Arrivals, Budget, Dones, Executor, Intake, Key, OnConflict, Op, Permit, Profile, Returning,
-    Shape, TableName, Value, Write,
+    Shape, TableName, Units, Value, Write,
 };
 
 use super::*;
@@ -82,6 +82,10 @@ enum Step {
     },
     /// The client of the submission before last leaves.
     Leave,
+    /// A source cancels what it is waiting for.
+    Cancel { source: u64 },
+    /// It is heard that clients of a source have left.
+    Forgo { source: u64 },
     /// A batch is formed, if fewer than three flights are under way.
     Depart { rows: usize, bytes: usize },
     /// A flight ends; of its units every `again`th is rolled back (0: none).
@@ -98,8 +102,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let depart = (1..30usize, prop_oneof![Just(usize::MAX), 200..4000usize])
         .prop_map(|(rows, bytes)| Step::Depart { rows, bytes });
     let land = (0..3usize, 0..4usize).prop_map(|(which, again)| Step::Land { which, again });
+    let cancel = (0..6u64).prop_map(|source| Step::Cancel { source });
+    let forgo = (0..6u64).prop_map(|source| Step::Forgo { source });
     prop::collection::vec(
-        prop_oneof![3 => submit, 1 => Just(Step::Leave), 3 => depart, 3 => land],
+        prop_oneof![3 => submit, 1 => Just(Step::Leave), 1 => cancel, 1 => forgo, 3 => depart, 3 => land],
         1..120,
     )
 }
@@ -153,6 +159,15 @@ impl Model {
                     self.left.extend(ids);
                 }
             }
+            Step::Cancel { source } => self.cancel(source),
+            Step::Forgo { source } => {
+                self.queue.forgo(SourceId(source), &mut self.tickets);
+                let left = &self.left;
+                self.owed
+                    .entry(source)
+                    .or_default()
+                    .retain(|id| !left.contains(id));
+            }
             Step::Depart { rows, bytes } => self.depart(Room { rows, bytes }),
             Step::Land { which, again } => self.land(which, again),
         }
@@ -183,6 +198,31 @@ impl Model {
         self.source_of.extend(ids.iter().map(|id| (*id, source)));
         self.owed.entry(source).or_default().extend(&ids);
         self.receipts.push_back((receipt, ids));
+    }
+
+    /// The first unit that is not answered is taken out, unless it is under way.
+    fn cancel(&mut self, source: u64) {
+        let fault = Fault::cancelled("as asked");
+        let left = &self.left;
+        let owed = self.owed.entry(source).or_default();
+        owed.retain(|id| !left.contains(id));
+        let flying = self.flying.iter().flat_map(|(_, batch)| &batch.units);
+        let mut flying = flying.map(|unit| self.source_of[&number(unit, 0)]);
+        let away = flying.any(|of| of == source);
+        let units = self.queue.totals().units;
+        let found = self
+            .queue
+            .cancel(SourceId(source), Instant::now(), &fault, &mut self.tickets);
+        let waiting = self.queue.totals().units;
+        if away {
+            assert!(matches!(found, Found::Away(_)), "{found:?}");
+        } else if owed.is_empty() {
+            assert_eq!(found, Found::Nothing);
+        } else {
+            owed.remove(0);
+            assert_eq!(found, Found::Queued);
+            assert!(waiting < units);
+        }
     }
 
     fn depart(&mut self, room: Room) {
@@ -301,7 +341,7 @@ impl Model {
         Chunk {
             ticket: span.ticket,
             first,
-            units: vec![unit].into_iter(),
+            units: Units::from([unit]).into_iter(),
             arrived: span.arrived,
             retry: Some(Retry {
                 attempts: span.attempts + 1,
@@ -337,6 +377,7 @@ impl Model {
             (totals.units, totals.rows, totals.bytes)
         };
         assert_eq!((units, rows, bytes), (0, 0, 0));
+        self.queue.clear_hollow();
         assert_eq!(
             (self.queue.sources.len(), self.queue.by_id.len()),
             (0, 0),

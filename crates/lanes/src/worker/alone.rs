@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use windrow_core::{Unit, UnitOutcome};
+use windrow_core::{Fault, Unit, UnitOutcome};
 
 use super::Worker;
 use crate::batch::Span;
@@ -28,9 +28,12 @@ struct Apart {
     hashes: Vec<u64>,
 }
 
+/// A run that has not begun, and its flight and keys.
+type Waiting = (u64, AloneRun, Vec<u64>);
+
 #[derive(Debug)]
 pub(super) struct AloneDesk {
-    waiting: VecDeque<(u64, AloneRun, Vec<u64>)>,
+    waiting: VecDeque<Waiting>,
     running: HashMap<u64, Apart>,
 }
 
@@ -58,6 +61,13 @@ impl AloneDesk {
             waiting: VecDeque::new(),
             running: HashMap::new(),
         }
+    }
+
+    /// Takes out the run of a source that has not begun, and tells its place.
+    fn take_waiting(&mut self, source: usize) -> Option<(usize, Waiting)> {
+        let of_source = |(_, run, _): &Waiting| run.source == source;
+        let at = self.waiting.iter().position(of_source)?;
+        Some((at, self.waiting.remove(at)?))
     }
 
     /// True while units run alone, or are to: then their keys are to be respected.
@@ -104,6 +114,29 @@ impl Worker {
                 hashes,
             };
             self.alone.running.insert(flight, apart);
+        }
+    }
+
+    /// Takes the units of a source out that wait to run alone and whose client has left, and with a fault the first one of
+    /// those that stay, whose client is told.
+    pub(super) fn cancel_alone(&mut self, source: usize, fault: Option<&Fault>) {
+        let Some((at, (flight, mut run, hashes))) = self.alone.take_waiting(source) else {
+            return;
+        };
+        self.drop_abandoned(&mut run);
+        if let Some(fault) = fault
+            && !run.units.is_empty()
+        {
+            let (ticket, index) = run.owed.remove(0);
+            drop(run.units.remove(0));
+            self.count.fault(fault.class, 1);
+            self.tickets.fail(ticket, index, 1, fault);
+        }
+        if run.units.is_empty() {
+            self.queue.release_keys(flight, &hashes);
+            self.queue.release_source(source);
+        } else {
+            self.alone.waiting.insert(at, (flight, run, hashes));
         }
     }
 

@@ -25,9 +25,11 @@ pub(super) struct Away {
 
 impl Worker {
     pub(super) fn connected(&mut self, pilot: u64) {
-        if self.fleet.connected_now(pilot) {
+        let now = Instant::now();
+        if self.fleet.connected_now(pilot, now) {
             self.meters.reconnects.inc();
         }
+        self.look_for_idle(now);
         self.refused = None;
         if let Some(away) = self.away.take() {
             let away_for = away.since.elapsed();

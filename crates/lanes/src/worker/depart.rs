@@ -15,6 +15,7 @@ impl Worker {
             self.queue.wake(Instant::now());
         }
         self.expire();
+        self.close_idle();
         self.depart_alone();
         self.held_until = None;
         self.crowded = self.send_all();
@@ -74,7 +75,7 @@ impl Worker {
             id,
             manifest,
             keyed,
-            waited: self.crowded,
+            waited: self.crowded || (self.pace.setting().gather && self.gather.expects()),
         };
         if let Err(left) = self.fleet.fly(pilot, units, flight) {
             let (units, flight) = *left;
@@ -85,13 +86,23 @@ impl Worker {
         true
     }
 
-    /// True while units are held back for others to join them, which only `max_wait` can ask for.
+    /// True while units are held back for others to join them: for those who were just answered, where that was seen to
+    /// pay, or because `max_wait` asks for it.
     fn is_held_back(&mut self, now: Instant) -> bool {
-        if self.limits.max_wait.is_zero() || self.queue.has_retries() || !self.open {
+        let gather = self.pace.setting().gather;
+        if (self.limits.max_wait.is_zero() && !gather) || self.queue.has_retries() || !self.open {
             return false;
         }
         let (room, totals) = (self.room(), self.queue.totals());
         if totals.rows >= room.rows || totals.bytes >= room.bytes {
+            return false;
+        }
+        let at = now.saturating_duration_since(self.started);
+        if gather && let Some(until) = self.gather.holds(at) {
+            self.held_until = Some(self.started + until);
+            return true;
+        }
+        if self.limits.max_wait.is_zero() {
             return false;
         }
         let until = *self.held_since.get_or_insert(now) + self.limits.max_wait;

@@ -1,7 +1,9 @@
 //! What becomes of the units of a batch that has landed.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Verdict};
+use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict};
 
 use super::Worker;
 use super::alone::AloneRun;
@@ -32,25 +34,39 @@ struct AgainRun {
 impl Worker {
     /// A pilot is back.
     pub(super) fn landed(&mut self, pilot: u64, landed: Landed) {
-        let Some(flight) = self.fleet.landed(pilot, landed.report.usable) else {
+        let now = Instant::now();
+        let Some(flight) = self.fleet.landed(pilot, landed.report.usable, now) else {
             return;
         };
         let clean = landed.report.usable && landed.units.is_empty();
-        let (rows, cut, retry, waited) = {
+        let (rows, units, departed, cut, retry, waited) = {
             let manifest = &flight.manifest;
-            (manifest.rows, manifest.cut, manifest.retry, flight.waited)
+            let units: usize = manifest.spans.iter().map(|span| span.count).sum();
+            (
+                manifest.rows,
+                units,
+                manifest.departed,
+                manifest.cut,
+                manifest.retry,
+                flight.waited,
+            )
         };
         self.count_batch(rows, &landed.report.tally);
         self.unload(flight, landed);
         if !clean || retry {
             self.pace.disturbed();
+            self.gather.disturbed();
             return;
         }
+        let at = now.saturating_duration_since(self.started);
+        let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
+        let back = self.gather.landed(at, took, units);
         self.pace.landed(Landing {
-            at: self.started.elapsed(),
+            at,
             rows,
             cut,
             waited,
+            back,
             connected: self.fleet.connected(),
         });
     }
@@ -128,7 +144,7 @@ impl Worker {
             let chunk = Chunk {
                 ticket: run.span.ticket,
                 first: run.span.first,
-                units: run.units.into_iter(),
+                units: Units::from(run.units).into_iter(),
                 arrived: run.span.arrived,
                 retry: Some(retry),
             };

@@ -6,28 +6,41 @@
 mod alone;
 mod away;
 mod depart;
+mod hints;
+mod idle;
 mod land;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Arrivals, Limits, Name, Sink, Submission};
+use windrow_core::intake::Hint;
+use windrow_core::{Arrivals, Limits, Name, Outcomes, Sink, Submission, Unit};
 
 use self::alone::AloneDesk;
 use self::away::Away;
 pub(crate) use self::away::AwayNote;
+use crate::alarm::Alarm;
 use crate::fleet::Fleet;
+use crate::idle::IdleNote;
 use crate::message::{Signal, Signals};
-use crate::metrics::{Count, Meters};
-use crate::pace::{Bounds, Pace};
+use crate::metrics::{Count, Meters, SeriesGuard};
+use crate::pace::{Bounds, Gather, Pace};
 use crate::queue::{Chunk, Queue, Room};
 use crate::retry::Jitter;
 use crate::ticket::Tickets;
 
 /// Submissions read in one turn at most: a turn ends even while others go on submitting.
 const DRAIN: usize = 4096;
+
+/// Room for so many of them is kept while there is nothing to do.
+const KEEP: usize = 64;
+
+/// Gauges that each turn may change.
+const GAUGES: usize = 7;
 
 /// What a worker is made of.
 pub(crate) struct Parts {
@@ -36,6 +49,8 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) arrivals: Arrivals,
     pub(crate) meters: Meters,
+    pub(crate) series: SeriesGuard,
+    pub(crate) idle: Arc<IdleNote>,
     pub(crate) away: watch::Sender<Option<AwayNote>>,
 }
 
@@ -44,15 +59,27 @@ pub(crate) struct Worker {
     sink: Arc<dyn Sink>,
     limits: Limits,
     arrivals: Arrivals,
+    /// Submissions that were read in this turn.
+    arrived: Vec<Submission>,
+    /// Read and not followed yet.
+    hints: Vec<Hint>,
     /// False once no more submissions can come.
     open: bool,
     meters: Meters,
+    /// Exposes them as long as the lane runs.
+    _series: SeriesGuard,
+    idle: Arc<IdleNote>,
     count: Count,
     abandoned: usize,
+    /// The gauges as they were set last.
+    published: [usize; GAUGES],
     queue: Queue,
     tickets: Tickets,
     pace: Pace,
+    gather: Gather,
     fleet: Fleet,
+    /// When to look for connections that nothing needs.
+    look_for_idle: Option<Instant>,
     next_flight: u64,
     /// True while units are queued because no further flight may leave.
     crowded: bool,
@@ -66,6 +93,8 @@ pub(crate) struct Worker {
     /// Until when nothing else keeps them back.
     held_until: Option<Instant>,
     started: Instant,
+    /// True in a turn that a timer began.
+    woken: bool,
     jitter: Jitter,
     signals: Signals,
     tasks: TaskTracker,
@@ -92,14 +121,21 @@ impl Worker {
             sink: parts.sink,
             limits: parts.limits,
             arrivals: parts.arrivals,
+            arrived: Vec::new(),
+            hints: Vec::new(),
             open: true,
             meters: parts.meters,
+            _series: parts.series,
+            idle: parts.idle,
             count: Count::default(),
             abandoned: 0,
+            published: [0; GAUGES],
             queue: Queue::new(),
             tickets: Tickets::new(),
             pace: Pace::new(bounds),
+            gather: Gather::default(),
             fleet: Fleet::new(),
+            look_for_idle: None,
             next_flight: 0,
             crowded: false,
             alone: AloneDesk::new(),
@@ -109,6 +145,7 @@ impl Worker {
             held_since: None,
             held_until: None,
             started: Instant::now(),
+            woken: false,
             jitter: Jitter::new(),
             signals,
             tasks,
@@ -117,9 +154,10 @@ impl Worker {
 
     async fn run(mut self, mut heard: mpsc::Receiver<Signal>, stop: oneshot::Receiver<()>) {
         let mut stop = Some(stop);
+        let mut alarm = Alarm::new();
         self.publish();
         loop {
-            let wake_at = self.wake_at();
+            alarm.set(self.wake_at());
             tokio::select! {
                 biased;
                 signal = heard.recv() => {
@@ -127,10 +165,10 @@ impl Worker {
                         self.hear(signal);
                     }
                 }
-                arrival = self.arrivals.recv(), if self.open => match arrival {
-                    Some(submission) => self.accept(submission),
-                    None => self.open = false,
-                },
+                Some(hint) = self.arrivals.hints.recv() => self.hints.push(hint),
+                read = self.arrivals.submissions.recv_many(&mut self.arrived, DRAIN), if self.open => {
+                    self.open = read > 0;
+                }
                 told = wait(&mut stop) => {
                     stop = None;
                     // An error says that the handle is gone without a word: the lane serves on until all intakes are.
@@ -138,10 +176,12 @@ impl Worker {
                         self.arrivals.close();
                     }
                 }
-                () = until(wake_at) => {}
+                () = alarm.rings() => self.woken = true,
             }
             self.drain();
+            self.follow_hints();
             self.depart();
+            self.woken = false;
             self.publish();
             if !self.open && self.tickets.is_empty() {
                 return;
@@ -161,28 +201,43 @@ impl Worker {
 
     /// Reads what has already arrived, so that it joins the next batch.
     fn drain(&mut self) {
-        for _ in 0..DRAIN {
-            match self.arrivals.try_recv() {
-                Ok(submission) => self.accept(submission),
-                Err(mpsc::error::TryRecvError::Empty) => return,
-                Err(mpsc::error::TryRecvError::Disconnected) => {
-                    self.open = false;
-                    return;
-                }
+        self.read_hints();
+        let most = match self.hints.as_slice() {
+            [] => DRAIN,
+            // All that was submitted before the hints.
+            _ => DRAIN.max(self.arrivals.submissions.len()),
+        };
+        if self.open && self.arrived.len() < most {
+            let room = most - self.arrived.len();
+            let read = self.arrivals.submissions.recv_many(&mut self.arrived, room);
+            // Many at once cost less than one after another; a turn is bounded without tokio's own accounts.
+            if unconstrained(read).now_or_never() == Some(0) {
+                self.open = false;
             }
         }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for submission in arrived.drain(..) {
+            self.accept(submission);
+        }
+        // A burst is not paid for with memory for ever.
+        if arrived.capacity() > KEEP && self.tickets.is_empty() {
+            arrived.shrink_to(KEEP);
+        }
+        self.arrived = arrived;
     }
 
     fn accept(&mut self, submission: Submission) {
         let units = submission.units.len();
         if units == 0 {
             drop(submission.permit);
-            submission.reply.send(Vec::new());
+            submission.reply.send(Outcomes::new());
             return;
         }
-        for write in submission.units.iter().flat_map(|unit| unit.writes()) {
-            self.count.write(write.shape.op);
+        for op in submission.units.iter().flat_map(Unit::ops) {
+            self.count.write(op);
         }
+        let since_start = submission.arrived.saturating_duration_since(self.started);
+        self.gather.arrived(since_start, units);
         let ticket = self
             .tickets
             .open(submission.reply, submission.permit, units);
@@ -201,27 +256,36 @@ impl Worker {
         self.queue.push(submission.source, chunk);
     }
 
-    /// The next moment at which something is to be done that nobody will signal. None in normal operation.
+    /// The next moment at which something is to be done that nobody will signal.
     fn wake_at(&self) -> Option<Instant> {
-        [self.queue.wakes_at(), self.away_ends_at(), self.held_until]
-            .into_iter()
-            .flatten()
-            .min()
+        let times = [
+            self.queue.wakes_at(),
+            self.away_ends_at(),
+            self.held_until,
+            self.look_for_idle,
+        ];
+        times.into_iter().flatten().min()
     }
 
     fn publish(&mut self) {
+        self.idle.set(!self.tickets.is_empty());
         self.meters.add(&mut self.count);
         let totals = self.queue.totals();
-        let gauges = [
+        let gauges: [_; GAUGES] = [
             (&self.meters.queued_units, totals.units),
             (&self.meters.queued_rows, totals.rows),
             (&self.meters.queued_bytes, totals.bytes),
+            (&self.meters.connections, self.fleet.connected()),
             (&self.meters.flights, self.fleet.flights().count()),
             (&self.meters.flights_limit, self.pace.setting().flights),
             (&self.meters.batch_rows_limit, self.pace.setting().rows),
         ];
-        for (gauge, value) in gauges {
-            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        // Most of them are as they were, and to write what others may read costs more than to look.
+        for ((gauge, value), last) in gauges.into_iter().zip(&mut self.published) {
+            if *last != value {
+                *last = value;
+                gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            }
         }
         let abandoned = totals.abandoned;
         if abandoned > self.abandoned {
@@ -237,13 +301,6 @@ impl Worker {
             rows: self.pace.setting().rows,
             bytes: self.limits.batch_bytes.max(1),
         }
-    }
-}
-
-async fn until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }
 

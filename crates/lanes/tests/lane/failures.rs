@@ -36,8 +36,11 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
         flight.ok();
     }
     assert_eq!(order, (3..=9).collect::<Vec<_>>());
-    assert_eq!(receipt.await, (1..=8).map(done).collect::<Vec<_>>());
-    assert_eq!(later.await, vec![done(9)]);
+    assert_eq!(
+        receipt.await,
+        (1..=8).map(done).collect::<windrow_core::Outcomes>()
+    );
+    assert_eq!(later.await.as_slice(), [done(9)]);
     assert_eq!(
         bench.metric("windrow_retried_units_total{lane=\"main\"}"),
         12.0
@@ -55,7 +58,10 @@ async fn what_is_rolled_back_here_and_there_keeps_its_order() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 3, 6]);
     flight.ok();
-    assert_eq!(receipt.await, (1..=6).map(done).collect::<Vec<_>>());
+    assert_eq!(
+        receipt.await,
+        (1..=6).map(done).collect::<windrow_core::Outcomes>()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,9 +93,9 @@ async fn others_go_on_while_conflicts_are_sorted_out() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [2]);
     flight.ok();
-    assert_eq!(other.await, vec![done(2)]);
+    assert_eq!(other.await.as_slice(), [done(2)]);
     bench.flight().await.ok();
-    assert_eq!(stuck.await, vec![done(1)]);
+    assert_eq!(stuck.await.as_slice(), [done(1)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,7 +105,7 @@ async fn a_fault_that_goes_on_is_told_in_the_end() {
     for _ in 0..10 {
         bench.flight().await.all(Verdict::Again(conflict()), true);
     }
-    assert_eq!(receipt.await, vec![Err(conflict().into())]);
+    assert_eq!(receipt.await.as_slice(), [Err(conflict().into())]);
     assert!(bench.try_flight().await.is_none());
 }
 
@@ -122,10 +128,10 @@ async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [5]);
     flight.ok();
-    assert_eq!(other.await, vec![done(5)]);
+    assert_eq!(other.await.as_slice(), [done(5)]);
     assert!(bench.try_flight().await.is_none());
     alone.ok();
-    assert_eq!(waiting.await, vec![done(1), done(2)]);
+    assert_eq!(waiting.await.as_slice(), [done(1), done(2)]);
     let mut rest = Vec::new();
     while rest.len() < 2 {
         let flight = bench.flight().await;
@@ -136,7 +142,7 @@ async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
     assert_eq!(rest, [3, 4]);
     assert_eq!(
         (behind.await, same_row.await),
-        (vec![done(3)], vec![done(4)])
+        ([done(3)].into(), [done(4)].into())
     );
 }
 
@@ -162,7 +168,7 @@ async fn only_so_many_run_alone_at_once() {
         bench.flight().await.ok();
     }
     for (id, receipt) in (0..).zip(receipts) {
-        assert_eq!(receipt.await, vec![done(id)]);
+        assert_eq!(receipt.await.as_slice(), [done(id)]);
     }
 }
 
@@ -180,7 +186,7 @@ async fn a_lost_connection_is_opened_again_and_nothing_is_lost() {
     );
     flight.ok();
     bench.flight().await.ok();
-    assert_eq!(receipt.await, vec![done(1), done(2)]);
+    assert_eq!(receipt.await.as_slice(), [done(1), done(2)]);
     assert_eq!(bench.connects(Purpose::Batches), 2);
     assert_eq!(bench.metric("windrow_reconnects_total{lane=\"main\"}"), 1.0);
 }
@@ -217,7 +223,7 @@ async fn writes_wait_for_a_database_that_is_away_but_not_for_ever() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [3]);
     flight.ok();
-    assert_eq!(back.await, vec![done(3)]);
+    assert_eq!(back.await.as_slice(), [done(3)]);
     assert_eq!(bench.lane().status().away, None);
     assert!(bench.connects(Purpose::Batches) < 20);
 }
@@ -233,7 +239,10 @@ async fn a_short_outage_is_only_a_delay() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 2]);
     flight.ok();
-    assert_eq!((first.await, second.await), (vec![done(1)], vec![done(2)]));
+    assert_eq!(
+        (first.await, second.await),
+        ([done(1)].into(), [done(2)].into())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,12 +268,12 @@ async fn a_refusal_is_told_at_once() {
     bench.door(Some(denied.clone()));
     let before = Instant::now();
     let receipt = bench.one(unit(1)).await;
-    assert_eq!(receipt.await, vec![Err(denied.into())]);
+    assert_eq!(receipt.await.as_slice(), [Err(denied.into())]);
     assert_eq!(before.elapsed(), Duration::ZERO);
     bench.door(None);
     let receipt = bench.one(unit(2)).await;
     bench.flight().await.ok();
-    assert_eq!(receipt.await, vec![done(2)]);
+    assert_eq!(receipt.await.as_slice(), [done(2)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,7 +288,7 @@ async fn a_panic_is_told_as_unknown_and_the_lane_goes_on() {
     }
     let receipt = bench.one(unit(3)).await;
     bench.flight().await.ok();
-    assert_eq!(receipt.await, vec![done(3)]);
+    assert_eq!(receipt.await.as_slice(), [done(3)]);
 }
 
 #[tokio::test(start_paused = true)]

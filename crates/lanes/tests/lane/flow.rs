@@ -19,7 +19,7 @@ async fn an_idle_lane_sends_at_once_and_alone() {
         ([7].as_slice(), Purpose::Batches)
     );
     flight.ok();
-    assert_eq!(receipt.await, vec![done(7)]);
+    assert_eq!(receipt.await.as_slice(), [done(7)]);
     assert_eq!(before.elapsed(), Duration::ZERO);
     assert_eq!(bench.connects(Purpose::Batches), 1);
 }
@@ -36,12 +36,12 @@ async fn a_batch_forms_while_a_flight_is_under_way() {
     assert!(bench.try_flight().await.is_none(), "one flight at a time");
     assert_eq!(bench.lane().status().queued_units, 39);
     flight.ok();
-    assert_eq!(first.await, vec![done(1)]);
+    assert_eq!(first.await.as_slice(), [done(1)]);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, (2..=40).collect::<Vec<_>>());
     flight.ok();
     for (id, receipt) in (2..).zip(receipts) {
-        assert_eq!(receipt.await, vec![done(id)]);
+        assert_eq!(receipt.await.as_slice(), [done(id)]);
     }
     assert_eq!(bench.metric("windrow_batches_total{lane=\"main\"}"), 2.0);
     assert_eq!(
@@ -67,8 +67,14 @@ async fn one_flight_at_a_time_for_each_source_and_its_order_is_kept() {
         assert_eq!(flight.ids, expected);
         flight.ok();
     }
-    assert_eq!(a.await, (1..=4).map(done).collect::<Vec<_>>());
-    assert_eq!(b.await, (5..=6).map(done).collect::<Vec<_>>());
+    assert_eq!(
+        a.await,
+        (1..=4).map(done).collect::<windrow_core::Outcomes>()
+    );
+    assert_eq!(
+        b.await,
+        (5..=6).map(done).collect::<windrow_core::Outcomes>()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,7 +100,7 @@ async fn a_single_row_comes_along_beside_a_million() {
         flight.ids
     );
     flight.ok();
-    assert_eq!(single.await, vec![done(9999)]);
+    assert_eq!(single.await.as_slice(), [done(9999)]);
     drop(bulk);
 }
 
@@ -137,7 +143,7 @@ async fn units_of_clients_who_have_left_stay_behind() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [3]);
     flight.ok();
-    assert_eq!(stayed.await, vec![done(3)]);
+    assert_eq!(stayed.await.as_slice(), [done(3)]);
     assert_eq!(bench.intake.budget().held(), 0);
     assert_eq!(
         bench.metric("windrow_abandoned_units_total{lane=\"main\"}"),
@@ -159,7 +165,7 @@ async fn memory_is_free_once_the_client_has_its_answer() {
 async fn nothing_submitted_is_answered_with_nothing() {
     let bench = Bench::new();
     let receipt = bench.submit(bench.intake.new_source(), Vec::new()).await;
-    assert_eq!(receipt.await, vec![]);
+    assert_eq!(receipt.await.as_slice(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +208,10 @@ async fn shutdown_finishes_what_was_accepted_and_refuses_the_rest() {
     assert_eq!(late.unwrap_err().fault.class, FaultClass::Cancelled);
     flight.ok();
     bench.flight().await.ok();
-    assert_eq!((first.await, second.await), (vec![done(1)], vec![done(2)]));
+    assert_eq!(
+        (first.await, second.await),
+        ([done(1)].into(), [done(2)].into())
+    );
     ending.await.unwrap();
     assert_eq!(bench.closes(), 1);
 }
@@ -213,5 +222,5 @@ async fn a_lane_without_a_handle_serves_until_its_intakes_are_gone() {
     drop(bench.lane.take());
     let receipt = bench.one(unit(1)).await;
     bench.flight().await.ok();
-    assert_eq!(receipt.await, vec![done(1)]);
+    assert_eq!(receipt.await.as_slice(), [done(1)]);
 }

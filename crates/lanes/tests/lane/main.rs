@@ -8,8 +8,11 @@
     reason = "helpers of tests: failing is what they are for"
 )]
 
+mod cancel;
 mod failures;
 mod flights;
 mod flow;
+mod gather;
+mod idle;
 mod storm;
 mod support;

@@ -255,6 +255,18 @@ impl Bench {
         self.lane.as_ref().unwrap()
     }
 
+    /// Drops the way into the lane: another one, whose lane has ended, takes its place.
+    pub(crate) fn close_intake(&mut self) {
+        self.intake = Intake::channel(Budget::new(1 << 24), 1).0;
+    }
+
+    /// True if the registry has any series of the lane.
+    pub(crate) fn has_series(&self) -> bool {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
+        text.contains("lane=")
+    }
+
     /// The value of a metric, by its name and labels as they are exposed.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         let mut text = String::new();

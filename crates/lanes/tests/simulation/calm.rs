@@ -110,7 +110,7 @@ proptest! {
                 pace.disturbed();
             }
             let connected = if disturbed { 1 } else { flights };
-            pace.landed(Landing { at, rows: landed, cut, waited, connected });
+            pace.landed(Landing { at, rows: landed, cut, waited, back: cut, connected });
             let setting = pace.setting();
             prop_assert!((1..=flights).contains(&setting.flights) && (1..=rows).contains(&setting.rows), "{setting:?}");
         }

@@ -50,7 +50,7 @@ impl Case {
     /// The shares of the best fixed setting's rows per second that it reaches, for each load and run.
     fn shares(&self, load: Load) -> Vec<f64> {
         let steady = self.steady.as_ref().unwrap_or(&self.database);
-        let (best, rate) = best_of_grid(steady, load, self.bounds, self.grid);
+        let (best, rate) = best_of_grid(steady, load, self.bounds, self.grid, &[false]);
         let (from, to) = self.measured;
         let share = |seed| {
             let pilot = Pilot::Found(Box::new(Pace::new(self.bounds)));

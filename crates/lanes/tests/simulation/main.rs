@@ -3,6 +3,7 @@
 mod calm;
 mod cases;
 mod database;
+mod gather;
 #[expect(
     clippy::unwrap_used,
     reason = "helpers of tests: failing is what they are for"

@@ -1,10 +1,10 @@
 //! A lane, its clients and a database in simulated time. Times in microseconds.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use windrow_lanes::pace::{Bounds, Landing, Pace, Setting};
+use windrow_lanes::pace::{Bounds, Gather, Landing, Pace, Setting};
 
 use crate::database::{Database, Server};
 
@@ -23,6 +23,8 @@ pub(crate) enum Load {
 pub(crate) enum Pilot {
     Fixed(Setting),
     Found(Box<Pace>),
+    /// The same, but never told that clients come back at once.
+    Deaf(Box<Pace>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +32,8 @@ struct Flight {
     rows: usize,
     cut: bool,
     waited: bool,
+    /// When it left, in nanoseconds.
+    departed: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,11 +47,15 @@ enum Event {
     Arrival {
         rows: usize,
     },
+    /// Time to look whether those who are held back can leave.
+    Alarm,
 }
 
 /// A run: what landed when, under which setting.
 pub(crate) struct Run {
     pub(crate) landings: Vec<(f64, usize, Setting)>,
+    /// When rows landed that had come by an open load, and how long they had waited, in microseconds.
+    waits: Vec<(f64, f64)>,
 }
 
 struct Lane<'a> {
@@ -56,6 +64,12 @@ struct Lane<'a> {
     load: Load,
     now: f64,
     queued: usize,
+    /// When the rows that are queued came, where the load is an open one.
+    since: VecDeque<f64>,
+    waits: Vec<(f64, f64)>,
+    gather: Gather,
+    /// When timers look, in microseconds: as coarse as those of a lane.
+    alarm: Option<u64>,
     /// True while rows are queued because all flights are under way.
     crowded: bool,
     flying: usize,
@@ -71,7 +85,7 @@ impl Pilot {
     pub(crate) fn setting(&self) -> Setting {
         match self {
             Self::Fixed(setting) => *setting,
-            Self::Found(pace) => pace.setting(),
+            Self::Found(pace) | Self::Deaf(pace) => pace.setting(),
         }
     }
 }
@@ -91,13 +105,18 @@ impl Run {
             load,
             now: 0.0,
             queued: 0,
+            since: VecDeque::new(),
+            waits: Vec::new(),
+            gather: Gather::default(),
+            alarm: None,
             crowded: false,
             flying: 0,
             events: BinaryHeap::new(),
             made: 0,
         };
         let landings = lane.run(seconds * 1e6);
-        (Self { landings }, pilot)
+        let waits = std::mem::take(&mut lane.waits);
+        (Self { landings, waits }, pilot)
     }
 
     /// Rows per second from the first landing to the last one between two moments.
@@ -108,6 +127,21 @@ impl Run {
         };
         let (last, rows) = landings.fold((*first, 0), |(_, sum), (at, rows, _)| (*at, sum + rows));
         rows as f64 / (last - first).max(1.0) * 1e6
+    }
+
+    /// How long a row waits, from its arrival to its landing, at this quantile: in microseconds, of an open load.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a number of rows"
+    )]
+    pub(crate) fn wait(&self, quantile: f64) -> f64 {
+        let mut waits: Vec<f64> = self.waits.iter().map(|(_, wait)| *wait).collect();
+        waits.sort_by(f64::total_cmp);
+        waits
+            .get((waits.len() as f64 * quantile) as usize)
+            .copied()
+            .unwrap()
     }
 
     pub(crate) fn between(
@@ -141,10 +175,14 @@ impl Lane<'_> {
                 }
                 Event::Arrival { rows } => {
                     self.queued += rows;
+                    self.gather
+                        .arrived(Duration::from_secs_f64(self.now / 1e6), rows);
                     if let Load::Open { rate } = self.load {
+                        self.since.push_back(self.now);
                         self.push(self.now + 1e6 / rate, Event::Arrival { rows: 1 });
                     }
                 }
+                Event::Alarm => self.alarm = None,
             }
             self.depart();
         }
@@ -160,37 +198,71 @@ impl Lane<'_> {
     }
 
     fn land(&mut self, flight: Flight) {
-        let Flight { rows, cut, waited } = flight;
+        let Flight {
+            rows, cut, waited, ..
+        } = flight;
         self.flying -= 1;
+        let at = Duration::from_secs_f64(self.now / 1e6);
+        let took = at.saturating_sub(Duration::from_nanos(flight.departed));
+        let back = self.gather.landed(at, took, rows);
         let landing = Landing {
-            at: Duration::from_secs_f64(self.now / 1e6),
+            at,
             rows,
             cut,
             waited,
+            back: back && matches!(self.pilot, Pilot::Found(_)),
             connected: self.setting().flights,
         };
-        if let Pilot::Found(pace) = &mut *self.pilot {
+        if let Pilot::Found(pace) | Pilot::Deaf(pace) = &mut *self.pilot {
             pace.landed(landing);
         }
         match self.load {
             Load::Backlog => self.queued += rows,
             // Answers go out one after another, and so do the next rows come in.
-            Load::Closed { turnaround, .. } => {
+            Load::Closed {
+                clients,
+                turnaround,
+            } => {
                 let (mut left, mut at) = (rows, self.now + turnaround);
                 while left > 0 {
-                    let some = left.min(8);
+                    let some = left.min((clients / 8).clamp(1, 8));
                     at += some as f64;
                     self.push(at, Event::Arrival { rows: some });
                     left -= some;
                 }
             }
-            Load::Open { .. } => {}
+            Load::Open { .. } => {
+                let landed = self
+                    .since
+                    .drain(..rows)
+                    .map(|since| (self.now, self.now - since));
+                self.waits.extend(landed);
+            }
         }
+    }
+
+    /// True while those who are queued wait for others who come back.
+    fn is_held_back(&mut self, setting: Setting) -> bool {
+        let now = Duration::from_secs_f64(self.now / 1e6);
+        let holds = setting.gather && self.queued < setting.rows;
+        let Some(until) = self.gather.holds(now).filter(|_| holds) else {
+            return false;
+        };
+        // Timers count in milliseconds, and are never early.
+        let rings = (until.as_secs_f64() * 1e3).ceil() * 1e3;
+        if self.alarm.is_none_or(|alarm| nanos(rings) < alarm) {
+            self.alarm = Some(nanos(rings));
+            self.push(rings, Event::Alarm);
+        }
+        true
     }
 
     fn depart(&mut self) {
         let setting = self.setting();
         while self.queued > 0 && self.flying < setting.flights {
+            if self.is_held_back(setting) {
+                break;
+            }
             let rows = self.queued.min(setting.rows);
             self.queued -= rows;
             self.flying += 1;
@@ -198,7 +270,8 @@ impl Lane<'_> {
             let flight = Flight {
                 rows,
                 cut: self.queued > 0,
-                waited: self.crowded,
+                waited: self.crowded || (setting.gather && self.gather.expects()),
+                departed: nanos(self.now),
             };
             self.push(
                 at,
@@ -208,7 +281,7 @@ impl Lane<'_> {
                 },
             );
         }
-        self.crowded = self.queued > 0;
+        self.crowded = self.queued > 0 && self.flying >= setting.flights;
     }
 
     fn setting(&self) -> Setting {
@@ -221,13 +294,14 @@ impl Lane<'_> {
     }
 }
 
-/// The best fixed setting of the full grid, and its rows per second. The best few between two moments are run again for
+/// The best fixed setting of the full grid, with or without waiting for those who come back, and its rows per second. The best few between two moments are run again for
 /// longer and with other noise: the best of many noisy figures would be too good to be true.
 pub(crate) fn best_of_grid(
     database: &Database,
     load: Load,
     bounds: Bounds,
     (from, to): (f64, f64),
+    gathers: &[bool],
 ) -> (Setting, f64) {
     let rate = |setting, until: f64, seed| {
         let (run, _) = Run::of(database, load, Pilot::Fixed(setting), until, seed);
@@ -239,7 +313,19 @@ pub(crate) fn best_of_grid(
     let flights = [1, 2, 4, 8, 16]
         .into_iter()
         .filter(|w| *w <= bounds.flights);
-    let grid = flights.flat_map(|flights| rows.clone().map(move |rows| Setting { flights, rows }));
+    let settings = |flights| {
+        let rows = rows.clone();
+        rows.flat_map(move |rows| {
+            gathers.iter().map(move |gather| Setting {
+                flights,
+                rows,
+                gather: *gather,
+            })
+        })
+    };
+    let grid = flights
+        .flat_map(settings)
+        .filter(|setting| !setting.gather || setting.flights == 1);
     let mut rated: Vec<_> = grid
         .map(|setting| (rate(setting, to, 42), setting))
         .collect();

@@ -3,18 +3,18 @@
 //! A failure is told only to a unit that failed in a transaction of its own; in company it only says who has to be set
 //! apart. So no unit is ever told of a failure that its neighbours caused, or that was undone together with them.
 
+mod done;
+
 use windrow_core::sink::Purpose;
-use windrow_core::{Done, Fault, FaultClass, Returned, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Done, Fault, FaultClass, Rung, Tally, UnitFault, Verdict};
 
 use super::batch::Batch;
-use super::compiled::Compiled;
-use super::decode;
-use super::fault::class_of;
-use super::fused::Told;
+use super::calls::with_error;
 use super::listen::Heard;
 use super::segment::{Mode, Segment};
 use super::send::{Flown, Sent};
-use super::wire::ServerError;
+use windrow_pgwire::class_of;
+use windrow_pgwire::wire::ServerError;
 
 /// Where a failure makes a large transaction run again, it is cut in pieces of so many units: each has its own
 /// commit, and a further failure costs only its piece.
@@ -32,6 +32,8 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) next: Vec<Segment>,
     /// A description is not true any more.
     pub(super) stale: bool,
+    /// Versions of tables that are not as they were described.
+    pub(super) changed: Vec<u64>,
     /// Versions of tables whose guards the role may not run.
     pub(super) unguarded: Vec<u64>,
     /// The server does not know the prepared statements.
@@ -46,10 +48,10 @@ pub(super) struct Absorber<'a, 'u> {
 
 impl Absorber<'_, '_> {
     /// Takes in one transaction whose end is known.
-    pub(super) fn absorb(&mut self, flown: Flown, heard: Heard) {
-        match heard.error {
+    pub(super) fn absorb(&mut self, flown: Flown, mut heard: Heard) {
+        match heard.error.take() {
             None => self.succeeded(flown, &heard),
-            Some((at, error)) => self.failed(flown, at, heard.parsed, error),
+            Some((at, error)) => self.failed(flown, at, &heard, error),
         }
     }
 
@@ -77,8 +79,18 @@ impl Absorber<'_, '_> {
                     self.single_done(*item, heard, at);
                     self.tally.add(self.rung(&flown.segment.mode), 1);
                 }
-                Sent::Set { items, telling } => {
+                Sent::Taken(item) => self.taken(*item, heard, at),
+                Sent::Set {
+                    items,
+                    telling,
+                    heads: 0,
+                } => {
                     let missing = self.set_done(items, *telling, heard, at);
+                    self.tally.add(Rung::Fused, items.len() - missing.len());
+                    duplicates.extend(missing);
+                }
+                Sent::Set { items, telling, .. } => {
+                    let missing = self.framed_done(items, *telling, heard, at);
                     self.tally.add(Rung::Fused, items.len() - missing.len());
                     duplicates.extend(missing);
                 }
@@ -102,71 +114,7 @@ impl Absorber<'_, '_> {
         }
     }
 
-    fn single_done(&mut self, item: u32, heard: &Heard, at: usize) {
-        let Some(compiled) = compiled(self.batch, item) else {
-            return;
-        };
-        let rows = heard.tags.get(at).copied().unwrap_or_default();
-        let mut done = empty(compiled);
-        done.rows = rows;
-        if let Some(returned) = &mut done.returned {
-            let rows = heard.rows_of(at);
-            returned.rows = rows.map(|row| decode_row(compiled, row)).collect();
-        }
-        self.set(item, done);
-    }
-
-    /// What a set-based statement says of its writes. Gives the units whose row was left out as a duplicate.
-    fn set_done(&mut self, items: &[u32], telling: bool, heard: &Heard, at: usize) -> Vec<u32> {
-        let first = items.first().copied().unwrap_or_default();
-        let Some(compiled) = compiled(self.batch, first) else {
-            return Vec::new();
-        };
-        let form = if telling {
-            &compiled.telling
-        } else {
-            &compiled.fused
-        };
-        if form.as_ref().is_some_and(|form| form.told == Told::All) {
-            for item in items {
-                self.set(*item, Done::rows(1));
-            }
-            return Vec::new();
-        }
-        let mut dones = vec![None; items.len()];
-        for mut row in heard.rows_of(at) {
-            let place = row.next().flatten().and_then(number);
-            // The second column only makes the statement fail where a row is missing.
-            row.next();
-            let Some(slot) = place.and_then(|place| dones.get_mut(place)) else {
-                continue;
-            };
-            let mut done = empty(compiled);
-            done.rows = 1;
-            if let Some(returned) = &mut done.returned {
-                returned.rows.push(decode_row(compiled, row));
-            }
-            *slot = Some(done);
-        }
-        let nothing = empty(compiled);
-        let mut missing = Vec::new();
-        for (item, done) in items.iter().zip(dones) {
-            if done.is_none() && telling {
-                missing.extend(self.batch.placed.get(*item as usize).map(|p| p.unit));
-            }
-            let done = done.unwrap_or_else(|| nothing.clone());
-            self.set(*item, done);
-        }
-        missing
-    }
-
-    fn set(&mut self, item: u32, done: Done) {
-        if let Some(slot) = self.batch.done.get_mut(item as usize) {
-            *slot = done;
-        }
-    }
-
-    fn failed(&mut self, flown: Flown, at: usize, parsed: usize, error: ServerError) {
+    fn failed(&mut self, flown: Flown, at: usize, heard: &Heard, error: ServerError) {
         let code = error.code.clone();
         match (flown.statements.get(at), code.as_str()) {
             (_, "40001" | "40P01") => self.again(&flown.segment, error),
@@ -183,16 +131,31 @@ impl Absorber<'_, '_> {
                 self.unguarded.push(*version);
                 self.next.push(flown.segment);
             }
-            (Some(Sent::Guard(_)), code) if !is_about_statement(code) => {
-                self.stale = true;
+            (Some(Sent::Guard(version)), code) if !is_about_statement(code) => {
+                self.gone_stale(*version);
+                self.next.push(flown.segment);
+            }
+            // A value that was to be taken from a sequence was not.
+            (Some(Sent::Taken(item)), "55000") => {
+                let placed = self.batch.placed.get(*item as usize);
+                let table = placed
+                    .and_then(|p| self.batch.compiled(p))
+                    .map(|c| &c.table);
+                let version = table.map(|table| table.version);
+                self.gone_stale(version.unwrap_or_default());
                 self.next.push(flown.segment);
             }
             _ if class_of(&code) == FaultClass::Unavailable => {
                 self.leave = true;
                 self.again(&flown.segment, error);
             }
-            _ => self.failed_of_its_own(flown, at, parsed, error),
+            _ => self.failed_of_its_own(flown, at, heard, error),
         }
+    }
+
+    fn gone_stale(&mut self, version: u64) {
+        self.stale = true;
+        self.changed.push(version);
     }
 
     fn again(&mut self, segment: &Segment, error: ServerError) {
@@ -205,13 +168,13 @@ impl Absorber<'_, '_> {
     /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
         if self.purpose == Purpose::Alone {
-            return self.tell(&segment, 0, error);
+            return self.tell(&segment, 0, Vec::new(), Fault::from(error));
         }
         let verdict = Verdict::Alone(Fault::from(error));
-        let (waiting, others): (Vec<u32>, Vec<u32>) = segment
-            .units
-            .into_iter()
-            .partition(|unit| self.batch.versions_of(&[*unit]).contains(&version));
+        let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {
+            let tables = self.batch.tables_of(&[*unit]);
+            tables.iter().any(|table| table.version == version)
+        });
         for unit in waiting {
             self.batch.conclude(unit, verdict.clone());
         }
@@ -220,7 +183,7 @@ impl Absorber<'_, '_> {
         }
     }
 
-    fn failed_of_its_own(&mut self, flown: Flown, at: usize, parsed: usize, error: ServerError) {
+    fn failed_of_its_own(&mut self, flown: Flown, at: usize, heard: &Heard, error: ServerError) {
         let statement = flown.statements.get(at).cloned();
         match flown.segment.mode {
             Mode::Sets => self.sets_failed(flown.segment, statement.as_ref(), &error),
@@ -229,7 +192,9 @@ impl Absorber<'_, '_> {
                 self.regroup(&flown.segment.units);
             }
             Mode::Grouped => self.grouped_failed(&flown.segment.units, statement.as_ref(), error),
-            Mode::Own if may_be_stale(&error.code) => {
+            Mode::Own if may_be_stale(&error.code) || self.asks_origin(&flown.segment, &error) => {
+                let before = self.before(&flown, heard, at);
+                self.batch.remember(&flown.segment.units, before);
                 let segment = Segment::new(flown.segment.units, Mode::Fresh);
                 self.next.push(segment);
             }
@@ -242,33 +207,55 @@ impl Absorber<'_, '_> {
                 }
             }
             Mode::Own | Mode::Fresh => {
-                let at = self.write_of(statement.as_ref());
-                self.tell(&flown.segment, at, error);
+                let place = self.write_of(statement.as_ref(), &flown.segment);
+                let now = self.before(&flown, heard, at);
+                let before = self.batch.recall(&flown.segment.units, now);
+                let fault = match self.is_call(&flown.segment) {
+                    true => told_verbatim(error, heard, at),
+                    false => Fault::from(error),
+                };
+                self.tell(&flown.segment, place, before, fault);
             }
-            Mode::Probe | Mode::Refuse(_) => self.tell(&flown.segment, parsed, error),
+            Mode::Probe | Mode::Refuse(_) => {
+                self.tell(&flown.segment, heard.parsed, Vec::new(), Fault::from(error));
+            }
         }
     }
 
+    /// Whether the client's own text would be told more: where in it the error is.
+    fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
+        let unit = segment.units.first().copied().unwrap_or_default();
+        let says_where = error.position.is_some() || error.context.is_some();
+        says_where && self.batch.origin(unit).is_some()
+    }
+
+    fn is_call(&self, segment: &Segment) -> bool {
+        let unit = segment.units.first().copied().unwrap_or_default();
+        let unit = self.batch.units.get(unit as usize);
+        unit.is_some_and(|unit| !unit.calls().is_empty())
+    }
+
     /// The failure is final.
-    fn tell(&mut self, segment: &Segment, at: usize, error: ServerError) {
+    fn tell(&mut self, segment: &Segment, at: usize, before: Vec<Done>, fault: Fault) {
         let solo = self.batch.units.len() == 1;
         self.tally
             .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
-        let fault = UnitFault {
-            at,
-            fault: Fault::from(error),
-        };
+        let fault = UnitFault { at, fault, before };
         for unit in &segment.units {
             self.batch.fail(*unit, fault.clone());
         }
     }
 
-    /// Which write of its unit a statement was.
-    fn write_of(&self, statement: Option<&Sent>) -> usize {
+    /// Which write of its unit a statement was; a commit that fails is blamed on the last call, whose answer it follows.
+    fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
         match statement {
-            Some(Sent::Single(item)) => {
+            Some(Sent::Single(item) | Sent::Taken(item)) => {
                 let placed = self.batch.placed.get(*item as usize);
                 placed.map_or(0, |placed| placed.write as usize)
+            }
+            _ if self.is_call(segment) => {
+                let unit = segment.units.first().copied().unwrap_or_default();
+                self.batch.writes_of(unit).len()
             }
             _ => 0,
         }
@@ -354,36 +341,14 @@ fn is_about_statement(code: &str) -> bool {
     code == "57014" || class_of(code) == FaultClass::Unavailable
 }
 
-fn compiled<'b>(batch: &'b Batch<'_>, item: u32) -> Option<&'b std::sync::Arc<Compiled>> {
-    let placed = batch.placed.get(item as usize)?;
-    batch.shapes.get(placed.shape as usize)
-}
-
-/// The answer to a write that did nothing.
-fn empty(compiled: &Compiled) -> Done {
-    let columns = &compiled.result_names;
-    let returned = (!columns.is_empty()).then(|| {
-        Box::new(Returned {
-            columns: columns.clone(),
-            rows: Vec::new(),
-        })
-    });
-    Done { rows: 0, returned }
-}
-
-fn decode_row<'r>(
-    compiled: &Compiled,
-    row: impl Iterator<Item = Option<&'r [u8]>>,
-) -> Box<[windrow_core::Value]> {
-    let kinds = compiled.result_kinds.iter();
-    kinds
-        .zip(row)
-        .map(|(kind, text)| decode::value(kind, text))
-        .collect()
-}
-
-/// A place that counts from 1.
-fn number(text: &[u8]) -> Option<usize> {
-    let number: usize = std::str::from_utf8(text).ok()?.parse().ok()?;
-    number.checked_sub(1)
+/// A fault with the messages that the server sent: notices of the statement that failed, and its error; before them, that
+/// its values were taken in, where they were.
+fn told_verbatim(error: ServerError, heard: &Heard, at: usize) -> Fault {
+    let body = error.body.clone();
+    let notices = heard.messages(at);
+    let before = match heard.bound {
+        true => [Fault::BIND_COMPLETE, &notices].concat(),
+        false => notices.to_vec(),
+    };
+    with_error(Fault::from(error), &before, &body)
 }

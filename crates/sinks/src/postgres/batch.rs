@@ -1,15 +1,14 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
 
+mod place;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{
-    Done, Dones, Fault, FaultClass, OnConflict, Op, Shape, TableName, Unit, UnitFault, Verdict,
-    Write,
-};
+use windrow_core::{Call, Done, Dones, Op, Shape, TableName, Unit, UnitFault, Verdict, Write};
 
-use super::compiled::{Compiled, Trouble};
-use super::fit::Fit;
+pub(super) use self::place::Asked;
+use super::compiled::Compiled;
 use super::key::RowKey;
 use super::segment::{Mode, Segment};
 use super::table::Table;
@@ -52,6 +51,8 @@ pub(super) struct Batch<'a> {
     pub(super) prospects: Vec<Prospect>,
     pub(super) done: Vec<Done>,
     pub(super) verdicts: Vec<Option<Verdict>>,
+    /// What the calls of a unit were told before one of them failed, where it is tried once more: others may overtake it.
+    remembered: Vec<(u32, Vec<Done>)>,
 }
 
 impl<'a> Batch<'a> {
@@ -65,6 +66,7 @@ impl<'a> Batch<'a> {
             prospects: Vec::new(),
             done: Vec::new(),
             verdicts: vec![None; units.len()],
+            remembered: Vec::new(),
         }
     }
 
@@ -85,78 +87,6 @@ impl<'a> Batch<'a> {
         tables
     }
 
-    /// Joins all writes with the descriptions. May be done again when a description has changed.
-    pub(super) fn place(
-        &mut self,
-        tables: &HashMap<&TableName, Option<Arc<Table>>>,
-        mut compile: impl FnMut(&Arc<Shape>, &Arc<Table>) -> Arc<Compiled>,
-    ) {
-        self.shapes.clear();
-        self.placed.clear();
-        self.hashes.clear();
-        self.starts.clear();
-        self.prospects.clear();
-        let mut known: HashMap<*const Shape, Option<u32>> = HashMap::new();
-        let mut scratch = Vec::new();
-        for (number, unit) in (0_u32..).zip(self.units) {
-            self.starts.push(self.placed.len());
-            let mut prospect = Prospect::Good;
-            for (place, write) in (0_u32..).zip(unit.writes()) {
-                let shape = *known.entry(Arc::as_ptr(&write.shape)).or_insert_with(|| {
-                    let table = tables.get(&write.shape.table)?.as_ref()?;
-                    let compiled = compile(&write.shape, table);
-                    Some(add_shape(&mut self.shapes, compiled))
-                });
-                let found = match shape {
-                    Some(shape) => self.place_write(number, place, shape, write, &mut scratch),
-                    None => Prospect::Apart(Mode::Probe),
-                };
-                // The first trouble of a unit is the one that it would have met.
-                if prospect == Prospect::Good {
-                    prospect = found;
-                }
-            }
-            self.prospects.push(prospect);
-        }
-        self.starts.push(self.placed.len());
-        self.done = vec![Done::default(); self.placed.len()];
-    }
-
-    fn place_write(
-        &mut self,
-        unit: u32,
-        place: u32,
-        shape: u32,
-        write: &Write,
-        scratch: &mut Vec<u8>,
-    ) -> Prospect {
-        let Some(compiled) = self.shapes.get(shape as usize) else {
-            return Prospect::Apart(Mode::Probe);
-        };
-        let from = self.hashes.len();
-        let touch = compiled.touch(write, scratch, &mut self.hashes);
-        let (fit, column) = compiled.fit(write);
-        let prospect = prospect(compiled, write, place, &fit, column.map(|c| &*c.name));
-        // A plain insert counts itself; all others must know that no row is meant twice.
-        let plain =
-            compiled.shape.op == Op::Insert && compiled.shape.on_conflict == OnConflict::Error;
-        let told = plain || !touch.unknown;
-        self.placed.push(Placed {
-            unit,
-            write: place,
-            shape,
-            sets: fit == Fit::Sure && told && compiled.fused.is_some(),
-            order: touch.order,
-            keys: from..self.hashes.len(),
-            fence: if touch.unknown {
-                compiled.fence.max(Fence::Table)
-            } else {
-                compiled.fence
-            },
-        });
-        prospect
-    }
-
     /// All units that are about the table get the verdict.
     pub(super) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
@@ -164,6 +94,44 @@ impl<'a> Batch<'a> {
                 slot.get_or_insert_with(|| verdict.clone());
             }
         }
+    }
+
+    /// All units whose statements are to be described anew get the verdict.
+    pub(super) fn conclude_retired(&mut self, verdict: &Verdict) {
+        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
+            if unit.calls().iter().any(|call| call.statement.is_retired()) {
+                slot.get_or_insert_with(|| verdict.clone());
+            }
+        }
+    }
+
+    /// Takes note of what the first calls of a unit that is tried once more were told.
+    pub(super) fn remember(&mut self, units: &[u32], before: Vec<Done>) {
+        if let (Some(unit), false) = (units.first(), before.is_empty()) {
+            self.remembered.push((*unit, before));
+        }
+    }
+
+    /// What they were told at first, where they were as many as `now`.
+    pub(super) fn recall(&mut self, units: &[u32], now: Vec<Done>) -> Vec<Done> {
+        let unit = units.first();
+        let known = |(of, before): &(u32, Vec<Done>)| Some(of) == unit && before.len() == now.len();
+        match self.remembered.iter().position(known) {
+            Some(place) => self.remembered.swap_remove(place).1,
+            None => now,
+        }
+    }
+
+    /// Whether nothing is known any more of the SQL calls on a table.
+    pub(super) fn is_stale(&self, version: u64) -> bool {
+        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
+        of_table.any(|compiled| compiled.spoken().is_some_and(|spoken| spoken.stale))
+    }
+
+    /// Whether SQL calls on a table rely on the defaults of its columns.
+    pub(super) fn is_exposed(&self, version: u64) -> bool {
+        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
+        of_table.any(|compiled| compiled.spoken().is_some_and(|spoken| spoken.exposed))
     }
 
     /// The places in `placed` of a unit's writes.
@@ -180,9 +148,28 @@ impl<'a> Batch<'a> {
         unit.writes().get(placed.write as usize)
     }
 
-    /// The versions of the tables that units are about, each once.
-    pub(super) fn versions_of(&self, units: &[u32]) -> Vec<u64> {
-        let mut versions = Vec::new();
+    /// The SQL call that is placed there.
+    pub(super) fn call(&self, placed: &Placed) -> Option<&'a Call> {
+        let unit = self.units.get(placed.unit as usize)?;
+        unit.calls().get(placed.write as usize)
+    }
+
+    /// The client's own text of a unit that is one simple query whose literals were lifted out.
+    pub(super) fn origin(&self, unit: u32) -> Option<&'a str> {
+        match self.units.get(unit as usize)?.calls() {
+            [call] => call.origin.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What is placed there is compiled to.
+    pub(super) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled>> {
+        self.shapes.get(placed.shape as usize)
+    }
+
+    /// The tables that units are about, each once.
+    pub(super) fn tables_of(&self, units: &[u32]) -> Vec<&Arc<Table>> {
+        let mut tables: Vec<&Arc<Table>> = Vec::new();
         let mut last = None;
         for unit in units {
             for placed in self.placed.get(self.writes_of(*unit)).into_iter().flatten() {
@@ -192,12 +179,12 @@ impl<'a> Batch<'a> {
                 let Some(compiled) = self.shapes.get(placed.shape as usize) else {
                     continue;
                 };
-                if !versions.contains(&compiled.table.version) {
-                    versions.push(compiled.table.version);
+                if !tables.iter().any(|t| t.version == compiled.table.version) {
+                    tables.push(&compiled.table);
                 }
             }
         }
-        versions
+        tables
     }
 
     /// How many writes of each shape units have: the shape, those that may travel in sets, the others.
@@ -234,13 +221,13 @@ impl<'a> Batch<'a> {
             let placed = self.placed.get(*place)?;
             let compiled = self.shapes.get(placed.shape as usize)?;
             let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
-            let table = *tables.entry(compiled.table.version).or_insert(next);
+            let table = *tables.entry(compiled.table.identity()).or_insert(next);
             Some(Item {
                 group: placed.shape * 2 + u32::from(!placed.sets),
                 unit: placed.unit,
                 table,
                 keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
-                reads: compiled.shape.op == Op::Get,
+                reads: compiled.op == Op::Get,
                 fence: placed.fence,
             })
         });
@@ -276,7 +263,7 @@ impl<'a> Batch<'a> {
                 };
                 let table = &compiled.table;
                 let tells = compiled.telling.is_some();
-                let same = *plain.entry(table.version).or_insert(tells);
+                let same = *plain.entry(table.identity()).or_insert(tells);
                 let several = tells && (table.hidden_unique || table.uniques.len() > 1);
                 let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
                 let shared = several && keys.iter().any(|key| !rows.insert(*key));
@@ -329,50 +316,4 @@ pub(super) fn may_fuse(step: &Step) -> Option<usize> {
 fn numbers(places: Vec<usize>) -> Vec<u32> {
     let number = |place| u32::try_from(place).unwrap_or(u32::MAX);
     places.into_iter().map(number).collect()
-}
-
-fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
-    let place = shapes.iter().position(|known| known.id == compiled.id);
-    let place = place.unwrap_or_else(|| {
-        shapes.push(compiled);
-        shapes.len() - 1
-    });
-    u32::try_from(place).unwrap_or(u32::MAX)
-}
-
-/// What a write means for its unit.
-fn prospect(
-    compiled: &Compiled,
-    write: &Write,
-    at: u32,
-    fit: &Fit,
-    column: Option<&str>,
-) -> Prospect {
-    let at = at as usize;
-    let refuse = |fault| Prospect::Apart(Mode::Refuse(UnitFault { at, fault }));
-    match &compiled.trouble {
-        Some(Trouble::Unparsable) => return Prospect::Apart(Mode::Probe),
-        Some(Trouble::Senseless(fault)) => return refuse(fault.clone()),
-        _ if write.row.len() != compiled.width() => {
-            return refuse(Fault::invalid(format!(
-                "a write to {} has {} values for {} columns",
-                compiled.table.name,
-                write.row.len(),
-                compiled.width()
-            )));
-        }
-        Some(Trouble::Doomed) => return Prospect::Apart(Mode::Fresh),
-        None => {}
-    }
-    match fit {
-        Fit::Unwritable(why) => {
-            let column = column.unwrap_or_default();
-            let message = format!("the value of column \"{column}\" cannot be read: {why}");
-            let fault = Fault::new(FaultClass::Value, "22P02", message);
-            let table = compiled.table.name.table.as_ref();
-            refuse(fault.with_table(Some(table)).with_column(Some(column)))
-        }
-        Fit::Bad => Prospect::Apart(Mode::Fresh),
-        Fit::Sure | Fit::Unsure => Prospect::Good,
-    }
 }

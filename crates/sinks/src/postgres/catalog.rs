@@ -52,6 +52,7 @@ impl Catalog {
             version,
             read_at: Instant::now(),
             facts,
+            print: None,
         });
         if tables.len() >= MOST {
             tables.clear();

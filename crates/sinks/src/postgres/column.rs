@@ -94,6 +94,7 @@ pub(super) mod oid {
     pub(in super::super) const INT2: Oid = 21;
     pub(in super::super) const INT4: Oid = 23;
     pub(in super::super) const TEXT: Oid = 25;
+    pub(in super::super) const OID: Oid = 26;
     pub(in super::super) const JSON: Oid = 114;
     pub(in super::super) const FLOAT4: Oid = 700;
     pub(in super::super) const FLOAT8: Oid = 701;

@@ -1,46 +1,70 @@
-//! A shape joined with its table's description: the statements, and what is known of every write of it.
+//! Statements joined with their tables' descriptions: what is the same for the writes of a shape and for SQL calls.
+
+mod shaped;
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_core::{Name, Op};
 
-use super::column::{Column, Kind};
-use super::fit::{Fit, fit};
-use super::fused::{self, Fused};
-use super::key::{self, Found, RowKey};
-use super::statement;
+use super::calls::Spoken;
+use super::fused::Fused;
+use super::key::RowKey;
 use super::table::Table;
 use crate::sql::plan::Fence;
+pub(super) use shaped::{Shaped, Trouble};
 
-/// A shape, ready to be executed on one version of its table.
+/// A shape or an SQL statement, ready to be executed on one version of its table.
 #[derive(Debug)]
 pub(super) struct Compiled {
     /// Told apart by this within one connection.
     pub(super) id: u64,
-    pub(super) shape: Arc<Shape>,
+    /// The same for all that share their single statement.
+    pub(super) single_id: u64,
+    /// By what failures are remembered.
+    pub(super) heat: u64,
+    pub(super) op: Op,
+    /// An insert that may not meet a row that is there.
+    pub(super) plain: bool,
     pub(super) table: Arc<Table>,
-    /// Places in the table's columns of the row's values: the shape's columns, then the key's.
-    places: Box<[usize]>,
-    pub(super) single: String,
+    /// The statement of one write.
+    pub(super) single: Box<str>,
     pub(super) fused: Option<Fused>,
     pub(super) telling: Option<Fused>,
-    pub(super) result_names: Arc<[Name]>,
-    pub(super) result_kinds: Box<[Kind]>,
-    pub(super) trouble: Option<Trouble>,
-    /// Places in the row of the unique keys that are wholly given.
-    keys: Vec<(u64, Box<[usize]>)>,
     pub(super) fence: Fence,
+    pub(super) form: Form,
 }
 
-/// Why no write of a shape can succeed, as far as is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// The server will not parse it: a column that is not there, or that may not be written.
-    Unparsable,
-    /// Every write will fail: a value that must be there is missing, no key fits ON CONFLICT.
-    Doomed,
-    /// There is no statement for it.
-    Senseless(Fault),
+/// Where it comes from.
+#[derive(Debug)]
+pub(super) enum Form {
+    Write(Shaped),
+    Call(Spoken),
+}
+
+impl Compiled {
+    /// What is particular to an SQL call.
+    pub(super) fn spoken(&self) -> Option<&Spoken> {
+        match &self.form {
+            Form::Call(spoken) => Some(spoken),
+            Form::Write(_) => None,
+        }
+    }
+
+    /// The types of the parameters of its single statement, as far as they are said.
+    pub(super) fn single_types(&self) -> &[u32] {
+        self.spoken().map_or(&[], |spoken| &spoken.types)
+    }
+
+    /// The types of the parameters of its set-based statements; `None`: a type has no arrays.
+    pub(super) fn set_types(&self) -> Option<Vec<u32>> {
+        match &self.form {
+            Form::Write(shaped) => shaped
+                .columns(&self.table)
+                .map(super::column::Column::array_param)
+                .collect(),
+            Form::Call(spoken) => Some(spoken.set_types()),
+        }
+    }
 }
 
 /// What one write does to the order of a batch.
@@ -52,243 +76,26 @@ pub(super) struct Touch {
     pub(super) unknown: bool,
 }
 
-impl Compiled {
-    /// Joins a shape with its table.
-    pub(super) fn new(id: u64, shape: &Arc<Shape>, table: &Arc<Table>) -> Self {
-        let key_names = key_names(shape, table);
-        let names = key_names.clone().unwrap_or_default();
-        let row_names = row_names(shape, &names);
-        let places: Option<Box<[usize]>> = row_names.iter().map(|n| table.place_of(n)).collect();
-        let results = statement::result_names(&shape.returning, table);
-        let result_places: Option<Vec<usize>> = results.iter().map(|n| table.place_of(n)).collect();
-        let complete = places.is_some() && result_places.is_some();
-        let places = places.unwrap_or_default();
-        let trouble = senseless(shape, key_names.is_none(), table).or_else(|| {
-            if complete {
-                trouble(shape, table, &names)
-            } else {
-                Some(Trouble::Unparsable)
-            }
-        });
-        let mut compiled = Self {
-            id,
-            shape: shape.clone(),
-            table: table.clone(),
-            single: statement::single(shape, &names, table),
-            fused: None,
-            telling: None,
-            result_kinds: kinds(table, &result_places.unwrap_or_default()),
-            result_names: results.into(),
-            keys: given_keys(table, &places),
-            fence: fence(shape, table, &names),
-            places,
-            trouble,
-        };
-        if compiled.trouble.is_none() {
-            compiled.find_sets(&names);
-        }
-        compiled
-    }
-
-    fn find_sets(&mut self, key: &[Name]) {
-        let row: Vec<&Column> = self.columns().collect();
-        let fused = fused::fused(&self.shape, &self.table, &row, key);
-        let plain = self.shape.op == Op::Insert && self.shape.on_conflict == OnConflict::Error;
-        let telling = plain
-            .then(|| fused::telling(&self.shape, &self.table, &row))
-            .flatten();
-        (self.fused, self.telling) = (fused, telling);
-    }
-
-    /// The columns of the row's values, in their order.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
-        self.places
-            .iter()
-            .filter_map(|place| self.table.columns.get(*place))
-    }
-
-    /// How many values a row must have.
-    pub(super) fn width(&self) -> usize {
-        self.places.len()
-    }
-
-    /// Judges the values of a write, worst first; with the column concerned.
-    pub(super) fn fit(&self, write: &Write) -> (Fit, Option<&Column>) {
-        let keyed_from = self.shape.columns.len();
-        let mut worst = (Fit::Sure, None);
-        for (place, (column, value)) in self.columns().zip(write.row.iter()).enumerate() {
-            // A key value of NULL finds no row; that is no error.
-            let strict = !self.table.has_hooks && place < keyed_from;
-            let fit = fit(column, value, strict);
-            if fit > worst.0 {
-                worst = (fit, Some(column));
-            }
-        }
-        worst
-    }
-
-    /// Adds the rows that a write touches.
-    pub(super) fn touch(
-        &self,
-        write: &Write,
-        scratch: &mut Vec<u8>,
-        hashes: &mut Vec<u64>,
-    ) -> Touch {
-        let mut touch = Touch::default();
-        for (seed, places) in &self.keys {
-            match self.row_key(*seed, places, &write.row, scratch) {
-                Found::Row(key) => {
-                    touch.order.get_or_insert(key);
-                    hashes.push(key.hash);
-                }
-                Found::Nothing => {}
-                Found::Unknown => touch.unknown = true,
-            }
-        }
-        touch.unknown |= self.keys.is_empty() && self.shape.has_key_values();
-        touch
-    }
-
-    /// Adds the rows that a write of the shape touches, from the table's description alone.
-    pub(super) fn touches(
-        shape: &Shape,
-        table: &Table,
-        row: &[Value],
-        scratch: &mut Vec<u8>,
-        hashes: &mut Vec<u64>,
-    ) {
-        let key = key_names(shape, table).unwrap_or_default();
-        let value_of = |column: &Column| {
-            // An update may give a column twice: the key's value, which stands last, says which row it is.
-            let behind = shape.has_key_values().then(|| {
-                let place = key.iter().position(|name| *name == column.name)?;
-                row.get(shape.columns.len() + place)
-            });
-            let given = || {
-                let place = shape.columns.iter().position(|name| *name == column.name)?;
-                row.get(place)
-            };
-            behind.flatten().or_else(given)
-        };
-        for (number, unique) in table.uniques.iter().enumerate() {
-            let columns = unique.columns.iter().filter_map(|p| table.columns.get(*p));
-            let parts: Option<Vec<_>> = columns.map(|c| Some((c, value_of(c)?))).collect();
-            let Some(parts) = parts else { continue };
-            if let Found::Row(row) = key::row_key(seed(table, number), parts, scratch) {
-                hashes.push(row.hash);
-            }
-        }
-    }
-
-    fn row_key(&self, seed: u64, places: &[usize], row: &[Value], scratch: &mut Vec<u8>) -> Found {
-        let parts = places.iter().filter_map(|place| {
-            let column = self.table.columns.get(*self.places.get(*place)?)?;
-            Some((column, row.get(*place)?))
-        });
-        key::row_key(seed, parts, scratch)
-    }
+/// What a statement changes, as far as the order of a batch is concerned.
+#[derive(Debug)]
+pub(super) struct Change<'a> {
+    pub(super) op: Op,
+    /// An insert that changes the row that it meets.
+    pub(super) upsert: bool,
+    /// Columns that an update changes, or an upsert where it meets a row.
+    pub(super) sets: Vec<&'a Name>,
+    /// Columns by which a row is found.
+    pub(super) key: Vec<&'a Name>,
 }
 
-/// The key's columns, where the operation needs a key; `None`: it does, and there is none.
-fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
-    if shape.op == Op::Insert && shape.on_conflict == OnConflict::Error {
-        return Some(Vec::new());
-    }
-    table.key_names(&shape.key)
-}
-
-fn row_names(shape: &Shape, key: &[Name]) -> Vec<Name> {
-    let key = if shape.has_key_values() { key } else { &[] };
-    shape.columns.iter().chain(key).cloned().collect()
-}
-
-fn kinds(table: &Table, places: &[usize]) -> Box<[Kind]> {
-    let columns = places.iter().filter_map(|p| table.columns.get(*p));
-    columns.map(|c| c.kind.clone()).collect()
-}
-
-fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
-    let name = &table.name;
-    let what = if no_key {
-        format!("the table {name} has no primary key: name the columns of a unique key")
-    } else if shape.op == Op::Update && shape.columns.is_empty() {
-        format!("an update of {name} names no column to change")
-    } else if shape.op == Op::Get && shape.returning == Returning::Nothing {
-        format!("a read of {name} names no column to give back")
-    } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
-        format!("the key of this write to {name} has no columns")
-    } else if let Some(system) = system_column(shape, table) {
-        format!("the column {system} of {name} is the database's own and takes no part in writes")
-    } else {
-        return None;
-    };
-    Some(Trouble::Senseless(Fault::invalid(what)))
-}
-
-/// A column that every table has and no description lists
-/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>).
-fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
-    const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
-    let returned = match &shape.returning {
-        Returning::Columns(names) => &**names,
-        Returning::Nothing | Returning::All => &[],
-    };
-    let key = match &shape.key {
-        Key::Columns(names) => &**names,
-        Key::Primary => &[],
-    };
-    let mut all = shape.columns.iter().chain(returned).chain(key);
-    all.find(|name| SYSTEM.contains(&&***name) && table.place_of(name).is_none())
-}
-
-fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {
-    let repeated = shape
-        .columns
-        .iter()
-        .enumerate()
-        .any(|(place, name)| shape.columns.iter().take(place).any(|n| n == name));
-    let may_not = |name: &Name| {
-        let column = table.place_of(name).and_then(|p| table.columns.get(p));
-        column.is_some_and(|c| c.always_generated)
-    };
-    if repeated || shape.columns.iter().any(may_not) {
-        return Some(Trouble::Unparsable);
-    }
-    if shape.op != Op::Insert || table.has_hooks {
-        return None;
-    }
-    let lacks = |c: &Column| c.not_null && !c.has_default && !shape.columns.contains(&c.name);
-    let no_arbiter = shape.on_conflict != OnConflict::Error && !table.hidden_unique && {
-        let places: Option<Vec<usize>> = key.iter().map(|n| table.place_of(n)).collect();
-        places.is_none_or(|places| table.unique_of(&places).is_none())
-    };
-    (no_arbiter || table.columns.iter().any(lacks)).then_some(Trouble::Doomed)
-}
-
-/// Unique keys whose columns are all given, as places in the row, each with a seed that tells it from all others.
-fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
-    let mut keys = Vec::new();
-    for (number, unique) in table.uniques.iter().enumerate() {
-        let places: Option<Box<[usize]>> = unique
-            .columns
-            .iter()
-            // An update may give a column twice: the key's value, which stands last, says which row it is.
-            .map(|column| row.iter().rposition(|place| place == column))
-            .collect();
-        if let Some(places) = places {
-            keys.push((seed(table, number), places));
-        }
-    }
-    keys
-}
-
-fn seed(table: &Table, number: usize) -> u64 {
+/// Tells the rows of a table and one of its keys from all others.
+pub(super) fn seed(table: &Table, number: usize) -> u64 {
     use std::hash::BuildHasher as _;
     foldhash::fast::FixedState::default().hash_one((&table.name, number))
 }
 
-fn fence(shape: &Shape, table: &Table, key: &[Name]) -> Fence {
-    let is_key = |name: &Name| key.contains(name);
+/// What a write of the kind may disturb besides the rows whose keys it names.
+pub(super) fn fence(change: &Change<'_>, table: &Table) -> Fence {
     let in_unique = |name: &Name| {
         let place = table.place_of(name);
         table.hidden_unique
@@ -297,21 +104,22 @@ fn fence(shape: &Shape, table: &Table, key: &[Name]) -> Fence {
                 .iter()
                 .any(|u| place.is_some_and(|p| u.columns.contains(&p)))
     };
-    let moves = |name: &Name| in_unique(name) && (shape.op == Op::Update || !is_key(name));
-    let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
+    let moves = change.sets.iter().any(|name| in_unique(name));
     // One row may be found by several keys. Only by the first one can two writes be told to be about different rows.
-    let alias = (upsert || shape.has_key_values())
+    let alias = (change.upsert || change.op != Op::Insert)
         && table.uniques.len() > 1
         && !table.uniques.first().is_some_and(|first| {
             let names = first.columns.iter().filter_map(|p| table.columns.get(*p));
-            names.into_iter().all(|column| is_key(&column.name))
+            names
+                .into_iter()
+                .all(|column| change.key.contains(&&column.name))
         });
-    match shape.op {
+    match change.op {
         Op::Delete if table.referenced => Fence::All,
-        Op::Update if table.referenced && shape.columns.iter().any(moves) => Fence::All,
+        Op::Update if table.referenced && moves => Fence::All,
         Op::Delete if table.hidden_unique || table.uniques.len() > 1 => Fence::Table,
-        Op::Update if shape.columns.iter().any(moves) => Fence::Table,
-        Op::Insert if upsert && shape.columns.iter().any(moves) => Fence::Table,
+        Op::Update if moves => Fence::Table,
+        Op::Insert if change.upsert && moves => Fence::Table,
         _ if alias || table.has_hooks => Fence::Table,
         _ => Fence::None,
     }

@@ -9,9 +9,9 @@ use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind};
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
-use super::wire::{Broken, ServerError, Wire};
 use crate::sql::infer::{self, Change, Existing, Sights};
 use crate::sql::quote::{push_ident, push_idents, push_table};
+use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// What the rows of a batch ask of one table.
 #[derive(Clone, Debug, Default)]

@@ -1,61 +1,68 @@
 //! One connection that executes batches.
 
+mod place;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Report, Shape, TableName, Tally, Unit, Verdict};
+use windrow_core::{Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
 
 use super::absorb::Absorber;
 use super::batch::Batch;
+use super::calls::{Forms, Lexicon};
 use super::catalog::Catalog;
 use super::compiled::Compiled;
+use super::create;
 use super::heat::Heat;
 use super::listen::{Heard, Listener};
 use super::prepare::{Trust, prepare};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::send::{Flown, Sender};
-use super::table::Table;
-use super::wire::{Broken, Wire};
-use super::{create, schema};
+use windrow_pgwire::wire::{Broken, Wire};
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
-/// The most shapes that a connection keeps compiled.
-const MOST_SHAPES: usize = 1024;
-
 /// A connection and what it has learned.
 pub(super) struct Connection {
     wire: Wire,
-    catalog: Arc<Catalog>,
+    shared: Arc<Shared>,
     purpose: Purpose,
     creates: bool,
     prepared: Prepared,
     compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
     ids: u64,
+    forms: Forms,
     heat: Heat,
     scratch: Vec<u8>,
     usable: bool,
 }
 
-/// Descriptions of the tables of a batch.
-type Tables<'a> = HashMap<&'a TableName, Option<Arc<Table>>>;
+/// What the connections of a sink know together.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Tables, for writes.
+    pub(super) catalog: Catalog,
+    /// Tables and statements, for SQL calls.
+    pub(super) lexicon: Lexicon,
+}
 
 impl Connection {
     /// `creates`: tables and columns that are not there are made.
-    pub(super) fn new(wire: Wire, catalog: Arc<Catalog>, purpose: Purpose, creates: bool) -> Self {
+    pub(super) fn new(wire: Wire, shared: Arc<Shared>, purpose: Purpose, creates: bool) -> Self {
         Self {
             wire,
-            catalog,
+            shared,
             purpose,
             creates,
             prepared: Prepared::default(),
             compiled: HashMap::new(),
             ids: 0,
+            forms: Forms::default(),
             heat: Heat::default(),
             scratch: Vec::new(),
             usable: true,
@@ -72,6 +79,7 @@ impl Connection {
         self.heat.temper(batch, &mut todo);
         while !todo.is_empty() {
             let mut stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
+            let mut changed = self.prepared.take_changed();
             if !stale {
                 let (now, later) = batch.in_order(todo);
                 let flown = self.send(batch, now);
@@ -83,6 +91,7 @@ impl Connection {
                 let (leave, gone) = (absorber.leave, absorber.statements_gone);
                 (stale, burst) = (absorber.stale, absorber.burst);
                 missed |= absorber.missed;
+                changed.append(&mut absorber.changed);
                 let unguarded = absorber.unguarded;
                 todo = absorber.next;
                 todo.extend(later);
@@ -97,6 +106,7 @@ impl Connection {
                 todo = Vec::new();
             }
             if stale {
+                self.retire(batch, &changed);
                 changes += 1;
                 if changes > MOST_CHANGES {
                     batch.conclude_rest(&Verdict::Again(keeps_changing()));
@@ -127,7 +137,7 @@ impl Connection {
         let wishes = batch.wishes();
         let mut grown = false;
         for (name, wish) in &wishes {
-            let known = self.catalog.get(name);
+            let known = self.shared.catalog.get(name);
             if !wish.asks_of(known.as_ref().map(|table| &table.facts)) {
                 continue;
             }
@@ -138,72 +148,6 @@ impl Connection {
             }
         }
         Ok(grown)
-    }
-
-    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its writes are told why.
-    async fn place(
-        &mut self,
-        batch: &mut Batch<'_>,
-        anew: bool,
-        tally: &mut Tally,
-    ) -> Result<(), Broken> {
-        let mut tables = Tables::new();
-        for name in batch.tables() {
-            let known = self.catalog.fresh(name).filter(|_| !anew);
-            let table = match known {
-                Some(table) => Some(table),
-                None => {
-                    tally.round_trips += 1;
-                    match self.read(name).await? {
-                        Ok(table) => table,
-                        Err(fault) => {
-                            batch.conclude_table(name, &self.refused(fault));
-                            None
-                        }
-                    }
-                }
-            };
-            tables.insert(name, table);
-        }
-        batch.place(&tables, |shape, table| self.compile(shape, table));
-        Ok(())
-    }
-
-    async fn read(
-        &mut self,
-        name: &TableName,
-    ) -> Result<Result<Option<Arc<Table>>, Fault>, Broken> {
-        let before = self.catalog.get(name).map(|table| table.version);
-        let facts = match schema::read(&mut self.wire, name).await? {
-            Ok(facts) => facts,
-            Err(error) => return Ok(Err(error.into())),
-        };
-        let table = self.catalog.put(name, facts);
-        let after = table.as_ref().map(|table| table.version);
-        if let Some(before) = before.filter(|before| Some(*before) != after) {
-            self.prepared
-                .forget(|key| key == StatementKey::Guard(before));
-        }
-        Ok(Ok(table))
-    }
-
-    fn compile(&mut self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
-        if let Some(known) = self.compiled.get(shape) {
-            if known.table.version == table.version {
-                return known.clone();
-            }
-            let old = known.id;
-            self.prepared.forget(|key| {
-                matches!(key, StatementKey::Single(id) | StatementKey::Fused(id) | StatementKey::Telling(id) if id == old)
-            });
-        }
-        if self.compiled.len() >= MOST_SHAPES {
-            self.compiled.clear();
-        }
-        self.ids += 1;
-        let compiled = Arc::new(Compiled::new(self.ids, shape, table));
-        self.compiled.insert(shape.clone(), compiled.clone());
-        compiled
     }
 
     async fn prepare(
@@ -253,7 +197,7 @@ impl Connection {
         flown: Vec<Flown>,
         tally: &mut Tally,
     ) -> Result<Vec<(Flown, Heard)>, Broken> {
-        let mut listener = Listener::new(flown.len());
+        let mut listener = Listener::new(&flown);
         let start = Instant::now();
         let ended = self
             .wire
@@ -261,7 +205,8 @@ impl Connection {
             .await;
         tally.in_database += start.elapsed();
         tally.round_trips += 1;
-        let mut heard: Vec<_> = flown.into_iter().zip(listener.end()).collect();
+        let answers = listener.end();
+        let mut heard: Vec<_> = flown.into_iter().zip(answers).collect();
         let Err(broken) = ended else {
             return Ok(heard);
         };
@@ -302,6 +247,7 @@ impl Connection {
             tally,
             next: Vec::new(),
             stale: false,
+            changed: Vec::new(),
             unguarded: Vec::new(),
             statements_gone: false,
             missed: false,
@@ -318,7 +264,7 @@ impl Connection {
 /// come to its commit.
 fn verdict_of_lost(broken: &Broken, flown: &Flown, heard: &Heard, first: bool) -> Verdict {
     let left = flown.end <= broken.sent;
-    let at_commit = heard.tags.len() >= flown.statements.len();
+    let at_commit = heard.statements() >= flown.statements.len();
     let ended_before = broken.error.is_some() && !(first && at_commit);
     if flown.reads || !left || heard.error.is_some() || ended_before {
         Verdict::Again(broken.unavailable())

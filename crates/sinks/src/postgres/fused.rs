@@ -11,6 +11,8 @@
 mod filter;
 mod match_key;
 
+pub(super) use filter::push_conditions;
+
 use windrow_core::{Name, OnConflict, Op, Returning, Shape};
 
 use super::column::{ArrayForm, Column};
@@ -33,6 +35,9 @@ pub(super) enum Told {
     All,
     /// A row for each write that took place: its place (from 1), a column that means nothing, then what it gives back.
     Places,
+    /// An SQL call's: a row for each call, whose first columns are ours ([`super::calls`]), the others as the client
+    /// asked for them.
+    Framed,
 }
 
 /// What the texts are made of.

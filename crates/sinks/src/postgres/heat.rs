@@ -42,7 +42,7 @@ impl Heat {
             let many = counts.iter().filter(|(_, sets, _)| *sets >= FUSE_FROM);
             let rates = many.filter_map(|(shape, ..)| {
                 let compiled = batch.shapes.get(*shape)?;
-                self.rates.get(&compiled.shape.id())
+                self.rates.get(&compiled.heat)
             });
             let (mut told, mut other) = (false, false);
             for rate in rates {
@@ -66,7 +66,7 @@ impl Heat {
             };
             let mut failed = self.failed(batch, units, shape);
             failed.1 |= missed && failed.0;
-            let id = compiled.shape.id();
+            let id = compiled.heat;
             if failed == (false, false) && !self.rates.contains_key(&id) {
                 continue;
             }

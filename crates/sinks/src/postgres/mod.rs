@@ -9,15 +9,18 @@
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
 //! | `create` | tables and columns that are made from rows |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
+//! | `calls` | the same for SQL statements that clients wrote themselves |
 //! | `batch` | every write in its place: does it `fit`, which rows does it touch (`key`) |
 //! | `segment`, `order` | the transactions of a round trip |
 //! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
 //! | `send`, `text`, `encode` | values as text, or as one array a column |
 //! | `listen`, `absorb`, `decode` | from answers to verdicts, and to what runs again |
-//! | `wire`, `target`, `fault` | the protocol |
+//!
+//! The protocol itself is in `windrow-pgwire`.
 
 mod absorb;
 mod batch;
+mod calls;
 mod catalog;
 mod column;
 mod compiled;
@@ -25,7 +28,6 @@ mod create;
 mod decode;
 mod encode;
 mod executor;
-mod fault;
 mod fit;
 mod fused;
 mod heat;
@@ -41,10 +43,8 @@ mod send;
 mod sink;
 mod statement;
 mod table;
-mod target;
 mod text;
 mod time;
-mod wire;
 
 use std::sync::Arc;
 
@@ -54,7 +54,9 @@ use windrow_core::{Fault, Sink};
 use crate::options::Options;
 use crate::registry::Driver;
 use sink::PostgresSink;
-use target::Target;
+use windrow_pgwire::Target;
+
+pub use calls::StatementSink;
 
 /// The driver, for the registry.
 pub struct Postgres;

@@ -29,7 +29,7 @@ struct Reach {
 impl Reach {
     fn meets(&self, batch: &Batch<'_>, unit: u32) -> bool {
         batch.placed_of(unit).any(|placed| {
-            let table = batch.version_of(placed);
+            let table = batch.identity_of(placed);
             batch
                 .keys_of(placed)
                 .iter()
@@ -43,7 +43,7 @@ impl Reach {
 
     fn add(&mut self, batch: &Batch<'_>, unit: u32) {
         for placed in batch.placed_of(unit) {
-            let table = batch.version_of(placed);
+            let table = batch.identity_of(placed);
             self.rows.extend(batch.keys_of(placed));
             self.tables.insert(table);
             if placed.fence >= Fence::Table {
@@ -150,8 +150,8 @@ impl Batch<'_> {
         self.hashes.get(placed.keys.clone()).unwrap_or_default()
     }
 
-    fn version_of(&self, placed: &Placed) -> u64 {
+    fn identity_of(&self, placed: &Placed) -> u64 {
         let shape = self.shapes.get(placed.shape as usize);
-        shape.map_or(u64::MAX, |compiled| compiled.table.version)
+        shape.map_or(u64::MAX, |compiled| compiled.table.identity())
     }
 }

@@ -10,12 +10,13 @@ use postgres_protocol::message::frontend;
 use windrow_core::Op;
 
 use super::batch::{Batch, FUSE_FROM};
-use super::column::Column;
+use super::calls::Check;
+use super::compiled::Compiled;
 use super::prepared::{self, Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
 use super::table::Table;
-use super::wire::{Answer, Broken, ServerError, Wire};
 use crate::sql::quote::push_table;
+use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 /// How long a set-based statement by key keeps its plan: one that was made while the table was small would read all of
 /// it for each batch once it has grown, until the server's own statistics are renewed.
@@ -36,8 +37,28 @@ struct Wanted {
     number: u64,
     sql: String,
     parameters: Vec<u32>,
-    /// For guards: what the table must look like.
-    table: Option<Arc<Table>>,
+    /// What its rows must look like.
+    expected: Expected,
+}
+
+/// What a statement's rows must look like.
+enum Expected {
+    Anything,
+    /// For guards: the table's columns.
+    Table(Arc<Table>),
+    /// For SQL calls: what their clients were told.
+    Told(Arc<Compiled>),
+}
+
+impl Expected {
+    /// The version of the table that it was expected of.
+    fn version(&self) -> u64 {
+        match self {
+            Self::Table(table) => table.version,
+            Self::Told(compiled) => compiled.table.version,
+            Self::Anything => u64::MAX,
+        }
+    }
 }
 
 /// Prepares what the segments need; says also whether the server had to be asked.
@@ -72,56 +93,89 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
         }
     };
     for segment in segments {
-        for version in batch.versions_of(&segment.units) {
-            want(StatementKey::Guard(version), false);
+        for table in batch.tables_of(&segment.units) {
+            want(StatementKey::Guard(table.version), false);
+            if let Some(print) = &table.print {
+                want(StatementKey::Check(Check::of(print, true)), false);
+                want(StatementKey::Check(Check::of(print, false)), false);
+            }
         }
         for (shape, sets, _) in batch.counts(&segment.units) {
-            let Some(compiled) = batch.shapes.get(shape) else {
-                continue;
-            };
-            let in_sets = matches!(segment.mode, Mode::Sets | Mode::Telling);
-            let telling = segment.mode == Mode::Telling && compiled.telling.is_some();
-            let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
-            if fuses {
-                let fused = StatementKey::Fused(compiled.id);
-                want(
-                    fused,
-                    compiled.shape.op != Op::Insert && prepared.is_older(fused, OLDEST),
-                );
-            }
-            // What a failure would ask for costs less now than in a round trip of its own.
-            if fuses && compiled.telling.is_some() {
-                want(StatementKey::Telling(compiled.id), false);
-            }
-            if in_sets || matches!(segment.mode, Mode::Own | Mode::Grouped) {
-                want(StatementKey::Single(compiled.id), false);
+            if let Some(compiled) = batch.shapes.get(shape) {
+                want_of(compiled, &segment.mode, sets, prepared, &mut want);
             }
         }
     }
     keys
 }
 
+/// Without what a set-based statement of a table's is not to be trusted with types.
+pub(super) fn guard_of(table: &Table) -> StatementKey {
+    match &table.print {
+        None => StatementKey::Guard(table.version),
+        Some(print) => StatementKey::Check(Check::of(print, true)),
+    }
+}
+
+/// What so many writes of a shape need, that may travel in sets.
+fn want_of(
+    compiled: &Compiled,
+    mode: &Mode,
+    sets: usize,
+    prepared: &Prepared,
+    want: &mut impl FnMut(StatementKey, bool),
+) {
+    let in_sets = matches!(mode, Mode::Sets | Mode::Telling);
+    let telling = *mode == Mode::Telling && compiled.telling.is_some();
+    let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
+    if fuses {
+        let fused = StatementKey::Fused(compiled.id);
+        want(
+            fused,
+            compiled.op != Op::Insert && prepared.is_older(fused, OLDEST),
+        );
+    }
+    // What a failure would ask for costs less now than in a round trip of its own.
+    if fuses && compiled.telling.is_some() {
+        want(StatementKey::Telling(compiled.id), false);
+    }
+    if in_sets || matches!(mode, Mode::Own | Mode::Grouped) {
+        want(StatementKey::Single(compiled.single_id), false);
+    }
+    if compiled.spoken().is_some_and(|s| s.generates.is_some()) {
+        want(StatementKey::Lastval, false);
+    }
+}
+
 fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Option<Wanted> {
     let by_id = |id: u64| batch.shapes.iter().find(|c| c.id == id);
     let mut parameters = Vec::new();
-    let mut table = None;
+    let mut expected = Expected::Anything;
     let sql = match key {
         StatementKey::Guard(version) => {
             let shape = batch.shapes.iter().find(|c| c.table.version == version)?;
-            table = Some(shape.table.clone());
+            expected = Expected::Table(shape.table.clone());
             guard(&shape.table)
         }
-        StatementKey::Single(id) => by_id(id)?.single.clone(),
-        StatementKey::Fused(id) | StatementKey::Telling(id) => {
+        StatementKey::Check(check) => check.sql().to_owned(),
+        StatementKey::Lastval => "SELECT pg_catalog.lastval()".to_owned(),
+        StatementKey::Single(id) => {
+            let compiled = batch.shapes.iter().find(|c| c.single_id == id)?;
+            parameters = compiled.single_types().to_vec();
+            if compiled.spoken().is_some() {
+                expected = Expected::Told(compiled.clone());
+            }
+            compiled.single.clone().into()
+        }
+        StatementKey::Fused(id) => {
             let compiled = by_id(id)?;
-            let types: Option<_> = compiled.columns().map(Column::array_param).collect();
-            parameters = types?;
-            let set = if matches!(key, StatementKey::Fused(_)) {
-                &compiled.fused
-            } else {
-                &compiled.telling
-            };
-            set.as_ref()?.sql.clone()
+            parameters = compiled.set_types()?;
+            compiled.fused.as_ref()?.sql.clone()
+        }
+        StatementKey::Telling(id) => {
+            let compiled = by_id(id)?;
+            parameters = compiled.set_types()?;
+            compiled.telling.as_ref()?.sql.clone()
         }
     };
     Some(Wanted {
@@ -129,7 +183,7 @@ fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Op
         number: prepared.number(),
         sql,
         parameters,
-        table,
+        expected,
     })
 }
 
@@ -150,7 +204,7 @@ fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
         let types = statement.parameters.iter().copied();
         let start = out.len();
         let mut asked = frontend::parse(&name, &statement.sql, types, out).is_ok();
-        if asked && statement.table.is_some() {
+        if asked && !matches!(statement.expected, Expected::Anything) {
             asked = frontend::describe(b'S', &name, out).is_ok();
         }
         if !asked {
@@ -168,6 +222,8 @@ struct Answered {
     parsed: bool,
     error: Option<ServerError>,
     fields: Vec<(String, u32, i32)>,
+    /// The body of RowDescription.
+    body: Option<Box<[u8]>>,
 }
 
 async fn listen(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
@@ -177,8 +233,10 @@ async fn listen(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> 
         Answer::ParseComplete => now.parsed = true,
         Answer::Error(error) => now.error = Some(error),
         Answer::RowDescription(fields) => {
-            let field =
-                |f: super::wire::Field<'_>| (f.name.into_owned(), f.type_oid, f.type_modifier);
+            now.body = Some(fields.body().into());
+            let field = |f: windrow_pgwire::wire::Field<'_>| {
+                (f.name.into_owned(), f.type_oid, f.type_modifier)
+            };
             now.fields = fields.map(field).collect();
         }
         Answer::Ready(_) => answers.push(std::mem::take(&mut now)),
@@ -191,20 +249,28 @@ async fn listen(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> 
 fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
     let mut trust = Trust::Good;
     for (statement, answer) in wanted.into_iter().zip(answers) {
-        let state = match answer.error {
+        let is_guard = matches!(statement.expected, Expected::Table(_));
+        let state = match &answer.error {
             None if answer.parsed => State::Ready,
             // Who may insert but not select cannot be guarded: its statements are parsed anew each time.
-            Some(error) if statement.table.is_none() || error.code == "42501" => State::Failed,
+            Some(error) if !is_guard || error.code == "42501" => State::Failed,
             Some(_) => {
                 trust = Trust::Stale;
+                prepared.changed(statement.expected.version());
                 continue;
             }
             None => State::Failed,
         };
-        if let Some(table) = statement.table.filter(|_| state == State::Ready)
-            && !matches(&table, &answer.fields)
-        {
+        let as_expected = match &statement.expected {
+            Expected::Table(table) => matches(table, &answer.fields),
+            Expected::Told(compiled) => {
+                compiled.spoken().and_then(|s| s.fields()) == answer.body.as_deref()
+            }
+            Expected::Anything => true,
+        };
+        if state == State::Ready && !as_expected {
             trust = Trust::Stale;
+            prepared.changed(statement.expected.version());
         }
         prepared.put(statement.key, statement.number, state);
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::calls::Check;
+
 /// The most statements that a connection keeps; each costs the server some tens of kilobytes.
 const MOST: usize = 256;
 
@@ -19,6 +21,10 @@ pub(super) enum StatementKey {
     Fused(u64),
     /// The set-based insert that tells duplicates.
     Telling(u64),
+    /// Notices changes of the tables that SQL calls are about.
+    Check(Check),
+    /// What was taken from a sequence last.
+    Lastval,
 }
 
 /// What became of it.
@@ -46,6 +52,8 @@ pub(super) struct Prepared {
     clock: u64,
     /// To be closed on the server.
     closing: Vec<u64>,
+    /// Versions of tables that have turned out not to be as they were described.
+    changed: Vec<u64>,
 }
 
 /// The server's name of a statement.
@@ -99,6 +107,16 @@ impl Prepared {
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.state = State::Failed;
         }
+    }
+
+    /// A table has turned out not to be as it was described.
+    pub(super) fn changed(&mut self, version: u64) {
+        self.changed.push(version);
+    }
+
+    /// The versions of such tables since the last time.
+    pub(super) fn take_changed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.changed)
     }
 
     /// Forgets statements; they are closed with the next preparation.

@@ -55,6 +55,27 @@ pub(super) fn single(value: &Value) -> Option<f32> {
     }
 }
 
+/// A double from plain digits.
+pub(super) fn plain_double(text: &[u8]) -> Option<f64> {
+    let text = plain_float(text)?;
+    let parsed: f64 = text.parse().ok()?;
+    honest(text, parsed.is_finite(), parsed == 0.0).then_some(parsed)
+}
+
+/// A single-precision float from plain digits, rounded once.
+pub(super) fn plain_single(text: &[u8]) -> Option<f32> {
+    let text = plain_float(text)?;
+    let parsed: f32 = text.parse().ok()?;
+    honest(text, parsed.is_finite(), parsed == 0.0).then_some(parsed)
+}
+
+/// Digits, a point, an exponent: what any reader of floats takes.
+fn plain_float(text: &[u8]) -> Option<&str> {
+    let plain = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
+    text.iter().all(plain).then_some(())?;
+    std::str::from_utf8(text).ok()
+}
+
 /// Infinite only where it was written so, zero only where no other digit stands before the exponent.
 fn honest(digits: &str, finite: bool, zero: bool) -> bool {
     let mantissa = || digits.bytes().take_while(|b| !matches!(b, b'e' | b'E'));
@@ -103,9 +124,14 @@ pub(super) fn uuid(value: &Value) -> Option<[u8; 16]> {
     let Value::Text(text) = value else {
         return None;
     };
+    uuid_of(text.as_bytes())
+}
+
+/// The same of raw bytes.
+pub(super) fn uuid_of(text: &[u8]) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     let mut digits = 0;
-    for (place, b) in text.bytes().enumerate() {
+    for (place, b) in text.iter().copied().enumerate() {
         if b == b'-' && text.len() == 36 && matches!(place, 8 | 13 | 18 | 23) {
             continue;
         }

@@ -8,8 +8,8 @@ use windrow_core::TableName;
 
 use super::column::{Column, Kind};
 use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Test, Unique};
-use super::wire::{Answer, Broken, DataRow, ServerError, Wire};
 use crate::sql::quote::push_table;
+use windrow_pgwire::wire::{Answer, Broken, DataRow, ServerError, Wire};
 
 /// Facts of the table. Partitions may have triggers of their own, or be foreign tables.
 const TABLE: &str = "\
@@ -83,16 +83,22 @@ pub(super) async fn read(
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let mut quoted = String::new();
     push_table(&mut quoted, name);
-    for sql in [TABLE, COLUMNS, UNIQUES, CONDITIONS] {
-        ask(wire, sql, &quoted);
-    }
+    append(wire, &quoted);
     frontend::sync(wire.out());
     let mut reader = Reader::new(name);
     wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
     Ok(reader.end())
 }
 
-fn ask(wire: &mut Wire, sql: &str, name: &str) {
+/// Appends the questions about a table that has this name in SQL.
+pub(super) fn append(wire: &mut Wire, quoted: &str) {
+    for sql in [TABLE, COLUMNS, UNIQUES, CONDITIONS] {
+        ask(wire, sql, quoted);
+    }
+}
+
+/// Appends a query with one parameter, a text.
+pub(super) fn ask(wire: &mut Wire, sql: &str, name: &str) {
     const TEXT: Oid = super::column::oid::TEXT;
     let out = wire.out();
     let asked = frontend::parse("", sql, [TEXT], out).is_ok()
@@ -114,7 +120,7 @@ fn ask(wire: &mut Wire, sql: &str, name: &str) {
 }
 
 /// Puts the rows of the queries together.
-struct Reader {
+pub(super) struct Reader {
     query: usize,
     facts: Facts,
     places: Vec<i16>,
@@ -123,7 +129,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(name: &TableName) -> Self {
+    pub(super) fn new(name: &TableName) -> Self {
         let facts = Facts {
             name: name.clone(),
             columns: Vec::new(),
@@ -144,7 +150,7 @@ impl Reader {
         }
     }
 
-    fn hear(&mut self, answer: Answer<'_>) {
+    pub(super) fn hear(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::DataRow(row) => {
                 let row = Fields(row);
@@ -161,7 +167,7 @@ impl Reader {
         }
     }
 
-    fn end(self) -> Result<Option<Facts>, ServerError> {
+    pub(super) fn end(self) -> Result<Option<Facts>, ServerError> {
         match self.error {
             Some(error) => Err(error),
             None => Ok(self.found.then_some(self.facts)),
@@ -259,26 +265,26 @@ fn simple_kind(type_oid: Oid, typtype: u8, row: &Fields<'_>) -> Kind {
 }
 
 /// A row of text columns. What is not there reads as nothing: each query gives what it was written to give.
-struct Fields<'a>(DataRow<'a>);
+pub(super) struct Fields<'a>(pub(super) DataRow<'a>);
 
 impl<'a> Fields<'a> {
-    fn get(&self, place: usize) -> Option<&'a str> {
+    pub(super) fn get(&self, place: usize) -> Option<&'a str> {
         std::str::from_utf8(self.0.get(place)?).ok()
     }
 
-    fn text(&self, place: usize) -> &'a str {
+    pub(super) fn text(&self, place: usize) -> &'a str {
         self.get(place).unwrap_or_default()
     }
 
-    fn is(&self, place: usize) -> bool {
+    pub(super) fn is(&self, place: usize) -> bool {
         self.text(place) == "t"
     }
 
-    fn byte(&self, place: usize) -> u8 {
+    pub(super) fn byte(&self, place: usize) -> u8 {
         self.text(place).bytes().next().unwrap_or(b',')
     }
 
-    fn number<T: std::str::FromStr + Default>(&self, place: usize) -> T {
+    pub(super) fn number<T: std::str::FromStr + Default>(&self, place: usize) -> T {
         self.text(place).parse().unwrap_or_default()
     }
 }

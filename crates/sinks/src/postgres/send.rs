@@ -1,17 +1,21 @@
 //! Appending the transactions of a round trip to the send buffer.
 
-use bytes::{BufMut, BytesMut};
+mod call;
+mod write;
+
+use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
-use windrow_core::{Op, Unit, Value};
+use windrow_core::{Op, Unit};
 
 use super::batch::{Batch, FUSE_FROM, may_fuse};
-use super::column::{ArrayForm, Column};
-use super::compiled::Compiled;
-use super::encode::{Unfit, push_array};
+use super::calls::Check;
+use super::compiled::Form;
+use super::encode::Unfit;
+use super::fused::Told;
+use super::prepare::guard_of;
 use super::prepared::{self, Prepared, StatementKey};
 use super::segment::{Mode, Segment};
-use super::text;
 use crate::sql::plan::Step;
 use crate::sql::quote::push_table;
 
@@ -22,8 +26,15 @@ pub(super) enum Sent {
     Guard(u64),
     /// The write at this place of the batch.
     Single(u32),
-    /// The writes at these places, in the order of the parameters.
-    Set { items: Vec<u32>, telling: bool },
+    /// What the call at this place took from a sequence.
+    Taken(u32),
+    /// The writes at these places, in the order of the parameters. `heads`: how many columns of its rows are ours; 0: a
+    /// row is for us as a whole.
+    Set {
+        items: Vec<u32>,
+        telling: bool,
+        heads: u8,
+    },
 }
 
 /// A transaction that was sent.
@@ -49,16 +60,19 @@ impl Sender<'_, '_> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is appended.
     pub(super) fn send(&mut self, segment: Segment) -> Result<Flown, Segment> {
         let start = self.out.len();
-        match self.send_statements(&segment) {
-            Ok((statements, reads)) => {
+        let sent = match self.send_query(&segment) {
+            Some(sent) => sent,
+            None => self.send_statements(&segment).inspect(|_| {
                 frontend::sync(self.out);
-                Ok(Flown {
-                    segment,
-                    statements,
-                    end: self.out.len(),
-                    reads,
-                })
-            }
+            }),
+        };
+        match sent {
+            Ok((statements, reads)) => Ok(Flown {
+                segment,
+                statements,
+                end: self.out.len(),
+                reads,
+            }),
             Err(Unfit) => {
                 self.out.truncate(start);
                 Err(segment)
@@ -83,6 +97,7 @@ impl Sender<'_, '_> {
             reads &= self.reads(&step);
             self.send_step(segment, step, &mut statements)?;
         }
+        self.send_checks(segment, &mut statements)?;
         Ok((statements, reads))
     }
 
@@ -90,7 +105,7 @@ impl Sender<'_, '_> {
         step.items.iter().all(|item| {
             let placed = self.batch.placed.get(*item as usize);
             let compiled = placed.and_then(|p| self.batch.shapes.get(p.shape as usize));
-            compiled.is_some_and(|c| c.shape.op == Op::Get)
+            compiled.is_some_and(|c| c.op == Op::Get)
         })
     }
 
@@ -98,14 +113,17 @@ impl Sender<'_, '_> {
     fn send_probe(&mut self, unit: u32) -> Result<(), Unfit> {
         let writes = self.batch.units.get(unit as usize).map(Unit::writes);
         for write in writes.into_iter().flatten() {
-            let known = self.batch.shapes.iter().find(|c| c.shape == write.shape);
+            let known =
+                self.batch.shapes.iter().find(
+                    |c| matches!(&c.form, Form::Write(shaped) if shaped.shape == write.shape),
+                );
             let sql = known.map_or_else(
                 || {
                     let mut sql = String::from("SELECT FROM ");
                     push_table(&mut sql, &write.shape.table);
                     sql
                 },
-                |compiled| compiled.single.clone(),
+                |compiled| compiled.single.clone().into(),
             );
             frontend::parse("", &sql, [], self.out).map_err(|_| Unfit)?;
         }
@@ -114,10 +132,46 @@ impl Sender<'_, '_> {
 
     /// The guards of all tables that the segment is about, where they are ready.
     fn send_guards(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
-        for version in self.batch.versions_of(&segment.units) {
-            if let Some(number) = self.prepared.ready(StatementKey::Guard(version)) {
+        for table in self.batch.tables_of(&segment.units) {
+            let key = StatementKey::Guard(table.version);
+            // In company the check behind the writes sees the columns too.
+            let checked = |print| {
+                self.prepared
+                    .ready(StatementKey::Check(Check::of(print, true)))
+            };
+            if segment.units.len() > 1 && table.print.as_ref().and_then(checked).is_some() {
+                continue;
+            }
+            if !self.batch.is_stale(table.version)
+                && let Some(number) = self.prepared.ready(key)
+            {
                 self.bind_nothing(&prepared::name(number))?;
-                sent.push(Sent::Guard(version));
+                sent.push(Sent::Guard(table.version));
+            }
+        }
+        Ok(())
+    }
+
+    /// Behind SQL calls: the catalog must still be what they rely on. Their locks keep it so until the commit.
+    fn send_checks(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
+        for table in self.batch.tables_of(&segment.units) {
+            let Some(print) = &table.print else { continue };
+            let is_set = |sent: &Sent| matches!(sent, Sent::Set { .. });
+            // The guard in front has seen the columns' types, where the role may read the table.
+            let guarded = |sent: &Sent| *sent == Sent::Guard(table.version);
+            let columns = sent.iter().any(is_set)
+                || !sent.iter().any(guarded)
+                || self.batch.is_exposed(table.version);
+            // One client's own statements in a transaction of their own rely on the types alone.
+            if !columns && print.sheltered && segment.units.len() == 1 {
+                continue;
+            }
+            let check = Check::of(print, columns);
+            if !self.batch.is_stale(table.version)
+                && let Some(number) = self.prepared.ready(StatementKey::Check(check))
+            {
+                self.send_check(check, number, print)?;
+                sent.push(Sent::Guard(table.version));
             }
         }
         Ok(())
@@ -136,18 +190,66 @@ impl Sender<'_, '_> {
         sent: &mut Vec<Sent>,
     ) -> Result<(), Unfit> {
         if let Some((number, telling)) = self.set_statement(segment, &step) {
-            self.send_set(number, &step.items)?;
+            let heads = self.send_set(number, telling, &step.items)?;
             sent.push(Sent::Set {
                 items: step.items,
                 telling,
+                heads,
             });
             return Ok(());
         }
         for item in step.items {
-            self.send_single(item, segment.mode == Mode::Fresh)?;
+            let takes = self.send_single(item, segment.mode == Mode::Fresh)?;
             sent.push(Sent::Single(item));
+            if takes && self.send_lastval()? {
+                sent.push(Sent::Taken(item));
+            }
         }
         Ok(())
+    }
+
+    /// The statement of one write; says whether it takes a value from a sequence.
+    fn send_single(&mut self, item: u32, fresh: bool) -> Result<bool, Unfit> {
+        let placed = self.batch.placed.get(item as usize).ok_or(Unfit)?;
+        let compiled = self.batch.compiled(placed).ok_or(Unfit)?;
+        match &compiled.form {
+            Form::Write(shaped) => self.send_write(compiled, shaped, placed, fresh)?,
+            Form::Call(spoken) => {
+                self.send_call(compiled, spoken, placed, fresh)?;
+                return Ok(spoken.generates.is_some() && !spoken.stale);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The statement of many writes; says how many columns of its rows are ours.
+    fn send_set(&mut self, number: u64, telling: bool, items: &[u32]) -> Result<u8, Unfit> {
+        let first = items
+            .first()
+            .and_then(|i| self.batch.placed.get(*i as usize));
+        let compiled = first
+            .and_then(|placed| self.batch.compiled(placed))
+            .ok_or(Unfit)?;
+        match &compiled.form {
+            Form::Write(shaped) => {
+                self.send_writes(&compiled.table, shaped, number, items)?;
+                Ok(0)
+            }
+            Form::Call(spoken) => {
+                let form = if telling {
+                    &compiled.telling
+                } else {
+                    &compiled.fused
+                };
+                let framed = form.as_ref().is_some_and(|f| f.told == Told::Framed);
+                let heads = match framed {
+                    true => 2 + u8::from(spoken.generates.is_some()),
+                    false => 0,
+                };
+                self.send_calls(spoken, number, items, heads)?;
+                Ok(heads)
+            }
+        }
     }
 
     /// The set-based statement of a step, if it is ready, and whether it leaves duplicates out.
@@ -160,8 +262,7 @@ impl Sender<'_, '_> {
             return None;
         }
         // Without its guard, a description is not to be trusted with types.
-        self.prepared
-            .ready(StatementKey::Guard(compiled.table.version))?;
+        self.prepared.ready(guard_of(&compiled.table))?;
         let key = if telling {
             StatementKey::Telling(compiled.id)
         } else {
@@ -169,64 +270,4 @@ impl Sender<'_, '_> {
         };
         Some((self.prepared.ready(key)?, telling))
     }
-
-    fn send_single(&mut self, item: u32, fresh: bool) -> Result<(), Unfit> {
-        let placed = self.batch.placed.get(item as usize).ok_or(Unfit)?;
-        let compiled = self.batch.shapes.get(placed.shape as usize).ok_or(Unfit)?;
-        let write = self.batch.write(placed).ok_or(Unfit)?;
-        let ready = self.prepared.ready(StatementKey::Single(compiled.id));
-        let name = match ready.filter(|_| !fresh) {
-            Some(number) => prepared::name(number),
-            None => {
-                frontend::parse("", &compiled.single, [], self.out).map_err(|_| Unfit)?;
-                String::new()
-            }
-        };
-        let scratch = &mut *self.scratch;
-        let push = |(column, value): (&Column, &Value), out: &mut BytesMut| {
-            if value.is_null() {
-                return Ok(IsNull::Yes);
-            }
-            scratch.clear();
-            text::push(&column.kind, value, scratch).map_err(|why| why.0)?;
-            out.put_slice(scratch);
-            Ok(IsNull::No)
-        };
-        let values = compiled.columns().zip(write.row.iter());
-        frontend::bind("", &name, [], values, push, [], self.out).map_err(|_| Unfit)?;
-        frontend::execute("", 0, self.out).map_err(|_| Unfit)
-    }
-
-    fn send_set(&mut self, number: u64, items: &[u32]) -> Result<(), Unfit> {
-        let batch = self.batch;
-        let first = items.first().and_then(|i| batch.placed.get(*i as usize));
-        let compiled = first
-            .and_then(|placed| batch.shapes.get(placed.shape as usize))
-            .ok_or(Unfit)?;
-        let scratch = &mut *self.scratch;
-        let push = |(place, column): (usize, &Column), out: &mut BytesMut| {
-            let values = items.iter().filter_map(|item| {
-                let write = batch.write(batch.placed.get(*item as usize)?)?;
-                write.row.get(place)
-            });
-            push_array(column, values, scratch, out).map_err(|Unfit| "a value does not fit")?;
-            Ok(IsNull::No)
-        };
-        frontend::bind(
-            "",
-            &prepared::name(number),
-            formats(compiled),
-            compiled.columns().enumerate(),
-            push,
-            [],
-            self.out,
-        )
-        .map_err(|_| Unfit)?;
-        frontend::execute("", 0, self.out).map_err(|_| Unfit)
-    }
-}
-
-fn formats(compiled: &Compiled) -> impl Iterator<Item = i16> {
-    let format = |column: &Column| i16::from(column.kind.array_form() != ArrayForm::Literal);
-    compiled.columns().map(format)
 }

@@ -7,12 +7,11 @@ use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, Profile, Sink, Unit};
 
-use super::catalog::Catalog;
-use super::compiled::Compiled;
-use super::executor::Connection;
-use super::target::Target;
-use super::wire::Wire;
+use super::compiled::Shaped;
+use super::executor::{Connection, Shared};
 use crate::options::Options;
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
 
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(5);
@@ -22,7 +21,7 @@ pub(super) struct PostgresSink {
     profile: Profile,
     target: Target,
     options: Options,
-    catalog: Arc<Catalog>,
+    shared: Arc<Shared>,
 }
 
 impl PostgresSink {
@@ -36,7 +35,7 @@ impl PostgresSink {
             },
             target,
             options: options.clone(),
-            catalog: Arc::default(),
+            shared: Arc::default(),
         }
     }
 
@@ -64,6 +63,29 @@ fn session(purpose: Option<Purpose>, lock_wait: Duration) -> Vec<(&'static str, 
     parameters
 }
 
+/// Asks for a sign of life on a new connection.
+pub(super) async fn ping(
+    connecting: impl Future<Output = Result<Wire, Fault>>,
+) -> Result<(), Fault> {
+    let sign = async {
+        let mut wire = connecting.await?;
+        let answer = wire.simple("SELECT 1").await;
+        wire.terminate().await;
+        match answer {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Fault::from(error)),
+            Err(broken) => Err(broken.unavailable()),
+        }
+    };
+    match tokio::time::timeout(PING, sign).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Fault::unavailable(format!(
+            "PostgreSQL gave no sign of life within {} seconds",
+            PING.as_secs()
+        ))),
+    }
+}
+
 #[async_trait]
 impl Sink for PostgresSink {
     fn profile(&self) -> &Profile {
@@ -74,7 +96,7 @@ impl Sink for PostgresSink {
         let wire = self.wire(Some(purpose)).await?;
         let connection = Connection::new(
             wire,
-            self.catalog.clone(),
+            self.shared.clone(),
             purpose,
             self.options.create_tables,
         );
@@ -82,30 +104,14 @@ impl Sink for PostgresSink {
     }
 
     async fn ping(&self) -> Result<(), Fault> {
-        let sign = async {
-            let mut wire = self.wire(None).await?;
-            let answer = wire.simple("SELECT 1").await;
-            wire.terminate().await;
-            match answer {
-                Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(Fault::from(error)),
-                Err(broken) => Err(broken.unavailable()),
-            }
-        };
-        match tokio::time::timeout(PING, sign).await {
-            Ok(answer) => answer,
-            Err(_) => Err(Fault::unavailable(format!(
-                "PostgreSQL gave no sign of life within {} seconds",
-                PING.as_secs()
-            ))),
-        }
+        ping(self.wire(None)).await
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         let mut scratch = Vec::new();
         for write in unit.writes() {
-            if let Some(table) = self.catalog.get(&write.shape.table) {
-                Compiled::touches(&write.shape, &table, &write.row, &mut scratch, hashes);
+            if let Some(table) = self.shared.catalog.get(&write.shape.table) {
+                Shaped::touches(&write.shape, &table, &write.row, &mut scratch, hashes);
             }
         }
     }

@@ -13,6 +13,27 @@ pub(super) struct Table {
     /// When it was read.
     pub(super) read_at: Instant,
     pub(super) facts: Facts,
+    /// What the catalog's rows were at that moment, where SQL calls rely on it.
+    pub(super) print: Option<Print>,
+}
+
+/// Which rows of the catalog describe a table, and the transactions that wrote them. Any change of the table's columns,
+/// defaults, triggers, rules, row security or partitions changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Print {
+    /// The table, and its partitions.
+    pub(super) oids: Box<[u32]>,
+    /// What is said of the table, or of it and its partitions with all their columns.
+    pub(super) table: Box<str>,
+    /// What is said of its triggers, if it has any.
+    pub(super) triggers: Option<Box<str>>,
+    /// What is said of its columns.
+    pub(super) columns: Box<str>,
+    /// What statements call it, as SQL: another table may come to be meant by that.
+    pub(super) spelling: Box<str>,
+    /// It lies in the schema that is searched first, so no other table can come to be meant, unless a schema is made that
+    /// the search path names already.
+    pub(super) sheltered: bool,
 }
 
 /// The description itself.
@@ -68,6 +89,25 @@ pub(super) const OURS: &str = "created by windrow";
 
 /// The comment of a column that Windrow made and that has had no value but NULL: its type is not known yet.
 pub(super) const NO_VALUE_YET: &str = "created by windrow; no value yet";
+
+impl Table {
+    /// The same for all descriptions of a table that calls of one batch may have.
+    pub(super) fn identity(&self) -> u64 {
+        self.oid().map_or(self.version, u64::from)
+    }
+
+    /// The table's number, where SQL calls rely on it.
+    pub(super) fn oid(&self) -> Option<u32> {
+        self.print.as_ref()?.oid()
+    }
+}
+
+impl Print {
+    /// The number of the table itself.
+    pub(super) fn oid(&self) -> Option<u32> {
+        self.oids.first().copied()
+    }
+}
 
 impl std::ops::Deref for Table {
     type Target = Facts;

@@ -266,7 +266,14 @@ impl<'c> Batch<'c> {
     /// The schema could not be changed for this unit, which is the first of the work that is next.
     fn outgrown(&mut self, unit: usize, write: usize, fault: Fault) {
         let at = write.saturating_sub(self.hands.packed.unit(unit).start);
-        self.tell(unit, Verdict::Told(Err(UnitFault { at, fault })));
+        self.tell(
+            unit,
+            Verdict::Told(Err(UnitFault {
+                at,
+                fault,
+                before: Vec::new(),
+            })),
+        );
         if let Some(next) = self.work.iter_mut().rev().find(|w| w.units.start == unit) {
             next.units.start = unit + 1;
         }

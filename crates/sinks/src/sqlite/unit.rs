@@ -130,7 +130,14 @@ impl<'c> Hands<'c> {
             let back = self.say("ROLLBACK TO windrow_unit");
             if let Err(Failure { fault, .. }) = back.and_then(|()| self.say("RELEASE windrow_unit"))
             {
-                return Step::Undone(UnitFault { at, fault }, Scope::Machine);
+                return Step::Undone(
+                    UnitFault {
+                        at,
+                        fault,
+                        before: Vec::new(),
+                    },
+                    Scope::Machine,
+                );
             }
         }
         match trouble {
@@ -142,7 +149,11 @@ impl<'c> Hands<'c> {
     /// SQLite may have rolled back everything: `RAISE(ROLLBACK)`, or a full disk (<https://sqlite.org/c3ref/get_autocommit.html>).
     fn failed(&self, at: usize, failure: Failure) -> Step {
         let Failure { fault, scope } = failure;
-        let fault = UnitFault { at, fault };
+        let fault = UnitFault {
+            at,
+            fault,
+            before: Vec::new(),
+        };
         if self.connection.is_autocommit() || scope == Scope::Busy {
             Step::Undone(fault, scope)
         } else {
@@ -241,5 +252,6 @@ fn fetch(statement: &mut CachedStatement<'_>, columns: &ReturnedColumns) -> Resu
     Ok(Done {
         rows: returned.rows.len() as u64,
         returned: Some(Box::new(returned)),
+        told: None,
     })
 }

@@ -3,12 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use super::account::Account;
 use super::binaries::Binaries;
 use super::server::Postgres;
+use super::slow_fsync::SlowDisk;
 use super::template;
 
 /// Settings of a server before it is started. Made by [`Postgres::builder`].
@@ -17,6 +19,7 @@ pub struct Builder {
     settings: Vec<(String, String)>,
     hba: Vec<String>,
     tls: Option<(PathBuf, PathBuf)>,
+    slow_fsync: Option<Duration>,
 }
 
 impl Builder {
@@ -34,6 +37,7 @@ impl Builder {
                 .collect(),
             hba: Vec::new(),
             tls: None,
+            slow_fsync: None,
         }
     }
 
@@ -48,6 +52,13 @@ impl Builder {
     #[must_use]
     pub fn fsync(self, on: bool) -> Self {
         self.set("fsync", if on { "on" } else { "off" })
+    }
+
+    /// Real durability on a disk whose every sync takes so much longer than this machine's. Needs a C compiler (`cc`).
+    #[must_use]
+    pub fn slow_fsync(mut self, by: Duration) -> Self {
+        self.slow_fsync = Some(by);
+        self.fsync(true)
     }
 
     /// A line of `pg_hba.conf`, before the ones that trust every local connection. Lines count in the order given.
@@ -77,7 +88,8 @@ impl Builder {
         self.write_hba(&data)?;
         let mut settings = self.settings.clone();
         settings.extend(self.lay_tls(&account, &data)?);
-        Postgres::launch(binaries, account, dir, settings)
+        let slow = self.slow_fsync.map(|by| SlowDisk::make(dir.path(), by));
+        Postgres::launch(binaries, account, dir, settings, slow.transpose()?)
     }
 
     fn write_hba(&self, data: &Path) -> Result<()> {

@@ -8,10 +8,14 @@ mod builder;
 mod database;
 mod psql;
 mod server;
+mod slow_fsync;
 mod template;
 mod watchdog;
 
+pub(crate) use account::Account;
 pub use builder::Builder;
 pub use database::{Database, SHARED_SERVER, shared};
 pub use psql::{program as psql_program, psql};
 pub use server::Postgres;
+pub(crate) use server::free_port;
+pub(crate) use template::scratch;

@@ -18,6 +18,7 @@ use super::account::Account;
 use super::binaries::Binaries;
 use super::builder::Builder;
 use super::psql::psql;
+use super::slow_fsync::SlowDisk;
 use super::template::SUPERUSER;
 use super::watchdog::{Stop, Watched};
 use crate::procfs;
@@ -37,6 +38,7 @@ pub struct Postgres {
     binaries: Binaries,
     account: Account,
     settings: Vec<(String, String)>,
+    slow: Option<SlowDisk>,
     port: u16,
     running: Mutex<Option<Watched>>,
     databases: AtomicU64,
@@ -62,11 +64,13 @@ impl Postgres {
         account: Account,
         dir: TempDir,
         settings: Vec<(String, String)>,
+        slow: Option<SlowDisk>,
     ) -> Result<Self> {
         let mut server = Self {
             binaries,
             account,
             settings,
+            slow,
             port: 0,
             running: Mutex::new(None),
             databases: AtomicU64::new(0),
@@ -225,12 +229,13 @@ impl Postgres {
     /// Starts the server; false if the port was taken.
     fn try_run(&self) -> Result<bool> {
         let seen = self.log().len();
+        let (program, arguments) = self.command();
         let watched = Watched::start(
             &self.account,
             self.dir.path(),
             &self.log_path(),
-            &self.binaries.program("postgres"),
-            &self.arguments(),
+            &program,
+            &arguments,
         )?;
         let ready = self.wait_ready(&watched);
         if ready {
@@ -244,6 +249,18 @@ impl Postgres {
             return Ok(false);
         }
         bail!("PostgreSQL does not start:\n{news}")
+    }
+
+    /// What is run, with which arguments.
+    fn command(&self) -> (PathBuf, Vec<String>) {
+        let postgres = self.binaries.program("postgres");
+        let Some(slow) = &self.slow else {
+            return (postgres, self.arguments());
+        };
+        let mut words = slow.prefix();
+        words.push(postgres.to_string_lossy().into_owned());
+        words.extend(self.arguments());
+        (PathBuf::from("/usr/bin/env"), words)
     }
 
     fn arguments(&self) -> Vec<String> {
@@ -309,7 +326,7 @@ fn pid_of(pid: u32) -> Pid {
 
 /// A free port below the range of outgoing connections: one of those could take it while the server is down, or
 /// connect to itself there.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let mut rng = rand::rng();
     (0..1000)
         .map(|_| rng.random_range(15_000..32_000))

@@ -1,5 +1,6 @@
 //! The configuration as it was written. Every key is described in `windrow.example.toml`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,8 @@ pub struct File {
     pub database: Database,
     /// `[http]`
     pub http: Http,
+    /// `[pg]`
+    pub pg: Pg,
     /// `[limits]`
     pub limits: Limit,
     /// `[log]`
@@ -73,6 +76,95 @@ pub enum Sync {
     Off,
 }
 
+/// `[pg]`: the PostgreSQL frontend. It listens where `listen` says, or not at all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pg {
+    /// Address and port.
+    pub listen: Option<String>,
+    /// A directory for a UNIX-domain socket besides.
+    pub unix_socket_dir: Option<PathBuf>,
+    /// `[pg.tls]`
+    pub tls: Option<Tls>,
+    /// Whether clients must use TLS.
+    pub require_tls: bool,
+    /// Whether writes are joined, unless a database or a session says otherwise.
+    pub join: Option<bool>,
+    /// The query that finds verifiers.
+    pub auth_query: Option<String>,
+    /// Roles that may use the console.
+    pub admins: Vec<String>,
+    /// The most clients.
+    pub max_clients: Option<usize>,
+    /// The most lanes: sets of database, role and session settings.
+    pub max_lanes: Option<usize>,
+    /// The most server connections of a database for what is not joined.
+    pub max_server_connections: Option<usize>,
+    /// How long one is waited for.
+    #[serde(with = "humantime_serde")]
+    pub server_wait: Option<Duration>,
+    /// How long one is kept that nobody needs.
+    #[serde(with = "humantime_serde")]
+    pub server_idle: Option<Duration>,
+    /// How long coming in may take.
+    #[serde(with = "humantime_serde")]
+    pub login_timeout: Option<Duration>,
+    /// The longest message that is not COPY data.
+    pub max_message: Option<ByteSize>,
+    /// The most that a session may hold back until its Sync.
+    pub max_pending: Option<ByteSize>,
+    /// `[pg.databases.NAME]`
+    pub databases: BTreeMap<String, PgDatabase>,
+    /// `[pg.users.NAME]`
+    pub users: BTreeMap<String, PgUser>,
+}
+
+/// `[pg.databases.NAME]`: a database that clients can name.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PgDatabase {
+    /// Its URL.
+    pub url: Option<String>,
+    /// Whether writes are joined in it.
+    pub join: Option<bool>,
+}
+
+/// The URL may hold a password.
+impl fmt::Debug for PgDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgDatabase")
+            .field("url", &self.url.as_ref().map(|_| "***"))
+            .field("join", &self.join)
+            .finish()
+    }
+}
+
+/// `[pg.users.NAME]`: a role that may come in.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PgUser {
+    /// Its SCRAM verifier.
+    pub verifier: Option<String>,
+    /// A file that holds its password at the server.
+    pub server_password_file: Option<PathBuf>,
+    /// Its password at the server.
+    pub server_password: Option<String>,
+}
+
+/// Shows no secret, only what is set.
+impl fmt::Debug for PgUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgUser")
+            .field("verifier", &self.verifier.as_ref().map(|_| "***"))
+            .field("server_password_file", &self.server_password_file)
+            .field(
+                "server_password",
+                &self.server_password.as_ref().map(|_| "***"),
+            )
+            .finish()
+    }
+}
+
 /// `[http]`: the HTTP frontend.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -126,7 +218,7 @@ impl fmt::Debug for Http {
     }
 }
 
-/// `[http.tls]`: both files in PEM.
+/// `[http.tls]`, `[pg.tls]`: both files in PEM.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {

@@ -3,6 +3,7 @@
 //! Two types, so that half-checked settings cannot travel: [`File`] is what was written, [`Settings`] is what is meant.
 
 mod file;
+mod pg;
 mod tls;
 
 use std::path::Path;
@@ -12,7 +13,8 @@ use windrow_core::Limits;
 use windrow_http::HttpConfig;
 use windrow_sinks::{Options, Synchronous};
 
-pub use file::{Database, File, Http, Limit, Log, Sqlite, Sync, Tls};
+pub use file::{Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Sqlite, Sync, Tls};
+pub use pg::PgSettings;
 
 /// The annotated example of a configuration file: every knob with its default.
 pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
@@ -32,8 +34,10 @@ pub struct Settings {
     pub limits: Limits,
     /// The memory budget, in bytes.
     pub memory: usize,
-    /// The HTTP frontend's settings. Its token is a secret, which its `Debug` does not show.
-    pub http: HttpConfig,
+    /// The HTTP frontend's settings, unless it is switched off. Its token is a secret, which its `Debug` does not show.
+    pub http: Option<HttpConfig>,
+    /// The PostgreSQL frontend's settings, where it is asked for.
+    pub pg: Option<PgSettings>,
 }
 
 impl Settings {
@@ -41,9 +45,10 @@ impl Settings {
     ///
     /// # Errors
     /// Says which setting makes no sense and why.
-    pub fn new(file: File) -> anyhow::Result<Self> {
+    pub fn new(file: &File) -> anyhow::Result<Self> {
         let embedded = file.database.url.is_none();
-        let url = file.database.url.unwrap_or_else(|| EMBEDDED_URL.to_owned());
+        let url = file.database.url.clone();
+        let url = url.unwrap_or_else(|| EMBEDDED_URL.to_owned());
         let limits = limits(&file.limits)?;
         let memory = bytes(
             "limits.memory",
@@ -54,9 +59,14 @@ impl Settings {
             memory >= 1 << 20,
             "limits.memory must be at least 1 MiB; a single request needs memory too"
         );
+        let http = http(&file.http)?;
+        let pg = pg::settings(file, &url)?;
+        ensure!(
+            http.is_some() || pg.is_some(),
+            "http.listen is off and pg.listen is not set: nobody could connect"
+        );
         Ok(Self {
             database: redacted(&url),
-            url,
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
                 lock_wait: file
@@ -75,7 +85,9 @@ impl Settings {
             },
             limits,
             memory,
-            http: http(&file.http)?,
+            http,
+            pg,
+            url,
         })
     }
 }
@@ -93,22 +105,32 @@ impl File {
     }
 }
 
-fn http(file: &Http) -> anyhow::Result<HttpConfig> {
+/// What `http.listen` says where HTTP is not wanted.
+const OFF: &str = "off";
+
+fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
     let defaults = HttpConfig::default();
+    if file.listen.as_deref() == Some(OFF) {
+        return Ok(None);
+    }
     let listen = match &file.listen {
         None => defaults.listen,
         Some(listen) => listen.parse().with_context(|| {
             format!(
-                "http.listen: {listen:?} is not an address and a port such as {}",
+                "http.listen: {listen:?} is not an address and a port such as {}, nor the word {OFF}",
                 defaults.listen
             )
         })?,
     };
-    Ok(HttpConfig {
+    Ok(Some(HttpConfig {
         listen,
         token: token(file)?.map(Into::into),
         allow_open: file.allow_open,
-        tls: file.tls.as_ref().map(tls::server).transpose()?,
+        tls: file
+            .tls
+            .as_ref()
+            .map(|tls| tls::server("http.tls", b"http/1.1", tls))
+            .transpose()?,
         max_body: bytes("http.max_body", file.max_body, defaults.max_body)?,
         max_row: bytes("http.max_row", file.max_row, defaults.max_row)?,
         max_atomic_rows: file.max_atomic_rows.unwrap_or(defaults.max_atomic_rows),
@@ -116,7 +138,7 @@ fn http(file: &Http) -> anyhow::Result<HttpConfig> {
         header_timeout: file.header_timeout.unwrap_or(defaults.header_timeout),
         body_timeout: file.body_timeout.unwrap_or(defaults.body_timeout),
         idle_timeout: file.idle_timeout.unwrap_or(defaults.idle_timeout),
-    })
+    }))
 }
 
 fn limits(file: &Limit) -> anyhow::Result<Limits> {
@@ -135,6 +157,7 @@ fn limits(file: &Limit) -> anyhow::Result<Limits> {
         batch_bytes: bytes("limits.batch_bytes", file.batch_bytes, defaults.batch_bytes)?,
         flights: file.flights,
         max_wait: file.max_wait.unwrap_or(defaults.max_wait),
+        idle_close: defaults.idle_close,
         away_wait: file.away_wait.unwrap_or(defaults.away_wait),
     })
 }
@@ -188,21 +211,22 @@ mod tests {
     #[test]
     fn the_example_is_valid_and_holds_the_defaults() {
         let example: File = toml::from_str(EXAMPLE).unwrap();
-        let settings = Settings::new(example).unwrap();
-        let bare = Settings::new(File::default()).unwrap();
+        let settings = Settings::new(&example).unwrap();
+        assert!(settings.pg.is_none());
+        let bare = Settings::new(&File::default()).unwrap();
         assert_eq!(
             (
                 settings.limits,
                 settings.sink,
                 settings.memory,
-                settings.http.listen,
+                settings.http.map(|http| http.listen),
                 settings.url
             ),
             (
                 bare.limits,
                 bare.sink,
                 bare.memory,
-                bare.http.listen,
+                bare.http.map(|http| http.listen),
                 bare.url
             )
         );
@@ -246,9 +270,10 @@ mod tests {
             "[limits]\nflights = 0",
             "[http]\nlisten = 'here'",
             "[limits]\nmemory = '1kB'",
+            "[http]\nlisten = 'off'",
         ] {
             assert!(
-                Settings::new(toml::from_str(text).unwrap()).is_err(),
+                Settings::new(&toml::from_str(text).unwrap()).is_err(),
                 "{text}"
             );
         }

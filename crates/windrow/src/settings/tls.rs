@@ -8,19 +8,23 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::file::Tls;
 
-/// Builds the server's side of TLS 1.2 and 1.3.
-pub(super) fn server(tls: &Tls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+/// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what is spoken over it.
+pub(super) fn server(
+    section: &str,
+    alpn: &[u8],
+    tls: &Tls,
+) -> anyhow::Result<Arc<rustls::ServerConfig>> {
     let chain = CertificateDer::pem_file_iter(&tls.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .with_context(|| {
             format!(
-                "http.tls.certificate: {} cannot be read as PEM",
+                "{section}.certificate: {} cannot be read as PEM",
                 tls.certificate.display()
             )
         })?;
     let key = PrivateKeyDer::from_pem_file(&tls.key).with_context(|| {
         format!(
-            "http.tls.key: {} holds no private key in PEM",
+            "{section}.key: {} holds no private key in PEM",
             tls.key.display()
         )
     })?;
@@ -30,7 +34,7 @@ pub(super) fn server(tls: &Tls) -> anyhow::Result<Arc<rustls::ServerConfig>> {
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .context("http.tls: certificate and key do not fit")?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        .with_context(|| format!("{section}: certificate and key do not fit"))?;
+    config.alpn_protocols = vec![alpn.to_vec()];
     Ok(Arc::new(config))
 }

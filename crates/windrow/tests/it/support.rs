@@ -32,8 +32,12 @@ impl Gateway {
         let mut file: File = toml::from_str(toml).unwrap();
         file.database.url = Some(url.into());
         file.http.listen = Some("127.0.0.1:0".into());
-        let server = Server::bind(&Settings::new(file).unwrap()).await.unwrap();
-        let base = format!("http://{}", server.http_addr());
+        let reread = || anyhow::bail!("there is no file");
+        let settings = Settings::new(&file).unwrap();
+        let server = Server::bind(&settings, std::sync::Arc::new(reread))
+            .await
+            .unwrap();
+        let base = format!("http://{}", server.http_addr().unwrap());
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
         // A pooled connection that the server closes for idleness must not fail a test: none is that old.
@@ -111,7 +115,7 @@ pub fn code(answer: &Json) -> &str {
 /// A database for one test: its URL, SQL to prepare and inspect it directly, beside the gateway.
 pub enum Db {
     Postgres {
-        database: postgres::Database,
+        database: Box<postgres::Database>,
         client: tokio_postgres::Client,
     },
     Sqlite {
@@ -126,6 +130,7 @@ impl Db {
             .await
             .unwrap();
         let client = connect(database.url()).await;
+        let database = Box::new(database);
         Self::Postgres { database, client }
     }
 

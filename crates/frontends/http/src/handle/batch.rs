@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windrow_core::{Done, Fault, Op, Permit, Unit, UnitOutcome, Write};
+use windrow_core::{Done, Fault, Op, Outcomes, Permit, Unit, UnitOutcome, Write};
 
 use crate::answer::json::{self, Spot};
 use crate::answer::ledger::returned_bytes;
@@ -99,13 +99,9 @@ fn read(ask: &Ask<'_>, text: &Bytes) -> Result<Operations, Refusal> {
 }
 
 /// One unit each, handed over together, so that they keep their order.
-async fn submit(
-    ask: &Ask<'_>,
-    writes: Vec<Write>,
-    permit: Permit,
-) -> Result<Vec<UnitOutcome>, Refusal> {
+async fn submit(ask: &Ask<'_>, writes: Vec<Write>, permit: Permit) -> Result<Outcomes, Refusal> {
     if writes.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Outcomes::new());
     }
     let units: Vec<Unit> = writes.into_iter().map(Unit::one).collect();
     let services = &ask.app.services;

@@ -113,6 +113,7 @@ fn inserted(done: &Done) -> Answer {
         Done {
             rows: 1,
             returned: None,
+            ..
         } => answer::of_json(StatusCode::CREATED, &b"{\"rows\":1}"[..]),
         Done { rows: 0, .. } => answer::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
         done => {

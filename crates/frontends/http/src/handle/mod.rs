@@ -38,7 +38,7 @@ impl Ask<'_> {
         let intake = &self.app.services.intake;
         let permit = cover(held, unit.bytes(), intake.budget())?;
         let writes = unit.writes().len() as u64;
-        let receipt = intake.submit(self.source, vec![unit], permit).await?;
+        let receipt = intake.submit(self.source, [unit], permit).await?;
         self.app.services.metrics.rows.inc_by(writes);
         let mut outcomes = receipt.await;
         outcomes

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use http::StatusCode;
 use tokio::time::timeout;
 use windrow_core::intake::Receipt;
-use windrow_core::{Budget, Fault, Permit, Unit, UnitOutcome, Write};
+use windrow_core::{Budget, Fault, Outcomes, Permit, Unit, Write};
 
 use crate::answer::ledger::Ledger;
 use crate::answer::{self, Answer, Refusal, Report};
@@ -108,7 +108,7 @@ impl Take for Portion {
 /// What the pump was woken by.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Vec<UnitOutcome>),
+    Settled(Outcomes),
     /// Nothing is there at this moment, and the lane has room for what was read.
     Lull,
 }
@@ -251,7 +251,7 @@ impl Pump<'_, '_> {
         }
     }
 
-    async fn settle(&mut self, outcomes: Vec<UnitOutcome>) -> Result<(), Refusal> {
+    async fn settle(&mut self, outcomes: Outcomes) -> Result<(), Refusal> {
         outcomes.into_iter().for_each(|o| self.ledger.push(o));
         self.feed.pause();
         let patience = self.ask.app.config.body_timeout;

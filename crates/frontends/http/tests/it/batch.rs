@@ -23,6 +23,7 @@ async fn each_operation_is_a_unit_in_order() {
                 columns: Arc::from([Arc::from("id")]),
                 rows: vec![Box::new([Value::Int(4)])],
             })),
+            told: None,
         }),
         Op::Delete => Err(unique()),
         _ => Ok(Done::rows(1)),

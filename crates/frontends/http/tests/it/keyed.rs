@@ -14,6 +14,7 @@ fn found(id: i64) -> Done {
             columns: Arc::from([Arc::from("id"), Arc::from("blob")]),
             rows: vec![Box::new([Value::Int(id), Value::from(vec![1u8, 2, 3])])],
         })),
+        told: None,
     }
 }
 

@@ -111,6 +111,7 @@ async fn generated_values_come_back() {
                     Value::text("x\n"),
                 ])],
             })),
+            told: None,
         })
     })
     .await;

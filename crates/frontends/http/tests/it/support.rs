@@ -151,7 +151,11 @@ pub(crate) fn answer(submission: Submission, rule: &mut impl FnMut(&Write) -> Re
         .map(|unit| {
             let mut dones = Dones::new();
             for (at, write) in unit.writes().iter().enumerate() {
-                dones.push(rule(write).map_err(|fault| UnitFault { at, fault })?);
+                dones.push(rule(write).map_err(|fault| UnitFault {
+                    at,
+                    fault,
+                    before: Vec::new(),
+                })?);
             }
             Ok(dones)
         })

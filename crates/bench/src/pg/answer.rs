@@ -1,0 +1,54 @@
+//! Finds the end of an answer, and what it says, without taking it apart.
+
+use anyhow::{Result, bail};
+
+use super::report::Told;
+
+/// What was told, if the answer is whole up to its ReadyForQuery, which must be the last that came: a client has one
+/// call under way.
+///
+/// # Errors
+/// These are no messages.
+pub fn parse(mut input: &[u8]) -> Result<Option<Told>> {
+    let mut told = Told::Success;
+    while let Some((head, rest)) = input.split_first_chunk::<5>() {
+        let [tag, length @ ..] = *head;
+        let length = usize::try_from(u32::from_be_bytes(length))?;
+        if length < 4 {
+            bail!("a message of {length} bytes");
+        }
+        let Some((body, behind)) = rest.split_at_checked(length - 4) else {
+            return Ok(None);
+        };
+        match tag {
+            b'E' if told == Told::Success => told = Told::Error(sqlstate(body)),
+            b'Z' => return Ok(Some(told)),
+            _ => {}
+        }
+        input = behind;
+    }
+    Ok(None)
+}
+
+/// The field `C` of an ErrorResponse.
+fn sqlstate(body: &[u8]) -> [u8; 5] {
+    let fields = body.split(|byte| *byte == 0);
+    let mut codes = fields.filter_map(|field| field.strip_prefix(b"C")?.try_into().ok());
+    codes.next().unwrap_or(*b"?????")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_at_ready_for_query() {
+        let ready = b"Z\0\0\0\x05I";
+        let good = [&b"2\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0"[..], ready].concat();
+        let bad = [&b"E\0\0\0\x16SERROR\0C23505\0Mx\0\0"[..], ready].concat();
+        assert_eq!(parse(&good).unwrap(), Some(Told::Success));
+        assert_eq!(parse(&good[..good.len() - 1]).unwrap(), None);
+        assert_eq!(parse(&bad).unwrap(), Some(Told::Error(*b"23505")));
+        assert!(parse(b"Z\0\0\0\x01I").is_err());
+    }
+}

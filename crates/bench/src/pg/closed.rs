@@ -1,0 +1,115 @@
+//! A closed loop: each connection makes its next call when the last one is answered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::task::LocalSet;
+use windrow_testkit::pgclient::Address;
+
+use super::job::{self, Job};
+use super::report::Report;
+use super::session::Session;
+
+/// Many connections on one thread with one event loop.
+#[derive(Debug)]
+pub struct Clients {
+    runtime: tokio::runtime::Runtime,
+    tasks: LocalSet,
+    sessions: Vec<Session>,
+}
+
+impl Clients {
+    /// Opens them, one after the other.
+    ///
+    /// # Errors
+    /// One is not let in.
+    pub fn open(address: &Address, count: usize) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let sessions = runtime.block_on(async {
+            let mut sessions = Vec::with_capacity(count);
+            for _ in 0..count {
+                sessions.push(Session::open(address).await?);
+            }
+            anyhow::Ok(sessions)
+        })?;
+        Ok(Self {
+            runtime,
+            tasks: LocalSet::new(),
+            sessions,
+        })
+    }
+
+    /// Lets the first `busy` of them prepare a job's statement.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn prepare(&mut self, busy: usize, job: &dyn Job) -> Result<()> {
+        let request = job::prepare(job);
+        let sessions = self.sessions.iter_mut().take(busy);
+        self.runtime.block_on(async {
+            for session in sessions {
+                session.expect(&request).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets the first `busy` of them call for a time; the others are silent. They must have prepared the statement.
+    ///
+    /// # Errors
+    /// A connection ends.
+    pub fn run(&mut self, busy: usize, time: Duration, job: &Arc<dyn Job>) -> Result<Report> {
+        let start = Instant::now();
+        let active: Vec<Session> = self
+            .sessions
+            .drain(..busy.min(self.sessions.len()))
+            .collect();
+        let calls: Vec<_> = active
+            .into_iter()
+            .enumerate()
+            .map(|(number, session)| {
+                let job = Arc::clone(job);
+                self.tasks
+                    .spawn_local(calls(session, number, start, time, job))
+            })
+            .collect();
+        let mut report = Report::new()?;
+        let sessions = self.tasks.block_on(&self.runtime, async {
+            let mut sessions = Vec::with_capacity(calls.len());
+            for call in calls {
+                let (session, seen) = call.await.context("a client panicked")??;
+                report.merge(&seen)?;
+                sessions.push(session);
+            }
+            anyhow::Ok(sessions)
+        })?;
+        report.elapsed = start.elapsed();
+        self.sessions.splice(0..0, sessions);
+        Ok(report)
+    }
+}
+
+async fn calls(
+    mut session: Session,
+    number: usize,
+    start: Instant,
+    time: Duration,
+    job: Arc<dyn Job>,
+) -> Result<(Session, Report)> {
+    let mut report = Report::new()?;
+    let mut request = Vec::new();
+    for n in 0.. {
+        let begun = Instant::now();
+        if begun - start >= time {
+            break;
+        }
+        job::call(&*job, number, n, &mut request);
+        let told = session.exchange(&request).await?;
+        report.add(told, begun.elapsed());
+        job.told(number, n, told);
+    }
+    Ok((session, report))
+}

@@ -1,0 +1,70 @@
+//! A connection on the generator's event loop.
+
+use anyhow::{Context, Result, bail};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use windrow_testkit::pgclient::{Address, frontend};
+
+use super::answer;
+use super::report::Told;
+
+/// A client that was let in.
+#[derive(Debug)]
+pub struct Session {
+    stream: TcpStream,
+    input: Vec<u8>,
+}
+
+impl Session {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Nobody listens, or the server refuses.
+    pub async fn open(address: &Address) -> Result<Self> {
+        let stream = TcpStream::connect(address.socket).await;
+        let stream = stream.context("nobody listens")?;
+        stream.set_nodelay(true)?;
+        let mut session = Self {
+            stream,
+            input: Vec::new(),
+        };
+        let mut out = Vec::new();
+        let parameters = [
+            ("user", address.role.as_str()),
+            ("database", address.database.as_str()),
+        ];
+        frontend::startup(&mut out, &parameters);
+        session.expect(&out).await?;
+        Ok(session)
+    }
+
+    /// Sends what must succeed.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn expect(&mut self, request: &[u8]) -> Result<()> {
+        match self.exchange(request).await? {
+            Told::Success => Ok(()),
+            Told::Error(code) => bail!("the server says {:?}", Told::Error(code)),
+        }
+    }
+
+    /// Sends a request and waits for its whole answer.
+    ///
+    /// # Errors
+    /// The connection ends.
+    pub async fn exchange(&mut self, request: &[u8]) -> Result<Told> {
+        self.stream.write_all(request).await?;
+        self.input.clear();
+        loop {
+            let n = self.stream.read_buf(&mut self.input).await?;
+            if let Some(told) = answer::parse(&self.input)? {
+                return Ok(told);
+            }
+            if n == 0 {
+                let said = String::from_utf8_lossy(&self.input).into_owned();
+                bail!("the server closed the connection: {said}");
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! PostgreSQL, and the ways to it: direct, through Windrow, through PgBouncer.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use windrow_testkit::pgbouncer::{self, PgBouncer};
+use windrow_testkit::pgclient::Address;
+use windrow_testkit::postgres::{Postgres, psql};
+use windrow_testkit::process::Windrow;
+use windrow_testkit::procfs;
+
+use crate::figures::Run;
+use crate::reading::POSTGRES_TABLE;
+
+/// Connections that the server takes: enough for the most clients that come directly.
+const CONNECTIONS: &str = "1100";
+
+/// Server connections of PgBouncer: its default.
+const POOL: usize = 20;
+
+/// A server with real durability and room for many direct clients.
+#[derive(Debug)]
+pub struct Database {
+    server: Postgres,
+}
+
+/// How clients come to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// By themselves.
+    Direct,
+    /// Through Windrow.
+    Windrow,
+    /// Through PgBouncer in transaction mode.
+    #[value(name = "pgbouncer")]
+    PgBouncer,
+}
+
+/// An open way.
+#[derive(Debug)]
+pub struct Gate {
+    address: Address,
+    direct: Address,
+    running: Running,
+}
+
+#[derive(Debug)]
+enum Running {
+    Nothing,
+    Windrow(Windrow),
+    PgBouncer(PgBouncer),
+}
+
+impl Database {
+    /// Starts it; each of its fsyncs takes `delay` longer than the disk needs.
+    ///
+    /// # Errors
+    /// PostgreSQL is not installed, or this process may not open enough files.
+    pub fn start(delay: Duration) -> Result<Self> {
+        procfs::raise_open_files()?;
+        let builder = Postgres::builder().set("max_connections", CONNECTIONS);
+        let builder = match delay.is_zero() {
+            true => builder.fsync(true),
+            false => builder.slow_fsync(delay),
+        };
+        Ok(Self {
+            server: builder.start()?,
+        })
+    }
+
+    /// The server.
+    pub fn server(&self) -> &Postgres {
+        &self.server
+    }
+
+    /// Opens a way to an empty table `readings` in a database of its own. `options` are Windrow's.
+    ///
+    /// # Errors
+    /// The database or the gateway cannot be started.
+    pub fn open(&self, way: Way, options: &[String]) -> Result<Gate> {
+        let url = self.server.create_database()?;
+        psql(&url, POSTGRES_TABLE)?;
+        // What the last measurement left to be written is written before this one.
+        self.server.exec("checkpoint")?;
+        Gate::open(way, &Address::of(&url)?, options)
+    }
+
+    /// Tells the report which versions take part.
+    ///
+    /// # Errors
+    /// The server is down.
+    pub fn tell_versions(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
+        run.version("PostgreSQL", self.server.exec("show server_version")?);
+        if ways.contains(&Way::PgBouncer) {
+            run.version("PgBouncer", pgbouncer::version()?);
+        }
+        Ok(())
+    }
+}
+
+impl Way {
+    /// Its name in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Windrow => "windrow",
+            Self::PgBouncer => "pgbouncer",
+        }
+    }
+
+    /// True where clients may use prepared statements: PgBouncer in transaction mode follows them from 1.21 on.
+    ///
+    /// # Errors
+    /// PgBouncer is not installed.
+    pub fn prepares(self) -> Result<bool> {
+        if self != Self::PgBouncer {
+            return Ok(true);
+        }
+        let version = pgbouncer::version()?;
+        let mut numbers = version.split('.').map(str::parse::<u32>);
+        let of = |number: Option<Result<u32, _>>| number.and_then(Result::ok).unwrap_or(0);
+        Ok((of(numbers.next()), of(numbers.next())) >= (1, 21))
+    }
+}
+
+impl Gate {
+    fn open(way: Way, direct: &Address, options: &[String]) -> Result<Self> {
+        let running = match way {
+            Way::Direct => Running::Nothing,
+            Way::Windrow => {
+                let mut all = vec!["--pg", "127.0.0.1:0"];
+                all.extend(options.iter().map(String::as_str));
+                Running::Windrow(super::windrow(&direct.url(), &all)?)
+            }
+            Way::PgBouncer => Running::PgBouncer(PgBouncer::start(direct, POOL)?),
+        };
+        let address = match &running {
+            Running::Nothing => direct.clone(),
+            Running::Windrow(windrow) => {
+                let socket = windrow.pg_address();
+                direct.at(socket.context("windrow does not listen for PostgreSQL")?)
+            }
+            Running::PgBouncer(bouncer) => bouncer.address().clone(),
+        };
+        Ok(Self {
+            address,
+            direct: direct.clone(),
+            running,
+        })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn pid(&self) -> Option<u32> {
+        match &self.running {
+            Running::Nothing => None,
+            Running::Windrow(windrow) => Some(windrow.pid()),
+            Running::PgBouncer(bouncer) => Some(bouncer.pid()),
+        }
+    }
+
+    /// CPU time of the gateway, where there is one.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn cpu_time(&self) -> Result<Option<Duration>> {
+        self.pid().map(procfs::cpu_time).transpose()
+    }
+
+    /// Resident memory of the gateway in MiB: now, and at its highest.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn resident_mib(&self) -> Result<Option<(f64, f64)>> {
+        let mib = |bytes: u64| crate::http::report::as_f64(bytes) / 1_048_576.0;
+        let both = |pid| {
+            let now = procfs::resident_bytes(pid)?;
+            anyhow::Ok((mib(now), mib(procfs::peak_resident_bytes(pid)?)))
+        };
+        self.pid().map(both).transpose()
+    }
+
+    /// Runs SQL past the gateway.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn exec(&self, sql: &str) -> Result<String> {
+        psql(&self.direct.url(), sql)
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// The database is down.
+    pub fn count(&self) -> Result<u64> {
+        let count = self.exec("select count(*) from readings")?;
+        count.parse().context("a count")
+    }
+
+    /// Connections that the database has at the moment.
+    ///
+    /// # Errors
+    /// The database is down.
+    pub fn connections(&self) -> Result<u64> {
+        let sql = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+        self.exec(sql)?.parse().context("a count")
+    }
+}

@@ -1,0 +1,45 @@
+//! The generator for PostgreSQL's protocol against a real server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_bench::pg::closed::Clients;
+use windrow_bench::pg::open::{self, Open};
+use windrow_bench::pg::{Inserts, Job, Told};
+use windrow_bench::reading::POSTGRES_TABLE;
+use windrow_testkit::pgclient::Address;
+use windrow_testkit::postgres::shared;
+
+#[test]
+fn what_is_told_is_what_is_there() {
+    let database = shared().unwrap();
+    database.exec(POSTGRES_TABLE).unwrap();
+    let address = Address::of(database.url()).unwrap();
+    let job: Arc<dyn Job> = Arc::new(Inserts::default());
+    let time = Duration::from_millis(200);
+
+    let mut clients = Clients::open(&address, 5).unwrap();
+    clients.prepare(3, &*job).unwrap();
+    let first = clients.run(3, time, &job).unwrap();
+    assert!(first.successes() > 0 && first.successes() == first.calls());
+    // The same rows once more: all of them are there already.
+    let again = clients.run(3, time, &job).unwrap();
+    assert!(
+        again.told.contains_key(&Told::Error(*b"23505")),
+        "{again:?}"
+    );
+
+    let load = Open {
+        connections: 2,
+        rate: 500.0,
+        time,
+        seed: 1,
+    };
+    let others: Arc<dyn Job> = Arc::new(Inserts { first: 50_000_000 });
+    let offered = open::run(&address, &load, &others).unwrap();
+    assert!(offered.successes() > 0 && offered.successes() == offered.calls());
+
+    let told = first.successes() + again.successes() + offered.successes();
+    let there = database.exec("select count(*) from readings").unwrap();
+    assert_eq!(there, told.to_string());
+}

@@ -1,0 +1,116 @@
+//! The extended protocol at the console: statements without parameters, portals that are executed whole.
+
+use std::collections::HashMap;
+
+use bytes::BufMut;
+use windrow_core::{Fault, FaultClass};
+
+use super::command::Command;
+use super::{End, Visitor, columns, table};
+use crate::codec::answer;
+use crate::codec::message::{Bind, Kind, Message, Parse};
+
+/// The most statements, and the most portals, of one visitor.
+const MOST: usize = 64;
+
+/// What a visitor has prepared and bound, by name.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    statements: HashMap<Box<[u8]>, Command>,
+    portals: HashMap<Box<[u8]>, Command>,
+}
+
+type Done = Result<(), Fault>;
+
+impl Visitor<'_> {
+    /// One message of the extended protocol.
+    pub(super) async fn extended(&mut self, message: Message<'_>) -> Result<Done, End> {
+        let done = match message {
+            Message::Parse(parse) => self.parse(&parse),
+            Message::Bind(bind) => self.bind(&bind),
+            Message::Describe(kind, name) => self.describe(kind, name),
+            Message::Execute(portal, _) => match self.prepared.portals.get(portal).cloned() {
+                Some(command) => return self.execute(&command).await,
+                None => Err(unknown(Kind::Portal, portal)),
+            },
+            Message::Close(kind, name) => {
+                self.prepared.of(kind).remove(name);
+                self.out.put_slice(answer::CLOSE_COMPLETE);
+                Ok(())
+            }
+            _ => Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                "the console does not know this message",
+            )),
+        };
+        Ok(done)
+    }
+
+    fn parse(&mut self, parse: &Parse<'_>) -> Done {
+        let command = Command::parse(&String::from_utf8_lossy(parse.text))?;
+        self.prepared.put(Kind::Statement, parse.name, command)?;
+        self.out.put_slice(answer::PARSE_COMPLETE);
+        Ok(())
+    }
+
+    fn bind(&mut self, bind: &Bind<'_>) -> Done {
+        let command = self.prepared.statements.get(bind.statement).cloned();
+        let command = command.ok_or_else(|| unknown(Kind::Statement, bind.statement))?;
+        if bind.count > 0 {
+            let text = "commands of the console have no parameters";
+            return Err(Fault::new(FaultClass::Invalid, "08P01", text));
+        }
+        self.prepared.put(Kind::Portal, bind.portal, command)?;
+        self.out.put_slice(answer::BIND_COMPLETE);
+        Ok(())
+    }
+
+    fn describe(&mut self, kind: Kind, name: &[u8]) -> Done {
+        let command = self.prepared.of(kind).get(name);
+        let command = command.ok_or_else(|| unknown(kind, name))?;
+        let columns = columns(command);
+        if kind == Kind::Statement {
+            answer::parameters(&mut self.out, &[]);
+        }
+        match columns {
+            Some(columns) => table::fields(&mut self.out, columns),
+            None => self.out.put_slice(answer::NO_DATA),
+        }
+        Ok(())
+    }
+}
+
+impl Prepared {
+    fn of(&mut self, kind: Kind) -> &mut HashMap<Box<[u8]>, Command> {
+        match kind {
+            Kind::Statement => &mut self.statements,
+            Kind::Portal => &mut self.portals,
+        }
+    }
+
+    fn put(&mut self, kind: Kind, name: &[u8], command: Command) -> Done {
+        let all = self.of(kind);
+        if all.len() >= MOST && !all.contains_key(name) {
+            let text =
+                format!("the console keeps at most {MOST} statements and portals: close some");
+            return Err(Fault::new(FaultClass::TooLarge, "54000", text));
+        }
+        all.insert(name.into(), command);
+        Ok(())
+    }
+}
+
+fn unknown(kind: Kind, name: &[u8]) -> Fault {
+    let name = String::from_utf8_lossy(name);
+    match kind {
+        Kind::Statement => {
+            let text = format!("prepared statement \"{name}\" does not exist");
+            Fault::new(FaultClass::Invalid, "26000", text)
+        }
+        Kind::Portal => {
+            let text = format!("portal \"{name}\" does not exist");
+            Fault::new(FaultClass::Invalid, "34000", text)
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The tables of the console: their columns with their meanings, and their rows.
+
+use std::sync::atomic::Ordering;
+
+use super::command::Show;
+use super::table::{Column, Rows};
+use crate::house::House;
+use crate::presence::State;
+
+const LANES: &[Column] = &[
+    ("name", "the lane, as its metrics are labelled"),
+    ("database", "the database that clients name"),
+    ("role", "the role"),
+    ("queued_units", "units that wait to leave"),
+    ("queued_rows", "rows of those"),
+    ("queued_bytes", "bytes of those"),
+    ("flights", "batches under way"),
+    (
+        "flights_limit",
+        "the most batches at once, as found for now",
+    ),
+    (
+        "batch_rows_limit",
+        "the most rows in one batch, as found for now",
+    ),
+    ("last_batch_rows", "rows of the batch that landed last"),
+    (
+        "away_ms",
+        "for how many milliseconds the database has not been reachable; empty while it is",
+    ),
+    ("away_why", "why it cannot be reached"),
+    ("writes", "writes accepted"),
+    ("succeeded", "units answered with success"),
+    ("failed", "units answered with an error"),
+    ("batches", "batches that landed"),
+    ("retried", "units that were run again"),
+    ("alone", "units that were run on a connection of their own"),
+    ("abandoned", "units taken out because their client had left"),
+    ("reconnects", "connections opened in place of lost ones"),
+];
+
+const CLIENTS: &[Column] = &[
+    ("pid", "the process number that the client was told"),
+    ("database", "the database"),
+    ("role", "the role"),
+    ("application_name", "what the client calls itself"),
+    ("peer", "where it is"),
+    (
+        "state",
+        "idle; joining: writes of it are in a lane; waiting: for a server connection; relaying: over one; pinned: it keeps one",
+    ),
+    (
+        "pinned_by",
+        "for what the session keeps its server connection",
+    ),
+    ("joined", "statements that were joined with those of others"),
+    (
+        "relayed",
+        "statements that went to the server by themselves",
+    ),
+];
+
+const SERVERS: &[Column] = &[
+    ("database", "the database"),
+    ("role", "as which role"),
+    ("used", "server connections that sessions have"),
+    (
+        "idle",
+        "server connections that nobody needs at this moment",
+    ),
+    (
+        "most",
+        "the most of the database, for all roles (max_server_connections)",
+    ),
+];
+
+const DATABASES: &[Column] = &[
+    ("name", "what clients call it"),
+    ("server_database", "its name at the server"),
+    ("server_role", "the role of its URL"),
+    (
+        "join",
+        "on: writes are joined unless a session says otherwise (windrow.join)",
+    ),
+    ("paused", "yes after PAUSE"),
+    ("clients", "clients that are in"),
+];
+
+const STATS: &[Column] = &[
+    ("name", "what is counted"),
+    ("value", "how many"),
+    ("meaning", "in words"),
+];
+
+const BYPASS: &[Column] = &[
+    ("reason", "why statements were not joined"),
+    ("count", "how many, since the start"),
+];
+
+const CONFIG: &[Column] = &[("name", "the setting"), ("value", "what it is")];
+
+const VERSION: &[Column] = &[("version", "the program and its version")];
+
+const HELP: &[Column] = &[
+    ("command", "what can be asked"),
+    ("meaning", "what it does"),
+];
+
+const MEANINGS: &[Column] = &[
+    ("column", "a column of the table"),
+    ("meaning", "what it says"),
+];
+
+/// The columns of a table.
+pub(super) fn columns(show: Show) -> &'static [Column] {
+    match show {
+        Show::Lanes => LANES,
+        Show::Clients => CLIENTS,
+        Show::Servers => SERVERS,
+        Show::Databases => DATABASES,
+        Show::Stats => STATS,
+        Show::Bypass => BYPASS,
+        Show::Config => CONFIG,
+        Show::Version => VERSION,
+        Show::Help => HELP,
+    }
+}
+
+/// The columns of the table that explains another.
+pub(super) fn meaning_columns() -> &'static [Column] {
+    MEANINGS
+}
+
+/// What the columns of a table mean.
+pub(super) fn meanings(show: Show) -> Rows {
+    let columns = columns(show).iter();
+    columns
+        .map(|(name, meaning)| texts([name, meaning]))
+        .collect()
+}
+
+/// A table as it is at this moment.
+pub(super) fn rows(show: Show, house: &House) -> Rows {
+    match show {
+        Show::Lanes => lanes(house),
+        Show::Clients => clients(house),
+        Show::Servers => servers(house),
+        Show::Databases => databases(house),
+        Show::Stats => stats(house),
+        Show::Bypass => bypass(house),
+        Show::Config => super::config::rows(house),
+        Show::Version => vec![vec![format!("Windrow {}", env!("CARGO_PKG_VERSION"))]],
+        Show::Help => help(),
+    }
+}
+
+fn lanes(house: &House) -> Rows {
+    let mut lanes = (house.console.lanes)();
+    lanes.sort_by(|a, b| a.name.cmp(&b.name));
+    let row = |lane: crate::services::LaneLine| {
+        let name = |name: Option<windrow_core::Name>| {
+            name.map_or_else(String::new, |name| name.to_string())
+        };
+        let (ms, why) = lane.away.map_or_else(Default::default, |(ms, why)| {
+            (ms.to_string(), why.to_string())
+        });
+        let mut row = vec![name(lane.name), name(lane.database), name(lane.role)];
+        let before = [
+            lane.queued_units,
+            lane.queued_rows,
+            lane.queued_bytes,
+            lane.flights,
+            lane.flights_limit,
+            lane.batch_rows_limit,
+            lane.last_batch_rows,
+        ];
+        row.extend(before.map(|number| number.to_string()));
+        row.extend([ms, why]);
+        let behind = [
+            lane.writes,
+            lane.succeeded,
+            lane.failed,
+            lane.batches,
+            lane.retried,
+            lane.alone,
+            lane.abandoned,
+            lane.reconnects,
+        ];
+        row.extend(behind.map(|number| number.to_string()));
+        row
+    };
+    lanes.into_iter().map(row).collect()
+}
+
+fn clients(house: &House) -> Rows {
+    let mut all = house.register.list();
+    all.sort_by(|a, b| (&a.identity, a.pid).cmp(&(&b.identity, b.pid)));
+    let row = |presence: &std::sync::Arc<crate::presence::Presence>| {
+        vec![
+            presence.pid.to_string(),
+            presence.identity.database.to_string(),
+            presence.identity.role.to_string(),
+            presence.application_name().to_string(),
+            presence.peer.to_string(),
+            presence.state().as_str().to_owned(),
+            presence.pinned().to_owned(),
+            presence.joined.load(Ordering::Relaxed).to_string(),
+            presence.relayed.load(Ordering::Relaxed).to_string(),
+        ]
+    };
+    all.iter().map(row).collect()
+}
+
+fn servers(house: &House) -> Rows {
+    let row = |line: crate::pool::ServerLine| {
+        vec![
+            line.database.to_string(),
+            line.role.to_string(),
+            line.used.to_string(),
+            line.idle.to_string(),
+            line.most.to_string(),
+        ]
+    };
+    house.pool.lines().into_iter().map(row).collect()
+}
+
+fn databases(house: &House) -> Rows {
+    let all = house.register.list();
+    let row = |database: &crate::config::DatabaseConfig| {
+        let clients = all
+            .iter()
+            .filter(|presence| *presence.identity.database == *database.name);
+        vec![
+            database.name.clone(),
+            database.target.database().to_owned(),
+            database.target.role().to_owned(),
+            on(database.join),
+            if house.gate.is_paused(&database.name) {
+                "yes"
+            } else {
+                "no"
+            }
+            .to_owned(),
+            clients.count().to_string(),
+        ]
+    };
+    house.config.databases.iter().map(row).collect()
+}
+
+fn stats(house: &House) -> Rows {
+    let lanes = (house.console.lanes)();
+    let sum = |of: fn(&crate::services::LaneLine) -> u64| lanes.iter().map(of).sum::<u64>();
+    let (joined, relayed) = house.register.statements();
+    let all = house.register.list();
+    let pinned = all
+        .iter()
+        .filter(|presence| presence.state() == State::Pinned);
+    let metrics = &house.metrics;
+    let number = |gauge: i64| gauge.max(0).to_string();
+    let row =
+        |name: &str, value: String, meaning: &str| vec![name.to_owned(), value, meaning.to_owned()];
+    vec![
+        row("clients", all.len().to_string(), "clients that are in"),
+        row(
+            "clients_pinned",
+            pinned.count().to_string(),
+            "clients that keep a server connection",
+        ),
+        row(
+            "statements_joined",
+            joined.to_string(),
+            "statements that were joined with those of others",
+        ),
+        row(
+            "statements_relayed",
+            relayed.to_string(),
+            "statements that went to the server by themselves",
+        ),
+        row(
+            "cancels",
+            metrics.cancels.get().to_string(),
+            "cancel requests",
+        ),
+        row(
+            "server_connections_used",
+            number(metrics.servers_used.get()),
+            "server connections that sessions have",
+        ),
+        row(
+            "server_connections_idle",
+            number(metrics.servers_idle.get()),
+            "server connections that nobody needs",
+        ),
+        row(
+            "server_connections_waiting",
+            number(metrics.waiting.get()),
+            "sessions that wait for one",
+        ),
+        row("lanes", lanes.len().to_string(), "lanes that are open"),
+        row(
+            "writes",
+            sum(|lane| lane.writes).to_string(),
+            "writes that lanes accepted",
+        ),
+        row(
+            "batches",
+            sum(|lane| lane.batches).to_string(),
+            "batches that they made of them",
+        ),
+        row(
+            "memory_held",
+            house.budget.held().to_string(),
+            "bytes of what is accepted and not answered",
+        ),
+        row(
+            "memory",
+            house.budget.total().to_string(),
+            "the most of those (limits.memory)",
+        ),
+    ]
+}
+
+fn bypass(house: &House) -> Rows {
+    let mut counts = house.bypass.counts();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let row = |(reason, count): (&str, u64)| vec![reason.to_owned(), count.to_string()];
+    counts.into_iter().map(row).collect()
+}
+
+fn help() -> Rows {
+    let rows = [
+        ["SHOW LANES", "where writes of many clients are joined"],
+        ["SHOW CLIENTS", "who is in, and what it does"],
+        ["SHOW SERVERS", "server connections for what is not joined"],
+        ["SHOW DATABASES", "the databases that clients can name"],
+        ["SHOW STATS", "counts of the whole"],
+        ["SHOW BYPASS", "statements that were not joined, by reason"],
+        ["SHOW CONFIG", "the settings in force"],
+        ["SHOW VERSION", "the program and its version"],
+        ["HELP TABLE", "what the columns of a table mean: HELP LANES"],
+        [
+            "PAUSE [DATABASE]",
+            "holds new writes and transactions back, and answers once none is under way; sessions that keep a server connection go on",
+        ],
+        ["RESUME [DATABASE]", "lets them go on"],
+        [
+            "RELOAD",
+            "reads users, verifiers, auth_query and admins again",
+        ],
+        ["SHUTDOWN", "ends the program in an orderly way"],
+    ];
+    rows.map(texts).into()
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).into()
+}
+
+/// A switch.
+pub(super) fn on(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}

@@ -1,0 +1,217 @@
+//! Who may come in: roles that are configured, roles that a database is asked for, or whoever is on this machine.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use rand::RngExt;
+use windrow_core::{Fault, FaultClass};
+use windrow_pgwire::scram::{BadVerifier, Verifier};
+use windrow_pgwire::target::{Credential, Secret};
+
+use super::lookup::Lookup;
+use crate::config::{PgConfig, UserConfig};
+use crate::memo::Memo;
+
+/// How long what the database said of a role is believed, and of how many.
+const BELIEVED: Duration = Duration::from_secs(10);
+const MOST: usize = 10_000;
+
+/// What may change while clients are connected.
+#[derive(Clone, Default)]
+pub struct Roles {
+    /// Roles with their verifiers ([`PgConfig::users`]).
+    pub users: Vec<UserConfig>,
+    /// [`PgConfig::auth_query`].
+    pub auth_query: Option<String>,
+    /// [`PgConfig::admins`].
+    pub admins: Vec<String>,
+}
+
+/// The rules in force.
+pub(crate) struct Access {
+    rules: RwLock<Arc<Rules>>,
+    lookup: Lookup,
+    found: Memo<Box<str>, Found>,
+    /// Makes decoys that stay the same while the process lives.
+    secret: [u8; 32],
+}
+
+/// Rules that were checked.
+struct Rules {
+    users: HashMap<Box<str>, User>,
+    auth_query: Option<Arc<str>>,
+    admins: HashSet<Box<str>>,
+}
+
+#[derive(Clone)]
+struct User {
+    verifier: Verifier,
+    credential: Option<Credential>,
+}
+
+/// What the database says of a role.
+pub(super) type Found = Option<Result<Verifier, BadVerifier>>;
+
+/// How a role is let in.
+pub(super) enum Way {
+    /// Without a proof.
+    Trusted,
+    /// With a proof against this verifier.
+    Scram {
+        verifier: Verifier,
+        /// False: nobody of that name is known, and no proof will do.
+        known: bool,
+        /// What lets it into the server, where it is not the proof itself.
+        credential: Option<Credential>,
+    },
+}
+
+impl Access {
+    /// Checks what is configured.
+    ///
+    /// # Errors
+    /// What is wrong, and with which role.
+    pub(crate) fn new(config: &PgConfig) -> Result<Self, String> {
+        let roles = Roles {
+            users: config.users.clone(),
+            auth_query: config.auth_query.clone(),
+            admins: config.admins.clone(),
+        };
+        Ok(Self {
+            rules: RwLock::new(Arc::new(Rules::of(roles)?)),
+            lookup: Lookup::new(config),
+            found: Memo::new(MOST, BELIEVED),
+            secret: rand::rng().random(),
+        })
+    }
+
+    /// Puts other rules in force, for clients that come from now on.
+    ///
+    /// # Errors
+    /// What is wrong with them; those before stay in force.
+    pub(crate) fn replace(&self, roles: Roles) -> Result<(), String> {
+        let rules = Rules::of(roles)?;
+        if rules.trusts() && !self.rules().trusts() {
+            return Err(
+                "neither users nor an auth_query are configured any more: that everybody on this machine is trusted takes a restart"
+                    .to_owned(),
+            );
+        }
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+        self.found.clear();
+        Ok(())
+    }
+
+    /// True where whoever is on this machine may come in.
+    pub(crate) fn trusts(&self) -> bool {
+        self.rules().trusts()
+    }
+
+    /// True where a role may use the console. `trusted`: it came in without a proof.
+    pub(super) fn is_admin(&self, role: &str, trusted: bool) -> bool {
+        let rules = self.rules();
+        rules.admins.contains(role) || (rules.admins.is_empty() && trusted)
+    }
+
+    /// How a role is let in. `local`: over loopback or a UNIX-domain socket.
+    ///
+    /// # Errors
+    /// It cannot be; or the database that knows cannot be asked.
+    pub(super) async fn way(&self, role: &str, local: bool) -> Result<Way, Fault> {
+        let rules = self.rules();
+        if rules.trusts() {
+            return if local {
+                Ok(Way::Trusted)
+            } else {
+                Err(not_local(role))
+            };
+        }
+        if let Some(user) = rules.users.get(role) {
+            return Ok(Way::Scram {
+                verifier: user.verifier.clone(),
+                known: true,
+                credential: user.credential.clone(),
+            });
+        }
+        let found = match &rules.auth_query {
+            Some(query) => {
+                let ask = |_| self.lookup.ask(query, role);
+                self.found.get(&role.into(), ask).await?
+            }
+            None => None,
+        };
+        let (verifier, known) = match found {
+            Some(verifier) => (verifier.map_err(|bad| unusable(role, bad))?, true),
+            None => (Verifier::decoy(&self.secret, role), false),
+        };
+        Ok(Way::Scram {
+            verifier,
+            known,
+            credential: None,
+        })
+    }
+
+    /// A proof was not good enough: the password may have been changed a moment ago, so that the database is asked anew the next time.
+    pub(super) fn doubt(&self, role: &str) {
+        self.found.forget(&role.into());
+    }
+
+    /// What the console shows: how many users are configured, the auth_query, who may use the console.
+    pub(crate) fn summary(&self) -> (usize, String, String) {
+        let rules = self.rules();
+        let mut admins: Vec<&str> = rules.admins.iter().map(|admin| &**admin).collect();
+        admins.sort_unstable();
+        let query = rules.auth_query.as_deref().unwrap_or_default();
+        (rules.users.len(), query.to_owned(), admins.join(", "))
+    }
+
+    /// Closes the connection of the auth_query where it has not been used for a while.
+    pub(crate) async fn sweep(&self) {
+        self.lookup.sweep().await;
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Rules {
+    fn of(roles: Roles) -> Result<Self, String> {
+        let mut users = HashMap::new();
+        for user in roles.users {
+            let verifier = user.verifier.parse().map_err(|bad: BadVerifier| {
+                format!("the verifier of user {:?} cannot be used: {bad}", user.name)
+            })?;
+            let credential = user.server_password.as_deref();
+            let credential = credential.map(|password| Credential::Password(Secret::new(password)));
+            users.insert(
+                user.name.into(),
+                User {
+                    verifier,
+                    credential,
+                },
+            );
+        }
+        Ok(Self {
+            users,
+            auth_query: roles.auth_query.map(Arc::from),
+            admins: roles.admins.into_iter().map(Box::from).collect(),
+        })
+    }
+
+    fn trusts(&self) -> bool {
+        self.users.is_empty() && self.auth_query.is_none()
+    }
+}
+
+fn not_local(role: &str) -> Fault {
+    let text = format!("user \"{role}\" cannot log in from another machine");
+    let hint = "Neither users nor an auth_query are configured, so only connections over loopback or a UNIX-domain socket are trusted.";
+    Fault::new(FaultClass::Denied, "28000", text).with_hint(Some(hint))
+}
+
+fn unusable(role: &str, bad: BadVerifier) -> Fault {
+    let detail = format!("What the auth_query says of this role cannot be used: {bad}.");
+    super::say::denied(role).with_detail(Some(detail))
+}

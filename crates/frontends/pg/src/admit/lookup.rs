@@ -1,0 +1,123 @@
+//! The `auth_query`: what a database says of a role, over a connection of its own.
+//!
+//! It is no connection of the pool: logging in must not wait for those who are in.
+
+use std::time::Duration;
+
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass};
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::{Answer, ServerError, Wire};
+
+use super::access::Found;
+use crate::config::PgConfig;
+
+/// Asks one question at a time.
+pub(super) struct Lookup {
+    target: Option<Target>,
+    connect_timeout: Duration,
+    idle: Duration,
+    connection: Mutex<Option<(Wire, Instant)>>,
+}
+
+/// The row that was given.
+#[derive(Default)]
+struct Heard {
+    verifier: Option<Option<String>>,
+    error: Option<ServerError>,
+}
+
+impl Lookup {
+    pub(super) fn new(config: &PgConfig) -> Self {
+        Self {
+            target: config.databases.first().map(|first| first.target.clone()),
+            connect_timeout: config.connect_timeout,
+            idle: config.server_idle,
+            connection: Mutex::default(),
+        }
+    }
+
+    /// The verifier of a role. Cancel safe: a question that is dropped half-way closes the connection.
+    pub(super) async fn ask(&self, query: &str, role: &str) -> Result<Found, Fault> {
+        let mut connection = self.connection.lock().await;
+        let kept = connection.take().map(|(wire, _)| wire);
+        let alive = kept.and_then(|mut wire| wire.is_alive().then_some(wire));
+        let mut wire = match alive {
+            Some(wire) => wire,
+            None => self.connect().await?,
+        };
+        let heard = question(&mut wire, query, role).await?;
+        *connection = Some((wire, Instant::now()));
+        if let Some(error) = heard.error {
+            tracing::error!(%error, "the auth_query fails");
+            let text = format!("the auth_query failed: {}", error.message);
+            return Err(Fault::new(FaultClass::Other, error.code.clone(), text));
+        }
+        let verifier = heard.verifier.flatten();
+        Ok(verifier.map(|verifier| verifier.parse()))
+    }
+
+    async fn connect(&self) -> Result<Wire, Fault> {
+        let target = self
+            .target
+            .as_ref()
+            .ok_or_else(|| Fault::internal("there is no database for the auth_query"))?;
+        Wire::connect(target, &[], self.connect_timeout).await
+    }
+
+    pub(super) async fn sweep(&self) {
+        let Ok(mut connection) = self.connection.try_lock() else {
+            return;
+        };
+        if let Some((wire, _)) = connection.take_if(|(_, used)| used.elapsed() > self.idle) {
+            wire.terminate().await;
+        }
+    }
+}
+
+async fn question(wire: &mut Wire, query: &str, role: &str) -> Result<Heard, Fault> {
+    let encoded = encode(wire, query, role);
+    encoded.ok_or_else(|| Fault::invalid("the auth_query holds a zero byte"))?;
+    let mut heard = Heard::default();
+    wire.exchange(1, &mut |answer| match answer {
+        Answer::DataRow(row) => {
+            let last = row.columns().last().flatten();
+            let text = last.map(|text| String::from_utf8_lossy(text).into_owned());
+            heard.verifier.get_or_insert(text);
+        }
+        Answer::Error(error) => heard.error = Some(error),
+        _ => {}
+    })
+    .await
+    .map_err(|broken| broken.unavailable())?;
+    Ok(heard)
+}
+
+fn encode(wire: &mut Wire, query: &str, role: &str) -> Option<()> {
+    let out = wire.out();
+    let start = out.len();
+    let encoded = frontend::parse("", query, [], out).is_ok()
+        && frontend::bind(
+            "",
+            "",
+            [],
+            [role],
+            |role, out| {
+                out.extend_from_slice(role.as_bytes());
+                Ok(IsNull::No)
+            },
+            [],
+            out,
+        )
+        .is_ok()
+        && frontend::execute("", 1, out).is_ok();
+    if !encoded {
+        out.truncate(start);
+        return None;
+    }
+    frontend::sync(out);
+    Some(())
+}

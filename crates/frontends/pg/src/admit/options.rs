@@ -1,0 +1,275 @@
+//! What the parameters of a startup packet ask for: who, where, and under which settings.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, FaultClass, Name};
+
+use super::Ended;
+use crate::client::{Identity, Settings};
+
+/// What a client asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) identity: Identity,
+    pub(super) settings: Settings,
+    pub(super) application_name: Name,
+    /// `windrow.join`, where it is set.
+    pub(super) join: Option<bool>,
+}
+
+/// Reads the parameters.
+pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> {
+    let mut role = None;
+    let mut database = None;
+    let mut application_name = Name::from("");
+    let mut join = None;
+    let mut startup: Vec<(Name, Name)> = Vec::new();
+    for (name, value) in parameters {
+        // Names of settings have no case; the last of a name counts.
+        match name.to_ascii_lowercase().as_str() {
+            "user" => role = Some(value).filter(|role| !role.is_empty()),
+            "database" => database = Some(value).filter(|name| !name.is_empty()),
+            "replication" => replication(&value)?,
+            "application_name" => application_name = value.into(),
+            "options" => {
+                let theirs = options(&value, &mut join)?;
+                set(&mut startup, "options", &theirs);
+            }
+            name if name.starts_with("windrow.") => own(name, &value, &mut join)?,
+            name => set(&mut startup, name, &value),
+        }
+    }
+    let role = role.ok_or_else(|| {
+        let text = "no PostgreSQL user name specified in startup packet";
+        Fault::new(FaultClass::Denied, "28000", text)
+    })?;
+    startup.retain(|(name, value)| &**name != "options" || !value.is_empty());
+    startup.sort();
+    Ok(Request {
+        identity: Identity {
+            database: database.unwrap_or_else(|| role.clone()).into(),
+            role: role.into(),
+        },
+        settings: Settings {
+            startup: startup.into(),
+            set: Arc::default(),
+        },
+        application_name,
+        join,
+    })
+}
+
+fn set(startup: &mut Vec<(Name, Name)>, name: &str, value: &str) {
+    startup.retain(|(known, _)| &**known != name);
+    startup.push((name.into(), value.into()));
+}
+
+/// Physical and logical replication are protocols of their own.
+fn replication(value: &str) -> Result<(), Fault> {
+    if boolean(value) == Some(false) {
+        return Ok(());
+    }
+    let text = "replication connections are not relayed: connect to the PostgreSQL server itself";
+    Err(Fault::new(FaultClass::Unsupported, "0A000", text))
+}
+
+/// Takes Windrow's own settings out of command-line options; gives the others.
+fn options(text: &str, join: &mut Option<bool>) -> Result<String, Fault> {
+    let mut others = String::new();
+    let mut arguments = split(text).into_iter();
+    while let Some(argument) = arguments.next() {
+        let mut whole = vec![argument];
+        // `-c name=value`, `-cname=value` and `--name=value` are one thing.
+        if whole.first().is_some_and(|first| first == "-c") {
+            whole.extend(arguments.next());
+        }
+        let last = whole.last().map_or("", |last| last.as_str());
+        let setting = last
+            .strip_prefix("--")
+            .or_else(|| last.strip_prefix("-c"))
+            .unwrap_or(last);
+        match setting.split_once('=') {
+            Some((name, value)) if name.to_ascii_lowercase().starts_with("windrow.") => {
+                own(&name.to_ascii_lowercase(), value, join)?;
+            }
+            _ => whole
+                .iter()
+                .for_each(|argument| join_argument(&mut others, argument)),
+        }
+    }
+    Ok(others)
+}
+
+/// Splits at white space; a backslash takes the next character as it is (`pg_split_opts`).
+fn split(text: &str) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut argument: Option<String> = None;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => argument.get_or_insert_default().extend(characters.next()),
+            white if white.is_ascii_whitespace() => arguments.extend(argument.take()),
+            other => argument.get_or_insert_default().push(other),
+        }
+    }
+    arguments.extend(argument);
+    arguments
+}
+
+fn join_argument(all: &mut String, argument: &str) {
+    if !all.is_empty() {
+        all.push(' ');
+    }
+    for character in argument.chars() {
+        if character == '\\' || character.is_ascii_whitespace() {
+            all.push('\\');
+        }
+        all.push(character);
+    }
+}
+
+/// One of Windrow's own settings.
+fn own(name: &str, value: &str, join: &mut Option<bool>) -> Result<(), Fault> {
+    let not_yet = |is_default: bool| {
+        let text = format!("{name} = {value} is not available yet");
+        let fault = Fault::new(FaultClass::Unsupported, "0A000", text);
+        if is_default { Ok(()) } else { Err(fault) }
+    };
+    match name {
+        "windrow.join" => {
+            *join = Some(boolean(value).ok_or_else(|| {
+                Fault::invalid("parameter \"windrow.join\" requires a Boolean value")
+            })?);
+            Ok(())
+        }
+        "windrow.ack" => not_yet(value.eq_ignore_ascii_case("commit")),
+        "windrow.defer" => not_yet(boolean(value) == Some(false)),
+        _ => {
+            let text = format!("unrecognized configuration parameter \"{name}\"");
+            let hint = "Windrow's own settings are windrow.join, windrow.ack and windrow.defer.";
+            Err(Fault::new(FaultClass::Invalid, "42704", text).with_hint(Some(hint)))
+        }
+    }
+}
+
+/// PostgreSQL's words for true and false, shortened as far as they stay unambiguous.
+fn boolean(value: &str) -> Option<bool> {
+    let value = value.trim().to_ascii_lowercase();
+    let is = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
+    if is("true", 1) || is("yes", 1) || is("on", 2) || value == "1" {
+        Some(true)
+    } else if is("false", 1) || is("no", 1) || is("off", 2) || value == "0" {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(pairs: &[(&str, &str)]) -> Result<Request, String> {
+        let own = |text: &&str| (*text).to_owned();
+        let pairs = pairs.iter().map(|(name, value)| (own(name), own(value)));
+        read(pairs.collect()).map_err(|ended| match ended {
+            Ended::Fatal(fault) => fault.code.into_owned(),
+            other => format!("{other:?}"),
+        })
+    }
+
+    fn startup(request: &Request) -> Vec<(&str, &str)> {
+        let startup = request.settings.startup.iter();
+        startup.map(|(name, value)| (&**name, &**value)).collect()
+    }
+
+    #[test]
+    fn settings_that_are_equal_look_equal() {
+        let one = request(&[
+            ("user", "me"),
+            ("TimeZone", "UTC"),
+            ("client_encoding", "UTF8"),
+            ("application_name", "one"),
+            ("options", "-c geqo=off -c windrow.join=off"),
+        ])
+        .unwrap();
+        let other = request(&[
+            ("options", " --windrow.join=on  -c geqo=off"),
+            ("client_encoding", "UTF8"),
+            ("timezone", "GMT"),
+            ("timezone", "UTC"),
+            ("database", "me"),
+            ("user", "me"),
+        ])
+        .unwrap();
+        assert_eq!(one.settings, other.settings);
+        assert_eq!(one.identity, other.identity);
+        assert_eq!((one.join, other.join), (Some(false), Some(true)));
+        assert_eq!(
+            (&*one.application_name, &*other.application_name),
+            ("one", "")
+        );
+        assert_eq!(
+            startup(&one),
+            [
+                ("client_encoding", "UTF8"),
+                ("options", "-c geqo=off"),
+                ("timezone", "UTC")
+            ]
+        );
+    }
+
+    #[test]
+    fn options_are_split_as_the_server_does() {
+        let others = |text: &str| options(text, &mut None).unwrap();
+        assert_eq!(
+            others(r"-c search_path=a\ b,\\c  -cx=1"),
+            r"-c search_path=a\ b,\\c -cx=1"
+        );
+        assert_eq!(others("-cwindrow.join=no"), "");
+        assert_eq!(others("-c"), "-c");
+        assert_eq!(others(r"\"), "");
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        for (pairs, code) in [
+            (&[("database", "d")][..], "28000"),
+            (&[("user", "")][..], "28000"),
+            (&[("user", "u"), ("replication", "database")][..], "0A000"),
+            (&[("user", "u"), ("replication", "1")][..], "0A000"),
+            (
+                &[("user", "u"), ("options", "-c windrow.defer=on")][..],
+                "0A000",
+            ),
+            (
+                &[("user", "u"), ("options", "-c windrow.ack=spool")][..],
+                "0A000",
+            ),
+            (&[("user", "u"), ("windrow.joins", "on")][..], "42704"),
+            (&[("user", "u"), ("windrow.join", "o")][..], "22023"),
+        ] {
+            assert_eq!(request(pairs).err().as_deref(), Some(code), "{pairs:?}");
+        }
+        assert!(
+            request(&[
+                ("user", "u"),
+                ("replication", "off"),
+                ("windrow.defer", "f")
+            ])
+            .is_ok()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_ours_means_the_same_afterwards(text in r"[-c=a \\\t]{0,20}") {
+            let others = options(&text, &mut None).unwrap();
+            // An empty argument, which only a lone backslash makes, means nothing.
+            let said = |text: &str| split(text).into_iter().filter(|a| !a.is_empty()).collect::<Vec<_>>();
+            prop_assert_eq!(said(&others), said(&text));
+        }
+    }
+}

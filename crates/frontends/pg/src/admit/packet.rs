@@ -1,0 +1,193 @@
+//! The first packet of a connection: a length, a code, and what the code asks for.
+//!
+//! PostgreSQL's documentation, "Message Formats" (StartupMessage, SSLRequest, GSSENCRequest, CancelRequest);
+//! `src/backend/tcop/backend_startup.c`.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use windrow_core::{Fault, FaultClass};
+
+use super::Ended;
+
+/// The shortest and longest startup packet, in bytes, the length included (`MAX_STARTUP_PACKET_LENGTH`).
+const SHORTEST: usize = 8;
+const LONGEST: usize = 10_000;
+
+const CANCEL_REQUEST: u32 = 80_877_102;
+const SSL_REQUEST: u32 = 80_877_103;
+const GSSENC_REQUEST: u32 = 80_877_104;
+
+/// The protocol that is spoken: major and minor version.
+pub(super) const PROTOCOL: u32 = 3 << 16;
+
+/// What a client begins with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Packet {
+    /// It wants TLS.
+    Ssl,
+    /// It wants encryption by GSSAPI.
+    Gss,
+    /// It wants a session's statement interrupted.
+    Cancel {
+        /// Which session.
+        pid: i32,
+        /// By what right.
+        secret: [u8; 4],
+    },
+    /// It wants a session.
+    Startup(Startup),
+}
+
+/// A StartupMessage.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Startup {
+    /// True where a minor version beyond ours is asked for.
+    pub(super) newer: bool,
+    /// Protocol options (`_pq_.`), all of which are unknown here.
+    pub(super) unknown: Vec<String>,
+    /// Names and values, in their order.
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+/// Reads one, and not a byte behind it.
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet, Ended> {
+    let length = stream.read_u32().await.map_err(|_| Ended::Silent)?;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| (SHORTEST..=LONGEST).contains(length))
+        .ok_or_else(|| {
+            let hint = format!("A startup packet has {SHORTEST} to {LONGEST} bytes; is this a client of PostgreSQL?");
+            violation("invalid length of startup packet").with_hint(Some(hint))
+        })?;
+    let mut body = vec![0; length - size_of::<u32>()];
+    stream
+        .read_exact(&mut body)
+        .await
+        .map_err(|_| Ended::Silent)?;
+    parse(&body)
+}
+
+fn parse(body: &[u8]) -> Result<Packet, Ended> {
+    let Some((code, rest)) = body.split_first_chunk::<4>() else {
+        return Err(Ended::Silent);
+    };
+    match (u32::from_be_bytes(*code), rest) {
+        (SSL_REQUEST, []) => Ok(Packet::Ssl),
+        (GSSENC_REQUEST, []) => Ok(Packet::Gss),
+        (CANCEL_REQUEST, rest) => cancel(rest).ok_or(Ended::Silent),
+        (version, rest) if version >> 16 == PROTOCOL >> 16 => {
+            startup(version, rest).map(Packet::Startup)
+        }
+        (version, _) => {
+            let (major, minor) = (version >> 16, version & 0xffff);
+            let text = format!(
+                "unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
+            );
+            Err(Fault::new(FaultClass::Unsupported, "0A000", text).into())
+        }
+    }
+}
+
+fn cancel(rest: &[u8]) -> Option<Packet> {
+    let (pid, rest) = rest.split_first_chunk::<4>()?;
+    let secret = rest.try_into().ok()?;
+    Some(Packet::Cancel {
+        pid: i32::from_be_bytes(*pid),
+        secret,
+    })
+}
+
+fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
+    let bad = || violation("invalid startup packet layout: expected terminator as last byte");
+    let rest = rest
+        .strip_suffix(&[0])
+        .filter(|rest| rest.last().is_none_or(|last| *last == 0))
+        .ok_or_else(bad)?;
+    let mut texts = rest.split(|byte| *byte == 0);
+    let mut startup = Startup {
+        newer: version > PROTOCOL,
+        ..Startup::default()
+    };
+    // The last value's own terminator leaves an empty text behind it.
+    while let Some(name) = texts.next().filter(|name| !name.is_empty()) {
+        let (name, value) = (text(name)?, text(texts.next().ok_or_else(bad)?)?);
+        if name.starts_with("_pq_.") {
+            startup.unknown.push(name);
+        } else {
+            startup.parameters.push((name, value));
+        }
+    }
+    if texts.next().is_some() {
+        return Err(bad().into());
+    }
+    Ok(startup)
+}
+
+fn text(bytes: &[u8]) -> Result<String, Ended> {
+    let text = String::from_utf8(bytes.to_vec());
+    text.map_err(|_| {
+        let text = "the startup packet holds text that is not UTF-8, which is not supported: use names and values in UTF-8";
+        Fault::new(FaultClass::Unsupported, "0A000", text).into()
+    })
+}
+
+fn violation(text: &str) -> Fault {
+    Fault::new(FaultClass::Invalid, "08P01", text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packet(code: u32, rest: &[u8]) -> Vec<u8> {
+        [&code.to_be_bytes()[..], rest].concat()
+    }
+
+    #[test]
+    fn each_kind_is_read() {
+        assert!(matches!(parse(&packet(SSL_REQUEST, &[])), Ok(Packet::Ssl)));
+        assert!(matches!(
+            parse(&packet(GSSENC_REQUEST, &[])),
+            Ok(Packet::Gss)
+        ));
+        let cancel = parse(&packet(CANCEL_REQUEST, &[0, 0, 0, 9, 1, 2, 3, 4])).ok();
+        let (pid, secret) = (9, [1, 2, 3, 4]);
+        assert_eq!(cancel, Some(Packet::Cancel { pid, secret }));
+        let text = b"user\0me\0_pq_.x\0y\0options\0\0\0";
+        let startup = parse(&packet(PROTOCOL + 2, text)).ok();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            startup,
+            Some(Packet::Startup(Startup {
+                newer: true,
+                unknown: vec!["_pq_.x".to_owned()],
+                parameters: vec![pair("user", "me"), pair("options", "")],
+            }))
+        );
+    }
+
+    #[test]
+    fn what_is_malformed_is_refused() {
+        for bytes in [
+            packet(PROTOCOL, b""),
+            packet(PROTOCOL, b"user\0me\0"),
+            packet(PROTOCOL, b"user\0me"),
+            packet(PROTOCOL, b"user\0me\0\0x\0\0"),
+            packet(PROTOCOL, b"user\0\xff\0\0"),
+            packet(2 << 16, b"user\0me\0\0"),
+            packet(CANCEL_REQUEST, b"123"),
+            packet(SSL_REQUEST, b"more"),
+        ] {
+            assert!(parse(&bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(rest: Vec<u8>, any: Vec<u8>) {
+            drop(parse(&packet(PROTOCOL, &rest)));
+            drop(parse(&any));
+        }
+    }
+}

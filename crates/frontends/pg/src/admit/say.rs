@@ -1,0 +1,98 @@
+//! What is said to a client on its way in.
+
+use bytes::{BufMut, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Duration, timeout};
+use windrow_core::Fault;
+use windrow_pgwire::scram::ScramError;
+
+use super::packet::PROTOCOL;
+use crate::client_stream::ClientStream;
+use crate::codec::answer::{message, text};
+use crate::codec::failure;
+
+/// How long a client that is turned away may take to take the words, and how much of what it still sends is read: a socket
+/// that is closed with bytes unread resets the connection, and the client may never see why.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LINGER: usize = 64 * 1024;
+
+/// NegotiateProtocolVersion.
+pub(super) fn negotiate(out: &mut BytesMut, unknown: &[String]) {
+    message(out, b'v', |out| {
+        out.put_u32(PROTOCOL);
+        out.put_u32(u32::try_from(unknown.len()).unwrap_or_default());
+        unknown.iter().for_each(|name| text(out, name.as_bytes()));
+    });
+}
+
+/// AuthenticationOk.
+pub(super) fn welcome(out: &mut BytesMut) {
+    message(out, b'R', |out| out.put_u32(0));
+}
+
+/// AuthenticationSASL: the mechanisms.
+pub(super) fn mechanisms(out: &mut BytesMut, names: &[&str]) {
+    message(out, b'R', |out| {
+        out.put_u32(10);
+        names.iter().for_each(|name| text(out, name.as_bytes()));
+        out.put_u8(0);
+    });
+}
+
+/// AuthenticationSASLContinue (11) or AuthenticationSASLFinal (12).
+pub(super) fn sasl(out: &mut BytesMut, step: u32, data: &str) {
+    message(out, b'R', |out| {
+        out.put_u32(step);
+        out.put_slice(data.as_bytes());
+    });
+}
+
+/// BackendKeyData.
+pub(super) fn key(out: &mut BytesMut, pid: i32, secret: [u8; 4]) {
+    message(out, b'K', |out| {
+        out.put_i32(pid);
+        out.put_slice(&secret);
+    });
+}
+
+/// Says why a client is turned away, as far as it listens, and closes.
+pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
+    let mut out = BytesMut::new();
+    failure::fatal(&mut out, fault);
+    let telling = async {
+        stream.write_all(&out).await?;
+        stream.shutdown().await?;
+        let mut scrap = [0; 1024];
+        let mut left = LINGER;
+        while let count @ 1.. = stream.read(&mut scrap).await? {
+            left = left.saturating_sub(count);
+            if left == 0 {
+                break;
+            }
+        }
+        std::io::Result::Ok(())
+    };
+    // Whoever does not take it is turned away all the same.
+    drop(timeout(PATIENCE, telling).await);
+}
+
+/// Why a proof was not good enough, as PostgreSQL says it.
+pub(super) fn not_proven(error: ScramError, role: &str) -> Fault {
+    use windrow_core::FaultClass::Denied;
+    let text = error.to_string();
+    match error {
+        ScramError::Malformed(why) => Fault::new(Denied, "08P01", text).with_detail(Some(why)),
+        ScramError::Unsupported(_) => Fault::new(Denied, "0A000", text),
+        ScramError::Negotiation => Fault::new(Denied, "28000", text).with_detail(Some(
+            "The client supports SCRAM channel binding but thinks the server does not.  However, this server does support channel binding.",
+        )),
+        ScramError::Binding => Fault::new(Denied, "28000", text),
+        ScramError::Denied => denied(role),
+    }
+}
+
+/// The password is wrong, or the role is not known: nobody is told which.
+pub(super) fn denied(role: &str) -> Fault {
+    let text = format!("password authentication failed for user \"{role}\"");
+    Fault::new(windrow_core::FaultClass::Denied, "28P01", text)
+}

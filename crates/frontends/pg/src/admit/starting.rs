@@ -1,0 +1,153 @@
+//! How many may be on their way in at the same time.
+//!
+//! While there is room nobody waits. When there is none, whoever has been on its way for longer than [`GRACE`] gives up its place:
+//! a flood of connections that say nothing keeps nobody out, and a crowd that comes all at once only waits its turn.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// The most connections on their way in.
+const MOST: usize = 1_000;
+
+/// How long a connection may be on its way in while others wait for its place.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// All that are on their way in.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    places: Arc<Semaphore>,
+    since: Mutex<Since>,
+}
+
+#[derive(Debug, Default)]
+struct Since {
+    next: u64,
+    /// In the order in which they came.
+    all: BTreeMap<u64, (Instant, CancellationToken)>,
+}
+
+/// A place of one that is on its way in.
+#[derive(Debug)]
+pub(crate) struct Place {
+    starting: Arc<Starting>,
+    number: u64,
+    /// Cancelled when the place is needed by others.
+    pub(crate) given_up: CancellationToken,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Starting {
+    fn default() -> Self {
+        Self::of(MOST)
+    }
+}
+
+impl Starting {
+    fn of(most: usize) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(most)),
+            since: Mutex::default(),
+        }
+    }
+
+    /// A place, as soon as there is one. Cancel safe.
+    pub(crate) async fn place(self: &Arc<Self>) -> Place {
+        let acquiring = Arc::clone(&self.places).acquire_owned();
+        tokio::pin!(acquiring);
+        loop {
+            let oldest = self.oldest();
+            tokio::select! {
+                biased;
+                // The semaphore is never closed.
+                permit = &mut acquiring => return self.seat(permit.ok()),
+                () = sleep_until(oldest.0 + GRACE) => oldest.1.cancel(),
+            }
+        }
+    }
+
+    fn seat(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Place {
+        let given_up = CancellationToken::new();
+        let mut since = self.since();
+        let number = since.next;
+        since.next += 1;
+        since.all.insert(number, (Instant::now(), given_up.clone()));
+        Place {
+            starting: Arc::clone(self),
+            number,
+            given_up,
+            _permit: permit,
+        }
+    }
+
+    /// Who has been on its way for the longest time and was not told to give up; nobody: one that comes right now.
+    fn oldest(&self) -> (Instant, CancellationToken) {
+        let since = self.since();
+        let mut waiting = since
+            .all
+            .values()
+            .filter(|(_, token)| !token.is_cancelled());
+        waiting
+            .next()
+            .cloned()
+            .unwrap_or_else(|| (Instant::now(), CancellationToken::new()))
+    }
+
+    fn since(&self) -> MutexGuard<'_, Since> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.starting.since().all.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_slow_gives_up_its_place_when_it_is_needed() {
+        let starting = Arc::new(Starting::of(2));
+        let (slow, quick) = (starting.place().await, starting.place().await);
+        tokio::time::advance(2 * GRACE).await;
+        // Nobody needs it.
+        assert!(!slow.given_up.is_cancelled());
+        let third = tokio::spawn({
+            let starting = Arc::clone(&starting);
+            async move { starting.place().await }
+        });
+        slow.given_up.cancelled().await;
+        drop(slow);
+        let third = third.await.unwrap();
+        assert!(!third.given_up.is_cancelled());
+        assert_eq!(starting.since().all.len(), 2);
+        drop((quick, third));
+        assert!(starting.since().all.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_waits_its_turn() {
+        let starting = Arc::new(Starting::of(1));
+        for _ in 0..100 {
+            let place = starting.place().await;
+            let next = starting.place();
+            tokio::pin!(next);
+            tokio::select! {
+                biased;
+                _ = &mut next => panic!("one too many"),
+                () = tokio::time::sleep(GRACE / 2) => {}
+            }
+            assert!(!place.given_up.is_cancelled());
+            drop(place);
+            drop(next.await);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Who a client is, and which settings its statements run under.
+
+use std::sync::Arc;
+
+use windrow_core::Name;
+
+/// Who a client is to the database.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// The name under which clients know the database ([`crate::DatabaseConfig::name`]).
+    pub database: Name,
+    /// The role.
+    pub role: Name,
+}
+
+/// Session settings that change what statements mean. Two sessions with equal settings may share a lane.
+///
+/// `application_name` is no part of it: it changes no meaning, and would give every program a lane of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Run-time parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`, `options` ...), sorted by name.
+    pub startup: Arc<[(Name, Name)]>,
+    /// The SET statements in force, as the client wrote them, in an order that gives the same result: one for each
+    /// setting, sorted by the setting's name; SET ROLE and SET SESSION AUTHORIZATION come first.
+    pub set: Arc<[(Name, Name)]>,
+}
+
+impl Settings {
+    /// Those that the session began with.
+    pub(crate) fn at_start(&self) -> Self {
+        Self {
+            startup: Arc::clone(&self.startup),
+            set: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! ErrorResponse.
+
+use bytes::{BufMut, BytesMut};
+use windrow_core::Fault;
+
+use super::answer::{message, text};
+
+/// Writes what a fault says: the server's own messages where there are some, else an ErrorResponse made from it.
+pub(crate) fn fault(out: &mut BytesMut, fault: &Fault) {
+    match fault.verbatim() {
+        Some(messages) => {
+            let words = messages.strip_prefix(Fault::BIND_COMPLETE);
+            out.put_slice(words.unwrap_or(messages));
+        }
+        None => made(out, "ERROR", fault),
+    }
+}
+
+/// The same, of a call that its client bound to a portal of a name: what the server says of its values names it.
+pub(crate) fn of_portal(out: &mut BytesMut, said: &Fault, portal: Option<&[u8]>) {
+    const UNNAMED: &[u8] = b"\0Wunnamed portal parameter";
+    let place = said.verbatim().zip(portal).and_then(|(messages, portal)| {
+        // Values are refused before anything else can be said.
+        let body = messages.strip_prefix(b"E")?.get(4..)?;
+        Some((body, memchr::memmem::find(body, UNNAMED)?, portal))
+    });
+    let Some((body, place, portal)) = place else {
+        return fault(out, said);
+    };
+    message(out, b'E', |out| {
+        out.put_slice(body.get(..place).unwrap_or_default());
+        out.put_slice(b"\0Wportal \"");
+        out.put_slice(portal);
+        out.put_slice(b"\" parameter");
+        out.put_slice(body.get(place + UNNAMED.len()..).unwrap_or_default());
+    });
+}
+
+/// Writes an error that ends the connection.
+pub(crate) fn fatal(out: &mut BytesMut, fault: &Fault) {
+    made(out, "FATAL", fault);
+}
+
+fn made(out: &mut BytesMut, severity: &str, fault: &Fault) {
+    let fields = [
+        (b'S', Some(severity)),
+        (b'V', Some(severity)),
+        (b'C', Some(&*fault.code)),
+        (b'M', Some(&*fault.message)),
+        (b'D', fault.detail()),
+        (b'H', fault.hint()),
+        (b't', fault.table()),
+        (b'c', fault.column()),
+        (b'n', fault.constraint()),
+    ];
+    message(out, b'E', |out| {
+        for (field, value) in fields {
+            if let Some(value) = value {
+                out.put_u8(field);
+                // A zero byte would end the field too early.
+                match value.contains('\0') {
+                    true => text(out, value.replace('\0', " ").as_bytes()),
+                    false => text(out, value.as_bytes()),
+                }
+            }
+        }
+        out.put_u8(0);
+    });
+}

@@ -1,0 +1,215 @@
+//! What a client says, borrowed from the receive buffer.
+
+use memchr::memchr;
+use windrow_core::statement::Formats;
+
+/// A client's message, read as far as a session needs it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Message<'a> {
+    /// A simple query: its text.
+    Query(&'a [u8]),
+    /// A statement to be prepared.
+    Parse(Parse<'a>),
+    /// A portal to be bound.
+    Bind(Bind<'a>),
+    /// Describe a statement or a portal.
+    Describe(Kind, &'a [u8]),
+    /// Execute a portal: its name and the most rows (0: all).
+    Execute(&'a [u8], i32),
+    /// Close a statement or a portal.
+    Close(Kind, &'a [u8]),
+    /// The end of a segment.
+    Sync,
+    /// Asks for the answers that are there.
+    Flush,
+    /// Good-bye.
+    Terminate,
+    /// Anything else, or one whose body does not have the layout it should have: the server says what is wrong with it.
+    Other(u8),
+}
+
+/// What Describe and Close name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A prepared statement.
+    Statement,
+    /// A portal.
+    Portal,
+}
+
+/// A Parse message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parse<'a> {
+    /// The statement's name; empty: the unnamed one.
+    pub(crate) name: &'a [u8],
+    /// Its text.
+    pub(crate) text: &'a [u8],
+    /// The types that the client names: big-endian numbers.
+    pub(crate) types: &'a [u8],
+}
+
+/// A Bind message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bind<'a> {
+    /// The portal's name; empty: the unnamed one.
+    pub(crate) portal: &'a [u8],
+    /// The statement's name.
+    pub(crate) statement: &'a [u8],
+    formats: &'a [u8],
+    /// How many values there are.
+    pub(crate) count: usize,
+    /// The values: for each a length and that many bytes.
+    pub(crate) values: &'a [u8],
+    results: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Reads the body of a message.
+    #[inline]
+    pub(crate) fn read(tag: u8, body: &'a [u8]) -> Self {
+        Self::well_formed(tag, body).unwrap_or(Self::Other(tag))
+    }
+
+    fn well_formed(tag: u8, body: &'a [u8]) -> Option<Self> {
+        let mut rest = Rest(body);
+        let message = match tag {
+            b'Q' => Self::Query(rest.text()?),
+            b'P' => Self::Parse(Parse::read(&mut rest)?),
+            b'B' => Self::Bind(Bind::read(&mut rest)?),
+            b'D' => Self::Describe(rest.kind()?, rest.text()?),
+            b'E' => Self::Execute(rest.text()?, rest.i32()?),
+            b'C' => Self::Close(rest.kind()?, rest.text()?),
+            b'S' => Self::Sync,
+            b'H' => Self::Flush,
+            b'X' => Self::Terminate,
+            _ => return None,
+        };
+        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this either.
+        rest.0.is_empty().then_some(message)
+    }
+}
+
+impl<'a> Parse<'a> {
+    fn read(rest: &mut Rest<'a>) -> Option<Self> {
+        let (name, text) = (rest.text()?, rest.text()?);
+        let count = usize::from(rest.u16()?);
+        let types = rest.bytes(count * size_of::<u32>())?;
+        Some(Self { name, text, types })
+    }
+
+    /// The types that the client names; 0: the server decides.
+    pub(crate) fn type_oids(&self) -> impl ExactSizeIterator<Item = u32> + Clone + 'a {
+        self.types
+            .chunks_exact(size_of::<u32>())
+            .map(|oid| oid.try_into().map(u32::from_be_bytes).unwrap_or_default())
+    }
+}
+
+impl<'a> Bind<'a> {
+    #[inline]
+    fn read(rest: &mut Rest<'a>) -> Option<Self> {
+        let (portal, statement) = (rest.text()?, rest.text()?);
+        let formats = rest.codes()?;
+        let count = usize::from(rest.u16()?);
+        let before = rest.0;
+        for _ in 0..count {
+            rest.value()?;
+        }
+        let values = before.get(..before.len() - rest.0.len())?;
+        let results = rest.codes()?;
+        Some(Self {
+            portal,
+            statement,
+            formats,
+            count,
+            values,
+            results,
+        })
+    }
+
+    /// How the values are encoded; `None` where the codes make no sense.
+    #[inline]
+    pub(crate) fn formats(&self) -> Option<Formats> {
+        formats(self.formats, self.count)
+    }
+
+    /// How `columns` columns are asked for; `None` where the codes make no sense.
+    #[inline]
+    pub(crate) fn results(&self, columns: usize) -> Option<Formats> {
+        formats(self.results, columns)
+    }
+}
+
+/// Format codes: none, one for all, or one for each.
+#[inline]
+fn formats(codes: &[u8], count: usize) -> Option<Formats> {
+    match codes {
+        [] | [0, 0] => Some(Formats::Text),
+        [0, 1] => Some(Formats::Binary),
+        each if each.len() == 2 * count => {
+            let each = each.chunks_exact(2);
+            let known = each.clone().all(|code| matches!(code, [0, 0 | 1]));
+            known.then(|| Formats::of(each.map(|code| code == [0, 1])))
+        }
+        _ => None,
+    }
+}
+
+/// What is left of a body. Every method takes from the front, or gives `None` where too little is left.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    #[inline]
+    fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    #[inline]
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    #[inline]
+    fn i32(&mut self) -> Option<i32> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    /// Bytes up to a zero byte, which is taken as well.
+    #[inline]
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let text = self.bytes(memchr(0, self.0)?)?;
+        self.bytes(1)?;
+        Some(text)
+    }
+
+    fn kind(&mut self) -> Option<Kind> {
+        match self.array()? {
+            [b'S'] => Some(Kind::Statement),
+            [b'P'] => Some(Kind::Portal),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn codes(&mut self) -> Option<&'a [u8]> {
+        let count = usize::from(self.u16()?);
+        self.bytes(2 * count)
+    }
+
+    #[inline]
+    fn value(&mut self) -> Option<()> {
+        match self.i32()? {
+            -1 => Some(()),
+            length => self.bytes(usize::try_from(length).ok()?).map(drop),
+        }
+    }
+}

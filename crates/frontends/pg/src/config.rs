@@ -1,0 +1,105 @@
+//! What can be configured.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_pgwire::Target;
+
+/// The frontend's configuration.
+#[derive(Clone)]
+pub struct PgConfig {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// A directory for a UNIX-domain socket `.s.PGSQL.<port>` besides.
+    pub unix_socket_dir: Option<PathBuf>,
+    /// TLS for clients that ask for it.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Refuse clients that do not use TLS (those on a UNIX-domain socket excepted).
+    pub require_tls: bool,
+    /// The databases, by name. The first one is where `auth_query` runs.
+    pub databases: Vec<DatabaseConfig>,
+    /// Who may come in. Empty, and no [`PgConfig::auth_query`]: anybody who connects over loopback or a UNIX-domain socket is trusted, and the
+    /// server decides whether it knows the role.
+    pub users: Vec<UserConfig>,
+    /// A query with one parameter, the role's name, that gives the role's name and its verifier, as PgBouncer's: for example
+    /// `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`. Asked for roles that are not in [`PgConfig::users`].
+    pub auth_query: Option<String>,
+    /// Roles that may use the console. Empty: whoever is trusted, else all of [`PgConfig::users`] that are marked.
+    pub admins: Vec<String>,
+    /// The most clients at once; one more is refused with 53300.
+    pub max_clients: usize,
+    /// The most server connections, for each database, for what is not joined. Whoever finds none waits.
+    pub max_server_connections: usize,
+    /// How long a session waits for one before it is told 53300.
+    pub server_wait: Duration,
+    /// How long a server connection that nobody needs is kept.
+    pub server_idle: Duration,
+    /// How long a client may take to come in.
+    pub login_timeout: Duration,
+    /// The longest message of a client that is not COPY data, in bytes.
+    pub max_message: usize,
+    /// What one session may hold back until its Sync, in bytes: past it the session goes on over a server connection of its own.
+    pub max_pending: usize,
+    /// Join writes (`windrow.join`), unless a session says otherwise.
+    pub join: bool,
+    /// How long opening a server connection may take.
+    pub connect_timeout: Duration,
+}
+
+/// A database that clients can name.
+#[derive(Clone, Debug)]
+pub struct DatabaseConfig {
+    /// What clients call it.
+    pub name: String,
+    /// Where it is. Its role and password are those of `auth_query`, and of clients that come as that role.
+    pub target: Target,
+    /// Join writes in it (`windrow.join`).
+    pub join: bool,
+}
+
+/// A role that may come in.
+#[derive(Clone)]
+pub struct UserConfig {
+    /// The role.
+    pub name: String,
+    /// Its SCRAM verifier (`SCRAM-SHA-256$...`, as in `pg_authid.rolpassword`).
+    pub verifier: String,
+    /// Its password at the server, where the client's own proof does not open the server too.
+    pub server_password: Option<String>,
+}
+
+impl Default for PgConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 6432)),
+            unix_socket_dir: None,
+            tls: None,
+            require_tls: false,
+            databases: Vec::new(),
+            users: Vec::new(),
+            auth_query: None,
+            admins: Vec::new(),
+            max_clients: 20_000,
+            max_server_connections: 50,
+            server_wait: Duration::from_secs(60),
+            server_idle: Duration::from_secs(60),
+            login_timeout: Duration::from_secs(60),
+            max_message: 64 << 20,
+            max_pending: 1 << 20,
+            join: true,
+            connect_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Shows no secret.
+impl fmt::Debug for UserConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserConfig")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,156 @@
+//! Where work passes on its way to the database: a unit on its way to its lane, a session on its way to a server connection.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use windrow_core::Name;
+
+/// Open, unless the console has paused a database or all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// True while anything is paused: all that is looked at on the way of a write.
+    closed: AtomicBool,
+    paused: Mutex<Paused>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Paused {
+    all: bool,
+    databases: BTreeSet<Name>,
+    /// The database of each one that waits.
+    waiting: Vec<Name>,
+}
+
+impl Paused {
+    fn holds(&self, database: &str) -> bool {
+        self.all || self.databases.contains(database)
+    }
+}
+
+impl Gate {
+    /// True where [`Gate::pass`] would not wait.
+    #[inline]
+    pub(crate) fn is_open(&self, database: &str) -> bool {
+        !self.closed.load(Ordering::Acquire) || !self.paused().holds(database)
+    }
+
+    /// Waits while work in this database is held back. Cancel safe.
+    pub(crate) async fn pass(&self, database: &str) {
+        while !self.is_open(database) {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            // Between the look before and the listening it may have been opened.
+            if self.is_open(database) {
+                return;
+            }
+            let _waiting = Waiting::new(self, database);
+            changed.await;
+        }
+    }
+
+    /// Holds work in a database back, or all work.
+    pub(crate) fn pause(&self, database: Option<&str>) {
+        let mut paused = self.paused();
+        match database {
+            Some(database) => drop(paused.databases.insert(database.into())),
+            None => paused.all = true,
+        }
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Lets it go on. Without a name: everything.
+    pub(crate) fn resume(&self, database: Option<&str>) {
+        let mut paused = self.paused();
+        match database {
+            Some(database) => drop(paused.databases.remove(database)),
+            None => {
+                paused.all = false;
+                paused.databases.clear();
+            }
+        }
+        let closed = paused.all || !paused.databases.is_empty();
+        self.closed.store(closed, Ordering::Release);
+        drop(paused);
+        self.changed.notify_waiters();
+    }
+
+    /// How many wait for a database (or for any).
+    pub(crate) fn waiting(&self, database: Option<&str>) -> usize {
+        let paused = self.paused();
+        let waiting = paused.waiting.iter();
+        waiting
+            .filter(|name| database.is_none_or(|database| ***name == *database))
+            .count()
+    }
+
+    /// What is paused: all, and which.
+    pub(crate) fn is_paused(&self, database: &str) -> bool {
+        self.paused().holds(database)
+    }
+
+    fn paused(&self) -> MutexGuard<'_, Paused> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One that waits, as long as it does.
+struct Waiting<'a> {
+    gate: &'a Gate,
+    database: &'a str,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(gate: &'a Gate, database: &'a str) -> Self {
+        gate.paused().waiting.push(database.into());
+        Self { gate, database }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut paused = self.gate.paused();
+        if let Some(at) = paused
+            .waiting
+            .iter()
+            .position(|name| **name == *self.database)
+        {
+            paused.waiting.swap_remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn holds_back_what_is_paused_and_nothing_else() {
+        let gate = Gate::default();
+        gate.pass("a").await;
+        gate.pause(Some("a"));
+        gate.pass("b").await;
+        let mut passing = pin!(gate.pass("a"));
+        tokio::select! {
+            biased;
+            () = &mut passing => panic!("passed a closed gate"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!((gate.waiting(Some("a")), gate.waiting(Some("b"))), (1, 0));
+        gate.resume(Some("b"));
+        assert!(!gate.is_open("a") && gate.is_open("b"));
+        gate.resume(Some("a"));
+        passing.await;
+        assert_eq!(gate.waiting(None), 0);
+        gate.pause(None);
+        assert!(!gate.is_open("b"));
+        gate.resume(None);
+        assert!(gate.is_open("b"));
+    }
+}

@@ -1,0 +1,122 @@
+//! What all sessions share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use windrow_core::Budget;
+
+use crate::admit::{Access, Register, Starting, Tls};
+use crate::config::PgConfig;
+use crate::gate::Gate;
+use crate::metrics::PgMetrics;
+use crate::pool::Pool;
+use crate::services::{Console, Lanes, Services};
+use crate::session::{LaneBook, Readings};
+
+/// The house in which all sessions live.
+pub(crate) struct House {
+    /// What is configured.
+    pub(crate) config: PgConfig,
+    /// The lanes of the process.
+    pub(crate) lanes: Arc<dyn Lanes>,
+    /// The memory of the process.
+    pub(crate) budget: Budget,
+    /// Server connections for what is not joined.
+    pub(crate) pool: Pool,
+    /// What was read from texts.
+    pub(crate) readings: Readings,
+    /// The lanes that sessions have opened, with what is known of their statements.
+    pub(crate) lane_book: LaneBook,
+    /// Statements that were not joined, by reason.
+    pub(crate) bypass: Bypass,
+    /// Holds work back while the house is paused.
+    pub(crate) gate: Gate,
+    /// What is counted.
+    pub(crate) metrics: PgMetrics,
+    /// What the console can ask for besides.
+    pub(crate) console: Console,
+    /// Who may come in.
+    pub(crate) access: Access,
+    /// TLS for clients.
+    pub(crate) tls: Option<Tls>,
+    /// Who is on its way in.
+    pub(crate) starting: Arc<Starting>,
+    /// Who is in.
+    pub(crate) register: Arc<Register>,
+    /// One for each client that may be in.
+    pub(crate) seats: Arc<Semaphore>,
+    /// Sessions end what is under way and leave once this is cancelled.
+    pub(crate) stop: CancellationToken,
+}
+
+impl House {
+    /// A house with all its rooms.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub(crate) fn new(config: PgConfig, services: Services) -> Result<Arc<Self>, String> {
+        let seats = config.max_clients.min(Semaphore::MAX_PERMITS);
+        Ok(Arc::new(Self {
+            pool: Pool::new(&config, &services.metrics),
+            access: Access::new(&config)?,
+            tls: config.tls.as_deref().map(Tls::new),
+            config,
+            lanes: services.lanes,
+            budget: services.budget,
+            readings: Readings::default(),
+            lane_book: LaneBook::default(),
+            bypass: Bypass::new(&services.metrics),
+            gate: Gate::default(),
+            register: Arc::clone(&services.metrics.register),
+            metrics: services.metrics,
+            console: services.console,
+            starting: Arc::default(),
+            seats: Arc::new(Semaphore::new(seats)),
+            stop: CancellationToken::new(),
+        }))
+    }
+}
+
+/// Counts statements that were not joined, by reason.
+#[derive(Debug)]
+pub(crate) struct Bypass {
+    counters: Mutex<BTreeMap<&'static str, Counter>>,
+    metrics: PgMetrics,
+}
+
+impl Bypass {
+    fn new(metrics: &PgMetrics) -> Self {
+        Self {
+            counters: Mutex::default(),
+            metrics: metrics.clone(),
+        }
+    }
+
+    /// Counts one.
+    pub(crate) fn count(&self, reason: &'static str) {
+        let mut counters = self.lock();
+        let counter = counters
+            .entry(reason)
+            .or_insert_with(|| self.metrics.bypass(reason));
+        counter.inc();
+    }
+
+    /// All counts, sorted by reason.
+    pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.lock();
+        counts
+            .iter()
+            .map(|(reason, counter)| (*reason, counter.get()))
+            .collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Counter>> {
+        let lock = self.counters.lock();
+        // Each change is one insertion: whole at any moment.
+        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

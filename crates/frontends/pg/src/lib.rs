@@ -1,0 +1,41 @@
+//! The PostgreSQL frontend: an application changes its port and nothing else.
+//!
+//! Its autocommit single-row writes are joined with those of all other clients; everything else reaches PostgreSQL
+//! untouched, on a server connection that the session has as long as it needs one.
+//!
+//! The way of a session, room by room:
+//!
+//! | room | what happens there |
+//! | --- | --- |
+//! | `server` | the listening socket, and who is connected |
+//! | `admit` | TLS, startup, authentication, cancel requests |
+//! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
+//! | `pool` | server connections for what is not joined |
+//! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
+//! | [`services`] | the ports: lanes |
+//!
+//! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
+
+mod admin;
+mod admit;
+mod client;
+mod client_stream;
+mod codec;
+pub mod config;
+mod gate;
+mod house;
+mod memo;
+pub mod metrics;
+mod pool;
+mod presence;
+mod relay;
+pub mod server;
+pub mod services;
+mod session;
+
+pub use admit::Roles;
+pub use client::{Identity, Settings};
+pub use config::{DatabaseConfig, PgConfig};
+pub use metrics::PgMetrics;
+pub use server::Pg;
+pub use services::{Console, Door, LaneKey, LaneLine, Lanes, Services};

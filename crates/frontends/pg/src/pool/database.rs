@@ -1,0 +1,348 @@
+//! The server connections of one database: how many there may be, and who gets the next one.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+use windrow_core::{Fault, FaultClass, Name};
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::{ServerError, Wire};
+
+use super::idle::{Idle, Kind, Parked};
+use super::loan::Loan;
+use super::names::Names;
+use super::probe;
+use super::reports::Report;
+use super::state::State;
+use super::{Reports, Who};
+use crate::config::{DatabaseConfig, PgConfig};
+use crate::metrics::PgMetrics;
+
+/// One database.
+pub(super) struct Database {
+    name: Name,
+    target: Target,
+    connect_timeout: Duration,
+    wait: Duration,
+    idle_time: Duration,
+    most: usize,
+    /// One for each connection that may be in use.
+    seats: Arc<Semaphore>,
+    /// Those who wait for one, and the news of one more.
+    waiting: AtomicUsize,
+    wanted: Notify,
+    idle: Mutex<Idle>,
+    used: Mutex<BTreeMap<Name, usize>>,
+    reports: Arc<Reports>,
+    metrics: PgMetrics,
+}
+
+/// The right to use a connection.
+pub(super) struct Seat {
+    database: Arc<Database>,
+    role: Name,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Server connections of one role, for the console.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerLine {
+    pub(crate) database: Name,
+    pub(crate) role: Name,
+    pub(crate) used: usize,
+    pub(crate) idle: usize,
+    /// The most of the database, for all roles.
+    pub(crate) most: usize,
+}
+
+impl Database {
+    pub(super) fn new(
+        database: &DatabaseConfig,
+        config: &PgConfig,
+        metrics: &PgMetrics,
+        reports: Arc<Reports>,
+    ) -> Self {
+        let most = config
+            .max_server_connections
+            .clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            name: Name::from(&*database.name),
+            target: database.target.clone(),
+            connect_timeout: config.connect_timeout,
+            wait: config.server_wait,
+            idle_time: config.server_idle,
+            most,
+            seats: Arc::new(Semaphore::new(most)),
+            waiting: AtomicUsize::default(),
+            wanted: Notify::new(),
+            idle: Mutex::default(),
+            used: Mutex::default(),
+            reports,
+            metrics: metrics.clone(),
+        }
+    }
+
+    pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
+        let permit = match Arc::clone(&self.seats).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_for_seat().await?,
+        };
+        self.occupy(permit, who).await
+    }
+
+    /// As [`Database::take`], without waiting for others.
+    pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
+        let permit = Arc::clone(&self.seats).try_acquire_owned();
+        let permit = permit.map_err(|_| self.occupied("at this moment"))?;
+        self.occupy(permit, who).await
+    }
+
+    async fn occupy(
+        self: &Arc<Self>,
+        permit: OwnedSemaphorePermit,
+        who: &Who,
+    ) -> Result<Loan, Fault> {
+        let seat = self.seat(&who.identity.role, permit);
+        let kind = Kind::of(who);
+        while let Some(mut parked) = self.take_idle(&kind, who) {
+            // One that the server has ended is closed.
+            if !parked.wire.is_alive() {
+                continue;
+            }
+            if lead(&mut parked, who).await.is_ok() {
+                return Ok(Loan::new(parked, seat));
+            }
+            // So is one that cannot be led to the state that is wanted. A new one shows whether any can.
+            break;
+        }
+        self.make_room();
+        let mut parked = self.connect(kind, who).await?;
+        lead(&mut parked, who).await?;
+        Ok(Loan::new(parked, seat))
+    }
+
+    fn seat(self: &Arc<Self>, role: &Name, permit: OwnedSemaphorePermit) -> Seat {
+        self.metrics.servers_used.inc();
+        *self.used().entry(Name::clone(role)).or_default() += 1;
+        Seat {
+            database: Arc::clone(self),
+            role: Name::clone(role),
+            _permit: permit,
+        }
+    }
+
+    /// The right to use a connection, as soon as there is one, in the order of asking.
+    async fn wait_for_seat(&self) -> Result<OwnedSemaphorePermit, Fault> {
+        let _waiting = Waiting::new(self);
+        let acquired = timeout(self.wait, Arc::clone(&self.seats).acquire_owned()).await;
+        let acquired = acquired.ok().and_then(Result::ok);
+        acquired.ok_or_else(|| self.occupied(&format!("within {:?} (server_wait)", self.wait)))
+    }
+
+    /// Waits until somebody waits for a connection. Cancel safe.
+    pub(super) async fn wanted(&self) {
+        let wanted = self.wanted.notified();
+        tokio::pin!(wanted);
+        wanted.as_mut().enable();
+        // Who began to wait before the listening is counted already.
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            wanted.await;
+        }
+    }
+
+    fn occupied(&self, when: &str) -> Fault {
+        let text = format!(
+            "no server connection became free {when}: all {} of database \"{}\" are in use (max_server_connections)",
+            self.most, self.name
+        );
+        let hint = "Transactions, temporary tables, LISTEN, session locks and the like keep a server connection; SHOW CLIENTS at the console says who does.";
+        Fault::new(FaultClass::Overloaded, "53300", text).with_hint(Some(hint))
+    }
+
+    fn take_idle(&self, kind: &Kind, who: &Who) -> Option<Parked> {
+        let parked = self.idle().take(kind, who)?;
+        self.metrics.servers_idle.dec();
+        Some(parked)
+    }
+
+    /// Closes idle connections of other kinds where a new one would be one too many.
+    fn make_room(&self) {
+        let used = self.most.saturating_sub(self.seats.available_permits());
+        let superfluous = self.idle().beyond(self.most.saturating_sub(used));
+        self.closed(superfluous.len());
+        for parked in superfluous {
+            tokio::spawn(parked.wire.terminate());
+        }
+    }
+
+    async fn connect(&self, kind: Kind, who: &Who) -> Result<Parked, Fault> {
+        let target = self.target.for_session(&kind.role, &kind.credential);
+        let startup = kind.startup.iter();
+        let mut settings: Vec<_> = startup.map(|(n, v)| (&**n, v.to_string())).collect();
+        settings.push(("application_name", who.application_name.to_string()));
+        let connected = Wire::connect(&target, &settings, self.connect_timeout).await;
+        let wire = connected.inspect_err(|_| {
+            self.metrics.connects_failed.inc();
+        })?;
+        self.metrics.connects_ok.inc();
+        let settings = who.settings.at_start();
+        let key = (who.identity.clone(), settings.clone());
+        let report = Report::of(who.identity.clone(), settings, &wire);
+        self.reports.learn(&key, Arc::new(report));
+        let state = State {
+            application_name: Name::clone(&who.application_name),
+            first_name: Name::clone(&who.application_name),
+            ..State::default()
+        };
+        Ok(Parked {
+            kind,
+            wire,
+            names: Names::default(),
+            state,
+            since: Instant::now(),
+        })
+    }
+
+    /// Takes a connection back.
+    pub(super) fn park(&self, parked: Parked) {
+        self.metrics.servers_idle.inc();
+        self.idle().put(parked);
+    }
+
+    pub(super) async fn sweep(&self) {
+        let superfluous = self.idle().superfluous(self.idle_time);
+        self.end(superfluous).await;
+    }
+
+    pub(super) async fn close(&self) {
+        let all = self.idle().all();
+        self.end(all).await;
+    }
+
+    async fn end(&self, connections: Vec<Parked>) {
+        self.closed(connections.len());
+        for parked in connections {
+            parked.wire.terminate().await;
+        }
+    }
+
+    fn closed(&self, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.metrics.servers_idle.dec_by(count);
+    }
+
+    pub(super) fn lines(&self) -> Vec<ServerLine> {
+        let line = |role: &Name| ServerLine {
+            database: Name::clone(&self.name),
+            role: Name::clone(role),
+            most: self.most,
+            ..ServerLine::default()
+        };
+        let mut lines: BTreeMap<Name, ServerLine> = BTreeMap::new();
+        for (role, used) in &*self.used() {
+            lines
+                .entry(Name::clone(role))
+                .or_insert_with(|| line(role))
+                .used = *used;
+        }
+        for parked in self.idle().iter() {
+            let role = &parked.kind.role;
+            lines
+                .entry(Name::clone(role))
+                .or_insert_with(|| line(role))
+                .idle += 1;
+        }
+        lines.into_values().collect()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn used(&self) -> MutexGuard<'_, BTreeMap<Name, usize>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leads a connection to the state that is wanted, in one round trip at most.
+async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
+    let way = parked
+        .state
+        .bridge(&who.settings.set, &who.application_name);
+    if way.is_empty() {
+        return Ok(());
+    }
+    let told = probe::ask(&mut parked.wire, &way).await;
+    let told = told.map_err(|broken| broken.unavailable())?;
+    if let Some(error) = told.into_iter().find_map(|told| told.error) {
+        return Err(refused(error));
+    }
+    parked.state = State {
+        set: who.settings.set.clone(),
+        application_name: Name::clone(&who.application_name),
+        first_name: Name::clone(&parked.state.first_name),
+        touched: false,
+    };
+    Ok(())
+}
+
+fn refused(error: ServerError) -> Fault {
+    let hint = "A server connection could not be given the settings of this session.";
+    let fault = Fault::from(error);
+    match fault.hint() {
+        Some(_) => fault,
+        None => fault.with_hint(Some(hint)),
+    }
+}
+
+impl Seat {
+    pub(super) fn database(&self) -> &Database {
+        &self.database
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.database.metrics.servers_used.dec();
+        let mut used = self.database.used();
+        if let Some(count) = used.get_mut(&self.role) {
+            *count -= 1;
+            if *count == 0 {
+                used.remove(&self.role);
+            }
+        }
+    }
+}
+
+/// Counts one that waits, as long as it does.
+struct Waiting<'a> {
+    database: &'a Database,
+    since: Instant,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(database: &'a Database) -> Self {
+        database.metrics.waiting.inc();
+        database.waiting.fetch_add(1, Ordering::SeqCst);
+        database.wanted.notify_waiters();
+        Self {
+            database,
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.database.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.database.metrics.waiting.dec();
+        self.database
+            .metrics
+            .wait_seconds
+            .observe(self.since.elapsed().as_secs_f64());
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections that nobody uses at this moment.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::Name;
+use windrow_pgwire::target::Credential;
+use windrow_pgwire::wire::Wire;
+
+use super::Who;
+use super::names::Names;
+use super::state::State;
+
+/// What cannot be changed on a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) role: Name,
+    pub(super) startup: std::sync::Arc<[(Name, Name)]>,
+    pub(super) credential: Credential,
+}
+
+impl Kind {
+    pub(super) fn of(who: &Who) -> Self {
+        Self {
+            role: Name::clone(&who.identity.role),
+            startup: who.settings.startup.clone(),
+            credential: who.credential.clone(),
+        }
+    }
+}
+
+/// A connection with all that is known of it.
+#[derive(Debug)]
+pub(super) struct Parked {
+    pub(super) kind: Kind,
+    pub(super) wire: Wire,
+    pub(super) names: Names,
+    pub(super) state: State,
+    pub(super) since: Instant,
+}
+
+/// All connections of a database that nobody uses, in the order in which they were given back.
+#[derive(Debug, Default)]
+pub(super) struct Idle(Vec<Parked>);
+
+impl Idle {
+    pub(super) fn put(&mut self, parked: Parked) {
+        self.0.push(parked);
+    }
+
+    /// One of the kind: best one in the very state that is wanted, and of those the one that was used last, so that the
+    /// others may be found superfluous.
+    pub(super) fn take(&mut self, kind: &Kind, who: &Who) -> Option<Parked> {
+        let fits = |parked: &Parked| {
+            let is = parked.state.is(&who.settings.set, &who.application_name);
+            (parked.kind == *kind).then_some(is)
+        };
+        let mut best: Option<(usize, bool)> = None;
+        for (at, parked) in self.0.iter().enumerate() {
+            if let Some(ready) = fits(parked)
+                && best.is_none_or(|(_, so_far)| ready >= so_far)
+            {
+                best = Some((at, ready));
+            }
+        }
+        best.map(|(at, _)| self.0.remove(at))
+    }
+
+    /// Those beyond `most`, oldest first.
+    pub(super) fn beyond(&mut self, most: usize) -> Vec<Parked> {
+        let count = self.0.len().saturating_sub(most);
+        self.0.drain(..count).collect()
+    }
+
+    /// Those that nobody has used for so long, and those that are of no use any more.
+    pub(super) fn superfluous(&mut self, age: Duration) -> Vec<Parked> {
+        let gone = |parked: &mut Parked| parked.since.elapsed() >= age || !parked.wire.is_alive();
+        self.0.extract_if(.., gone).collect()
+    }
+
+    /// All of them.
+    pub(super) fn all(&mut self) -> Vec<Parked> {
+        std::mem::take(&mut self.0)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Parked> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,119 @@
+//! A server connection that a session has, and what becomes of it afterwards.
+
+use std::fmt;
+
+use tokio::time::Instant;
+use windrow_core::Name;
+use windrow_pgwire::wire::Wire;
+
+use super::database::Seat;
+use super::idle::{Kind, Parked};
+use super::names::Names;
+use super::probe::{self, Found};
+use super::state::State;
+use crate::client::Settings;
+
+/// A server connection that a session has for a while. Dropped, it is closed.
+pub(crate) struct Loan {
+    /// The connection.
+    pub(crate) wire: Wire,
+    /// Statements that are prepared on it.
+    pub(crate) names: Names,
+    kind: Kind,
+    state: State,
+    seat: Seat,
+}
+
+/// What became of a loan.
+#[derive(Debug)]
+pub(crate) enum GivenBack {
+    /// Nothing of the session is left on it.
+    Free {
+        /// What `lastval()` would have said there, where it was asked for and there is something.
+        lastval: Option<i64>,
+    },
+    /// Something is left on it that only this session may see, and why: the session keeps it.
+    Kept(Box<Loan>, &'static str),
+    /// It broke.
+    Lost,
+}
+
+impl Loan {
+    pub(super) fn new(parked: Parked, seat: Seat) -> Self {
+        Self {
+            wire: parked.wire,
+            names: parked.names,
+            kind: parked.kind,
+            state: parked.state,
+            seat,
+        }
+    }
+
+    /// Waits until somebody else wants the connection. Cancel safe.
+    pub(crate) async fn wanted(&self) {
+        self.seat.database().wanted().await;
+    }
+
+    /// Gives the connection back, with nothing under way. `expected`: the settings that the session knows of.
+    /// `may_have_generated`: values may have been taken from sequences. `clean`: nothing else can have been left behind,
+    /// and no transaction is open. Without either there is no round trip, with them there is one.
+    ///
+    /// **Not cancel safe**: dropped half-way, the connection is closed, with whatever the session had on it.
+    pub(crate) async fn give_back(
+        mut self,
+        expected: &Settings,
+        may_have_generated: bool,
+        clean: bool,
+    ) -> GivenBack {
+        if !self.wire.is_usable() {
+            return GivenBack::Lost;
+        }
+        let found = match (clean, may_have_generated) {
+            (true, false) => Ok(Found::default()),
+            (true, true) => probe::generated(&mut self.wire).await,
+            (false, _) => {
+                let role = Name::clone(&self.kind.role);
+                probe::all(&mut self.wire, expected, &role).await
+            }
+        };
+        match found {
+            Err(_) => GivenBack::Lost,
+            Ok(Found {
+                left: Some(why), ..
+            }) => GivenBack::Kept(Box::new(self), why),
+            Ok(Found { lastval, .. }) => {
+                self.park(expected, clean);
+                GivenBack::Free { lastval }
+            }
+        }
+    }
+
+    fn park(self, expected: &Settings, clean: bool) {
+        let name = self.wire.parameter("application_name").map(Name::from);
+        let state = State {
+            set: expected.set.clone(),
+            application_name: name.unwrap_or_else(|| Name::clone(&self.state.application_name)),
+            first_name: self.state.first_name,
+            touched: !clean,
+        };
+        self.seat.database().park(Parked {
+            kind: self.kind,
+            wire: self.wire,
+            names: self.names,
+            state,
+            since: Instant::now(),
+        });
+        // The seat goes last: whoever waits for it finds the connection.
+        drop(self.seat);
+    }
+}
+
+impl fmt::Debug for Loan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loan")
+            .field("wire", &self.wire)
+            .field("kind", &self.kind)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}

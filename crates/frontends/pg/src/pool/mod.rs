@@ -1,0 +1,152 @@
+//! Server connections for what is not joined.
+//!
+//! A session has one for as long as it needs it. What the next session gets is in the state that it expects, at the
+//! price of as few round trips as that takes:
+//!
+//! | | round trips |
+//! | --- | --- |
+//! | taken, by a session with the settings that the connection has already (the usual case) | 0 |
+//! | taken, otherwise: all SET and RESET at once | 1 |
+//! | given back, nothing was left behind | 0 |
+//! | given back after values may have been taken from sequences: lastval(), DISCARD SEQUENCES | 1 |
+//! | given back after statements of unknown effect: one question for all that can be left behind | 1 |
+//!
+//! What such statements may have left where nobody can look (settings of an extension's own, a cached sequence value) is
+//! wiped out when the next session takes the connection, with the SETs of that moment.
+
+mod database;
+mod idle;
+mod loan;
+mod names;
+mod probe;
+mod reports;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_core::{Fault, FaultClass, Name};
+use windrow_pgwire::target::Credential;
+
+use crate::client::{Identity, Settings};
+use crate::config::PgConfig;
+use crate::memo::Memo;
+use crate::metrics::PgMetrics;
+
+use database::Database;
+pub(crate) use database::ServerLine;
+pub(crate) use loan::{GivenBack, Loan};
+pub(crate) use names::{Names, StatementKey};
+pub(crate) use reports::Report;
+
+/// How long a report is told to clients without looking at a server connection, and how many reports are kept. Every new server
+/// connection renews the one that it belongs to.
+const BELIEVED: Duration = Duration::from_secs(60);
+const REPORTS: usize = 4096;
+
+/// Who wants a server connection, and how it is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Who {
+    /// Which database, as which role.
+    pub(crate) identity: Identity,
+    /// Under which settings.
+    pub(crate) settings: Settings,
+    /// What the server shows as `application_name`.
+    pub(crate) application_name: Name,
+    /// What lets it in.
+    pub(crate) credential: Credential,
+}
+
+/// Reports by identity and settings at the start.
+type Reports = Memo<(Identity, Settings), Arc<Report>>;
+
+/// Server connections for what is not joined.
+pub(crate) struct Pool {
+    databases: HashMap<Name, Arc<Database>>,
+    reports: Arc<Reports>,
+}
+
+impl Pool {
+    /// A pool for the configured databases.
+    pub(crate) fn new(config: &PgConfig, metrics: &PgMetrics) -> Self {
+        let reports = Arc::new(Memo::new(REPORTS, BELIEVED));
+        let databases = config.databases.iter().map(|database| {
+            let opened = Database::new(database, config, metrics, Arc::clone(&reports));
+            (Name::from(&*database.name), Arc::new(opened))
+        });
+        Self {
+            databases: databases.collect(),
+            reports,
+        }
+    }
+
+    /// A server connection in exactly the state that `who` says. Whoever waits is served in the order of asking. Cancel safe.
+    ///
+    /// # Errors
+    /// The server's refusal, word for word where it said one; [`FaultClass::Unavailable`] where it cannot be reached;
+    /// [`FaultClass::Overloaded`] (53300) where none became free in time; [`FaultClass::Invalid`] (3D000) for a database that
+    /// is not configured.
+    pub(crate) async fn take(&self, who: &Who) -> Result<Loan, Fault> {
+        self.database(who)?.take(who).await
+    }
+
+    fn database(&self, who: &Who) -> Result<&Arc<Database>, Fault> {
+        let name = &who.identity.database;
+        self.databases.get(name).ok_or_else(|| {
+            let text = format!("database \"{name}\" does not exist");
+            Fault::new(FaultClass::Invalid, "3D000", text)
+        })
+    }
+
+    /// What new sessions of `who` are told. That the server says it at all shows that it knows role and database. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`Pool::take`].
+    pub(crate) async fn report(&self, who: &Who) -> Result<Arc<Report>, Fault> {
+        let (identity, settings) = (who.identity.clone(), who.settings.at_start());
+        let key = (identity.clone(), settings.clone());
+        let ask = async |older: bool| {
+            let newcomer = Who {
+                settings: settings.clone(),
+                ..who.clone()
+            };
+            // Nobody has to wait for those who are in, only to be told what is known already.
+            let loan = match older {
+                true => self.database(&newcomer)?.take_now(&newcomer).await?,
+                false => self.take(&newcomer).await?,
+            };
+            let report = Report::of(identity, settings.clone(), &loan.wire);
+            loan.give_back(&settings, false, true).await;
+            Ok(Arc::new(report))
+        };
+        self.reports.get(&key, ask).await
+    }
+
+    /// Closes connections that nobody has used for long, and those that the server has ended.
+    pub(crate) async fn sweep(&self) {
+        for database in self.databases.values() {
+            database.sweep().await;
+        }
+    }
+
+    /// Closes all connections that nobody uses.
+    pub(crate) async fn close(&self) {
+        for database in self.databases.values() {
+            database.close().await;
+        }
+    }
+
+    /// What the console shows, one line for each database and role.
+    pub(crate) fn lines(&self) -> Vec<ServerLine> {
+        let mut lines: Vec<_> = self
+            .databases
+            .values()
+            .flat_map(|database| database.lines())
+            .collect();
+        lines.sort_by(|a, b| (&a.database, &a.role).cmp(&(&b.database, &b.role)));
+        lines
+    }
+}

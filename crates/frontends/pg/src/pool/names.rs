@@ -1,0 +1,77 @@
+//! The statements that are prepared on a server connection.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+/// The most statements that are kept prepared on one server connection.
+const MOST: usize = 500;
+
+/// What the names of statements begin with.
+const PREFIX: &str = "windrow_";
+
+/// A prepared statement of the process: its number, and a fingerprint of the settings under which it was read.
+pub(crate) type StatementKey = (u64, u64);
+
+/// Statements by their process-wide number.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    known: HashMap<StatementKey, ()>,
+    order: VecDeque<StatementKey>,
+    /// The number of the text that is the unnamed statement; `None`: none of ours.
+    pub(crate) unnamed: Option<StatementKey>,
+}
+
+impl Names {
+    /// True where it is prepared.
+    pub(crate) fn has(&self, key: StatementKey) -> bool {
+        self.known.contains_key(&key)
+    }
+
+    /// Notes that it is prepared now. Gives the one that has to be closed for it, if there is one.
+    pub(crate) fn add(&mut self, key: StatementKey) -> Option<StatementKey> {
+        if self.known.insert(key, ()).is_none() {
+            self.order.push_back(key);
+        }
+        if self.known.len() <= MOST {
+            return None;
+        }
+        while let Some(oldest) = self.order.pop_front() {
+            if oldest != key && self.known.remove(&oldest).is_some() {
+                return Some(oldest);
+            }
+        }
+        None
+    }
+
+    /// Notes that it is not prepared, or may not be.
+    pub(crate) fn remove(&mut self, key: StatementKey) {
+        self.known.remove(&key);
+        self.order.retain(|other| *other != key);
+    }
+
+    /// Notes that the statement of this name at the server is gone.
+    pub(crate) fn forget(&mut self, name: &str) {
+        let key = self.order.iter().find(|key| Self::name(**key) == name);
+        if let Some(key) = key.copied() {
+            self.remove(key);
+        }
+    }
+
+    /// Notes that none is prepared.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What the statement is called at the server.
+    pub(crate) fn name(key: StatementKey) -> String {
+        format!("{PREFIX}{}_{:x}", key.0, key.1)
+    }
+
+    /// Where a message of the server holds such a name between double quotes.
+    pub(crate) fn find(message: &[u8]) -> Option<Range<usize>> {
+        let quoted = format!("\"{PREFIX}");
+        let start = memchr::memmem::find(message, quoted.as_bytes())? + 1;
+        let length = memchr::memchr(b'"', message.get(start..)?)?;
+        Some(start..start + length)
+    }
+}

@@ -1,0 +1,48 @@
+//! What a server reports of a new session: the run-time parameters that its clients are told.
+
+use bytes::{BufMut, BytesMut};
+use windrow_pgwire::wire::Wire;
+
+use crate::client::{Identity, Settings};
+use crate::codec::answer::parameter_status;
+
+/// What clients of one identity with the same settings are told.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Who they are.
+    pub(crate) identity: Identity,
+    /// Their settings at the start.
+    pub(crate) settings: Settings,
+    /// True where `standard_conforming_strings` is on.
+    pub(crate) standard_strings: bool,
+    /// True where `client_encoding` is UTF8.
+    pub(crate) utf8: bool,
+    /// ParameterStatus messages for all but `application_name`.
+    messages: Box<[u8]>,
+}
+
+impl Report {
+    /// What a server connection in the state of a new session reports.
+    pub(super) fn of(identity: Identity, settings: Settings, wire: &Wire) -> Self {
+        let mut messages = BytesMut::new();
+        let parameters = wire
+            .parameters()
+            .filter(|(name, _)| *name != "application_name");
+        for (name, value) in parameters {
+            parameter_status(&mut messages, name, value);
+        }
+        Self {
+            identity,
+            settings,
+            standard_strings: wire.parameter("standard_conforming_strings") == Some("on"),
+            utf8: wire.parameter("client_encoding") == Some("UTF8"),
+            messages: messages.as_ref().into(),
+        }
+    }
+
+    /// Writes what a client with this name is told.
+    pub(crate) fn write(&self, out: &mut BytesMut, application_name: &str) {
+        out.put_slice(&self.messages);
+        parameter_status(out, "application_name", application_name);
+    }
+}

@@ -1,0 +1,162 @@
+//! The state of a server connection's session, as far as it can differ from that of a new one, and the way from one to another.
+
+use std::sync::Arc;
+
+use windrow_core::Name;
+
+/// What a session on the server is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// The SET statements in force, each with the name of its setting.
+    pub(super) set: Arc<[(Name, Name)]>,
+    /// Its `application_name`.
+    pub(super) application_name: Name,
+    /// The `application_name` that it was started with, to which RESET ALL leads.
+    pub(super) first_name: Name,
+    /// Statements of unknown effect were run: there may be settings that nobody can see, and `lastval()` may answer what
+    /// another session generated.
+    pub(super) touched: bool,
+}
+
+/// Who the session acts for: to be changed back before all else.
+const IDENTITY: [&str; 2] = ["session_authorization", "role"];
+
+impl State {
+    /// True where nothing needs to be said to get there.
+    pub(super) fn is(&self, set: &[(Name, Name)], application_name: &str) -> bool {
+        self.bridge(set, application_name).is_empty()
+    }
+
+    /// The statements that lead to another state, in their order.
+    pub(super) fn bridge(&self, set: &[(Name, Name)], application_name: &str) -> Vec<String> {
+        let mut way = Vec::new();
+        let same = |setting: &(Name, Name)| set.contains(setting);
+        let is_identity = |(name, _): &&(Name, Name)| IDENTITY.contains(&&**name);
+        // SET SESSION AUTHORIZATION changes the role as well: both begin anew if one differs.
+        let identity =
+            |of: &[(Name, Name)]| of.iter().filter(is_identity).cloned().collect::<Vec<_>>();
+        let acts_for_another = identity(&self.set) != identity(set);
+        if acts_for_another {
+            way.push("RESET SESSION AUTHORIZATION".to_owned());
+            way.push("RESET ROLE".to_owned());
+        }
+        if self.touched {
+            way.push("RESET ALL".to_owned());
+            way.push("DISCARD SEQUENCES".to_owned());
+        }
+        if !self.touched {
+            let gone = self
+                .set
+                .iter()
+                .filter(|setting| !is_identity(setting) && !same(setting));
+            way.extend(gone.map(|(name, _)| format!("RESET {}", identifier(name))));
+        }
+        let missing = set.iter().filter(|setting| match is_identity(setting) {
+            true => acts_for_another,
+            false => self.touched || !self.set.contains(setting),
+        });
+        way.extend(missing.map(|(_, statement)| statement.to_string()));
+        let name = if self.touched {
+            &self.first_name
+        } else {
+            &self.application_name
+        };
+        let named = set.iter().any(|(name, _)| &**name == "application_name");
+        if **name != *application_name && !named {
+            way.push(format!(
+                "SET application_name TO {}",
+                literal(application_name)
+            ));
+        }
+        way
+    }
+}
+
+/// The parts of a setting's name, quoted.
+fn identifier(name: &str) -> String {
+    let parts = name
+        .split('.')
+        .map(|part| format!("\"{}\"", part.replace('"', "\"\"")));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// A text as a literal that means the same whatever `standard_conforming_strings` is.
+pub(super) fn literal(text: &str) -> String {
+    let doubled = text.replace('\'', "''").replace('\\', "\\\\");
+    let escaped = if text.contains('\\') { "E" } else { "" };
+    format!("{escaped}'{doubled}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(of: &[(&str, &str)]) -> Arc<[(Name, Name)]> {
+        of.iter()
+            .map(|(name, sql)| (Name::from(*name), Name::from(*sql)))
+            .collect()
+    }
+
+    #[test]
+    fn only_the_difference_is_said() {
+        let utc = ("timezone", "SET TIME ZONE 'UTC'");
+        let paris = ("timezone", "SET TIME ZONE 'Europe/Paris'");
+        let path = ("search_path", "SET search_path = a");
+        let own = ("my.var", "SET my.var = 1");
+        let one = State {
+            set: set(&[own, path, utc]),
+            ..State::default()
+        };
+        assert!(one.is(&set(&[own, path, utc]), ""));
+        assert_eq!(
+            one.bridge(&set(&[path, paris]), "it's"),
+            [
+                "RESET \"my\".\"var\"",
+                "RESET \"timezone\"",
+                "SET TIME ZONE 'Europe/Paris'",
+                "SET application_name TO 'it''s'"
+            ]
+        );
+    }
+
+    #[test]
+    fn who_it_acts_for_begins_anew() {
+        let (role, path) = (
+            ("role", "SET ROLE a"),
+            ("search_path", "SET search_path = a"),
+        );
+        let one = State {
+            set: set(&[role, path]),
+            ..State::default()
+        };
+        assert_eq!(
+            one.bridge(&set(&[path]), ""),
+            ["RESET SESSION AUTHORIZATION", "RESET ROLE"]
+        );
+        assert_eq!(
+            one.bridge(&set(&[("role", "SET ROLE b"), path]), ""),
+            ["RESET SESSION AUTHORIZATION", "RESET ROLE", "SET ROLE b"]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_wiped_out() {
+        let path = ("search_path", "SET search_path = a");
+        let one = State {
+            set: set(&[path]),
+            application_name: "now".into(),
+            first_name: "first".into(),
+            touched: true,
+        };
+        assert_eq!(
+            one.bridge(&set(&[path]), "now"),
+            [
+                "RESET ALL",
+                "DISCARD SEQUENCES",
+                "SET search_path = a",
+                "SET application_name TO 'now'"
+            ]
+        );
+        assert_eq!(literal(r"a\'b"), r"E'a\\''b'");
+    }
+}

@@ -1,0 +1,178 @@
+//! What others may know of a session, and how they interrupt it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Intake, Name, SourceId};
+use windrow_pgwire::wire::CancelKey;
+
+use crate::client::Identity;
+
+/// How long a cancel request may take on its way to the server.
+const CANCEL: Duration = Duration::from_secs(10);
+
+/// What a session does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing: it waits for its client.
+    #[default]
+    Idle,
+    /// Writes of it are in a lane.
+    Joining,
+    /// It waits for a server connection.
+    Waiting,
+    /// It has a server connection.
+    Relaying,
+    /// It has a server connection that it keeps, for what it did.
+    Pinned,
+}
+
+impl State {
+    const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Joining,
+        Self::Waiting,
+        Self::Relaying,
+        Self::Pinned,
+    ];
+
+    /// The word that the console shows.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Joining => "joining",
+            Self::Waiting => "waiting",
+            Self::Relaying => "relaying",
+            Self::Pinned => "pinned",
+        }
+    }
+}
+
+/// What a cancel request interrupts at this moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Interrupt {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the session has in a lane, if it has not left yet.
+    Lane(Intake, SourceId),
+    /// The statement of its server connection.
+    Server(CancelKey),
+    /// The wait for a server connection.
+    Waiting(CancellationToken),
+}
+
+/// A session as others see it.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    /// The process number that the client was told.
+    pub(crate) pid: i32,
+    /// What a cancel request must prove. Shown nowhere; compared in constant time.
+    pub(crate) secret: [u8; 4],
+    /// Where the client is.
+    pub(crate) peer: Box<str>,
+    /// Who it is.
+    pub(crate) identity: Identity,
+    /// Statements that were joined, and that were relayed.
+    pub(crate) joined: AtomicU64,
+    pub(crate) relayed: AtomicU64,
+    state: AtomicU8,
+    words: std::sync::Mutex<Words>,
+    interrupt: Mutex<Interrupt>,
+}
+
+/// What changes rarely.
+#[derive(Debug)]
+struct Words {
+    application_name: Name,
+    pinned: &'static str,
+}
+
+impl Presence {
+    /// A session that begins.
+    pub(crate) fn new(
+        pid: i32,
+        secret: [u8; 4],
+        peer: impl Into<Box<str>>,
+        identity: Identity,
+        application_name: Name,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            pid,
+            secret,
+            peer: peer.into(),
+            identity,
+            joined: AtomicU64::new(0),
+            relayed: AtomicU64::new(0),
+            state: AtomicU8::default(),
+            words: std::sync::Mutex::new(Words {
+                application_name,
+                pinned: "",
+            }),
+            interrupt: Mutex::default(),
+        })
+    }
+
+    /// Interrupts what the session does at this moment, as a cancel request asks. Success is not promised. Returns once
+    /// the request has been passed on.
+    pub(crate) async fn cancel(&self) {
+        // Held until the server has passed the signal on: a session gives its server connection to nobody else before, so
+        // that the signal cannot meet another client's statement.
+        let interrupt = self.interrupt.lock().await;
+        match &*interrupt {
+            Interrupt::Nothing => {}
+            Interrupt::Lane(intake, source) => intake.cancel(*source),
+            Interrupt::Waiting(canceled) => canceled.cancel(),
+            Interrupt::Server(key) => {
+                if let Err(error) = key.send(CANCEL).await {
+                    tracing::warn!(%error, "a cancel request did not reach the server");
+                }
+            }
+        }
+    }
+
+    /// Says what a cancel request means from now on. Waits while one is on its way.
+    pub(crate) async fn set_interrupt(&self, interrupt: Interrupt) {
+        *self.interrupt.lock().await = interrupt;
+    }
+
+    /// What the session does.
+    pub(crate) fn state(&self) -> State {
+        let state = usize::from(self.state.load(Ordering::Relaxed));
+        State::ALL.get(state).copied().unwrap_or_default()
+    }
+
+    /// Shows what the session does.
+    pub(crate) fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// The client's `application_name`.
+    pub(crate) fn application_name(&self) -> Name {
+        self.with_words(|words| Name::clone(&words.application_name))
+    }
+
+    /// Changes it.
+    pub(crate) fn set_application_name(&self, name: Name) {
+        self.with_words(|words| words.application_name = name);
+    }
+
+    /// Why the session keeps its server connection; empty where it does not.
+    pub(crate) fn pinned(&self) -> &'static str {
+        self.with_words(|words| words.pinned)
+    }
+
+    /// Says why the session keeps its server connection.
+    pub(crate) fn set_pinned(&self, why: &'static str) {
+        self.with_words(|words| words.pinned = why);
+    }
+
+    fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {
+        let lock = self.words.lock();
+        // Who panicked while holding it left whole words behind: each is replaced at once.
+        with(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}

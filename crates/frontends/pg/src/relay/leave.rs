@@ -1,0 +1,291 @@
+//! What a session leaves behind on its server connection, and giving that back.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, FaultClass, Name, Op};
+use windrow_sql::{Effect, Reading};
+
+use super::Relay;
+use super::hidden::sets_for_session;
+use crate::client::Settings;
+use crate::pool::GivenBack;
+use crate::presence::{Interrupt, State};
+use crate::session::{ClientName, End, Prepared};
+
+/// The longest SET that is remembered, in bytes, and the most of them.
+const LONGEST: usize = 1024;
+const MOST: usize = 64;
+
+/// What may have been left behind.
+#[derive(Default)]
+pub(super) struct Residue {
+    /// Values may have been taken from sequences.
+    pub(super) generates: bool,
+    /// Anything may have been.
+    pub(super) unknown: bool,
+    /// Settings that no probe finds have been made.
+    hidden: bool,
+    /// Why the connection is kept.
+    pub(super) pinned: Option<&'static str>,
+    /// Portals of statements that change a setting.
+    pub(super) set_portals: Vec<(ClientName, Arc<Prepared>)>,
+    /// Settings that were changed in the transaction that is not committed yet.
+    changed: Vec<Arc<Prepared>>,
+    /// The last transaction command was ROLLBACK.
+    rolled_back: bool,
+}
+
+impl Residue {
+    /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is complete.
+    pub(super) fn note(&mut self, prepared: &Prepared) -> bool {
+        match &prepared.reading {
+            Reading::Join(draft) => {
+                self.generates |= draft.op == Op::Insert || !draft.functions.is_empty();
+                // A function that is not known may do anything.
+                self.unknown |= prepared.reading.effect() == Effect::Unknown;
+                self.hidden |= self.unknown && sets_for_session(&prepared.text);
+                false
+            }
+            Reading::Apart(apart) => {
+                let sets = self.note_effect(&apart.effect);
+                self.hidden |= self.unknown && sets_for_session(&prepared.text);
+                sets
+            }
+        }
+    }
+
+    fn note_effect(&mut self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Generates => self.generates = true,
+            Effect::Unknown => self.unknown = true,
+            Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll | Effect::Own { .. } => {
+                return true;
+            }
+            Effect::Several(effects) => {
+                for effect in effects {
+                    // Which of several statements was the one that is complete is not followed.
+                    self.unknown |= self.note_effect(effect);
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// A statement is complete.
+    pub(super) fn completed(&mut self, tag: &[u8], prepared: Option<Arc<Prepared>>) {
+        match tag {
+            b"COMMIT" => self.rolled_back = false,
+            b"ROLLBACK" => self.rolled_back = true,
+            b"DISCARD ALL" | b"DISCARD SEQUENCES" => self.generates = false,
+            _ => {}
+        }
+        // Something may have gone for which the connection is kept.
+        let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
+        self.unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
+        // What was rolled back to a savepoint is not followed.
+        self.unknown |= tag == b"ROLLBACK" && !self.changed.is_empty();
+        self.changed
+            .extend(prepared.filter(|prepared| match prepared.effect() {
+                Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
+                Some(Effect::Several(effects)) => only_wipes(effects),
+                _ => false,
+            }));
+    }
+
+    /// Something failed. `status`: of the transaction before.
+    pub(super) fn failed(&mut self, status: u8) {
+        if status == b'I' {
+            self.changed.clear();
+        }
+    }
+
+    /// The session is outside of a transaction. `before`: the status before. True if its settings have changed.
+    pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
+        self.set_portals.clear();
+        let changed = std::mem::take(&mut self.changed);
+        if changed.is_empty() || (before != b'I' && self.rolled_back) {
+            return false;
+        }
+        let mut set: Vec<(Name, Name)> = settings.set.to_vec();
+        for prepared in &changed {
+            self.unknown |= match prepared.effect() {
+                Some(Effect::Several(effects)) => {
+                    for effect in effects {
+                        // What is no setting changes none.
+                        change(&mut set, effect, &[]);
+                    }
+                    false
+                }
+                Some(effect) => !change(&mut set, effect, &prepared.text),
+                None => true,
+            };
+            let wiped = matches!(
+                prepared.effect(),
+                Some(Effect::ResetAll | Effect::DiscardAll)
+            );
+            self.hidden &= !wiped;
+        }
+        settings.set = set.into();
+        true
+    }
+}
+
+/// Whether several statements in one transaction leave no settings but those of the start.
+fn only_wipes(effects: &[Effect]) -> bool {
+    let wipes = |effect: &Effect| match effect {
+        Effect::Set { set, .. } => !set,
+        effect => matches!(effect, Effect::ResetAll | Effect::DiscardAll),
+    };
+    let sets = |effect: &Effect| match effect {
+        Effect::Set { set, .. } => *set,
+        effect => matches!(effect, Effect::Begin | Effect::End),
+    };
+    effects.iter().any(wipes) && !effects.iter().any(sets)
+}
+
+/// Changes the list of SETs in force as a statement does. False: that cannot be followed.
+fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
+    let is_identity = |name: &str| matches!(name, "role" | "session_authorization");
+    match effect {
+        Effect::Set { name, .. } if &**name == "application_name" => true,
+        Effect::Set { name, set: is_set } => {
+            let goes = |other: &str| {
+                *other == **name || (&**name == "session_authorization" && other == "role")
+            };
+            set.retain(|(other, _)| !goes(other));
+            if !is_set {
+                return true;
+            }
+            let text = std::str::from_utf8(text);
+            let Ok(text) = text.map(|text| text.trim_end().trim_end_matches(';')) else {
+                return false;
+            };
+            if text.len() > LONGEST || set.len() >= MOST {
+                return false;
+            }
+            set.push((name.clone(), text.into()));
+            set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+            true
+        }
+        Effect::ResetAll => {
+            set.retain(|(name, _)| is_identity(name));
+            true
+        }
+        Effect::DiscardAll => {
+            set.clear();
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Who somebody is decides what may be set.
+fn rank(name: &str) -> u8 {
+    match name {
+        "session_authorization" => 0,
+        "role" => 1,
+        _ => 2,
+    }
+}
+
+/// True where only the session itself can answer.
+pub(super) fn is_own(prepared: &Prepared) -> bool {
+    matches!(
+        prepared.effect(),
+        Some(Effect::Own { .. } | Effect::ShowOwn { .. })
+    )
+}
+
+impl<'s> Relay<'s> {
+    /// True where the connection may be given back.
+    pub(super) fn may_leave(&mut self) -> bool {
+        if !self.is_at_rest() {
+            return false;
+        }
+        if self.residue.hidden {
+            self.pin("settings that only it can see");
+            return false;
+        }
+        // DISCARD ALL and its kin show in the probe; what is kept for anything else is kept until then.
+        if self.residue.pinned.is_some() {
+            return self.residue.unknown;
+        }
+        if !self.session.join && self.residue.generates {
+            // Without joining, what the server's lastval() and currval() say is the session's own business.
+            self.pin("sequence values");
+            return false;
+        }
+        true
+    }
+
+    fn pin(&mut self, why: &'static str) {
+        self.residue.pinned = Some(why);
+        self.session.presence.set_pinned(why);
+        self.session.presence.set_state(State::Pinned);
+    }
+
+    /// Gives the connection back. Gives the relay where it has to be kept.
+    pub(super) async fn leave(mut self) -> Result<Option<Self>, End> {
+        let presence = Arc::clone(&self.session.presence);
+        // A cancel request that is on its way must not meet the next session's statement.
+        presence.set_interrupt(Interrupt::Nothing).await;
+        if !self.loan.wire.settle() {
+            return Err(End::Fatal(lost()));
+        }
+        let (generates, clean) = (self.residue.generates, !self.residue.unknown);
+        let settings = self.session.who.settings.clone();
+        let back = (*self.loan).give_back(&settings, generates, clean).await;
+        let values = &mut self.session.values;
+        presence.set_pinned("");
+        match back {
+            GivenBack::Free { lastval } => {
+                values.note_relayed(lastval);
+                Ok(None)
+            }
+            GivenBack::Lost if clean => Ok(None),
+            GivenBack::Lost => Err(End::Fatal(lost())),
+            GivenBack::Kept(mut loan, why) => {
+                loan.wire.take_over();
+                let key = loan.wire.cancel_key();
+                presence.set_interrupt(Interrupt::Server(key)).await;
+                let mut relay = Self {
+                    loan,
+                    residue: Residue {
+                        generates,
+                        ..Residue::default()
+                    },
+                    ..self
+                };
+                relay.pin(why);
+                Ok(Some(relay))
+            }
+        }
+    }
+
+    /// The client has left: gives the connection back if nothing is under way on it.
+    pub(super) async fn farewell(mut self) {
+        self.session
+            .presence
+            .set_interrupt(Interrupt::Nothing)
+            .await;
+        if self.is_at_rest() && self.loan.wire.settle() {
+            let settings = self.session.who.settings.clone();
+            let clean = !self.residue.unknown && self.residue.pinned.is_none();
+            let back = (*self.loan).give_back(&settings, self.residue.generates, clean);
+            if let GivenBack::Kept(loan, _) = back.await {
+                loan.wire.terminate().await;
+            }
+        } else {
+            self.loan.wire.terminate().await;
+        }
+    }
+}
+
+fn lost() -> Fault {
+    Fault::new(
+        FaultClass::Unavailable,
+        "57P01",
+        "terminating connection: the server connection of this session is lost, and with it what the session had set up there",
+    )
+}

@@ -1,0 +1,100 @@
+//! Staying on a server connection that could be given back.
+//!
+//! What a statement took from sequences only its server connection can tell in full: `currval()` asked right behind it is
+//! answered there. Whoever else needs the connection gets it.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use windrow_sql::{Effect, Reading};
+
+use super::Relay;
+use crate::codec::frame::Front;
+use crate::codec::message::Message;
+use crate::session::{End, Prepared, local};
+
+/// How long a silent session stays.
+const LONGEST: Duration = Duration::from_secs(60);
+
+impl Relay<'_> {
+    /// True where the session had better stay for a while.
+    pub(super) fn lingers(&self) -> bool {
+        self.residue.generates && !self.residue.unknown && !self.session.line.ended
+    }
+
+    /// Waits for what the client does next. True: it goes on here.
+    pub(super) async fn linger(&mut self) -> Result<bool, End> {
+        let stop = self.session.stop.clone();
+        let ends = async {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(LONGEST) => {}
+            }
+        };
+        let mut ends = std::pin::pin!(ends);
+        loop {
+            if let Some(stays) = self.stays() {
+                return Ok(stays);
+            }
+            let Self { session, loan, .. } = self;
+            let line = &mut session.line;
+            let heard = poll_fn(|cx| {
+                if let Poll::Ready(Err(error)) = line.poll_flush(cx) {
+                    return Poll::Ready(Err(End::from(error)));
+                }
+                line.poll_read(cx).map_err(End::from)
+            });
+            tokio::select! {
+                biased;
+                () = ends.as_mut() => return Ok(false),
+                read = heard => drop(read?),
+                () = loan.wanted() => return Ok(false),
+            }
+        }
+    }
+
+    /// Whether the session stays for what its client has sent; `None`: that is not there yet.
+    fn stays(&self) -> Option<bool> {
+        if self.session.line.ended {
+            return Some(false);
+        }
+        match self.session.line.front(0) {
+            Ok(Front::Whole { tag, total }) => {
+                let body = self.session.line.body(0, total);
+                Some(self.is_for_here(&Message::read(tag, body)))
+            }
+            Ok(Front::Part { .. }) => None,
+            Err(_) => Some(false),
+        }
+    }
+
+    fn is_for_here(&self, message: &Message<'_>) -> bool {
+        let session = &*self.session;
+        match message {
+            Message::Query(text) => is_for_server(&session.readings_of_query(text).prepared),
+            Message::Parse(parse) => {
+                let readings = &session.house.readings;
+                is_for_server(&readings.get(parse.text, parse.type_oids(), session.utf8))
+            }
+            Message::Bind(bind) => {
+                let entry = session.statements.get(bind.statement);
+                entry.is_none_or(|entry| is_for_server(&entry.prepared))
+            }
+            Message::Terminate => false,
+            _ => true,
+        }
+    }
+}
+
+/// True where the server answers best: what it took last is known once the connection is given back, all of it only here.
+fn is_for_server(prepared: &Prepared) -> bool {
+    match &prepared.reading {
+        Reading::Join(_) => prepared.asks(),
+        Reading::Apart(apart) => match &apart.effect {
+            Effect::Lastval => false,
+            Effect::AsksForGenerated => local::with_last(&prepared.text, 0).is_none(),
+            _ => true,
+        },
+    }
+}

@@ -1,0 +1,134 @@
+//! Simple queries, and what is noted of every statement.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use windrow_core::Fault;
+use windrow_core::statement::Formats;
+use windrow_sql::Reading;
+
+use super::expect::What;
+use super::leave::is_own;
+use super::{Relay, rewrite};
+use crate::codec::answer;
+use crate::session::Prepared;
+
+/// Statements that change a setting and are bound at the same time: past it what they do is found out afterwards.
+const SETTING_PORTALS: usize = 16;
+
+impl Relay<'_> {
+    /// Deals with a simple query. False: it has to wait for the answers before it.
+    pub(super) fn query(&mut self, total: usize) -> bool {
+        let body = self.session.line.body(0, total);
+        let Some((0, text)) = body.split_last() else {
+            self.raw(total);
+            self.queue.push(What::Fails(None), false);
+            return true;
+        };
+        let prepared = self.session.readings_of_query(text).prepared;
+        let mut instead = self.answerable(&prepared);
+        if is_own(&prepared) || matches!(instead, Some(Err(_))) {
+            if !self.queue.is_empty() {
+                return false;
+            }
+            if self.status != b'E' {
+                self.session.line.take(total);
+                self.answer_query(&prepared, instead.and_then(Result::err));
+                return true;
+            }
+            instead = None;
+        }
+        if prepared.deallocates.is_some() && self.queue.is_unsettled() {
+            return false;
+        }
+        self.note(&prepared, None);
+        self.unnamed_here = false;
+        self.open = false;
+        self.session.statements.set(b"", None);
+        self.loan.names.unnamed = None;
+        let instead = instead.and_then(Result::ok);
+        match instead.or_else(|| self.deallocated(&prepared)) {
+            Some(sql) => {
+                self.session.line.take(total);
+                rewrite::query(self.loan.wire.out(), sql.as_bytes());
+            }
+            None => self.raw(total),
+        }
+        self.queue.push(What::Query(prepared, None), false);
+        true
+    }
+
+    /// Answers a question to the session itself. Nothing is under way.
+    fn answer_query(&mut self, prepared: &Arc<Prepared>, fault: Option<Fault>) {
+        let told = match fault {
+            Some(fault) => Err(fault),
+            None => self.session.reply(prepared),
+        };
+        match told {
+            Ok(reply) => {
+                let out = &mut self.session.line.out;
+                reply.say(out, &Formats::Text, true);
+                answer::ready(out, self.status);
+            }
+            Err(fault) => {
+                // The transaction has to fail as well.
+                rewrite::query(self.loan.wire.out(), b"windrow fails");
+                let what = What::Query(Arc::clone(prepared), Some(Box::new(fault)));
+                self.queue.push(what, false);
+            }
+        }
+    }
+
+    /// DEALLOCATE of one of the session's statements: what it reads at the server.
+    pub(super) fn deallocated(&mut self, prepared: &Prepared) -> Option<String> {
+        let name = prepared.deallocates.as_deref()?;
+        let (_, here) = self
+            .session
+            .statements
+            .get(name.as_bytes())
+            .is_some()
+            .then(|| self.prepared_here(name.as_bytes()))??;
+        self.session.statements.set(name.as_bytes(), None);
+        self.loan.names.forget(&here);
+        Some(format!("DEALLOCATE \"{here}\""))
+    }
+
+    /// Takes note of what a statement leaves behind, and counts it.
+    pub(super) fn note(&mut self, prepared: &Arc<Prepared>, portal: Option<&[u8]>) {
+        let reason = match &prepared.reading {
+            Reading::Apart(apart) => apart.reason,
+            Reading::Join(_) if self.residue.pinned.is_some() => {
+                "the session keeps a server connection"
+            }
+            Reading::Join(_) if self.status != b'I' => "in a transaction",
+            Reading::Join(_) => self.reason,
+        };
+        self.count(reason);
+        let is_setting = self.residue.note(prepared) || prepared.clears;
+        let Some(portal) = portal else { return };
+        let bound = &mut self.residue.set_portals;
+        bound.retain(|(name, _)| **name != *portal);
+        if is_setting {
+            if self.residue.set_portals.len() < SETTING_PORTALS {
+                let bound = (portal.into(), Arc::clone(prepared));
+                self.residue.set_portals.push(bound);
+            } else {
+                self.residue.unknown = true;
+            }
+        }
+    }
+
+    pub(super) fn setting_of(&self, portal: &[u8]) -> Option<Arc<Prepared>> {
+        let bound = self.residue.set_portals.iter();
+        let mut bound = bound.filter(|(name, _)| **name == *portal);
+        bound.next().map(|(_, prepared)| Arc::clone(prepared))
+    }
+
+    pub(super) fn count(&self, reason: &'static str) {
+        self.session
+            .presence
+            .relayed
+            .fetch_add(1, Ordering::Relaxed);
+        self.session.house.bypass.count(reason);
+    }
+}

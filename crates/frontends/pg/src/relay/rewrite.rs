@@ -1,0 +1,59 @@
+//! Messages to the server, with names that all sessions share.
+
+use std::ops::Range;
+
+use bytes::{BufMut, BytesMut};
+
+use crate::codec::answer::{message, text};
+
+/// A name that no client's statement has at the server.
+pub(super) const NOWHERE: &[u8] = b"windrow nowhere";
+
+/// The name of a statement that is bound once.
+pub(super) const PASSING: &[u8] = b"windrow value";
+
+/// Parse.
+pub(super) fn parse(out: &mut BytesMut, name: &[u8], sql: &[u8], types: &[u32]) {
+    message(out, b'P', |out| {
+        text(out, name);
+        text(out, sql);
+        out.put_u16(u16::try_from(types.len()).unwrap_or(u16::MAX));
+        types.iter().for_each(|oid| out.put_u32(*oid));
+    });
+}
+
+/// Bind: `rest` is what stands behind the names.
+pub(super) fn bind(out: &mut BytesMut, portal: &[u8], statement: &[u8], rest: &[u8]) {
+    message(out, b'B', |out| {
+        text(out, portal);
+        text(out, statement);
+        out.put_slice(rest);
+    });
+}
+
+/// A Bind that fails.
+pub(super) fn failing(out: &mut BytesMut) {
+    bind(out, b"", NOWHERE, &[0; 6]);
+}
+
+/// Describe or Close of a statement.
+pub(super) fn statement(out: &mut BytesMut, tag: u8, name: &[u8]) {
+    message(out, tag, |out| {
+        out.put_u8(b'S');
+        text(out, name);
+    });
+}
+
+/// A simple query.
+pub(super) fn query(out: &mut BytesMut, sql: &[u8]) {
+    message(out, b'Q', |out| text(out, sql));
+}
+
+/// An ErrorResponse in which something else stands at a place.
+pub(super) fn error(out: &mut BytesMut, body: &[u8], place: Range<usize>, instead: &[u8]) {
+    message(out, b'E', |out| {
+        out.put_slice(body.get(..place.start).unwrap_or_default());
+        out.put_slice(instead);
+        out.put_slice(body.get(place.end..).unwrap_or_default());
+    });
+}

@@ -1,0 +1,122 @@
+//! The listening sockets.
+
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use crate::admit::Arrival;
+
+/// How long to wait after an error of a listening socket, nearly always "too many open files".
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A client that vanished without a word is noticed after some minutes.
+const SILENCE: Duration = Duration::from_secs(60);
+const QUESTION: Duration = Duration::from_secs(15);
+const QUESTIONS: u32 = 4;
+
+/// Where clients connect.
+pub(super) struct Listeners {
+    tcp: TcpListener,
+    unix: Option<UnixSocket>,
+}
+
+/// A UNIX-domain socket, whose file goes with it.
+struct UnixSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Listeners {
+    pub(super) async fn open(address: SocketAddr, unix: Option<&Path>) -> io::Result<Self> {
+        let tcp = TcpListener::bind(address).await?;
+        let port = tcp.local_addr()?.port();
+        let unix = match unix {
+            Some(directory) => Some(UnixSocket::open(directory, port).await?),
+            None => None,
+        };
+        Ok(Self { tcp, unix })
+    }
+
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.tcp.local_addr()
+    }
+
+    /// The next connection. Cancel safe.
+    pub(super) async fn accept(&self) -> Arrival {
+        loop {
+            let arrival = tokio::select! {
+                accepted = self.tcp.accept() => accepted.and_then(|(socket, address)| {
+                    prepare(&socket).map(|()| Arrival::Tcp(socket, address))
+                }),
+                accepted = self.accept_unix() => accepted.map(Arrival::Unix),
+            };
+            match arrival {
+                Ok(arrival) => return arrival,
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn accept_unix(&self) -> io::Result<UnixStream> {
+        match &self.unix {
+            Some(unix) => unix.listener.accept().await.map(|(socket, _)| socket),
+            None => pending().await,
+        }
+    }
+}
+
+impl UnixSocket {
+    async fn open(directory: &Path, port: u16) -> io::Result<Self> {
+        let path = directory.join(format!(".s.PGSQL.{port}"));
+        let of_path =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        // A file that a dead process left behind is in the way; one that somebody listens at is not ours.
+        match UnixStream::connect(&path).await {
+            Ok(_) => return Err(of_path(io::ErrorKind::AddrInUse.into())),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(&path).map_err(of_path)?;
+            }
+            Err(_) => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(of_path)?;
+        Ok(Self { listener, path })
+    }
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        // One that is gone already is as good.
+        drop(std::fs::remove_file(&self.path));
+    }
+}
+
+/// Answers are written whole: waiting to fill a packet would only delay them.
+fn prepare(socket: &TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(SILENCE)
+        .with_interval(QUESTION)
+        .with_retries(QUESTIONS);
+    SockRef::from(socket).set_tcp_keepalive(&keepalive)
+}
+
+/// True where only the connection that was about to be accepted has failed.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::InvalidInput
+    )
+}

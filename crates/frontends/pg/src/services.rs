@@ -1,0 +1,120 @@
+//! The ports of the frontend: what it needs and others give.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Budget, Describer, Fault, Intake, Name};
+use windrow_pgwire::target::Credential;
+
+use crate::admit::Roles;
+use crate::client::{Identity, Settings};
+use crate::metrics::PgMetrics;
+
+/// What tells lanes apart: one database, one role, one set of session settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LaneKey {
+    /// Which database, as which role.
+    pub identity: Identity,
+    /// Under which settings.
+    pub settings: Settings,
+}
+
+/// The way into a lane. The lane lives while somebody holds one, and some time longer.
+#[derive(Clone)]
+pub struct Door {
+    /// Where units go.
+    pub intake: Intake,
+    /// Who says what drafts mean under the lane's role and settings.
+    pub describer: Arc<dyn Describer>,
+}
+
+/// All lanes of the process.
+#[async_trait]
+pub trait Lanes: Send + Sync + 'static {
+    /// The way into the lane of this key; one is started if there is none. `credential` lets it into the server as the
+    /// key's role. Cancel safe.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database is away is no error
+    /// here: the lane's writes are told.
+    async fn open(&self, key: &LaneKey, credential: &Credential) -> Result<Door, Fault>;
+}
+
+/// What the frontend is given.
+#[derive(Clone)]
+pub struct Services {
+    /// All lanes of the process.
+    pub lanes: Arc<dyn Lanes>,
+    /// The memory of the process.
+    pub budget: Budget,
+    /// Where it counts.
+    pub metrics: PgMetrics,
+    /// What the console can ask for besides.
+    pub console: Console,
+}
+
+/// What the console shows and does that is not the frontend's own.
+#[derive(Clone)]
+pub struct Console {
+    /// For SHOW LANES.
+    pub lanes: Arc<dyn Fn() -> Vec<LaneLine> + Send + Sync>,
+    /// For RELOAD: reads the configuration again and gives the roles in it, or says what is wrong. May block on files.
+    pub reload: Arc<dyn Fn() -> Result<Roles, String> + Send + Sync>,
+    /// For SHUTDOWN: cancelled, it ends the process.
+    pub shutdown: CancellationToken,
+}
+
+impl Default for Console {
+    /// A console that shows no lanes, reloads nothing and ends nobody.
+    fn default() -> Self {
+        Self {
+            lanes: Arc::new(Vec::new),
+            reload: Arc::new(|| Err("there is no configuration to be read again".to_owned())),
+            shutdown: CancellationToken::new(),
+        }
+    }
+}
+
+/// A lane, as SHOW LANES shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneLine {
+    /// The lane's name.
+    pub name: Option<Name>,
+    /// The database that clients named.
+    pub database: Option<Name>,
+    /// The role.
+    pub role: Option<Name>,
+    /// Units that wait to leave.
+    pub queued_units: u64,
+    /// Rows of those.
+    pub queued_rows: u64,
+    /// Bytes of those.
+    pub queued_bytes: u64,
+    /// Batches under way.
+    pub flights: u64,
+    /// The most flights at once, as found for now.
+    pub flights_limit: u64,
+    /// The most rows in one batch, as found for now.
+    pub batch_rows_limit: u64,
+    /// Rows of the batch that landed last.
+    pub last_batch_rows: u64,
+    /// How long the database has not been reachable, in milliseconds, and why.
+    pub away: Option<(u64, Box<str>)>,
+    /// Writes accepted.
+    pub writes: u64,
+    /// Units answered with success.
+    pub succeeded: u64,
+    /// Units answered with a fault.
+    pub failed: u64,
+    /// Batches that landed.
+    pub batches: u64,
+    /// Units that were run again.
+    pub retried: u64,
+    /// Units that were run on a connection of their own.
+    pub alone: u64,
+    /// Units taken out because their client had left.
+    pub abandoned: u64,
+    /// Connections opened in place of lost ones.
+    pub reconnects: u64,
+}

@@ -1,0 +1,147 @@
+//! The lanes that sessions have opened, and what is known of statements in each.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use windrow_core::{Described, Draft, Fault, Statement};
+use windrow_pgwire::target::Credential;
+
+use crate::services::{Door, LaneKey, Lanes};
+
+/// The most numbers of sequences that a lane keeps.
+const MOST_SEQUENCES: usize = 1_000;
+
+/// How long it is believed that a statement cannot be joined, and that a name means a sequence.
+const APART: Duration = Duration::from_secs(10);
+
+/// The most descriptions that a lane keeps.
+const MOST: usize = 10_000;
+
+/// All lanes that are open.
+#[derive(Default)]
+pub(crate) struct LaneBook(Mutex<HashMap<LaneKey, Weak<Lane>>>);
+
+/// A lane as sessions share it.
+pub(crate) struct Lane {
+    /// A number that no other lane of this process has.
+    pub(crate) number: u64,
+    /// The way in.
+    pub(crate) door: Door,
+    /// Whose turn it is to ask the database.
+    asking: tokio::sync::Mutex<()>,
+    known: Mutex<HashMap<u64, Known>>,
+    sequences: Mutex<HashMap<Box<str>, (u32, Instant)>>,
+}
+
+/// What is known of a statement.
+#[derive(Clone)]
+enum Known {
+    Joined(Arc<Statement>),
+    Apart(&'static str, Instant),
+}
+
+impl LaneBook {
+    /// The lane of a key; it is opened if no session has it open. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`Lanes::open`].
+    pub(crate) async fn open(
+        &self,
+        lanes: &dyn Lanes,
+        key: &LaneKey,
+        credential: &Credential,
+    ) -> Result<Arc<Lane>, Fault> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        if let Some(lane) = lock(&self.0).get(key).and_then(Weak::upgrade) {
+            return Ok(lane);
+        }
+        let lane = Arc::new(Lane {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            door: lanes.open(key, credential).await?,
+            known: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            sequences: Mutex::default(),
+        });
+        let mut open = lock(&self.0);
+        // Somebody else may have been faster.
+        if let Some(lane) = open.get(key).and_then(Weak::upgrade) {
+            return Ok(lane);
+        }
+        open.retain(|_, lane| lane.strong_count() > 0);
+        open.insert(key.clone(), Arc::downgrade(&lane));
+        Ok(lane)
+    }
+}
+
+impl Lane {
+    /// What the lane's database says of a draft. `number`: the statement's process-wide number. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`windrow_core::Describer::describe`].
+    pub(crate) async fn describe(
+        &self,
+        number: u64,
+        draft: &Arc<Draft>,
+    ) -> Result<Described, Fault> {
+        match self.known(number) {
+            Some(described) => Ok(described),
+            None => Box::pin(self.ask(number, draft)).await,
+        }
+    }
+
+    /// The same, if it is known.
+    pub(crate) fn known(&self, number: u64) -> Option<Described> {
+        match lock(&self.known).get(&number)? {
+            Known::Joined(statement) if !statement.is_retired() => {
+                Some(Described::Joined(Arc::clone(statement)))
+            }
+            Known::Apart(reason, since) if since.elapsed() < APART => {
+                Some(Described::Apart(reason))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of a sequence, if it was looked up lately.
+    pub(crate) fn sequence(&self, name: &str) -> Option<u32> {
+        let sequences = lock(&self.sequences);
+        let (sequence, since) = sequences.get(name)?;
+        (since.elapsed() < APART).then_some(*sequence)
+    }
+
+    /// Keeps the number of a sequence for some time.
+    pub(crate) fn note_sequence(&self, name: &str, sequence: u32) {
+        let mut sequences = lock(&self.sequences);
+        if sequences.len() >= MOST_SEQUENCES {
+            sequences.clear();
+        }
+        sequences.insert(name.into(), (sequence, Instant::now()));
+    }
+
+    async fn ask(&self, number: u64, draft: &Arc<Draft>) -> Result<Described, Fault> {
+        // One at a time: when a thousand sessions send a new text at once, the database is asked once.
+        let _turn = self.asking.lock().await;
+        if let Some(described) = self.known(number) {
+            return Ok(described);
+        }
+        let described = self.door.describer.describe(draft).await?;
+        let known = match &described {
+            Described::Joined(statement) => Known::Joined(Arc::clone(statement)),
+            Described::Apart(reason) => Known::Apart(reason, Instant::now()),
+        };
+        let mut all = lock(&self.known);
+        if all.len() >= MOST {
+            // Sessions keep what they use; everything else is asked for again.
+            all.clear();
+        }
+        all.insert(number, known);
+        Ok(described)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whoever panicked while holding it left a whole map behind.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

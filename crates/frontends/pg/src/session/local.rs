@@ -1,0 +1,329 @@
+//! Statements that a session answers by itself: Windrow's own settings, and what its statements took from sequences.
+
+use bytes::{BufMut, BytesMut};
+use windrow_core::statement::Formats;
+use windrow_core::{Fault, FaultClass};
+use windrow_sql::Effect;
+
+use super::readings::Prepared;
+use crate::codec::answer;
+
+/// The settings that a session has.
+const SETTINGS: [&str; 3] = ["join", "ack", "defer"];
+
+/// An answer of the session itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The text was empty.
+    Empty,
+    /// A command without rows: its tag.
+    Done(&'static str),
+    /// One row of one text.
+    Text(&'static str, &'static str),
+    /// One row of one number: its column's name and the number.
+    Number(&'static str, i64),
+}
+
+impl Reply {
+    /// Says it: the row in this format, and CommandComplete. `described`: RowDescription first.
+    pub(crate) fn say(&self, out: &mut BytesMut, results: &Formats, described: bool) {
+        if described && let Some(fields) = self.fields() {
+            answer::fields(out, Some(&fields), results);
+        }
+        match self {
+            Self::Empty => out.put_slice(answer::EMPTY_QUERY),
+            Self::Done(tag) => answer::complete(out, tag),
+            Self::Text(_, text) => {
+                answer::one_value(out, text.as_bytes());
+                answer::complete(out, "SHOW");
+            }
+            Self::Number(_, number) => {
+                answer::number(out, *number, results.is_binary(0));
+            }
+        }
+    }
+
+    fn fields(&self) -> Option<Box<[u8]>> {
+        match self {
+            Self::Empty | Self::Done(_) => None,
+            Self::Text(name, _) => Some(answer::one_field(name, false)),
+            Self::Number(name, _) => Some(answer::one_field(name, true)),
+        }
+    }
+}
+
+/// The RowDescription's body of a statement that a session answers.
+pub(crate) fn fields(prepared: &Prepared) -> Option<Box<[u8]>> {
+    match prepared.effect()? {
+        Effect::ShowOwn { name } => Some(answer::one_field(&format!("windrow.{name}"), false)),
+        Effect::Lastval => Some(answer::one_field("lastval", true)),
+        Effect::Currval(_) => Some(answer::one_field("currval", true)),
+        _ => None,
+    }
+}
+
+/// The number of columns that a statement which a session answers has.
+pub(crate) fn columns(prepared: &Prepared) -> usize {
+    fields(prepared).map_or(0, |body| answer::columns(&body))
+}
+
+/// `SET windrow.name = value`. `join` is the setting, `default` its value after RESET.
+pub(crate) fn set(
+    name: &str,
+    value: Option<&str>,
+    join: &mut bool,
+    default: bool,
+) -> Result<Reply, Fault> {
+    let tag = Reply::Done(if value.is_some() { "SET" } else { "RESET" });
+    match name {
+        "join" => {
+            *join = value.map_or(Ok(default), on_or_off)?;
+            Ok(tag)
+        }
+        "ack" | "defer" => Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            format!("windrow.{name} is not available in this version"),
+        )),
+        _ => Err(unknown(name)),
+    }
+}
+
+/// That a statement about Windrow's own settings can be answered.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn check(prepared: &Prepared) -> Result<(), Fault> {
+    match prepared.effect() {
+        Some(Effect::Own { name, value }) => {
+            set(name, value.as_deref(), &mut false, false).map(drop)
+        }
+        Some(Effect::ShowOwn { name }) => show(name, false).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// `SHOW windrow.name`.
+pub(crate) fn show(name: &str, join: bool) -> Result<Reply, Fault> {
+    match name {
+        "join" => Ok(Reply::Text("windrow.join", if join { "on" } else { "off" })),
+        "ack" => Ok(Reply::Text("windrow.ack", "commit")),
+        "defer" => Ok(Reply::Text("windrow.defer", "off")),
+        _ => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> Fault {
+    let text = format!("unrecognized configuration parameter \"windrow.{name}\"");
+    let known: Vec<_> = SETTINGS.map(|name| format!("windrow.{name}")).into();
+    Fault::new(FaultClass::Invalid, "42704", text)
+        .with_hint(Some(format!("There are {}.", known.join(", "))))
+}
+
+/// As PostgreSQL reads a boolean setting: any unambiguous beginning of its words.
+fn on_or_off(value: &str) -> Result<bool, Fault> {
+    let value = value.to_ascii_lowercase();
+    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&*value);
+    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" {
+        Ok(true)
+    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" {
+        Ok(false)
+    } else {
+        Err(Fault::invalid(
+            "parameter \"windrow.join\" requires a Boolean value",
+        ))
+    }
+}
+
+/// What PostgreSQL says where nothing was taken from a sequence.
+pub(crate) fn no_lastval() -> Fault {
+    Fault::new(
+        FaultClass::Other,
+        "55000",
+        "lastval is not yet defined in this session",
+    )
+}
+
+/// What is said of a question that cannot be answered truly.
+pub(crate) fn cannot_tell() -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        "what lastval() and currval() say cannot be told in this statement: the value was taken on another server connection",
+    )
+    .with_hint(Some(
+        "Use INSERT .. RETURNING, or SET windrow.join = off before the INSERT.",
+    ))
+}
+
+/// A text that asks for `lastval()` and for nothing else of the kind, with the value in its place, under the same name.
+/// `None` for any other text, and for those where the words may stand in a quoted string.
+pub(crate) fn with_last(text: &[u8], value: i64) -> Option<String> {
+    const LAST: &str = "lastval";
+    let text = std::str::from_utf8(text).ok()?;
+    let quotes = |c: char| matches!(c, '\'' | '"');
+    let lower = text.to_ascii_lowercase();
+    if text.contains(quotes)
+        || ["--", "/*", "$$", "currval"]
+            .iter()
+            .any(|no| lower.contains(no))
+        || lower
+            .split('$')
+            .skip(1)
+            .any(|behind| !behind.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len() + 40);
+    let mut from = 0;
+    while let Some(found) = lower.get(from..)?.find(LAST) {
+        let start = from + found;
+        let behind = text.get(start + LAST.len()..)?;
+        let inside = behind.trim_start().strip_prefix('(')?.trim_start();
+        let rest = inside.strip_prefix(')')?;
+        let before = text.get(from..start)?;
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+        if before.ends_with(is_word) {
+            return None;
+        }
+        out.push_str(before);
+        out.push_str(&format!("(SELECT {value}::pg_catalog.int8 AS lastval)"));
+        from = text.len() - rest.len();
+    }
+    if from == 0 {
+        return None;
+    }
+    out.push_str(text.get(from..)?);
+    Some(out)
+}
+
+/// The number of the type regclass.
+pub(crate) const REGCLASS: u32 = 2205;
+
+/// The type of the parameter of a statement that a session answers, where it has one.
+pub(crate) fn parameter(prepared: &Prepared) -> Option<u32> {
+    let Some(Effect::Currval(None)) = prepared.effect() else {
+        return None;
+    };
+    let declared = prepared.types.first().copied();
+    declared.filter(|oid| *oid != 0).or(Some(REGCLASS))
+}
+
+/// What a transaction that has failed says to everything.
+pub(crate) fn aborted() -> Fault {
+    Fault::new(
+        FaultClass::Other,
+        "25P02",
+        "current transaction is aborted, commands ignored until end of transaction block",
+    )
+}
+
+/// What stands for a statement about Windrow's own settings that is prepared within a transaction on a server.
+pub(crate) fn substitute(prepared: &Prepared, join: bool) -> Option<String> {
+    match prepared.effect()? {
+        // It ends with the transaction.
+        Effect::Own { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
+        Effect::ShowOwn { name } => {
+            let value = if join { "on" } else { "off" };
+            let name = name.replace('"', "\"\"");
+            Some(format!(
+                "SELECT '{value}'::pg_catalog.text AS \"windrow.{name}\""
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The name in DEALLOCATE of one statement, as the server reads it; `None` for any other text.
+pub(crate) fn deallocate(text: &[u8]) -> Option<String> {
+    let name = deallocated(text)?;
+    if let Some(quoted) = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'))
+    {
+        let plain = quoted.replace("\"\"", "\u{0}");
+        return (!plain.contains('"')).then(|| plain.replace('\u{0}', "\""));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let is_name = !name.is_empty() && name.chars().all(is_plain);
+    (is_name && !name.eq_ignore_ascii_case("all")).then(|| name.to_ascii_lowercase())
+}
+
+/// True for DEALLOCATE ALL.
+pub(crate) fn deallocates_all(text: &[u8]) -> bool {
+    deallocated(text).is_some_and(|name| name.eq_ignore_ascii_case("all"))
+}
+
+/// What stands behind DEALLOCATE.
+fn deallocated(text: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let rest = strip_word(text, "deallocate")?;
+    let rest = strip_word(rest, "prepare").unwrap_or(rest);
+    Some(rest.trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace()))
+}
+
+fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(word.len())?;
+    let trimmed = rest.trim_start();
+    (head.eq_ignore_ascii_case(word) && trimmed.len() < rest.len()).then_some(trimmed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boolean_reads_as_on_the_server() {
+        for on in ["on", "true", "t", "YES", "1", "tru"] {
+            assert_eq!(on_or_off(on), Ok(true), "{on}");
+        }
+        for off in ["off", "of", "false", "f", "No", "0"] {
+            assert_eq!(on_or_off(off), Ok(false), "{off}");
+        }
+        for bad in ["o", "", "onn", "2", "maybe"] {
+            assert_eq!(on_or_off(bad).unwrap_err().code, "22023", "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_value_stands_in_for_the_question() {
+        let with = |text: &str| with_last(text.as_bytes(), 7);
+        assert_eq!(
+            with("select lastval() as id, LastVal ( )").unwrap(),
+            "select (SELECT 7::pg_catalog.int8 AS lastval) as id, (SELECT 7::pg_catalog.int8 AS lastval)"
+        );
+        assert!(with("insert into t values ($1, lastval())").is_some());
+        for not in [
+            "select 'lastval()'",
+            "select my_lastval()",
+            "select s.lastval()",
+            "select lastval(), currval($1)",
+            "select $a$lastval()$a$",
+            "select lastval -- ()",
+            "select 1",
+        ] {
+            assert_eq!(with(not), None, "{not}");
+        }
+    }
+
+    #[test]
+    fn settings_are_named_where_one_is_unknown() {
+        let mut join = true;
+        assert_eq!(
+            set("join", Some("off"), &mut join, true),
+            Ok(Reply::Done("SET"))
+        );
+        assert!(!join);
+        assert_eq!(set("join", None, &mut join, true), Ok(Reply::Done("RESET")));
+        assert!(join);
+        let fault = show("joni", true).unwrap_err();
+        assert_eq!(
+            (&*fault.code, fault.hint().unwrap().contains("windrow.join")),
+            ("42704", true)
+        );
+        assert_eq!(
+            set("ack", Some("spool"), &mut join, true).unwrap_err().code,
+            "0A000"
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Answers that wait: units under way, and what is to be said around their outcomes.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use smallvec::SmallVec;
+use windrow_core::intake::Receipt;
+use windrow_core::statement::Formats;
+use windrow_core::{Done, Fault, FaultClass, Op, Statement, UnitFault, UnitOutcome};
+
+use super::values::Values;
+use crate::codec::{answer, failure};
+
+/// What is to be said once the outcome of a unit is there.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// The outcome that is waited for; `None`: the text can be said at once.
+    pub(crate) receipt: Option<Receipt>,
+    /// Messages, whole.
+    pub(crate) script: Script,
+    /// How it ends.
+    pub(crate) ending: Ending,
+}
+
+/// Messages to be said, and the places among them where the results of calls belong.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    pub(crate) text: BytesMut,
+    pub(crate) calls: SmallVec<[Said; 1]>,
+    pub(crate) asked: Vec<Asked>,
+}
+
+/// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Its place in the text.
+    pub(crate) at: usize,
+    /// So many calls were executed before it.
+    pub(crate) after: usize,
+    pub(crate) binary: bool,
+}
+
+/// Where a call's results belong.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    /// Where BindComplete of its portal stands.
+    pub(crate) bound: usize,
+    /// Where its results belong.
+    pub(crate) done: usize,
+    /// What it does.
+    pub(crate) op: Op,
+    /// The portal's name, where it has one: errors of its values name it.
+    pub(crate) portal: Option<Box<[u8]>>,
+}
+
+/// What comes behind the script.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// Nothing: the client has asked for what is there so far.
+    Open,
+    /// ReadyForQuery after an extended segment.
+    Sync,
+    /// ReadyForQuery after a simple query, whose rows are described.
+    Query(Arc<Statement>),
+}
+
+impl Pending {
+    /// Says all of it. `outcome`: of the unit, where there is one.
+    pub(crate) fn say(
+        self,
+        outcome: Option<UnitOutcome>,
+        out: &mut BytesMut,
+        values: &mut Values,
+        stopping: bool,
+    ) {
+        match outcome {
+            None => out.put_slice(&self.script.text),
+            Some(Ok(dones)) => self.say_done(&dones, None, out, values),
+            Some(Err(UnitFault { fault, before, .. })) => {
+                let fault = if stopping { fault } else { asked_for(fault) };
+                self.say_done(&before, Some(&fault), out, values);
+            }
+        }
+        if !matches!(self.ending, Ending::Open) {
+            out.put_slice(answer::READY);
+        }
+    }
+
+    fn say_done(
+        &self,
+        dones: &[Done],
+        fault: Option<&Fault>,
+        out: &mut BytesMut,
+        values: &mut Values,
+    ) {
+        let Script { text, calls, .. } = &self.script;
+        // What the server says before the call that failed; all of it where the failure came behind all calls.
+        let end = match (fault, calls.get(dones.len())) {
+            (Some(fault), Some(said)) if is_bound(fault) => said.done,
+            (Some(_), Some(said)) => said.bound,
+            _ => text.len(),
+        };
+        let mut from = 0;
+        self.say_asked(0, &mut from, end, values, out);
+        for (nth, (said, done)) in calls.iter().zip(dones).enumerate() {
+            values.note(done);
+            if said.done <= end {
+                out.put_slice(text.get(from..said.done).unwrap_or_default());
+                from = said.done;
+                self.say_one(said.op, done, fault.is_some(), out);
+            }
+            self.say_asked(nth + 1, &mut from, end, values, out);
+        }
+        out.put_slice(text.get(from..end).unwrap_or_default());
+        if let Some(fault) = fault {
+            let portal = calls
+                .get(dones.len())
+                .and_then(|said| said.portal.as_deref());
+            failure::of_portal(out, fault, portal);
+        }
+    }
+
+    /// Answers what was asked between two calls.
+    fn say_asked(
+        &self,
+        after: usize,
+        from: &mut usize,
+        end: usize,
+        values: &Values,
+        out: &mut BytesMut,
+    ) {
+        let Script { text, asked, .. } = &self.script;
+        let asked = asked.iter().filter(|one| one.after == after);
+        for one in asked.filter(|one| one.at <= end) {
+            out.put_slice(text.get(*from..one.at).unwrap_or_default());
+            *from = one.at;
+            answer::number(out, values.last().unwrap_or_default(), one.binary);
+        }
+    }
+
+    fn say_one(&self, op: Op, done: &Done, failed: bool, out: &mut BytesMut) {
+        let told = done.told.as_ref();
+        let messages = told.map_or(&[][..], |told| &told.messages);
+        let Ending::Query(statement) = &self.ending else {
+            out.put_slice(messages);
+            return answer::command_complete(out, op, done.rows);
+        };
+        // The server runs a whole statement before it describes the rows: its notices come first.
+        let (notices, rows) = messages.split_at(notices(messages));
+        out.put_slice(notices);
+        if let Some(fields) = statement.fields() {
+            answer::fields(out, Some(fields), &Formats::Text);
+        }
+        out.put_slice(rows);
+        // It commits before it says that the statement is complete.
+        if !failed {
+            answer::command_complete(out, op, done.rows);
+        }
+    }
+}
+
+/// True where a call failed behind its BindComplete. What is not told in the server's words befell the whole transaction.
+fn is_bound(fault: &Fault) -> bool {
+    let messages = fault.verbatim();
+    messages.is_none_or(|messages| messages.starts_with(Fault::BIND_COMPLETE))
+}
+
+/// The bytes that the notices at the front of `messages` take.
+fn notices(messages: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some([b'N', a, b, c, d]) = messages.get(at..at + 5) {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]);
+        at += 1 + usize::try_from(length).unwrap_or_default();
+    }
+    at.min(messages.len())
+}
+
+/// A unit that was taken out of its lane while nobody is stopping was taken out by its client's cancel request.
+fn asked_for(fault: Fault) -> Fault {
+    match fault.class {
+        FaultClass::Cancelled => Fault::new(
+            FaultClass::Cancelled,
+            "57014",
+            "canceling statement due to user request",
+        ),
+        _ => fault,
+    }
+}

@@ -1,0 +1,304 @@
+//! A segment: the extended messages since the last Sync, as far as they can be joined.
+//!
+//! Nothing of it changes the session before its Sync: until then it can still go over to a server connection as a whole,
+//! where it begins anew. Its bytes stay in the inbox for that.
+
+use std::sync::Arc;
+
+use bytes::BufMut;
+use smallvec::SmallVec;
+use windrow_core::statement::{Arguments, Formats};
+use windrow_core::{Call, Statement};
+use windrow_sql::Effect;
+
+use super::local;
+use super::pending::{Asked, Said, Script};
+use super::readings::Prepared;
+use super::statements::{Entry, Statements};
+use crate::codec::answer;
+use crate::codec::message::{Bind, Kind};
+
+/// The most names of statements and portals in one segment that is joined: they are searched one by one.
+const NAMES: usize = 64;
+
+/// A name given by a client.
+pub(crate) type ClientName = SmallVec<[u8; 16]>;
+
+/// The messages since the last Sync.
+#[derive(Default)]
+pub(crate) struct Segment {
+    /// Bytes of the inbox that belong to it.
+    pub(crate) bytes: usize,
+    /// Messages of it that are answered by themselves, and how many of them were answered because of a Flush.
+    pub(crate) messages: usize,
+    pub(crate) answered: usize,
+    /// What is to be said.
+    pub(crate) script: Script,
+    /// What is to be done.
+    pub(crate) calls: SmallVec<[Call; 1]>,
+    /// Something was done in it that only concerns the session.
+    pub(crate) did_local: bool,
+    /// An error was told in it: everything up to the Sync is passed over.
+    pub(crate) failed: bool,
+    /// Statements that it defines, and removes.
+    defined: SmallVec<[(ClientName, Option<Entry>); 1]>,
+    portals: SmallVec<[(ClientName, Portal); 1]>,
+}
+
+/// A bound portal.
+pub(crate) enum Portal {
+    /// Of a statement that can be joined, and where in the script BindComplete stands; `None` once it was executed.
+    Call(Option<(Call, usize)>),
+    /// Of a statement that the session itself answers.
+    Local(Local),
+}
+
+/// A question to the session itself.
+#[derive(Clone)]
+pub(crate) struct Local {
+    pub(crate) prepared: Arc<Prepared>,
+    /// The formats of its result.
+    pub(crate) results: Formats,
+    /// The value of its parameter, where it has one.
+    pub(crate) argument: Option<Box<str>>,
+}
+
+impl Local {
+    /// True for `SELECT lastval()`.
+    pub(crate) fn is_lastval(&self) -> bool {
+        self.prepared.effect() == Some(&Effect::Lastval)
+    }
+}
+
+/// What a statement means to a session.
+#[derive(Clone)]
+pub(crate) enum Meaning {
+    /// It can be joined.
+    Call(Arc<Statement>),
+    /// The session answers it.
+    Local,
+}
+
+const UNFIT: Elsewhere = Elsewhere("not as the statement wants it");
+
+/// It cannot be joined, and why: the segment goes to a server connection.
+pub(crate) struct Elsewhere(pub(crate) &'static str);
+
+impl Segment {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The statement of a name, as it would be once the segment has come so far.
+    pub(crate) fn statement<'a>(
+        &'a self,
+        name: &[u8],
+        statements: &'a Statements,
+    ) -> Option<&'a Entry> {
+        let own = self.defined.iter().find(|(own, _)| **own == *name);
+        match own {
+            Some((_, entry)) => entry.as_ref(),
+            None => statements.get(name),
+        }
+    }
+
+    /// Notes what a statement means in a lane, so that it is not looked up again.
+    pub(crate) fn see(&mut self, name: &[u8], seen: (u64, Arc<Statement>), all: &mut Statements) {
+        let own = self.defined.iter_mut();
+        let mut own = own.filter(|(own, _)| **own == *name);
+        let entry = match own.next() {
+            Some((_, entry)) => entry.as_mut(),
+            None => all.get_mut(name),
+        };
+        if let Some(entry) = entry {
+            entry.seen = Some(seen);
+        }
+    }
+
+    /// Makes its definitions those of the session.
+    pub(crate) fn define(&mut self, statements: &mut Statements) {
+        for (name, entry) in self.defined.drain(..) {
+            statements.set(&name, entry);
+        }
+    }
+
+    /// True where it names so many statements and portals that they had better be found another way.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.defined.len() + self.portals.len() > NAMES
+    }
+
+    /// Takes in a Parse.
+    pub(crate) fn parse(&mut self, name: &[u8], entry: Entry) {
+        self.put(name, Some(entry));
+        self.answer(answer::PARSE_COMPLETE);
+    }
+
+    /// Takes in a Bind.
+    pub(crate) fn bind(
+        &mut self,
+        bind: &Bind<'_>,
+        prepared: &Arc<Prepared>,
+        meaning: Meaning,
+    ) -> Result<(), Elsewhere> {
+        let portal = match meaning {
+            Meaning::Call(statement) => {
+                Portal::Call(Some((call(bind, statement)?, self.script.text.len())))
+            }
+            Meaning::Local => {
+                let columns = local::columns(prepared);
+                let results = bind.results(columns).ok_or(UNFIT)?;
+                let argument = argument(bind, prepared).ok_or(UNFIT)?;
+                Portal::Local(Local {
+                    prepared: Arc::clone(prepared),
+                    results,
+                    argument,
+                })
+            }
+        };
+        let mut there = self.portals.iter_mut();
+        let there = there.find(|(name, _)| **name == *bind.portal);
+        match there {
+            Some((_, Portal::Call(Some(_)))) => {
+                return Err(Elsewhere("a portal that is not executed"));
+            }
+            Some((_, place)) if bind.portal.is_empty() => *place = portal,
+            Some(_) => return Err(Elsewhere("a portal of a name that is taken")),
+            None => self.portals.push((bind.portal.into(), portal)),
+        }
+        self.answer(answer::BIND_COMPLETE);
+        Ok(())
+    }
+
+    /// The portal of a name.
+    pub(crate) fn portal(&mut self, name: &[u8]) -> Result<&mut Portal, Elsewhere> {
+        let portals = self.portals.iter_mut();
+        let mut found = portals.filter(|(portal, _)| **portal == *name);
+        let (_, portal) = found.next().ok_or(Elsewhere("an unknown portal"))?;
+        Ok(portal)
+    }
+
+    /// True where values were bound that nobody has looked at: only the server knows whether they can be.
+    pub(crate) fn has_open_portal(&self) -> bool {
+        let mut portals = self.portals.iter();
+        !self.failed && portals.any(|(_, portal)| matches!(portal, Portal::Call(Some(_))))
+    }
+
+    /// Describes a statement.
+    pub(crate) fn describe_statement(&mut self, prepared: &Prepared, meaning: &Meaning) {
+        let text = &mut self.script.text;
+        match meaning {
+            Meaning::Call(statement) => {
+                answer::parameters(text, statement.parameters());
+                answer::fields(text, statement.fields(), &Formats::Text);
+            }
+            Meaning::Local => {
+                answer::parameters(text, local::parameter(prepared).as_slice());
+                answer::fields(text, local::fields(prepared).as_deref(), &Formats::Text);
+            }
+        }
+        self.messages += 1;
+    }
+
+    /// Describes a portal.
+    pub(crate) fn describe_portal(&mut self, name: &[u8]) -> Result<(), Elsewhere> {
+        let mut text = std::mem::take(&mut self.script.text);
+        match self.portal(name)? {
+            Portal::Call(None) => return Err(Elsewhere("a portal that was used")),
+            Portal::Call(Some((call, _))) => {
+                answer::fields(&mut text, call.statement.fields(), &call.results);
+            }
+            Portal::Local(local) => {
+                let fields = local::fields(&local.prepared);
+                answer::fields(&mut text, fields.as_deref(), &local.results);
+            }
+        }
+        self.script.text = text;
+        self.messages += 1;
+        Ok(())
+    }
+
+    /// Takes in an Execute of a call.
+    pub(crate) fn execute(&mut self, portal: &[u8], (call, bound): (Call, usize)) {
+        self.script.calls.push(Said {
+            bound,
+            done: self.script.text.len(),
+            op: call.statement.draft().op,
+            portal: (!portal.is_empty()).then(|| portal.into()),
+        });
+        self.calls.push(call);
+        self.messages += 1;
+    }
+
+    /// Takes in an Execute of `SELECT lastval()` behind calls.
+    pub(crate) fn ask(&mut self, binary: bool) {
+        let (at, after) = (self.script.text.len(), self.script.calls.len());
+        self.script.asked.push(Asked { at, after, binary });
+        self.messages += 1;
+    }
+
+    /// Takes in a Close.
+    pub(crate) fn close(&mut self, kind: Kind, name: &[u8]) -> Result<(), Elsewhere> {
+        match kind {
+            Kind::Statement => self.put(name, None),
+            Kind::Portal => {
+                if let Ok(Portal::Call(Some(_))) = self.portal(name) {
+                    return Err(Elsewhere("a portal that is not executed"));
+                }
+                self.portals.retain(|(portal, _)| **portal != *name);
+            }
+        }
+        self.answer(answer::CLOSE_COMPLETE);
+        Ok(())
+    }
+
+    fn put(&mut self, name: &[u8], entry: Option<Entry>) {
+        let mut defined = self.defined.iter_mut();
+        match defined.find(|(own, _)| **own == *name) {
+            Some((_, place)) => *place = entry,
+            None => self.defined.push((name.into(), entry)),
+        }
+    }
+
+    fn answer(&mut self, message: &[u8]) {
+        self.script.text.put_slice(message);
+        self.messages += 1;
+    }
+}
+
+fn call(bind: &Bind<'_>, statement: Arc<Statement>) -> Result<Call, Elsewhere> {
+    if bind.count != statement.parameters().len() {
+        return Err(UNFIT);
+    }
+    let columns = statement.fields().map_or(0, answer::columns);
+    let (Some(formats), Some(results)) = (bind.formats(), bind.results(columns)) else {
+        return Err(UNFIT);
+    };
+    let Some(arguments) = Arguments::of(bind.values, bind.count) else {
+        return Err(UNFIT);
+    };
+    Ok(Call {
+        statement,
+        arguments,
+        formats,
+        results,
+        origin: None,
+    })
+}
+
+/// The parameter of a question to the session; `None` where the values do not fit.
+fn argument(bind: &Bind<'_>, prepared: &Prepared) -> Option<Option<Box<str>>> {
+    let Some(oid) = local::parameter(prepared) else {
+        return (bind.count == 0).then_some(None);
+    };
+    let formats = bind.formats()?;
+    let arguments = Arguments::of(bind.values, 1).filter(|_| bind.count == 1)?;
+    let value = arguments.iter().next()??;
+    let text = match <[u8; 4]>::try_from(value) {
+        Ok(number) if oid == local::REGCLASS && formats.is_binary(0) => {
+            u32::from_be_bytes(number).to_string()
+        }
+        _ => std::str::from_utf8(value).ok()?.to_owned(),
+    };
+    Some(Some(text.into()))
+}

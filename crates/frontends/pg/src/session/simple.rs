@@ -1,0 +1,147 @@
+//! Simple queries.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use smallvec::smallvec;
+use windrow_core::statement::{Arguments, Formats};
+use windrow_core::{Call, Statement};
+use windrow_sql::Effect;
+
+use super::engine::{End, Session};
+use super::extended::{Next, View};
+use super::local;
+use super::pending::{Ending, Pending, Said, Script};
+use super::readings::Simple;
+use super::segment::Meaning;
+use super::statements::Entry;
+use crate::codec::{answer, failure};
+
+impl Session {
+    /// Deals with a simple query, which stands at the front of the inbox.
+    pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
+        let Some(Simple { prepared, values }) = self.read_query(total) else {
+            return self.relay("a malformed message").await;
+        };
+        let meaning = loop {
+            match self.view().meaning(&Entry::new(Arc::clone(&prepared))) {
+                Ok(meaning) => break meaning,
+                Err(Next::Drain) => self.drain().await?,
+                Err(Next::Describe(prepared)) => {
+                    if let Err(reason) = Box::pin(self.describe(&prepared)).await {
+                        return self.relay(reason).await;
+                    }
+                }
+                Err(Next::Fail(fault)) => {
+                    let mut text = BytesMut::new();
+                    failure::fault(&mut text, &fault);
+                    self.answer_query(total, text);
+                    return Ok(());
+                }
+                Err(Next::Relay(_)) if self.has_deallocated(&prepared) => break Meaning::Local,
+                Err(Next::Relay(reason)) => return self.relay(reason).await,
+                Err(Next::Go | Next::Local(..)) => return self.relay("not a write").await,
+            }
+        };
+        self.fresh = None;
+        match meaning {
+            Meaning::Call(statement) => self.submit_query(total, statement, values).await,
+            Meaning::Local => {
+                if prepared.effect() != Some(&Effect::Empty) {
+                    self.drain().await?;
+                }
+                let mut text = BytesMut::new();
+                match self.answer(&prepared, None).await {
+                    Ok(Ok(reply)) => reply.say(&mut text, &Formats::Text, true),
+                    Ok(Err(fault)) => {
+                        // The server describes the row before it finds that there is no value.
+                        if prepared.effect() == Some(&Effect::Lastval) {
+                            let fields = local::fields(&prepared);
+                            answer::fields(&mut text, fields.as_deref(), &Formats::Text);
+                        }
+                        failure::fault(&mut text, &fault);
+                    }
+                    Err(reason) => return self.relay(reason).await,
+                }
+                self.answer_query(total, text);
+                Ok(())
+            }
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            join: self.join,
+            lane: self.seat.as_ref().map(|seat| &seat.lane),
+            fresh: self.fresh.as_ref(),
+            under_way: !self.pending.is_empty(),
+            in_segment: false,
+            generated: self.values.last().is_some(),
+        }
+    }
+
+    /// Reads the simple query at the front of the inbox. `None`: it is malformed.
+    fn read_query(&self, total: usize) -> Option<Simple> {
+        let (zero, text) = self.line.body(0, total).split_last()?;
+        (*zero == 0 && !text.contains(&0)).then(|| self.readings_of_query(text))
+    }
+
+    /// What a simple query's text says.
+    pub(crate) fn readings_of_query(&self, text: &[u8]) -> Simple {
+        let readings = &self.house.readings;
+        readings.simple(text, self.standard_strings, self.utf8)
+    }
+
+    async fn submit_query(
+        &mut self,
+        total: usize,
+        statement: Arc<Statement>,
+        values: Option<Box<[u8]>>,
+    ) -> Result<(), End> {
+        let count = statement.parameters().len();
+        let values = values.unwrap_or_default();
+        let (Some(arguments), Some(text)) = (Arguments::of(values, count), self.query_text(total))
+        else {
+            return self.relay("literals that do not fit").await;
+        };
+        let op = statement.draft().op;
+        let call = Call {
+            statement: Arc::clone(&statement),
+            arguments,
+            formats: Formats::Text,
+            results: Formats::Text,
+            origin: Some(text),
+        };
+        let script = Script {
+            text: BytesMut::new(),
+            calls: smallvec![Said {
+                bound: 0,
+                done: 0,
+                op,
+                portal: None,
+            }],
+            asked: Vec::new(),
+        };
+        let ending = Ending::Query(statement);
+        self.submit(smallvec![call], script, ending, total).await
+    }
+
+    fn query_text(&self, total: usize) -> Option<Box<str>> {
+        let (_, text) = self.line.body(0, total).split_last()?;
+        std::str::from_utf8(text).ok().map(Box::from)
+    }
+
+    /// Answers the simple query at the front of the inbox.
+    fn answer_query(&mut self, total: usize, text: BytesMut) {
+        self.line.take(total);
+        self.statements.set(b"", None);
+        self.pending.push_back(Pending {
+            receipt: None,
+            script: Script {
+                text,
+                ..Script::default()
+            },
+            ending: Ending::Sync,
+        });
+    }
+}

@@ -1,0 +1,95 @@
+//! Roles that a database is asked for.
+
+use windrow_pg::PgConfig;
+use windrow_testkit::postgres::Postgres;
+
+use crate::auth::server;
+use crate::support::{Stand, config, until};
+
+const QUERY: &str = "SELECT usename, passwd FROM pg_catalog.pg_shadow WHERE usename = $1";
+
+fn asking(server: &Postgres, query: &str) -> PgConfig {
+    PgConfig {
+        auth_query: Some(query.to_owned()),
+        ..config(&server.url())
+    }
+}
+
+const WHO: &str = "select current_user";
+
+#[test]
+fn the_database_says_who_there_is() {
+    let server = server();
+    let stand = Stand::new(asking(&server, QUERY));
+    assert_eq!(
+        stand
+            .psql(&stand.url("one:secret%20one", "app"), WHO)
+            .as_deref(),
+        Ok("one")
+    );
+    assert_eq!(
+        stand
+            .psql(&stand.url("two:secret%20two", "app"), WHO)
+            .as_deref(),
+        Ok("two")
+    );
+    for user in ["one:wrong", "nobody:wrong", "o'ne:x"] {
+        let told = stand.psql(&stand.url(user, "app"), WHO).unwrap_err();
+        assert!(
+            told.contains("28P01") || told.contains("password authentication failed"),
+            "{told}"
+        );
+    }
+    let told = stand
+        .psql(&stand.url("old:secret%20old", "app"), WHO)
+        .unwrap_err();
+    assert!(told.contains("only SCRAM-SHA-256 is supported"), "{told}");
+    // A password that was changed is known at once to who comes with the new one after the old one was refused.
+    server
+        .exec("set password_encryption = 'scram-sha-256'; alter role one password 'new'")
+        .unwrap();
+    until("the new password is known", || {
+        stand.psql(&stand.url("one:new", "app"), WHO).as_deref() == Ok("one")
+    });
+    assert!(
+        stand
+            .psql(&stand.url("one:secret%20one", "app"), WHO)
+            .is_err()
+    );
+    // Nobody is trusted any more.
+    assert!(stand.psql(&stand.url("windrow", "app"), WHO).is_err());
+}
+
+#[test]
+fn it_is_asked_again_after_its_server_was_away() {
+    let server = server();
+    let stand = Stand::new(asking(&server, QUERY));
+    let one = stand.url("one:secret%20one", "app");
+    let two = stand.url("two:secret%20two", "app");
+    assert_eq!(stand.psql(&one, WHO).as_deref(), Ok("one"));
+    server.stop().unwrap();
+    // Who is known may come in; what he asks for fails by itself. Who is not known cannot.
+    let told = stand.psql(&two, WHO).unwrap_err();
+    assert!(
+        told.contains("cannot connect") || told.contains("lost"),
+        "{told}"
+    );
+    server.restart().unwrap();
+    until("the role is known again", || {
+        stand.psql(&two, WHO).as_deref() == Ok("two")
+    });
+}
+
+#[test]
+fn a_query_that_fails_says_so() {
+    let server = server();
+    let stand = Stand::new(asking(
+        &server,
+        "SELECT name, verifier FROM nowhere WHERE name = $1",
+    ));
+    let told = stand.psql(&stand.url("one:x", "app"), WHO).unwrap_err();
+    assert!(
+        told.contains("the auth_query failed") && told.contains("nowhere"),
+        "{told}"
+    );
+}

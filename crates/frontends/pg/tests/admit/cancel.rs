@@ -1,0 +1,54 @@
+//! Cancel requests.
+
+use std::io::Write;
+
+use windrow_testkit::pgclient::{Address, backend, frontend};
+use windrow_testkit::postgres::shared;
+
+use crate::support::{Stand, config, until};
+
+#[test]
+fn only_who_knows_the_secret_interrupts() {
+    let database = shared().unwrap();
+    let role = Address::of(database.url()).unwrap().role;
+    let stand = Stand::new(config(database.url()));
+    let (mut one, mut two) = (stand.client(&role, "app"), stand.client(&role, "app"));
+    let sleep = |client: &mut windrow_testkit::pgclient::Client| {
+        let mut out = Vec::new();
+        frontend::query(&mut out, "select pg_sleep(600)");
+        client.send(&out).unwrap();
+    };
+    sleep(&mut one);
+    sleep(&mut two);
+    until("both sleep", || {
+        database.exec("select count(*) from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active' and datname = current_database()").unwrap() == "2"
+    });
+    let key = one.cancel_key().unwrap().to_vec();
+    for at in 0..8 {
+        let mut wrong = key.clone();
+        wrong[at] ^= 1;
+        let mut out = Vec::new();
+        frontend::cancel(&mut out, &wrong);
+        let mut socket = stand.socket();
+        socket.write_all(&out).unwrap();
+        assert!(crate::support::rest(&mut socket).is_empty());
+    }
+    one.cancel().unwrap();
+    let answer = one.until_ready().unwrap();
+    assert_eq!(backend::sqlstate(&answer).as_deref(), Some("57014"));
+    // The other one sleeps on.
+    assert_eq!(
+        database.exec("select count(*) from pg_stat_activity where query like 'select pg_sleep(%' and state = 'active' and datname = current_database()").unwrap(),
+        "1"
+    );
+    two.cancel().unwrap();
+    assert_eq!(
+        backend::sqlstate(&two.until_ready().unwrap()).as_deref(),
+        Some("57014")
+    );
+    assert_eq!(stand.count("windrow_pg_cancels_total"), 10);
+    // Who is idle is not disturbed.
+    one.cancel().unwrap();
+    let answer = one.query("select 7").unwrap();
+    assert_eq!(backend::first_value(&answer).as_deref(), Some("7"));
+}

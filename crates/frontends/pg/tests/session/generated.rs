@@ -1,0 +1,209 @@
+//! lastval() and currval() after joined INSERTs.
+
+use windrow_testkit::pgclient::backend::{first_value, sqlstate};
+use windrow_testkit::pgclient::{Client, Message, frontend};
+
+use crate::support::{Stand, segment, tags};
+
+fn stand() -> Stand {
+    let stand = Stand::new();
+    stand.executes("create table g (id serial, v text)");
+    stand.executes("create table h (id serial, v text)");
+    let oid = stand.executes("select 'g_id_seq'::regclass::oid");
+    *stand.control.sequence.lock().unwrap() = Some(oid.parse().unwrap());
+    stand
+}
+
+fn ask(client: &mut Client, sql: &str) -> Result<String, String> {
+    let answer = client.query(sql).unwrap();
+    first_value(&answer).ok_or_else(|| sqlstate(&answer).unwrap())
+}
+
+/// With one parameter, over the extended protocol.
+fn ask_with(client: &mut Client, sql: &str, argument: Option<&str>, binary: u16) -> Vec<Message> {
+    segment(client, |out| {
+        frontend::parse(out, "", sql, &[]);
+        frontend::describe(out, b'S', "");
+        let arguments = argument.as_slice();
+        let arguments: Vec<_> = arguments.iter().map(|a| Some(*a)).collect();
+        frontend::bind(out, ("", ""), &[], &arguments, &[binary]);
+        frontend::describe(out, b'P', "");
+        frontend::execute(out, "", 0);
+    })
+}
+
+#[test]
+fn each_client_hears_of_its_own_value() {
+    let stand = stand();
+    let (mut a, mut b) = (stand.client(), stand.client());
+    assert_eq!(ask(&mut a, "select lastval()"), Err("55000".to_owned()));
+    a.query("insert into g (v) values ('a')").unwrap();
+    b.query("insert into g (v) values ('b')").unwrap();
+    assert_eq!(stand.control.units(), [1, 1]);
+    assert_eq!(ask(&mut a, "SELECT LASTVAL()"), Ok("1".to_owned()));
+    assert_eq!(ask(&mut b, "select lastval()"), Ok("2".to_owned()));
+    assert_eq!(
+        ask(&mut a, "select currval('g_id_seq')"),
+        Ok("1".to_owned())
+    );
+    assert_eq!(
+        ask(&mut b, "select currval('public.g_id_seq')"),
+        Ok("2".to_owned())
+    );
+    assert_eq!(
+        ask(&mut a, "select currval('h_id_seq')"),
+        Err("55000".to_owned())
+    );
+    assert_eq!(
+        ask(&mut a, "select currval('nobody')"),
+        Err("42P01".to_owned())
+    );
+    assert_eq!(
+        ask(&mut a, "select currval('g_id_seq') + 1"),
+        Err("0A000".to_owned())
+    );
+    let dependent = "insert into h (id) values (currval('g_id_seq'))";
+    let answer = a.query(dependent).unwrap();
+    assert!(sqlstate(&answer).is_some());
+}
+
+#[test]
+fn the_answer_has_the_servers_form() {
+    let stand = stand();
+    let program = |client: &mut Client| {
+        let mut all = client.query("insert into g (v) values ('a')").unwrap();
+        all.extend(client.query("select lastval()").unwrap());
+        all.extend(ask_with(client, "select lastval()", None, 1));
+        all.extend(ask_with(client, "select currval($1)", Some("g_id_seq"), 0));
+        all.extend(ask_with(client, "select currval('g_id_seq')", None, 1));
+        all
+    };
+    let through = program(&mut stand.client());
+    stand.executes("truncate g restart identity");
+    assert_eq!(through, program(&mut stand.direct()));
+    assert_eq!(tags(&through), "CZTDCZ1tT2TDCZ1tT2TDCZ1tT2TDCZ");
+}
+
+#[test]
+fn a_question_between_two_calls_hears_of_the_one_before_it() {
+    let stand = stand();
+    let insert = "insert into g (v) values ($1)";
+    let program = |client: &mut Client, failing: &str| {
+        let mut all = client.query("insert into g (v) values ('a')").unwrap();
+        all.extend(segment(client, |out| {
+            for (sql, argument) in [
+                (insert, Some("b")),
+                ("select lastval()", None),
+                ("select lastval()", None),
+                (insert, Some("c")),
+                ("select lastval()", None),
+                (failing, Some("d")),
+                ("select lastval()", None),
+            ] {
+                frontend::parse(out, "", sql, &[]);
+                let arguments: Vec<_> = argument.iter().map(|a| Some(*a)).collect();
+                frontend::bind(out, ("", ""), &[], &arguments, &[]);
+                frontend::execute(out, "", 0);
+            }
+        }));
+        all.extend(client.query("select lastval()").unwrap());
+        all
+    };
+    for (failing, told) in [
+        (insert, "12C12DC12DC12C12DC12C12DCZ"),
+        ("insert into g (id) values ($1)", "12C12DC12DC12C12DC1EZ"),
+    ] {
+        stand.executes("truncate g restart identity");
+        let through = program(&mut stand.client(), failing);
+        stand.executes("truncate g restart identity");
+        assert_eq!(through, program(&mut stand.direct(), failing));
+        assert_eq!(tags(&through), format!("CZ{told}TDCZ"));
+    }
+    assert_eq!(stand.control.units(), [1, 4, 1, 4]);
+}
+
+#[test]
+fn what_a_relayed_statement_took_is_known_too() {
+    let stand = stand();
+    let mut client = stand.client();
+    client.query("insert into g (v) values ('a')").unwrap();
+    client
+        .query("insert into h (v) select 'b' from generate_series(1, 3)")
+        .unwrap();
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("3".to_owned()));
+    assert_eq!(
+        ask(&mut client, "select currval('g_id_seq')"),
+        Err("0A000".to_owned())
+    );
+    // Right behind it, it is asked where it ran.
+    client
+        .query("begin; insert into h (v) values ('c'); commit")
+        .unwrap();
+    let asked = "select currval('h_id_seq') * 10";
+    assert_eq!(ask(&mut client, asked), Ok("40".to_owned()));
+    client.query("insert into h (v) select 'b'").unwrap();
+    let asked = "select currval('h_id_seq')";
+    assert_eq!(ask(&mut client, asked), Ok("5".to_owned()));
+    let asked = "select lastval() + 1 as next";
+    assert_eq!(ask(&mut client, asked), Ok("6".to_owned()));
+    // On the server connection itself, and behind it.
+    client.query("begin").unwrap();
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("5".to_owned()));
+    let prepared = ask_with(&mut client, "select lastval()", None, 0);
+    assert_eq!(first_value(&prepared).as_deref(), Some("5"));
+    let prepared = ask_with(&mut client, "select lastval() - $1::int8", Some("2"), 0);
+    assert_eq!(first_value(&prepared).as_deref(), Some("3"));
+    client.query("insert into g (v) values ('a')").unwrap();
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("2".to_owned()));
+    client.query("commit").unwrap();
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("2".to_owned()));
+    // Nobody else hears of it.
+    let mut other = stand.client();
+    assert_eq!(ask(&mut other, "select lastval()"), Err("55000".to_owned()));
+}
+
+#[test]
+fn without_joining_the_server_answers() {
+    let stand = stand();
+    let mut client = stand.client();
+    client.query("set windrow.join = off").unwrap();
+    client.query("insert into g (v) values ('a')").unwrap();
+    assert_eq!(
+        ask(&mut client, "select currval('g_id_seq') + 1"),
+        Ok("2".to_owned())
+    );
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("1".to_owned()));
+}
+
+#[test]
+fn who_stays_for_its_values_makes_room_for_others() {
+    let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+    stand.executes("create table g (id serial, v text)");
+    let (mut a, mut b) = (stand.client(), stand.client());
+    for value in ["1", "2", "3"] {
+        for client in [&mut a, &mut b] {
+            client.query("insert into g (v) select 'x'").unwrap();
+        }
+        assert_eq!(
+            ask(&mut b, "select currval('g_id_seq')").unwrap(),
+            (2 * value.parse::<i32>().unwrap()).to_string()
+        );
+    }
+    assert_eq!(ask(&mut a, "select lastval()"), Ok("5".to_owned()));
+}
+
+#[test]
+fn values_that_are_discarded_are_gone() {
+    let stand = stand();
+    let mut client = stand.client();
+    for discard in ["discard sequences", "discard all"] {
+        client.query("insert into g (v) values ('a')").unwrap();
+        assert!(ask(&mut client, "select lastval()").is_ok());
+        client.query(discard).unwrap();
+        assert_eq!(
+            ask(&mut client, "select lastval()"),
+            Err("55000".to_owned()),
+            "{discard}"
+        );
+    }
+}

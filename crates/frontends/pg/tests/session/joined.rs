@@ -1,0 +1,263 @@
+//! Statements that are joined.
+
+use windrow_testkit::pgclient::backend::{first_value, sqlstate};
+use windrow_testkit::pgclient::{Client, Message, frontend};
+
+use crate::support::{Stand, commands, segment, tags};
+
+const INSERT: &str = "insert into t values ($1, $2)";
+
+fn insert(client: &mut Client, id: &str) -> Vec<Message> {
+    segment(client, |out| {
+        frontend::bind(out, ("", "i"), &[], &[Some(id), Some("v")], &[]);
+        frontend::execute(out, "", 0);
+    })
+}
+
+#[test]
+fn a_prepared_insert_is_joined_and_answered_as_alone() {
+    let stand = Stand::new();
+    stand.same(|client| {
+        let mut all = segment(client, |out| {
+            frontend::parse(out, "i", INSERT, &[]);
+            frontend::describe(out, b'S', "i");
+        });
+        all.extend(insert(client, "1"));
+        all.extend(insert(client, "1"));
+        all.extend(insert(client, "2"));
+        all
+    });
+    assert_eq!(stand.control.units(), [1, 1, 1]);
+}
+
+#[test]
+fn a_simple_insert_is_joined_and_answered_as_alone() {
+    let stand = Stand::new();
+    stand.same(|client| {
+        let mut all = client.query("insert into t values (1, 'a')").unwrap();
+        all.extend(
+            client
+                .query("insert into t values (2, 'b') returning id, v")
+                .unwrap(),
+        );
+        all.extend(
+            client
+                .query("insert into t values (2, 'b') returning id, v")
+                .unwrap(),
+        );
+        all.extend(client.query("update t set v = 'c' where id = 2").unwrap());
+        all.extend(client.query("delete from t where id = 3").unwrap());
+        all.extend(client.query(" ; ").unwrap());
+        all.extend(client.query("").unwrap());
+        all
+    });
+    assert_eq!(stand.control.units().len(), 5);
+}
+
+#[test]
+fn several_executes_before_a_sync_are_one_unit() {
+    let stand = Stand::new();
+    let program = |ids: &'static [&'static str]| {
+        move |client: &mut Client| {
+            let mut all = segment(client, |out| frontend::parse(out, "i", INSERT, &[]));
+            all.extend(segment(client, |out| {
+                for id in ids.iter().copied() {
+                    frontend::bind(out, ("", "i"), &[], &[Some(id), Some("v")], &[]);
+                    frontend::describe(out, b'P', "");
+                    frontend::execute(out, "", 0);
+                }
+            }));
+            all
+        }
+    };
+    stand.same(program(&["1", "2", "3"]));
+    let failed = stand.same(program(&["1", "2", "1", "4"]));
+    assert_eq!(tags(&failed), "1Z2nC2nC2nEZ");
+    assert_eq!(stand.control.units(), [3, 4]);
+}
+
+#[test]
+fn syncs_that_nobody_waits_for_are_answered_in_order() {
+    let stand = Stand::new();
+    let mut client = stand.client();
+    segment(&mut client, |out| frontend::parse(out, "i", INSERT, &[]));
+    let mut out = Vec::new();
+    for id in 0..1000 {
+        let id = (id / 2).to_string();
+        frontend::bind(&mut out, ("", "i"), &[], &[Some(&*id), Some("v")], &[]);
+        frontend::execute(&mut out, "", 0);
+        frontend::sync(&mut out);
+    }
+    client.send(&out).unwrap();
+    for id in 0..1000 {
+        let answer = client.until_ready().unwrap();
+        let expected = if id % 2 == 0 { "2CZ" } else { "2EZ" };
+        assert_eq!(tags(&answer), expected, "{id}");
+    }
+}
+
+#[test]
+fn a_statement_is_described_without_a_server_connection() {
+    let stand = Stand::new();
+    let sql = "insert into t values ($1, $2) returning id, v";
+    stand.same(|client| {
+        let mut out = Vec::new();
+        frontend::parse(&mut out, "", sql, &[0, 25]);
+        frontend::describe(&mut out, b'S', "");
+        frontend::flush(&mut out);
+        client.send(&out).unwrap();
+        let mut all: Vec<_> = (0..3).map(|_| client.receive().unwrap().unwrap()).collect();
+        all.extend(segment(client, |out| {
+            frontend::bind(
+                out,
+                ("", ""),
+                &[1, 0],
+                &[Some(&b"\0\0\0\x07"[..]), None],
+                &[1, 0],
+            );
+            frontend::describe(out, b'P', "");
+            frontend::execute(out, "", 0);
+        }));
+        all.extend(segment(client, |out| {
+            frontend::bind(
+                out,
+                ("", ""),
+                &[1, 0],
+                &[Some(&b"\0\0\0\x07"[..]), Some(b"x")],
+                &[1],
+            );
+            frontend::describe(out, b'P', "");
+            frontend::execute(out, "", 0);
+            frontend::close(out, b'S', "");
+        }));
+        all
+    });
+    assert_eq!(stand.control.units(), [1, 1]);
+}
+
+#[test]
+fn errors_of_names_and_numbers_are_the_servers() {
+    let stand = Stand::new();
+    let wrongs: [fn(&mut Vec<u8>); 12] = [
+        |out| frontend::bind(out, ("", "nobody"), &[], &[Some("1")], &[]),
+        |out| frontend::bind(out, ("", ""), &[], &[Some("1")], &[]),
+        |out| frontend::bind(out, ("", "i"), &[], &[Some("1")], &[]),
+        |out| frontend::bind(out, ("", "i"), &[7], &[Some("1"), Some("1")], &[]),
+        |out| frontend::bind(out, ("", "i"), &[], &[Some("1"), Some("1")], &[0, 0]),
+        |out| frontend::parse(out, "i", "select 1", &[]),
+        |out| frontend::describe(out, b'S', "nobody"),
+        |out| frontend::describe(out, b'P', "nobody"),
+        |out| frontend::execute(out, "nobody", 0),
+        |out| frontend::parse(out, "j", "insert into nowhere values ($1)", &[]),
+        |out| frontend::parse(out, "j", "selec 1", &[]),
+        |out| frontend::message(out, b'B', |body| body.extend(b"\0i")),
+    ];
+    for wrong in wrongs {
+        let answers = stand.same(|client| {
+            let mut all = segment(client, |out| frontend::parse(out, "i", INSERT, &[]));
+            all.extend(segment(client, |out| {
+                wrong(out);
+                frontend::execute(out, "", 0);
+            }));
+            all.extend(insert(client, "1"));
+            all
+        });
+        assert!(sqlstate(&answers).is_some());
+    }
+}
+
+#[test]
+fn a_retired_statement_is_described_anew() {
+    let stand = Stand::new();
+    let mut client = stand.client();
+    segment(&mut client, |out| frontend::parse(out, "i", INSERT, &[]));
+    assert_eq!(commands(&insert(&mut client, "1")), ["INSERT 0 1"]);
+    for statement in stand.control.statements.lock().unwrap().iter() {
+        statement.retire();
+    }
+    assert_eq!(commands(&insert(&mut client, "2")), ["INSERT 0 1"]);
+    assert_eq!(commands(&insert(&mut client, "3")), ["INSERT 0 1"]);
+    let described = &stand.control.described;
+    assert_eq!(described.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_queued_write_is_cancelled() {
+    let stand = Stand::new();
+    let mut client = stand.client();
+    stand.control.hold();
+    let mut out = Vec::new();
+    frontend::query(&mut out, "insert into t values (1, 'a')");
+    client.send(&out).unwrap();
+    stand.runtime.block_on(stand.control.wait_for(1));
+    client.cancel().unwrap();
+    let answer = client.until_ready().unwrap();
+    assert_eq!(sqlstate(&answer).as_deref(), Some("57014"));
+    let text = answer[0].field(b'M').unwrap();
+    assert_eq!(text, "canceling statement due to user request");
+    stand.control.release();
+    assert_eq!(
+        first_value(&client.query("select count(*) from t").unwrap()).unwrap(),
+        "0"
+    );
+}
+
+#[test]
+fn a_full_budget_holds_writes_back_and_loses_none() {
+    let stand = Stand::with(|_| {}, 4096);
+    let mut client = stand.client();
+    segment(&mut client, |out| frontend::parse(out, "i", INSERT, &[]));
+    stand.control.hold();
+    let mut out = Vec::new();
+    for id in 0..100 {
+        let id = id.to_string();
+        frontend::bind(&mut out, ("", "i"), &[], &[Some(&*id), Some("v")], &[]);
+        frontend::execute(&mut out, "", 0);
+        frontend::sync(&mut out);
+    }
+    client.send(&out).unwrap();
+    stand.runtime.block_on(stand.control.wait_for(2));
+    stand.control.release();
+    for _ in 0..100 {
+        assert_eq!(commands(&client.until_ready().unwrap()), ["INSERT 0 1"]);
+    }
+    assert_eq!(stand.budget.held(), 0);
+}
+
+#[test]
+fn values_that_are_refused_are_told_before_they_are_bound() {
+    let stand = Stand::new();
+    let wrongs: [fn(&mut Vec<u8>); 5] = [
+        |out| {
+            frontend::bind(out, ("", "i"), &[], &[Some("x"), Some("v")], &[]);
+            frontend::execute(out, "", 0);
+        },
+        |out| {
+            frontend::bind(out, ("", "i"), &[], &[Some("1"), Some("v")], &[]);
+            frontend::execute(out, "", 0);
+            frontend::bind(out, ("", "i"), &[], &[Some("x"), Some("v")], &[]);
+            frontend::execute(out, "", 0);
+        },
+        // Both are bound before the first is executed.
+        |out| {
+            frontend::bind(out, ("a", "i"), &[], &[Some("1"), Some("v")], &[]);
+            frontend::bind(out, ("b", "i"), &[], &[Some("x"), Some("v")], &[]);
+            frontend::execute(out, "a", 0);
+            frontend::execute(out, "b", 0);
+        },
+        |out| frontend::bind(out, ("", "i"), &[], &[Some("x"), Some("v")], &[]),
+        |out| {
+            frontend::bind(out, ("", "i"), &[], &[Some("x"), Some("v")], &[]);
+            frontend::bind(out, ("", "i"), &[], &[Some("1"), Some("v")], &[]);
+            frontend::execute(out, "", 0);
+        },
+    ];
+    for wrong in wrongs {
+        let answers = stand.same(|client| {
+            let mut all = segment(client, |out| frontend::parse(out, "i", INSERT, &[]));
+            all.extend(segment(client, wrong));
+            all
+        });
+        assert_eq!(sqlstate(&answers).as_deref(), Some("22P02"));
+    }
+}

@@ -1,0 +1,271 @@
+//! A lane that is played by the test.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tokio::sync::Notify;
+use tokio::task::block_in_place;
+use windrow_core::intake::Hint;
+use windrow_core::{
+    Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
+    Intake, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
+};
+use windrow_pg::{Door, LaneKey, Lanes};
+use windrow_pgwire::target::Credential;
+use windrow_testkit::pgclient::{Address, Client, Message, frontend};
+
+/// What the test sees of the lanes, and does to them.
+#[derive(Default)]
+pub(crate) struct Control {
+    /// Units that were executed: how many calls each had.
+    pub(crate) units: Mutex<Vec<usize>>,
+    /// The SETs of each lane that was opened.
+    pub(crate) opened: Mutex<Vec<Vec<String>>>,
+    /// How often something was described.
+    pub(crate) described: AtomicUsize,
+    /// Statements that were described, to be retired.
+    pub(crate) statements: Mutex<Vec<Arc<Statement>>>,
+    /// Units that wait because the lane is held.
+    pub(crate) waiting: AtomicUsize,
+    /// The sequence from which calls take values, where the lane tells of them.
+    pub(crate) sequence: Mutex<Option<u32>>,
+    held: AtomicBool,
+    released: Notify,
+    came: Notify,
+}
+
+impl Control {
+    /// From now on units wait.
+    pub(crate) fn hold(&self) {
+        self.held.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets them go.
+    pub(crate) fn release(&self) {
+        self.held.store(false, Ordering::SeqCst);
+        self.released.notify_one();
+    }
+
+    /// Waits until so many units wait.
+    pub(crate) async fn wait_for(&self, units: usize) {
+        while self.waiting.load(Ordering::SeqCst) < units {
+            self.came.notified().await;
+        }
+    }
+
+    pub(crate) fn units(&self) -> Vec<usize> {
+        self.units.lock().unwrap().clone()
+    }
+}
+
+/// All lanes.
+pub(crate) struct Played {
+    pub(crate) address: Address,
+    pub(crate) budget: Budget,
+    pub(crate) control: Arc<Control>,
+}
+
+#[async_trait]
+impl Lanes for Played {
+    async fn open(&self, key: &LaneKey, _: &Credential) -> Result<Door, Fault> {
+        let set: Vec<String> = key
+            .settings
+            .set
+            .iter()
+            .map(|(_, s)| s.to_string())
+            .collect();
+        let connect = || {
+            block_in_place(|| {
+                let mut client = Client::connect(&self.address).unwrap();
+                for sql in &set {
+                    client.query(sql).unwrap();
+                }
+                client
+            })
+        };
+        let (intake, arrivals) = Intake::channel(self.budget.clone(), 16);
+        tokio::spawn(run(arrivals, connect(), Arc::clone(&self.control)));
+        let describer = Arc::new(Asker(Mutex::new(connect()), Arc::clone(&self.control)));
+        self.control.opened.lock().unwrap().push(set);
+        Ok(Door { intake, describer })
+    }
+}
+
+struct Asker(Mutex<Client>, Arc<Control>);
+
+#[async_trait]
+impl Describer for Asker {
+    async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
+        self.1.described.fetch_add(1, Ordering::SeqCst);
+        let answers = block_in_place(|| {
+            let mut out = Vec::new();
+            frontend::parse(&mut out, "", &draft.text, &draft.types);
+            frontend::describe(&mut out, b'S', "");
+            frontend::sync(&mut out);
+            let mut client = self.0.lock().unwrap();
+            client.send(&out).unwrap();
+            client.until_ready().unwrap()
+        });
+        let body = |tag| {
+            answers
+                .iter()
+                .find(|m| m.tag == tag)
+                .map(|m| m.body.clone())
+        };
+        let Some(types) = body(b't') else {
+            return Ok(Described::Apart("the server refuses it"));
+        };
+        let types = types[2..]
+            .chunks_exact(4)
+            .map(|oid| u32::from_be_bytes(oid.try_into().unwrap()));
+        let fields = body(b'T').map(Vec::into_boxed_slice);
+        let statement = Statement::new(Arc::clone(draft), types.collect(), fields, Box::new(()));
+        let statement = Arc::new(statement);
+        let mut statements = self.1.statements.lock().unwrap();
+        statements.push(Arc::clone(&statement));
+        Ok(Described::Joined(statement))
+    }
+}
+
+async fn run(mut arrivals: Arrivals, mut client: Client, control: Arc<Control>) {
+    let mut queue: Vec<Submission> = Vec::new();
+    loop {
+        tokio::select! {
+            came = arrivals.submissions.recv() => match came {
+                Some(submission) => queue.push(submission),
+                None => return,
+            },
+            Some(hint) = arrivals.hints.recv() => {
+                while let Ok(submission) = arrivals.try_recv() {
+                    queue.push(submission);
+                }
+                if let Hint::Cancel(source, _) = hint
+                    && let Some(at) = queue.iter().position(|s| s.source == source)
+                {
+                    let fault = Fault::cancelled("the write was cancelled");
+                    queue.remove(at).reply.send([Err(fault.into())]);
+                }
+            },
+            () = control.released.notified() => {}
+        }
+        control.waiting.store(queue.len(), Ordering::SeqCst);
+        control.came.notify_one();
+        if control.held.load(Ordering::SeqCst) {
+            continue;
+        }
+        for submission in queue.drain(..) {
+            let outcome = block_in_place(|| execute(&mut client, &submission.units[0], &control));
+            // The memory is free before anybody hears of it.
+            drop(submission.permit);
+            submission.reply.send([outcome]);
+        }
+        control.waiting.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Executes a unit as its client would have.
+fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
+    let calls = unit.calls();
+    control.units.lock().unwrap().push(calls.len());
+    let mut out = Vec::new();
+    calls.iter().for_each(|call| send(&mut out, call));
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+    let mut answers = client.until_ready().unwrap();
+    answers.pop();
+    let mut dones = Vec::new();
+    let (mut told, mut bound) = (Vec::new(), 0);
+    for message in &answers {
+        match message.tag {
+            b'C' => {
+                let command = message.command().unwrap();
+                let rows = command.rsplit(' ').next().unwrap().parse().unwrap();
+                dones.push(Done {
+                    rows,
+                    returned: None,
+                    told: Some(Box::new(Told {
+                        messages: std::mem::take(&mut told).into(),
+                        generated: None,
+                    })),
+                });
+            }
+            b'2' => bound += 1,
+            b'E' => {
+                if bound > dones.len() {
+                    told.splice(..0, Fault::BIND_COMPLETE.iter().copied());
+                }
+                told.extend(bytes(message));
+                let code = message.sqlstate().unwrap();
+                let text = message.field(b'M').unwrap();
+                let fault = Fault::new(FaultClass::Other, code, text).with_verbatim(told);
+                return Err(UnitFault {
+                    at: dones.len().min(calls.len() - 1),
+                    fault,
+                    before: dones,
+                });
+            }
+            b'D' | b'N' => told.extend(bytes(message)),
+            _ => {}
+        }
+    }
+    if let Some(sequence) = *control.sequence.lock().unwrap()
+        && let Some(value) = lastval(client)
+        && let Some(told) = dones.last_mut().and_then(|done| done.told.as_mut())
+    {
+        told.generated = Some(Generated { sequence, value });
+    }
+    Ok(dones.into())
+}
+
+fn send(out: &mut Vec<u8>, call: &Call) {
+    let draft = call.statement.draft();
+    let sql = call.origin.as_ref().unwrap_or(&draft.text);
+    let types = if call.origin.is_some() {
+        &[][..]
+    } else {
+        &draft.types
+    };
+    frontend::parse(out, "", sql, types);
+    let count = match call.origin {
+        Some(_) => 0,
+        None => call.statement.parameters().len(),
+    };
+    let values = if count == 0 {
+        &[][..]
+    } else {
+        call.arguments.as_bytes()
+    };
+    let codes = |binary: &mut dyn FnMut(usize) -> bool, count: usize| {
+        let mut codes = u16::try_from(count).unwrap().to_be_bytes().to_vec();
+        for place in 0..count {
+            codes.extend(u16::from(binary(place)).to_be_bytes());
+        }
+        codes
+    };
+    let columns = call
+        .statement
+        .fields()
+        .map_or(0, |f| usize::from(u16::from_be_bytes([f[0], f[1]])));
+    frontend::message(out, b'B', |body| {
+        body.extend([0, 0]);
+        body.extend(codes(&mut |place| call.formats.is_binary(place), count));
+        body.extend(u16::try_from(count).unwrap().to_be_bytes());
+        body.extend(values);
+        body.extend(codes(&mut |place| call.results.is_binary(place), columns));
+    });
+    frontend::execute(out, "", 0);
+}
+
+fn bytes(message: &Message) -> Vec<u8> {
+    let mut out = Vec::new();
+    frontend::message(&mut out, message.tag, |body| body.extend(&message.body));
+    out
+}
+
+fn lastval(client: &mut Client) -> Option<i64> {
+    let answers = client.query("select lastval()").unwrap();
+    windrow_testkit::pgclient::backend::first_value(&answers)?
+        .parse()
+        .ok()
+}

@@ -1,0 +1,47 @@
+//! Since when a lane has had nothing to do.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Written by the lane's worker, read by its handles.
+#[derive(Debug)]
+pub(crate) struct IdleNote {
+    started: Instant,
+    /// In nanoseconds since it was started; [`BUSY`] while there is something to do.
+    since: AtomicU64,
+}
+
+const BUSY: u64 = u64::MAX;
+
+impl IdleNote {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes whether there is something to do. Cheap where nothing changes.
+    pub(crate) fn set(&self, busy: bool) {
+        if busy == (self.since.load(Ordering::Relaxed) == BUSY) {
+            return;
+        }
+        let since = if busy {
+            BUSY
+        } else {
+            u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(BUSY - 1)
+        };
+        self.since.store(since, Ordering::Relaxed);
+    }
+
+    /// How long there has been nothing to do; `None` while there is.
+    pub(crate) fn lasts(&self) -> Option<Duration> {
+        let since = match self.since.load(Ordering::Relaxed) {
+            BUSY => return None,
+            since => Duration::from_nanos(since),
+        };
+        Some(self.started.elapsed().saturating_sub(since))
+    }
+}

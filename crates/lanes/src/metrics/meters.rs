@@ -1,0 +1,96 @@
+//! What one lane counts.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use windrow_core::{FaultClass, Op, UnitOutcome};
+
+pub(super) const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
+
+/// The series of one lane. Cheap to clone: all clones count into the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Meters {
+    pub(super) writes: [Counter; 4],
+    pub(super) ok: Counter,
+    pub(super) faults: [Counter; FaultClass::ALL.len()],
+    pub(crate) batches: Counter,
+    pub(crate) last_batch_rows: Gauge,
+    pub(crate) batch_rows: Histogram,
+    pub(crate) rungs: [Counter; 5],
+    pub(crate) round_trips: Counter,
+    pub(crate) commits: Counter,
+    pub(crate) queue_seconds: Histogram,
+    pub(crate) database_seconds: Histogram,
+    pub(crate) queued_units: Gauge,
+    pub(crate) queued_rows: Gauge,
+    pub(crate) queued_bytes: Gauge,
+    pub(crate) connections: Gauge,
+    pub(crate) flights: Gauge,
+    pub(crate) flights_limit: Gauge,
+    pub(crate) batch_rows_limit: Gauge,
+    pub(crate) retried: Counter,
+    pub(crate) alone: Counter,
+    pub(crate) abandoned: Counter,
+    pub(crate) reconnects: Counter,
+    pub(crate) away: Gauge,
+}
+
+/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    ops: [u64; 4],
+    ok: u64,
+    faults: [u64; FaultClass::ALL.len()],
+}
+
+impl Count {
+    pub(crate) fn write(&mut self, op: Op) {
+        if let Some(count) = self.ops.get_mut(op as usize) {
+            *count += 1;
+        }
+    }
+
+    pub(crate) fn outcome(&mut self, outcome: &UnitOutcome) {
+        match outcome {
+            Ok(_) => self.ok += 1,
+            Err(fault) => self.fault(fault.fault.class, 1),
+        }
+    }
+
+    pub(crate) fn fault(&mut self, class: FaultClass, units: usize) {
+        if let Some(count) = self.faults.get_mut(class as usize) {
+            *count += units as u64;
+        }
+    }
+}
+
+impl Meters {
+    /// Adds what was counted and sets the count to zero.
+    pub(crate) fn add(&self, count: &mut Count) {
+        let counted = std::mem::take(count);
+        let counters = self.writes.iter().chain(&self.faults).chain([&self.ok]);
+        let counts = counted
+            .ops
+            .iter()
+            .chain(&counted.faults)
+            .chain([&counted.ok]);
+        for (counter, count) in counters.zip(counts) {
+            if *count > 0 {
+                counter.inc_by(*count);
+            }
+        }
+    }
+
+    /// Writes accepted.
+    pub(crate) fn written(&self) -> u64 {
+        self.writes.iter().map(|counter| counter.get()).sum()
+    }
+
+    /// Units answered: with success, with a fault.
+    pub(crate) fn answered(&self) -> (u64, u64) {
+        (
+            self.ok.get(),
+            self.faults.iter().map(|counter| counter.get()).sum(),
+        )
+    }
+}

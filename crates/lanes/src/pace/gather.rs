@@ -1,0 +1,156 @@
+//! Waiting, after a flight has landed, for the clients that were just answered.
+//!
+//! Where each client sends its next write when it has its answer, one flight at a time makes two groups of clients that take
+//! turns: a batch is half of what it could be, and where a commit is dear, half of the commits are wasted. To wait a moment for
+//! those who come back at once makes one group of the two. Whether that pays is found by [`super::Pace`] as everything else
+//! is; here is only how long: until as many are back as came back the last times, at most half of what a flight takes.
+//!
+//! Where clients write when they please (an open load), half as many as were answered come in that time, whatever the rate:
+//! then it is not even tried. On an idle lane nobody is waited for: the first one who comes is all who are expected.
+
+use std::time::Duration;
+
+/// Who came back, and who is waited for. Pure: times are since the start of the lane.
+#[derive(Clone, Debug, Default)]
+pub struct Gather {
+    /// Averages over landings: units answered, and how many of them were back in time. Their ratio is not thrown off by a
+    /// flight that takes much longer than others.
+    usually_answered: f64,
+    usually_back: f64,
+    /// How long flights take on average, in seconds.
+    usually_takes: f64,
+    /// Units that the last landing answered.
+    answered: usize,
+    /// Units that have come since.
+    back: usize,
+    /// Landings so far.
+    seen: u32,
+    /// Until when they count.
+    until: Duration,
+}
+
+/// The part of a flight's time that is waited at most.
+const PART: u32 = 2;
+
+/// The longest wait: who is not back by then is not coming back at once.
+const LONGEST: Duration = Duration::from_millis(5);
+
+/// How fast the share is learned.
+const WEIGHT: f64 = 0.1;
+
+/// The share from which on clients are taken for such that come back at once.
+const MOST_ARE_BACK: f64 = 0.85;
+
+/// Landings that must have been seen before that is believed.
+const EVIDENCE: u32 = 16;
+
+/// What is missing of a whole client by rounding is no reason to go without it.
+const ROUNDING: f64 = 0.05;
+
+impl Gather {
+    /// A flight has landed that took so long and answered so many units. True if those who were answered the last times
+    /// mostly came back at once.
+    pub fn landed(&mut self, at: Duration, took: Duration, units: usize) -> bool {
+        if self.answered > 0 {
+            let back = self.back.min(self.answered) as f64;
+            self.usually_back += (back - self.usually_back) * WEIGHT;
+            self.usually_answered += (self.answered as f64 - self.usually_answered) * WEIGHT;
+        }
+        let takes = took.as_secs_f64();
+        self.usually_takes += match self.usually_takes {
+            0.0 => takes,
+            usually => (takes - usually) * WEIGHT,
+        };
+        let part = took.min(Duration::from_secs_f64(self.usually_takes)) / PART;
+        self.answered = units;
+        self.back = 0;
+        self.until = at + part.min(LONGEST);
+        self.seen = self.seen.saturating_add(1);
+        self.seen > EVIDENCE && self.share() >= MOST_ARE_BACK
+    }
+
+    /// A flight has ended in a way that says nothing: nobody is waited for.
+    pub fn disturbed(&mut self) {
+        self.answered = 0;
+    }
+
+    /// Units have come.
+    pub fn arrived(&mut self, at: Duration, units: usize) {
+        if at <= self.until {
+            self.back += units;
+        }
+    }
+
+    /// True if the last landing is one after which somebody is expected.
+    pub fn expects(&self) -> bool {
+        self.expected() > 0
+    }
+
+    /// Until when those who are queued are to wait for others; `None`: they can leave.
+    pub fn holds(&self, now: Duration) -> Option<Duration> {
+        (now < self.until && self.back < self.expected()).then_some(self.until)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a number of units"
+    )]
+    fn expected(&self) -> usize {
+        (self.share() * self.answered as f64 + ROUNDING) as usize
+    }
+
+    /// The share of those who are answered that is back in time.
+    fn share(&self) -> f64 {
+        if self.usually_answered > 0.0 {
+            self.usually_back / self.usually_answered
+        } else {
+            0.0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn waits_for_those_who_always_come_back_and_not_longer_than_half_a_flight() {
+        let mut gather = Gather::default();
+        let mut at = Duration::ZERO;
+        let mut back = false;
+        for _ in 0..30 {
+            at += 2 * MS;
+            back = gather.landed(at, 2 * MS, 8);
+            assert!(gather.holds(at).is_none_or(|until| until <= at + MS));
+            gather.arrived(at + MS / 10, 8);
+            assert_eq!(gather.holds(at + MS / 10), None);
+        }
+        assert!(back);
+        at += 2 * MS;
+        gather.landed(at, 2 * MS, 8);
+        gather.arrived(at + MS / 10, 7);
+        assert!(gather.holds(at + MS / 2).is_some());
+        assert_eq!(gather.holds(at + MS), None);
+        // Who comes later is not one who came back at once.
+        gather.arrived(at + MS * 3 / 2, 1);
+        assert_eq!(gather.back, 7);
+        gather.disturbed();
+        assert_eq!((gather.holds(at), gather.expects()), (None, false));
+    }
+
+    #[test]
+    fn nobody_is_waited_for_where_few_come_back() {
+        let mut gather = Gather::default();
+        for n in 0..100 {
+            let at = n * 2 * MS;
+            assert!(!gather.landed(at, 2 * MS, 10));
+            // An open load: five while half a flight passes.
+            for each in 0..10 {
+                gather.arrived(at + MS / 5 * each, 1);
+            }
+        }
+    }
+}

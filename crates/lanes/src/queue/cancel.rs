@@ -1,0 +1,107 @@
+//! Taking units out before they have left.
+//!
+//! A source that has none left stays in its list as a hollow entry, which the next visit clears away: finding it there
+//! would cost a walk through all that wait. Where hollow entries become many, one walk clears away all of them.
+
+use tokio::time::Instant;
+use windrow_core::{Fault, SourceId};
+
+use super::Queue;
+use super::source::{Chunks, Place};
+use crate::ticket::Tickets;
+
+/// Where the first unit of a source was that is not answered yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nowhere.
+    Nothing,
+    /// In the queue: it is taken out and told.
+    Queued,
+    /// Under way, or waiting to run alone: the source's key.
+    Away(usize),
+}
+
+/// So many hollow entries are always allowed.
+const HOLLOW: usize = 64;
+
+impl Queue {
+    /// Takes out the first unit of a source that is not answered yet, and tells its client the fault. What was submitted
+    /// after it was asked for is not meant.
+    pub(crate) fn cancel(
+        &mut self,
+        id: SourceId,
+        asked: Instant,
+        fault: &Fault,
+        tickets: &mut Tickets,
+    ) -> Found {
+        let Some(key) = self.forgo(id, tickets) else {
+            return Found::Nothing;
+        };
+        let Some(source) = self.sources.get_mut(key) else {
+            return Found::Nothing;
+        };
+        if source.place == Place::Away {
+            return Found::Away(key);
+        }
+        let chunk = source.chunks.front_mut();
+        let Some(chunk) = chunk.filter(|chunk| chunk.arrived <= asked) else {
+            return Found::Nothing;
+        };
+        let Some(unit) = chunk.units.next() else {
+            return Found::Nothing;
+        };
+        self.totals.leave(1, unit.rows(), unit.bytes());
+        tickets.fail(chunk.ticket, chunk.first, 1, fault);
+        chunk.first += 1;
+        if chunk.units.len() == 0 {
+            source.chunks.pop_front();
+        }
+        self.hollow(key);
+        Found::Queued
+    }
+
+    /// Takes the units of a source out whose client has left. Gives the source's key where it is known.
+    pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets) -> Option<usize> {
+        let key = *self.by_id.get(&id)?;
+        let source = self.sources.get_mut(key)?;
+        for chunk in source
+            .chunks
+            .remove(|chunk| !tickets.is_abandoned(chunk.ticket))
+        {
+            self.totals.leave_all(&chunk);
+            self.totals.abandoned += chunk.units.len();
+            tickets.forgo(chunk.ticket, chunk.units.len());
+        }
+        self.hollow(key);
+        Some(key)
+    }
+
+    /// Notes that a source may have become hollow.
+    fn hollow(&mut self, key: usize) {
+        let is_hollow = |chunks: &Chunks, place| chunks.is_empty() && place == Place::Ring;
+        let source = self.sources.get(key);
+        if source.is_some_and(|source| is_hollow(&source.chunks, source.place)) {
+            self.hollow += 1;
+        }
+        if self.hollow > HOLLOW && self.hollow * 2 > self.ring.len() {
+            self.clear_hollow();
+        }
+    }
+
+    /// Forgets the sources in the ring that have nothing to give.
+    pub(super) fn clear_hollow(&mut self) {
+        self.hollow = 0;
+        let (sources, by_id) = (&mut self.sources, &mut self.by_id);
+        self.ring.retain(|key| {
+            let Some(source) = sources.get(*key) else {
+                return false;
+            };
+            let stays = !source.chunks.is_empty();
+            if !stays {
+                by_id.remove(&source.id);
+                sources.forget(*key);
+            }
+            stays
+        });
+    }
+}

@@ -1,0 +1,50 @@
+//! What is not to be done any more: clients that cancel, clients that have left.
+
+use tokio::time::Instant;
+use windrow_core::intake::Hint;
+use windrow_core::{Fault, SourceId};
+
+use super::Worker;
+use crate::queue::Found;
+
+/// Hints read in one turn at most.
+const READ: usize = 1024;
+
+impl Worker {
+    /// Reads the hints that are there. What they are about may still be among the arrivals.
+    pub(super) fn read_hints(&mut self) {
+        while self.hints.len() < READ
+            && let Ok(hint) = self.arrivals.hints.try_recv()
+        {
+            self.hints.push(hint);
+        }
+    }
+
+    /// Follows the hints that were read, once all that was submitted before them is in the queue.
+    pub(super) fn follow_hints(&mut self) {
+        let mut hints = std::mem::take(&mut self.hints);
+        for hint in hints.drain(..) {
+            match hint {
+                Hint::Cancel(source, at) => self.cancel(source, at),
+                Hint::Left(source) => self.left(source),
+            }
+        }
+        self.hints = hints;
+    }
+
+    /// As PostgreSQL words it: what has left already is not called back.
+    fn cancel(&mut self, source: SourceId, asked: Instant) {
+        let fault = Fault::cancelled("canceling statement due to user request");
+        match self.queue.cancel(source, asked, &fault, &mut self.tickets) {
+            Found::Nothing => {}
+            Found::Queued => self.count.fault(fault.class, 1),
+            Found::Away(key) => self.cancel_alone(key, Some(&fault)),
+        }
+    }
+
+    fn left(&mut self, source: SourceId) {
+        if let Some(key) = self.queue.forgo(source, &mut self.tickets) {
+            self.cancel_alone(key, None);
+        }
+    }
+}

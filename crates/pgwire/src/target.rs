@@ -1,0 +1,267 @@
+//! Where a PostgreSQL database is and how to get in: a connection URL, with the meaning that libpq gives it.
+//!
+//! `postgres://user:password@host:port/database?parameter=value`. Reserved characters are percent-encoded. Several hosts,
+//! `host1:port1,host2:port2`, are tried in their order; a host that begins with `/` is the directory of a UNIX-domain
+//! socket (percent-encoded, or as `?host=/path`). Without a host the usual socket directories are tried and then
+//! localhost. Of libpq's environment `PGUSER`, `PGPASSWORD` and `PGPASSFILE` are read, and `~/.pgpass`.
+//!
+//! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
+
+mod passfile;
+mod percent;
+mod query;
+mod url;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use windrow_core::Fault;
+
+use crate::scram::Keys;
+
+/// A database to connect to. Neither `Debug` nor any error shows a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Tried in this order; never empty.
+    pub(super) hosts: Vec<Host>,
+    pub(super) user: String,
+    /// The server takes the user's name where there is none.
+    pub(super) database: Option<String>,
+    pub(super) tls: TlsOptions,
+    pub(super) binding: ChannelBinding,
+    pub(super) session: SessionKind,
+    pub(super) application_name: String,
+    /// Command-line options for the server's process.
+    pub(super) options: Option<String>,
+    /// The time for each address, where the URL names one.
+    pub(super) connect_timeout: Option<Duration>,
+    /// What a client's proof gave away, in place of a password.
+    pub(super) keys: Option<Keys>,
+    /// A session of somebody else ([`Target::for_session`]).
+    pub(super) guest: bool,
+}
+
+impl Target {
+    /// Reads a connection URL.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] if it makes no sense or has a parameter that is not known. The message names
+    /// the parameter, never a part of the URL that could be a password.
+    pub fn parse(url: &str) -> Result<Self, Fault> {
+        Self::parse_with(url, &|name| std::env::var(name).ok())
+    }
+
+    pub(super) fn parse_with(
+        url: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Fault> {
+        let mut raw = url::split(url)?;
+        let parameters = query::read(&mut raw)?;
+        let user = raw
+            .user
+            .or_else(|| env("PGUSER"))
+            .or_else(|| env("USER"))
+            .filter(|user| !user.is_empty())
+            .ok_or_else(|| {
+                Fault::invalid(
+                    "the URL names no user: write postgres://USER@HOST/DATABASE, or set PGUSER",
+                )
+            })?;
+        let password = raw
+            .password
+            .or_else(|| env("PGPASSWORD"))
+            .filter(|password| !password.is_empty());
+        let mut target = Self {
+            hosts: url::hosts(&raw.hosts, &raw.ports, password.as_deref())?,
+            user,
+            database: raw.database.filter(|name| !name.is_empty()),
+            tls: parameters.tls,
+            binding: parameters.binding,
+            session: parameters.session,
+            application_name: parameters
+                .application_name
+                .unwrap_or_else(|| "windrow".to_owned()),
+            options: parameters.options,
+            connect_timeout: parameters.connect_timeout,
+            keys: None,
+            guest: false,
+        };
+        if password.is_none() {
+            passfile::fill_in(&mut target, env);
+        }
+        Ok(target)
+    }
+}
+
+/// One server of a [`Target`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) address: Address,
+    pub(super) port: u16,
+    pub(super) password: Option<Secret>,
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    /// A name or an IP address.
+    Tcp(String),
+    /// The directory of a UNIX-domain socket.
+    Unix(PathBuf),
+}
+
+impl Host {
+    /// The path of the UNIX-domain socket in a directory.
+    pub(super) fn socket_path(&self, directory: &std::path::Path) -> PathBuf {
+        directory.join(format!(".s.PGSQL.{}", self.port))
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Tcp(name) if name.contains(':') => write!(f, "[{name}]:{}", self.port),
+            Address::Tcp(name) => write!(f, "{name}:{}", self.port),
+            Address::Unix(directory) => write!(f, "{}", self.socket_path(directory).display()),
+        }
+    }
+}
+
+/// A password, which is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a password.
+    pub fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What lets a session of somebody else's role into the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Credential {
+    /// What the target itself holds, if the role is its own; nothing for any other role: the server has to trust it.
+    #[default]
+    Own,
+    /// The role's password.
+    Password(Secret),
+    /// What the client's own proof gave away: it opens a server that has the same SCRAM verifier.
+    Scram(Keys),
+}
+
+impl Target {
+    /// The same server for the session of somebody else: another role, and what lets it in. Such a session has the client_encoding
+    /// that its settings ask for, or the server's own default, and what the server says when it refuses is passed on as it stands.
+    #[must_use]
+    pub fn for_session(&self, role: &str, credential: &Credential) -> Self {
+        let mut target = self.clone();
+        // A server without a name for its database takes the role's: that must not change with the role.
+        target.database.get_or_insert_with(|| self.user.clone());
+        let own = target.user == role;
+        target.user = role.to_owned();
+        target.guest = true;
+        for host in &mut target.hosts {
+            host.password = match credential {
+                Credential::Own if own => host.password.take(),
+                Credential::Own | Credential::Scram(_) => None,
+                Credential::Password(password) => Some(password.clone()),
+            };
+        }
+        target.keys = match credential {
+            Credential::Scram(keys) => Some(keys.clone()),
+            Credential::Own | Credential::Password(_) => None,
+        };
+        target
+    }
+
+    /// True if it holds a password of this role.
+    pub fn has_password_of(&self, role: &str) -> bool {
+        self.user == role && self.hosts.iter().any(|host| host.password.is_some())
+    }
+
+    /// The role.
+    pub fn role(&self) -> &str {
+        &self.user
+    }
+
+    /// The database's name at the server.
+    pub fn database(&self) -> &str {
+        self.database.as_deref().unwrap_or(&self.user)
+    }
+}
+
+/// How TLS is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct TlsOptions {
+    pub(super) mode: SslMode,
+    pub(super) roots: Roots,
+    /// The client's own certificate and its key, as PEM files.
+    pub(super) identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// libpq's `sslmode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SslMode {
+    /// Never.
+    Disable,
+    /// Only if the server insists.
+    Allow,
+    /// If the server can.
+    #[default]
+    Prefer,
+    /// Always, with whatever certificate the server shows.
+    Require,
+    /// Always, with a certificate from a known authority.
+    VerifyCa,
+    /// Always, with a certificate from a known authority for this host.
+    VerifyFull,
+}
+
+/// Whose certificates are believed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// The system's authorities.
+    #[default]
+    System,
+    /// Those in a PEM file. A server's own self-signed certificate in it is believed too.
+    File(PathBuf),
+}
+
+/// libpq's `channel_binding`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ChannelBinding {
+    /// Never.
+    Disable,
+    /// Where TLS and the server offer it.
+    #[default]
+    Prefer,
+    /// Or the connection is refused.
+    Require,
+}
+
+/// libpq's `target_session_attrs`, as far as it makes sense for a writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    /// The first server that lets us in.
+    #[default]
+    Any,
+    /// The first one whose transactions may write.
+    ReadWrite,
+    /// The first one that is no standby.
+    Primary,
+}

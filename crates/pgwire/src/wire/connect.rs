@@ -1,0 +1,232 @@
+//! Getting in: host by host, address by address, with or without TLS.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time;
+use windrow_core::{Fault, FaultClass};
+
+use super::cancel::Place;
+use super::dial::{self, Peer, Plain};
+use super::socket::Socket;
+use super::startup::{Entrance, start};
+use super::{Wire, tls};
+use crate::target::{Host, SessionKind, SslMode, Target};
+
+impl Wire {
+    /// Connects to the first host of the target that lets us in. `settings` are run-time parameters for the session
+    /// (`lock_timeout`, ...), in force from its start. `timeout` is for each address of each host; the URL's
+    /// `connect_timeout` comes before it. Cancel safe.
+    ///
+    /// # Errors
+    /// [`FaultClass::Unavailable`] where no host could be reached or each was busy, starting or stopping, with all of
+    /// their names; [`FaultClass::Denied`], [`FaultClass::Invalid`] or another class where trying again will not help:
+    /// the first such answer ends the search, as in libpq. No message holds a password.
+    pub async fn connect(
+        target: &Target,
+        settings: &[(&str, String)],
+        timeout: Duration,
+    ) -> Result<Self, Fault> {
+        let timeout = target.connect_timeout.unwrap_or(timeout);
+        let mut faults = Vec::new();
+        for host in &target.hosts {
+            let places = match within(timeout, host, dial::places(host)).await {
+                Ok(Ok(places)) => places,
+                Ok(Err(error)) => {
+                    faults.push(unreachable(
+                        host,
+                        &format!("the name is not found: {error}"),
+                    ));
+                    continue;
+                }
+                Err(late) => {
+                    faults.push(late);
+                    continue;
+                }
+            };
+            for place in &places {
+                let entrance = Entrance {
+                    target,
+                    host,
+                    place,
+                    settings,
+                };
+                let tried = within(timeout, &Peer(host, place), enter(&entrance)).await;
+                match tried.and_then(|entered| entered) {
+                    Ok(wire) => return Ok(wire),
+                    Err(fault) if fault.class == FaultClass::Unavailable => faults.push(fault),
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+        Err(sum_up(faults))
+    }
+}
+
+/// Runs a step of connecting within its time.
+async fn within<T>(
+    timeout: Duration,
+    peer: &impl fmt::Display,
+    step: impl Future<Output = T>,
+) -> Result<T, Fault> {
+    time::timeout(timeout, step).await.map_err(|_| {
+        unreachable(
+            peer,
+            &format!(
+                "no connection within {timeout:?} (connect_timeout); is the address right, and does a firewall let it through?"
+            ),
+        )
+    })
+}
+
+fn unreachable(peer: &impl fmt::Display, why: &str) -> Fault {
+    Fault::unavailable(format!("cannot connect to PostgreSQL at {peer}: {why}"))
+}
+
+/// One fault for all hosts.
+fn sum_up(mut faults: Vec<Fault>) -> Fault {
+    match (faults.pop(), faults.is_empty()) {
+        (Some(only), true) => only,
+        (Some(last), false) => {
+            faults.push(last);
+            let all: Vec<_> = faults.iter().map(|fault| &*fault.message).collect();
+            Fault::unavailable(all.join("; "))
+        }
+        (None, _) => Fault::unavailable("cannot connect to PostgreSQL: its name has no address"),
+    }
+}
+
+/// A refused attempt, and whether the other way (with TLS, without TLS) may be let in.
+pub(super) struct Refusal {
+    pub(super) fault: Fault,
+    pub(super) other_way: bool,
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self {
+            fault,
+            other_way: false,
+        }
+    }
+}
+
+/// With TLS or without, in the order that `sslmode` asks for.
+async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
+    let ways: &[bool] = match (entrance.place, entrance.target.tls.mode) {
+        (Place::Unix(_), _) | (_, SslMode::Disable) => &[false],
+        (_, SslMode::Allow) => &[false, true],
+        (_, SslMode::Prefer) => &[true, false],
+        _ => &[true],
+    };
+    let mut first: Option<Fault> = None;
+    for way in ways {
+        match attempt(entrance, *way).await {
+            Ok(wire) => return check_kind(wire, entrance).await,
+            Err(refusal) if refusal.other_way && first.is_none() => first = Some(refusal.fault),
+            // That the second way is closed as well says less than why the first one was.
+            Err(refusal) if refusal.fault.code == "28000" => {
+                return Err(first.unwrap_or(refusal.fault));
+            }
+            Err(refusal) => return Err(refusal.fault),
+        }
+    }
+    Err(first.unwrap_or_else(|| Fault::internal("no way to connect was tried")))
+}
+
+async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusal> {
+    let peer = entrance.peer();
+    let plain = dial::dial(entrance.place)
+        .await
+        .map_err(|error| unreachable(&peer, &error.to_string()))?;
+    match plain {
+        Plain::Unix(socket) => start(entrance, Socket::Unix(socket), None).await,
+        Plain::Tcp(socket) if !with_tls => start(entrance, Socket::Tcp(socket), None).await,
+        Plain::Tcp(socket) => secure(entrance, socket).await,
+    }
+}
+
+/// Asks for TLS and goes on with it, or without it where the server has none and `sslmode` does not insist.
+async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, Refusal> {
+    let peer = entrance.peer();
+    match ask_for_tls(&mut socket).await {
+        Ok(b'S') => {
+            let secured = tls::secure(socket, entrance).await?;
+            start(entrance, Socket::Tls(secured.stream), secured.binding).await
+        }
+        Ok(b'N') if entrance.target.tls.mode == SslMode::Prefer => {
+            start(entrance, Socket::Tcp(socket), None).await
+        }
+        Ok(b'N') => Err(Fault::new(
+            FaultClass::Denied,
+            "28000",
+            format!("the server at {peer} does not offer TLS, and the URL's sslmode insists on it"),
+        )
+        .into()),
+        // A server that is too busy to start a process for us says so in plain text, unauthenticated: not repeated.
+        Ok(b'E') => Err(unreachable(&peer, "the server refused before TLS was agreed").into()),
+        Ok(other) => Err(Fault::new(
+            FaultClass::Other,
+            "08P01",
+            format!(
+                "what listens at {peer} is no PostgreSQL server: it answered the question for TLS with `{}`",
+                other.escape_ascii()
+            ),
+        )
+        .into()),
+        Err(error) => Err(unreachable(&peer, &error.to_string()).into()),
+    }
+}
+
+/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS handshake, which fails.
+async fn ask_for_tls(socket: &mut TcpStream) -> std::io::Result<u8> {
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    socket.write_all(&request).await?;
+    socket.read_u8().await
+}
+
+/// Passes over servers of the wrong kind.
+async fn check_kind(mut wire: Wire, entrance: &Entrance<'_>) -> Result<Wire, Fault> {
+    let (reported, question, wanted) = match entrance.target.session {
+        SessionKind::Any => return Ok(wire),
+        SessionKind::ReadWrite => (
+            &["in_hot_standby", "default_transaction_read_only"][..],
+            "SHOW transaction_read_only",
+            "read-write",
+        ),
+        SessionKind::Primary => (
+            &["in_hot_standby"][..],
+            "SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN 'on' ELSE 'off' END",
+            "primary",
+        ),
+    };
+    // PostgreSQL 14 and later report it by themselves.
+    let told: Option<Vec<&str>> = reported.iter().map(|name| wire.parameter(name)).collect();
+    let fits = match told {
+        Some(told) => told.iter().all(|value| *value == "off"),
+        None => ask(&mut wire, question, entrance.host).await? == "off",
+    };
+    if fits {
+        return Ok(wire);
+    }
+    wire.terminate().await;
+    let why = format!("it is no {wanted} server (target_session_attrs)");
+    Err(unreachable(&entrance.peer(), &why))
+}
+
+async fn ask(wire: &mut Wire, question: &str, host: &Host) -> Result<String, Fault> {
+    let rows = match wire.simple(question).await {
+        Ok(answer) => answer.map_err(Fault::from)?,
+        Err(broken) => return Err(unreachable(host, &broken.to_string())),
+    };
+    let first = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next());
+    Ok(first.flatten().unwrap_or_default())
+}

@@ -1,0 +1,202 @@
+//! The start of a session: who we are, the proof of it, and what the server reports before it is ready.
+
+use std::future::poll_fn;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use tokio::io::AsyncWriteExt;
+use windrow_core::{Fault, FaultClass};
+
+use super::Wire;
+use super::auth::Auth;
+use super::cancel::{CancelKey, Place};
+use super::connect::Refusal;
+use super::cursor::Cursor;
+use super::dial::Peer;
+use super::frame::LONGEST;
+use super::inbox::Inbox;
+use super::server_error::ServerError;
+use super::session::Session;
+use super::socket::Socket;
+use crate::target::{Host, Target};
+
+/// The longest message before the server is known to be one, in bytes.
+const LONGEST_AT_START: usize = 64 * 1024;
+
+/// What is to be entered, and where.
+pub(super) struct Entrance<'a> {
+    pub(super) target: &'a Target,
+    pub(super) host: &'a Host,
+    pub(super) place: &'a Place,
+    pub(super) settings: &'a [(&'a str, String)],
+}
+
+impl<'a> Entrance<'a> {
+    pub(super) fn peer(&self) -> Peer<'a> {
+        Peer(self.host, self.place)
+    }
+
+    fn garbled(&self, what: &str) -> Fault {
+        Fault::new(
+            FaultClass::Other,
+            "08P01",
+            format!("the start of a session at {} failed: {what}", self.peer()),
+        )
+    }
+
+    fn lost(&self, why: &str) -> Fault {
+        Fault::unavailable(format!(
+            "cannot connect to PostgreSQL at {}: {why}",
+            self.peer()
+        ))
+    }
+}
+
+/// A session that is not ready yet.
+struct Start<'a> {
+    entrance: &'a Entrance<'a>,
+    socket: Socket,
+    inbox: Inbox,
+    session: Session,
+    key: (i32, i32),
+}
+
+/// Starts a session on a connected socket. `binding` is what TLS has to bind an authentication to.
+pub(super) async fn start(
+    entrance: &Entrance<'_>,
+    socket: Socket,
+    binding: Option<Vec<u8>>,
+) -> Result<Wire, Refusal> {
+    let mut auth = Auth::new(entrance, matches!(socket, Socket::Tls(_)), binding);
+    let mut start = Start {
+        entrance,
+        socket,
+        inbox: Inbox::new(LONGEST_AT_START),
+        session: Session::default(),
+        key: (0, 0),
+    };
+    start.send(&hello(entrance)?).await?;
+    loop {
+        let (tag, body) = start.receive().await?;
+        if start.take(tag, &body, &mut auth).await? {
+            return Ok(start.ready());
+        }
+    }
+}
+
+/// The startup message.
+fn hello(entrance: &Entrance<'_>) -> Result<BytesMut, Fault> {
+    let target = entrance.target;
+    let asked = |name: &str| entrance.settings.iter().any(|(asked, _)| *asked == name);
+    let mut parameters = vec![("user", target.user.as_str())];
+    parameters.extend(target.database.as_deref().map(|name| ("database", name)));
+    if !target.guest && !asked("client_encoding") {
+        parameters.push(("client_encoding", "UTF8"));
+    }
+    if !asked("application_name") {
+        parameters.push(("application_name", &target.application_name));
+    }
+    // The server keeps the last of several `options` alone.
+    let mut options = target.options.clone().unwrap_or_default();
+    for (name, value) in entrance.settings {
+        if *name == "options" {
+            options = format!("{options} {value}");
+        } else {
+            parameters.push((name, value.as_str()));
+        }
+    }
+    if !options.is_empty() {
+        parameters.push(("options", options.trim_start()));
+    }
+    let mut message = BytesMut::new();
+    frontend::startup_message(parameters, &mut message)
+        .map_err(|error| Fault::invalid(format!("the URL or a session setting is bad: {error}")))?;
+    Ok(message)
+}
+
+impl Start<'_> {
+    async fn send(&mut self, message: &[u8]) -> Result<(), Fault> {
+        let sent = async {
+            self.socket.write_all(message).await?;
+            self.socket.flush().await
+        };
+        sent.await
+            .map_err(|e: std::io::Error| self.entrance.lost(&e.to_string()))
+    }
+
+    async fn receive(&mut self) -> Result<(u8, Vec<u8>), Fault> {
+        loop {
+            if let Some((tag, body)) = self
+                .inbox
+                .next()
+                .map_err(|bad| self.entrance.garbled(&bad.to_string()))?
+            {
+                return Ok((tag, body.to_vec()));
+            }
+            match poll_fn(|cx| self.inbox.poll_fill(&mut self.socket, cx)).await {
+                Ok(0) => return Err(self.entrance.lost("the server closed the connection")),
+                Ok(_) => {}
+                Err(error) => return Err(self.entrance.lost(&error.to_string())),
+            }
+        }
+    }
+
+    /// True once the session is ready.
+    async fn take(&mut self, tag: u8, body: &[u8], auth: &mut Auth<'_>) -> Result<bool, Refusal> {
+        match tag {
+            b'R' => {
+                if let Some(reply) = auth.step(body)? {
+                    self.send(&reply).await?;
+                }
+            }
+            b'S' | b'N' => self
+                .session
+                .hear(tag, body)
+                .map_err(|bad| self.entrance.garbled(&bad))?,
+            b'K' if auth.is_done() => {
+                let mut body = Cursor::new(body);
+                let key = body.i32().zip(body.i32());
+                self.key =
+                    key.ok_or_else(|| self.entrance.garbled("its cancel key is malformed"))?;
+            }
+            b'Z' if auth.is_done() => return Ok(true),
+            b'E' => return Err(self.refused(body, auth)),
+            other => {
+                let what = format!("the message `{}` has no place in it", other.escape_ascii());
+                return Err(self.entrance.garbled(&what).into());
+            }
+        }
+        Ok(false)
+    }
+
+    fn refused(&self, body: &[u8], auth: &Auth<'_>) -> Refusal {
+        let Ok(error) = ServerError::parse(body) else {
+            return self.entrance.garbled("its error is malformed").into();
+        };
+        // pg_hba.conf may let the same user in with TLS, or without it.
+        let other_way = error.code == "28000" && !auth.has_sent_password();
+        let mut fault = Fault::from(error);
+        if !self.entrance.target.guest {
+            fault.message = format!("{}: {}", self.entrance.peer(), fault.message).into();
+        }
+        Refusal { fault, other_way }
+    }
+
+    fn ready(mut self) -> Wire {
+        self.inbox.set_longest(LONGEST);
+        let (pid, secret) = self.key;
+        Wire {
+            socket: self.socket,
+            inbox: self.inbox,
+            out: BytesMut::new(),
+            session: self.session,
+            cancel: CancelKey {
+                place: self.entrance.place.clone(),
+                pid,
+                secret,
+            },
+            peer: self.entrance.host.to_string().into(),
+            usable: true,
+        }
+    }
+}

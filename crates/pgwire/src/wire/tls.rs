@@ -1,0 +1,166 @@
+//! TLS, with libpq's idea of what is verified.
+//!
+//! The cryptography is named here and given to each connection: there is no process-wide provider that another library
+//! could have set.
+
+mod binding;
+mod verifier;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use windrow_core::{Fault, FaultClass};
+
+use super::connect::Refusal;
+use super::startup::Entrance;
+use crate::target::{Address, Roots, SslMode, TlsOptions};
+pub use binding::server_end_point;
+use verifier::{Check, Verifier};
+
+/// A TLS connection, and what an authentication can be bound to.
+pub(super) struct Secured {
+    pub(super) stream: Box<TlsStream<TcpStream>>,
+    pub(super) binding: Option<Vec<u8>>,
+}
+
+/// Shakes hands.
+pub(super) async fn secure(socket: TcpStream, entrance: &Entrance<'_>) -> Result<Secured, Refusal> {
+    let options = entrance.target.tls.clone();
+    let provider = Arc::new(ring::default_provider());
+    let unproven = Arc::new(AtomicBool::new(false));
+    let config = {
+        let (provider, unproven) = (provider.clone(), unproven.clone());
+        // Certificates are read from files.
+        tokio::task::spawn_blocking(move || config(&options, &provider, unproven))
+            .await
+            .map_err(|error| Fault::internal(error.to_string()))??
+    };
+    let name = server_name(entrance)?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, socket)
+        .await
+        .map_err(|error| failed(entrance, &error))?;
+    let certificate = stream
+        .get_ref()
+        .1
+        .peer_certificates()
+        .and_then(<[_]>::first);
+    let binding = certificate
+        .filter(|_| !unproven.load(Ordering::Relaxed))
+        .and_then(|certificate| server_end_point(certificate, &provider));
+    Ok(Secured {
+        stream: Box::new(stream),
+        binding,
+    })
+}
+
+fn config(
+    options: &TlsOptions,
+    provider: &Arc<CryptoProvider>,
+    unproven: Arc<AtomicBool>,
+) -> Result<ClientConfig, Fault> {
+    let check = match options.mode {
+        SslMode::VerifyFull => Check::Name,
+        SslMode::VerifyCa => Check::Authority,
+        _ => Check::Nothing,
+    };
+    let trusted = match (check, &options.roots) {
+        (Check::Nothing, _) => Vec::new(),
+        (_, Roots::File(path)) => certificates(path, "sslrootcert")?,
+        (_, Roots::System) => system_roots()?,
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(trusted.iter().cloned());
+    let pinned = match &options.roots {
+        Roots::File(_) => trusted,
+        Roots::System => Vec::new(),
+    };
+    let verifier = Verifier::new(check, roots, pinned, provider, unproven);
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::internal(format!("TLS: {error}")))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let Some((certificate, key)) = &options.identity else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let chain = certificates(certificate, "sslcert")?;
+    let key =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("sslkey", key, &error))?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| Fault::invalid(format!("sslcert and sslkey do not fit: {error}")))
+}
+
+fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(|error| unreadable(parameter, path, &error))?;
+    if certificates.is_empty() {
+        return Err(unreadable(parameter, path, &PemError::NoItemsFound));
+    }
+    Ok(certificates)
+}
+
+fn unreadable(parameter: &str, path: &Path, error: &PemError) -> Fault {
+    let why = match error {
+        PemError::NoItemsFound => "nothing of the kind is in it".to_owned(),
+        other => other.to_string(),
+    };
+    Fault::invalid(format!(
+        "the PEM file {} of the URL's {parameter} cannot be used: {why}",
+        path.display()
+    ))
+}
+
+fn system_roots() -> Result<Vec<CertificateDer<'static>>, Fault> {
+    let found = rustls_native_certs::load_native_certs();
+    if !found.certs.is_empty() {
+        return Ok(found.certs);
+    }
+    let why = found
+        .errors
+        .first()
+        .map_or_else(|| "the system has none".to_owned(), ToString::to_string);
+    Err(Fault::invalid(format!(
+        "no trusted certificates for the URL's sslmode: {why}; name a PEM file with sslrootcert"
+    )))
+}
+
+fn server_name(entrance: &Entrance<'_>) -> Result<ServerName<'static>, Fault> {
+    let name = match &entrance.host.address {
+        Address::Tcp(name) => name.clone(),
+        Address::Unix(_) => "localhost".to_owned(),
+    };
+    ServerName::try_from(name)
+        .map_err(|_| Fault::invalid(format!("{} is no name that TLS could use", entrance.host)))
+}
+
+/// A failed handshake. What the certificate is blamed for does not get better by trying again.
+fn failed(entrance: &Entrance<'_>, error: &io::Error) -> Refusal {
+    let peer = entrance.peer();
+    let rustls = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let fault = match rustls {
+        Some(rustls) => Fault::new(
+            FaultClass::Denied,
+            "28000",
+            format!("TLS with the server at {peer} failed: {rustls}"),
+        ),
+        None => Fault::unavailable(format!("TLS with the server at {peer} failed: {error}")),
+    };
+    Refusal {
+        fault,
+        other_way: true,
+    }
+}

@@ -1,0 +1,143 @@
+//! All tables and statements that a lane's calls are about.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::time::Instant;
+use windrow_core::statement::Formats;
+use windrow_core::{Call, Statement};
+
+use super::meaning::Meaning;
+use crate::postgres::table::{Facts, Print, Table};
+
+/// The most tables, and the most statements of a table, that are kept. Past it those that nobody holds are dropped, and
+/// then all: they are described anew.
+const MOST: usize = 10_000;
+
+/// What is known of one table.
+#[derive(Debug)]
+struct Entry {
+    table: Arc<Table>,
+    statements: Vec<Weak<Statement>>,
+}
+
+/// What was found out anew about a statement whose table was changed.
+#[derive(Clone, Debug)]
+pub(super) struct Renewed {
+    /// Told apart by this from what was known before.
+    pub(super) generation: u64,
+    /// `None`: it cannot be told.
+    pub(super) meaning: Option<Arc<Meaning>>,
+}
+
+/// Shared by all connections of a sink.
+#[derive(Debug, Default)]
+pub(in crate::postgres) struct Lexicon {
+    tables: Mutex<HashMap<(u32, Box<str>), Entry>>,
+    renewed: Mutex<HashMap<(u64, bool), Renewed>>,
+    versions: AtomicU64,
+}
+
+impl Lexicon {
+    /// Takes in what was read of a table. A description that has not changed keeps its version.
+    pub(super) fn put(&self, oid: u32, facts: Facts, print: Print) -> Arc<Table> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (oid, print.spelling.clone());
+        if let Some(known) = tables.get(&key) {
+            let table = &known.table;
+            if table.facts == facts && table.print.as_ref() == Some(&print) {
+                return table.clone();
+            }
+        }
+        let table = Arc::new(Table {
+            version: self.versions.fetch_add(1, Ordering::Relaxed),
+            read_at: Instant::now(),
+            facts,
+            print: Some(print),
+        });
+        if tables.len() >= MOST {
+            tables.clear();
+        }
+        match tables.get_mut(&key) {
+            Some(known) => known.table = table.clone(),
+            None => {
+                let entry = Entry {
+                    table: table.clone(),
+                    statements: Vec::new(),
+                };
+                tables.insert(key, entry);
+            }
+        }
+        table
+    }
+
+    /// Takes note of a statement on a table.
+    pub(super) fn note(&self, table: &Table, statement: &Arc<Statement>) {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = key(table).and_then(|key| tables.get_mut(&key)) else {
+            return;
+        };
+        if entry.statements.len() >= MOST {
+            entry.statements.retain(|known| known.strong_count() > 0);
+        }
+        entry.statements.push(Arc::downgrade(statement));
+    }
+
+    /// The description of a table is not true any more: all statements on it are to be described anew.
+    pub(in crate::postgres) fn retire(&self, table: &Table) {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        let relies = |found: &Renewed| {
+            let meaning = found.meaning.as_ref();
+            meaning.is_some_and(|meaning| meaning.table.version == table.version)
+        };
+        renewed.retain(|_, found| !relies(found));
+        drop(renewed);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &(&(u32, Box<str>), &mut Entry)| Some(known.0.0) == table.oid();
+        let entries = tables.iter_mut().filter(same);
+        for statement in entries.flat_map(|(_, entry)| entry.statements.drain(..)) {
+            if let Some(statement) = statement.upgrade() {
+                statement.retire();
+            }
+        }
+    }
+
+    /// What was found out anew about the call's statement, if that was to be done.
+    pub(super) fn renewed(&self, call: &Call) -> Option<Renewed> {
+        if !call.statement.is_retired() {
+            return None;
+        }
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.get(&(call.statement.id(), is_exact(call))).cloned()
+    }
+
+    /// Whether the call's statement is retired and nothing else is known of it.
+    pub(in crate::postgres) fn lacks(&self, call: &Call) -> bool {
+        call.statement.is_retired() && self.renewed(call).is_none()
+    }
+
+    /// Takes note of what was found out.
+    pub(super) fn renew(&self, call: &Call, meaning: Option<Arc<Meaning>>) {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        if renewed.len() >= MOST {
+            renewed.clear();
+        }
+        let found = Renewed {
+            generation: self.versions.fetch_add(1, Ordering::Relaxed) + 1,
+            meaning,
+        };
+        renewed.insert((call.statement.id(), is_exact(call)), found);
+    }
+}
+
+/// A table, and what statements call it.
+fn key(table: &Table) -> Option<(u32, Box<str>)> {
+    let print = table.print.as_ref()?;
+    Some((print.oid()?, print.spelling.clone()))
+}
+
+/// Binary values have the types that their clients were told; texts have whatever type there is now.
+pub(super) fn is_exact(call: &Call) -> bool {
+    call.formats != Formats::Text
+}

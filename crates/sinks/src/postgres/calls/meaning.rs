@@ -1,0 +1,82 @@
+//! What a draft means to the server, as far as executing its calls depends on it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use windrow_core::Draft;
+use windrow_core::statement::Formats;
+
+use super::describe::Sight;
+use super::judge::{self, Taking};
+use super::key::{Keys, keys};
+use crate::postgres::table::Table;
+
+/// A draft joined with its table. Kept in [`windrow_core::Statement::facts`] as an `Arc`.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    pub(super) table: Arc<Table>,
+    /// The types of its parameters.
+    pub(super) parameters: Box<[u32]>,
+    pub(super) fields: Option<Box<[u8]>>,
+    /// How many columns its rows have.
+    pub(super) width: u16,
+    /// What each call takes from a sequence.
+    pub(super) taking: Option<Taking>,
+    /// Its calls may become one statement, if their values allow it.
+    pub(super) fuses: bool,
+    /// The unique keys that it gives, where all values are text, and where all are binary.
+    keys: [Keys; 2],
+}
+
+impl Meaning {
+    /// The unique keys that the statement gives with values in these formats.
+    pub(super) fn keys(&self, draft: &Draft, formats: &Formats) -> Cow<'_, Keys> {
+        let [text, binary] = &self.keys;
+        match formats {
+            Formats::Text => Cow::Borrowed(text),
+            Formats::Binary => Cow::Borrowed(binary),
+            Formats::Each(_) => Cow::Owned(keys(draft, &self.table, &self.parameters, formats)),
+        }
+    }
+}
+
+/// What is said of a draft that may be joined.
+pub(super) fn meaning(
+    draft: &Draft,
+    sight: Sight,
+    put: impl FnOnce(u32, crate::postgres::table::Facts, crate::postgres::table::Print) -> Arc<Table>,
+) -> Result<Meaning, &'static str> {
+    if let Some(reason) = judge::apart(draft, &sight) {
+        return Err(reason);
+    }
+    let Sight {
+        relation: Some(relation),
+        facts: Some(facts),
+        ..
+    } = &sight
+    else {
+        return Err("the server refuses it");
+    };
+    let taking = judge::taking(draft, &sight, facts);
+    // A later snapshot than that of the first statement sees what came between: only so the check is one.
+    let reads_anew =
+        &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
+    let fuses = draft.set_based
+        && reads_anew
+        && !relation.has_heirs
+        && relation.print.oids.len() <= MOST_PARTS;
+    let table = put(relation.oid, facts.clone(), relation.print.clone());
+    let given = |formats| keys(draft, &table, &sight.parameters, &formats);
+    Ok(Meaning {
+        keys: [given(Formats::Text), given(Formats::Binary)],
+        width: sight.width,
+        taking,
+        fuses,
+        table,
+        parameters: sight.parameters.into(),
+        fields: sight.fields,
+    })
+}
+
+/// The most partitions that are looked at behind each batch.
+const MOST_PARTS: usize = 32;

@@ -1,0 +1,213 @@
+//! The sink of one lane: one role, one set of session settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Described, Describer, Draft, Executor, Fault, Profile, Sink, Statement, Unit};
+
+use super::describe;
+use super::meaning::meaning;
+use super::spoken::touches;
+use crate::options::Options;
+use crate::postgres::executor::{Connection, Shared};
+use crate::postgres::sink::ping;
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
+
+/// How long a connection for describing is kept when nothing is asked.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Executes SQL calls ([`Unit::calls`]) in one database, as one role, under one set of session settings.
+pub struct StatementSink {
+    profile: Profile,
+    target: Target,
+    startup: Vec<(String, String)>,
+    set: Vec<String>,
+    options: Options,
+    shared: Arc<Shared>,
+    desk: Arc<Mutex<Desk>>,
+}
+
+/// The connection for describing.
+#[derive(Debug)]
+struct Desk {
+    wire: Option<Wire>,
+    used: Instant,
+    /// Somebody looks after its closing.
+    watched: bool,
+}
+
+impl StatementSink {
+    /// A sink that connects when it is asked to. `target`: the server, the role and what lets it in. `startup`: run-time
+    /// parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`, `options` ...). `set`: statements that
+    /// each new connection runs, in their order. Of `options` the waiting times are used.
+    pub fn new(
+        target: Target,
+        startup: Vec<(String, String)>,
+        set: Vec<String>,
+        options: &Options,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            profile: Profile {
+                name: "PostgreSQL",
+                transactional: true,
+                flights: 8,
+                batch_rows: 10_000,
+            },
+            target,
+            startup,
+            set,
+            options: options.clone(),
+            shared: Arc::default(),
+            desk: Arc::new(Mutex::new(Desk {
+                wire: None,
+                used: Instant::now(),
+                watched: false,
+            })),
+        })
+    }
+
+    /// A session of the lane. `brief`: locks held by others are waited for a short time only.
+    async fn wire(&self, brief: bool) -> Result<Wire, Fault> {
+        let settings: Vec<(&str, String)> = self
+            .startup
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone()))
+            .collect();
+        let mut wire = Wire::connect(&self.target, &settings, self.options.connect_timeout).await?;
+        let mut sql = self.set.join(";\n");
+        if brief {
+            // 0 would switch it off.
+            let millis = self
+                .options
+                .lock_wait
+                .as_millis()
+                .clamp(1, i32::MAX as u128);
+            sql.push_str(if sql.is_empty() { "" } else { ";\n" });
+            sql.push_str(&format!("SET lock_timeout = {millis}"));
+        }
+        if sql.is_empty() {
+            return Ok(wire);
+        }
+        match wire.simple(&sql).await {
+            Ok(Ok(_)) => Ok(wire),
+            Ok(Err(error)) => {
+                let body = error.body.clone();
+                let fault = Fault::from(error);
+                Err(with_error(fault, &[], &body))
+            }
+            Err(broken) => Err(broken.unavailable()),
+        }
+    }
+
+    /// Closes the connection for describing some time after its last use.
+    fn watch(&self, desk: &mut Desk) {
+        if std::mem::replace(&mut desk.watched, true) {
+            return;
+        }
+        let desk = Arc::downgrade(&self.desk);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(IDLE).await;
+                let Some(desk) = desk.upgrade() else { return };
+                let mut desk = desk.lock().await;
+                if desk.used.elapsed() >= IDLE {
+                    desk.watched = false;
+                    if let Some(wire) = desk.wire.take() {
+                        wire.terminate().await;
+                    }
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Adds the server's messages to a fault: what came before the error, and the error itself.
+pub(in crate::postgres) fn with_error(fault: Fault, before: &[u8], error: &[u8]) -> Fault {
+    if error.is_empty() {
+        return fault;
+    }
+    let mut messages = Vec::with_capacity(before.len() + error.len() + 5);
+    messages.extend_from_slice(before);
+    messages.push(b'E');
+    let length = u32::try_from(error.len() + 4).unwrap_or(u32::MAX);
+    messages.extend_from_slice(&length.to_be_bytes());
+    messages.extend_from_slice(error);
+    fault.with_verbatim(messages)
+}
+
+#[async_trait]
+impl Sink for StatementSink {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        let wire = self.wire(purpose == Purpose::Batches).await?;
+        let connection = Connection::new(wire, self.shared.clone(), purpose, false);
+        Ok(Box::new(connection))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        ping(self.wire(true)).await
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        let mut scratch = Vec::new();
+        for call in unit.calls() {
+            touches(call, &mut scratch, hashes);
+        }
+    }
+}
+
+#[async_trait]
+impl Describer for StatementSink {
+    async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
+        let mut desk = self.desk.lock().await;
+        // Taken out: if this future is dropped half-way, so is the connection.
+        let mut wire = match desk.wire.take() {
+            Some(mut wire) => match wire.is_alive() {
+                true => wire,
+                false => self.wire(true).await?,
+            },
+            None => self.wire(true).await?,
+        };
+        let asked = describe::ask(&mut wire, draft, &draft.types).await;
+        let asked = asked.map_err(|broken| broken.unavailable())?;
+        desk.wire = Some(wire);
+        desk.used = Instant::now();
+        self.watch(&mut desk);
+        drop(desk);
+        let sight = match asked {
+            Ok(sight) => sight,
+            Err(error) if error.code == "55P03" => return Ok(Described::Apart("a locked table")),
+            Err(error) => {
+                let fault = Fault::from(error);
+                return match fault.class.may_retry() {
+                    true => Err(fault),
+                    false => Ok(Described::Apart("the server refuses it")),
+                };
+            }
+        };
+        let lexicon = &self.shared.lexicon;
+        let meaning = match meaning(draft, sight, |oid, facts, print| {
+            lexicon.put(oid, facts, print)
+        }) {
+            Ok(meaning) => Arc::new(meaning),
+            Err(reason) => return Ok(Described::Apart(reason)),
+        };
+        let statement = Arc::new(Statement::new(
+            draft.clone(),
+            meaning.parameters.clone(),
+            meaning.fields.clone(),
+            Box::new(meaning.clone()),
+        ));
+        lexicon.note(&meaning.table, &statement);
+        Ok(Described::Joined(statement))
+    }
+}

@@ -1,0 +1,273 @@
+//! A statement with the formats of its values, ready to be executed on one version of its table.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use windrow_core::statement::{Expression, Formats, Piece};
+use windrow_core::{Call, Draft, Fault, Op, Statement};
+
+use super::carrier::Carrier;
+use super::forms::other_columns;
+use super::key::{self, Keys};
+use super::meaning::Meaning;
+use super::{judge, text};
+use crate::postgres::compiled::{Change, Compiled, Form, Touch, fence};
+use crate::postgres::fit::Fit;
+use crate::postgres::key::Found;
+use crate::postgres::table::Table;
+
+/// What is particular to an SQL call.
+#[derive(Debug)]
+pub(in crate::postgres) struct Spoken {
+    statement: Arc<Statement>,
+    formats: Formats,
+    results: Formats,
+    /// The types that are declared for the parameters of the single statement.
+    pub(in crate::postgres) types: Box<[u32]>,
+    /// The same where it is parsed anew for one call.
+    pub(in crate::postgres) fresh_types: Box<[u32]>,
+    /// How many columns its rows have.
+    pub(in crate::postgres) width: u16,
+    /// How values become arrays, a parameter each; empty where they do not.
+    pub(in crate::postgres) carriers: Box<[Carrier]>,
+    keys: Keys,
+    /// The sequence that each call takes a value from.
+    pub(in crate::postgres) generates: Option<u32>,
+    /// It relies on the defaults of the table's columns: one that takes from a sequence would have to be told.
+    pub(in crate::postgres) exposed: bool,
+    /// Why no call of it can be executed.
+    pub(in crate::postgres) trouble: Option<Fault>,
+    /// Nothing is known of it any more: each call is parsed anew.
+    pub(in crate::postgres) stale: bool,
+}
+
+/// What is seen of a call's values.
+#[derive(Debug)]
+pub(in crate::postgres) struct Look {
+    pub(in crate::postgres) fit: Fit,
+    /// They may travel in arrays.
+    pub(in crate::postgres) sets: bool,
+    pub(in crate::postgres) touch: Touch,
+}
+
+/// A call's statement, compiled. `ids`: its own number, and that of its single statement. `meaning`: what is known by now;
+/// `None`: nothing.
+pub(super) fn spoken(
+    ids: (u64, u64),
+    call: &Call,
+    described: &Arc<Meaning>,
+    meaning: Option<Arc<Meaning>>,
+) -> Compiled {
+    let statement = &call.statement;
+    let draft = statement.draft();
+    let stale = meaning.is_none();
+    let meaning = meaning.unwrap_or_else(|| described.clone());
+    let changed = meaning.fields.as_deref() != statement.fields();
+    let sets = (meaning.fuses && meaning.table.fuses && !stale)
+        .then(|| carriers(draft, &meaning, &call.formats))
+        .flatten();
+    let keys = meaning.keys(draft, &call.formats).into_owned();
+    let fused = sets
+        .as_ref()
+        .and_then(|carriers| text::fused(draft, &meaning, carriers, &keys));
+    let telling = sets
+        .as_ref()
+        .filter(|_| fused.is_some())
+        .and_then(|carriers| text::telling(draft, &meaning, carriers, &keys));
+    // What is parsed anew: texts are read as whatever type there is at that moment, binary values as they were told.
+    let fresh_types = match call.formats == Formats::Text {
+        true => draft.types.clone(),
+        false => statement.parameters().into(),
+    };
+    Compiled {
+        id: ids.0,
+        single_id: ids.1,
+        heat: statement.id(),
+        op: draft.op,
+        plain: draft.op == Op::Insert && draft.conflict.is_none(),
+        single: draft.text.clone(),
+        fence: fence(&change(draft, &meaning.table), &meaning.table),
+        telling,
+        table: meaning.table.clone(),
+        form: Form::Call(Spoken {
+            statement: statement.clone(),
+            formats: call.formats.clone(),
+            results: call.results.clone(),
+            types: meaning.parameters.clone(),
+            fresh_types,
+            width: meaning.width,
+            carriers: if fused.is_some() {
+                sets.unwrap_or_default()
+            } else {
+                Box::default()
+            },
+            keys,
+            generates: meaning.taking.as_ref().map(|t| t.sequence),
+            exposed: is_exposed(draft, &meaning.table),
+            trouble: changed.then(other_columns),
+            stale,
+        }),
+        fused,
+    }
+}
+
+impl Spoken {
+    /// Whether it is the call's statement in the call's formats.
+    pub(super) fn speaks(&self, call: &Call) -> bool {
+        self.statement.id() == call.statement.id()
+            && self.formats == call.formats
+            && self.results == call.results
+    }
+
+    /// What its clients were told of its rows: the body of RowDescription.
+    pub(in crate::postgres) fn fields(&self) -> Option<&[u8]> {
+        self.statement.fields()
+    }
+
+    /// The statement's number.
+    pub(in crate::postgres) fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// The types of the arrays.
+    pub(in crate::postgres) fn set_types(&self) -> Vec<u32> {
+        self.carriers.iter().map(|carrier| carrier.array).collect()
+    }
+
+    /// The format of a column of its rows.
+    pub(in crate::postgres) fn result_is_binary(&self, place: usize) -> bool {
+        self.results.is_binary(place)
+    }
+
+    /// Looks at the values of a call; adds the rows that it touches.
+    pub(in crate::postgres) fn look(
+        &self,
+        call: &Call,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> Look {
+        let mut values: SmallVec<[Option<&[u8]>; 16]> = SmallVec::new();
+        let mut worst = Fit::Sure;
+        let mut carriers = self.carriers.iter();
+        for value in call.arguments.iter() {
+            if let Some(carrier) = carriers.next() {
+                let fit = carrier.fit(value);
+                if fit > worst {
+                    worst = fit;
+                }
+            }
+            values.push(value);
+        }
+        let whole = values.len() == self.carriers.len() && !self.carriers.is_empty();
+        Look {
+            sets: whole && worst == Fit::Sure,
+            touch: self.touch(&values, scratch, hashes),
+            fit: worst,
+        }
+    }
+
+    fn touch(
+        &self,
+        values: &[Option<&[u8]>],
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> Touch {
+        let mut touch = Touch::default();
+        for (seed, parts) in &self.keys {
+            match key::row_key(*seed, parts, values, scratch) {
+                Found::Row(key) => {
+                    touch.order.get_or_insert(key);
+                    hashes.push(key.hash);
+                }
+                Found::Nothing => {}
+                Found::Unknown => touch.unknown = true,
+            }
+        }
+        let draft = self.statement.draft();
+        touch.unknown |= !draft.set_based || self.keys.is_empty() && draft.op != Op::Insert;
+        touch
+    }
+}
+
+/// Adds the rows that a call touches, from its description alone.
+pub(super) fn touches(call: &Call, scratch: &mut Vec<u8>, hashes: &mut Vec<u64>) {
+    let Some(meaning) = call.statement.facts().downcast_ref::<Arc<Meaning>>() else {
+        return;
+    };
+    let draft = call.statement.draft();
+    let keys = meaning.keys(draft, &call.formats);
+    if keys.is_empty() {
+        return;
+    }
+    let values: SmallVec<[Option<&[u8]>; 16]> = call.arguments.iter().collect();
+    for (seed, parts) in keys.iter() {
+        if let Found::Row(row) = key::row_key(*seed, parts, &values, scratch) {
+            hashes.push(row.hash);
+        }
+    }
+}
+
+/// How each parameter becomes an array; `None`: one of them cannot.
+fn carriers(draft: &Draft, meaning: &Meaning, formats: &Formats) -> Option<Box<[Carrier]>> {
+    let table = &meaning.table;
+    let mut carriers = Vec::with_capacity(meaning.parameters.len());
+    for (place, parameter) in meaning.parameters.iter().enumerate() {
+        carriers.push(Carrier::of(*parameter, formats.is_binary(place), table)?);
+    }
+    let given = judge::given(draft, table)?;
+    let assigned = given
+        .into_iter()
+        .chain(draft.assignments.iter().map(|(name, value)| (name, value)));
+    for (name, value) in assigned {
+        let column = table.columns.get(table.place_of(name)?)?;
+        if let Some(carrier) = bare(value).and_then(|place| carriers.get_mut(place)) {
+            carrier.assign(column, !table.has_hooks);
+        }
+    }
+    Some(carriers.into())
+}
+
+/// Whether defaults of columns matter to a statement.
+fn is_exposed(draft: &Draft, table: &Table) -> bool {
+    let leaves_out =
+        || judge::given(draft, table).is_none_or(|given| given.len() < table.columns.len());
+    let mut set = draft.assignments.iter();
+    draft.op == Op::Insert && leaves_out() || set.any(|(_, value)| *value == Expression::Default)
+}
+
+/// The parameter that an expression is, where it is nothing else.
+pub(super) fn bare(expression: &Expression) -> Option<usize> {
+    match expression {
+        Expression::Sql(pieces) => match &**pieces {
+            [Piece::Parameter(place)] => Some(usize::from(*place)),
+            _ => None,
+        },
+        Expression::Default => None,
+    }
+}
+
+/// What a call changes, as far as order is concerned.
+fn change<'d>(draft: &'d Draft, table: &'d Table) -> Change<'d> {
+    let update = draft.conflict.as_ref().filter(|conflict| conflict.update);
+    let key = match (&draft.op, update) {
+        (Op::Insert, Some(conflict)) => conflict.columns.iter().flatten().collect(),
+        (Op::Insert, None) => Vec::new(),
+        _ => draft.keys.iter().map(|(name, _)| name).collect(),
+    };
+    let sets = match update {
+        // Which columns it sets is not known: those that it names.
+        Some(conflict) => table
+            .columns
+            .iter()
+            .map(|column| &column.name)
+            .filter(|name| text::sets(&conflict.sql, name))
+            .collect(),
+        None => draft.assignments.iter().map(|(name, _)| name).collect(),
+    };
+    Change {
+        op: draft.op,
+        upsert: update.is_some(),
+        sets,
+        key,
+    }
+}

@@ -1,0 +1,128 @@
+//! Writes and calls joined with what is known of their tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use windrow_core::{Call, Fault, Shape, TableName, Tally, Unit};
+
+use super::Connection;
+use crate::postgres::batch::{Asked, Batch};
+use crate::postgres::calls::renew;
+use crate::postgres::compiled::Compiled;
+use crate::postgres::prepared::StatementKey;
+use crate::postgres::schema;
+use crate::postgres::table::Table;
+use windrow_pgwire::wire::Broken;
+
+/// The most shapes that a connection keeps compiled.
+const MOST_SHAPES: usize = 1024;
+
+/// Descriptions of the tables of a batch.
+type Tables<'a> = HashMap<&'a TableName, Option<Arc<Table>>>;
+
+impl Connection {
+    /// Tables are not as they were described: all statements on them are to be described anew.
+    pub(super) fn retire(&self, batch: &Batch<'_>, versions: &[u64]) {
+        for compiled in &batch.shapes {
+            if let Some(spoken) = compiled.spoken()
+                && versions.contains(&compiled.table.version)
+            {
+                spoken.statement().retire();
+                self.shared.lexicon.retire(&compiled.table);
+            }
+        }
+    }
+
+    /// Describes the statements of calls under way anew whose tables have changed.
+    async fn renew(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        let retired = |call: &&Call| call.statement.is_retired();
+        let calls = || batch.units.iter().flat_map(Unit::calls).filter(retired);
+        if calls().next().is_none() {
+            return Ok(());
+        }
+        let lexicon = &self.shared.lexicon;
+        let unknown: Vec<&Call> = calls().filter(|call| lexicon.lacks(call)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        tally.round_trips += 1;
+        if let Err(fault) = renew(&mut self.wire, lexicon, &unknown).await? {
+            let verdict = self.refused(fault);
+            batch.conclude_retired(&verdict);
+        }
+        Ok(())
+    }
+
+    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its writes are told why.
+    pub(super) async fn place(
+        &mut self,
+        batch: &mut Batch<'_>,
+        anew: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Broken> {
+        self.renew(batch, tally).await?;
+        let mut tables = Tables::new();
+        for name in batch.tables() {
+            let known = self.shared.catalog.fresh(name).filter(|_| !anew);
+            let table = match known {
+                Some(table) => Some(table),
+                None => {
+                    tally.round_trips += 1;
+                    match self.read(name).await? {
+                        Ok(table) => table,
+                        Err(fault) => {
+                            batch.conclude_table(name, &self.refused(fault));
+                            None
+                        }
+                    }
+                }
+            };
+            tables.insert(name, table);
+        }
+        batch.place(&mut |item| match item {
+            Asked::Write(write) => {
+                let table = tables.get(&write.shape.table)?.as_ref()?;
+                Some(self.compile(&write.shape, table))
+            }
+            Asked::Call(call) => self.forms.compile(&self.shared.lexicon, call),
+        });
+        Ok(())
+    }
+
+    async fn read(
+        &mut self,
+        name: &TableName,
+    ) -> Result<Result<Option<Arc<Table>>, Fault>, Broken> {
+        let before = self.shared.catalog.get(name).map(|table| table.version);
+        let facts = match schema::read(&mut self.wire, name).await? {
+            Ok(facts) => facts,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let table = self.shared.catalog.put(name, facts);
+        let after = table.as_ref().map(|table| table.version);
+        if let Some(before) = before.filter(|before| Some(*before) != after) {
+            self.prepared
+                .forget(|key| key == StatementKey::Guard(before));
+        }
+        Ok(Ok(table))
+    }
+
+    fn compile(&mut self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
+        if let Some(known) = self.compiled.get(shape) {
+            if known.table.version == table.version {
+                return known.clone();
+            }
+            let old = known.id;
+            self.prepared.forget(|key| {
+                matches!(key, StatementKey::Single(id) | StatementKey::Fused(id) | StatementKey::Telling(id) if id == old)
+            });
+        }
+        if self.compiled.len() >= MOST_SHAPES {
+            self.compiled.clear();
+        }
+        self.ids += 1;
+        let compiled = Arc::new(Compiled::of_shape(self.ids, shape, table));
+        self.compiled.insert(shape.clone(), compiled.clone());
+        compiled
+    }
+}

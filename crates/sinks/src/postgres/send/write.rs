@@ -1,0 +1,85 @@
+//! Writes: values as text, or as one array a column.
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use windrow_core::Value;
+
+use super::Sender;
+use crate::postgres::batch::Placed;
+use crate::postgres::column::{ArrayForm, Column};
+use crate::postgres::compiled::{Compiled, Shaped};
+use crate::postgres::encode::{Unfit, push_array};
+use crate::postgres::prepared::{self, StatementKey};
+use crate::postgres::table::Table;
+use crate::postgres::text;
+
+impl Sender<'_, '_> {
+    pub(super) fn send_write(
+        &mut self,
+        compiled: &Compiled,
+        shaped: &Shaped,
+        placed: &Placed,
+        fresh: bool,
+    ) -> Result<(), Unfit> {
+        let write = self.batch.write(placed).ok_or(Unfit)?;
+        let ready = self
+            .prepared
+            .ready(StatementKey::Single(compiled.single_id));
+        let name = match ready.filter(|_| !fresh) {
+            Some(number) => prepared::name(number),
+            None => {
+                frontend::parse("", &compiled.single, [], self.out).map_err(|_| Unfit)?;
+                String::new()
+            }
+        };
+        let scratch = &mut *self.scratch;
+        let push = |(column, value): (&Column, &Value), out: &mut BytesMut| {
+            if value.is_null() {
+                return Ok(IsNull::Yes);
+            }
+            scratch.clear();
+            text::push(&column.kind, value, scratch).map_err(|why| why.0)?;
+            out.put_slice(scratch);
+            Ok(IsNull::No)
+        };
+        let values = shaped.columns(&compiled.table).zip(write.row.iter());
+        frontend::bind("", &name, [], values, push, [], self.out).map_err(|_| Unfit)?;
+        frontend::execute("", 0, self.out).map_err(|_| Unfit)
+    }
+
+    pub(super) fn send_writes(
+        &mut self,
+        table: &Table,
+        shaped: &Shaped,
+        number: u64,
+        items: &[u32],
+    ) -> Result<(), Unfit> {
+        let batch = self.batch;
+        let scratch = &mut *self.scratch;
+        let push = |(place, column): (usize, &Column), out: &mut BytesMut| {
+            let values = items.iter().filter_map(|item| {
+                let write = batch.write(batch.placed.get(*item as usize)?)?;
+                write.row.get(place)
+            });
+            push_array(column, values, scratch, out).map_err(|Unfit| "a value does not fit")?;
+            Ok(IsNull::No)
+        };
+        frontend::bind(
+            "",
+            &prepared::name(number),
+            formats(table, shaped),
+            shaped.columns(table).enumerate(),
+            push,
+            [],
+            self.out,
+        )
+        .map_err(|_| Unfit)?;
+        frontend::execute("", 0, self.out).map_err(|_| Unfit)
+    }
+}
+
+fn formats<'t>(table: &'t Table, shaped: &'t Shaped) -> impl Iterator<Item = i16> + 't {
+    let format = |column: &Column| i16::from(column.kind.array_form() != ArrayForm::Literal);
+    shaped.columns(table).map(format)
+}

@@ -1,0 +1,125 @@
+//! ON CONFLICT and RETURNING.
+
+use windrow_core::Name;
+use windrow_core::statement::{Conflict, Expression, Piece};
+
+use crate::lex::Kind;
+use crate::parse::{Parser, Refusal, SYNTAX};
+use crate::word::{self, Use};
+
+impl Parser<'_> {
+    pub(crate) fn conflict(&mut self) -> Result<Option<Conflict>, Refusal> {
+        let from = self.at;
+        if !self.words(&["on", "conflict"]) {
+            return Ok(None);
+        }
+        let columns = self.conflict_target()?;
+        self.expect_word("do")?;
+        let update = !self.word("nothing");
+        if update {
+            self.expect_word("update")?;
+            self.expect_word("set")?;
+            self.qualifiers.push("excluded".into());
+            self.list(Self::assignment)?;
+            if self.word("where") {
+                self.condition()?;
+            }
+            self.qualifiers.pop();
+        }
+        let mut pieces = Vec::new();
+        self.pieces(from, self.at, &mut pieces)?;
+        Ok(Some(Conflict {
+            columns,
+            update,
+            sql: Expression::Sql(pieces.into()),
+        }))
+    }
+
+    /// The columns of the target, where it is nothing but columns.
+    fn conflict_target(&mut self) -> Result<Option<Box<[Name]>>, Refusal> {
+        if self.words(&["on", "constraint"]) {
+            self.column_name()?;
+            return Ok(None);
+        }
+        if !self.take(Kind::Open) {
+            return Ok(None);
+        }
+        let elements = self.list(Self::index_element)?;
+        self.expect(Kind::Close)?;
+        let partial = self.word("where");
+        if partial {
+            self.condition()?;
+        }
+        let columns: Option<Box<[Name]>> = elements.into_iter().collect();
+        Ok(columns.filter(|_| !partial))
+    }
+
+    /// A column, a call or an expression in parentheses.
+    fn index_element(&mut self) -> Result<Option<Name>, Refusal> {
+        let column = matches!(self.kind(1), Kind::Comma | Kind::Close);
+        if column {
+            return self.column_name().map(Some);
+        }
+        if self.take(Kind::Open) {
+            self.expression()?;
+            self.expect(Kind::Close)?;
+            return Ok(None);
+        }
+        // A call of a function, not one of the forms that look like one.
+        if self.kind(1) != Kind::Open || self.name_at(0, &[Use::Any, Use::Function]).is_err() {
+            return Err(SYNTAX);
+        }
+        self.primary()?;
+        Ok(None)
+    }
+
+    pub(crate) fn returning(&mut self) -> Result<Option<Box<str>>, Refusal> {
+        if !self.word("returning") {
+            return Ok(None);
+        }
+        let from = self.at;
+        self.list(Self::returned)?;
+        let mut pieces = Vec::new();
+        self.pieces(from, self.at, &mut pieces)?;
+        if pieces
+            .iter()
+            .any(|piece| matches!(piece, Piece::Parameter(_)))
+        {
+            return Err("a parameter in RETURNING");
+        }
+        Ok(Some(self.text_of(from, self.at).into()))
+    }
+
+    fn returned(&mut self) -> Result<(), Refusal> {
+        if self.operator("*") {
+            return Ok(());
+        }
+        if self.kind(1) == Kind::Dot && self.is_operator(2, "*") {
+            let qualifier = self.column_name()?;
+            self.at += 2;
+            return if self.qualifiers.contains(&qualifier) {
+                Ok(())
+            } else {
+                Err(SYNTAX)
+            };
+        }
+        self.expression()?;
+        let bare = match self.kind(0) {
+            Kind::Quoted => true,
+            Kind::Word => self.name_at(0, &[Use::Any]).is_ok() && !needs_as(self.slice(0)),
+            _ => false,
+        };
+        if self.word("as") || bare {
+            self.label()?;
+        }
+        Ok(())
+    }
+}
+
+/// Words that are no label without AS, although they may be names.
+fn needs_as(word: &str) -> bool {
+    const NEED: &[&str] = &[
+        "day", "filter", "hour", "minute", "month", "over", "second", "within", "without", "year",
+    ];
+    word::listed(NEED, word)
+}

@@ -1,0 +1,186 @@
+//! Transactions, settings and what else is about the session itself.
+
+use windrow_core::Name;
+
+use super::Words;
+use crate::lex::Kind;
+use crate::reading::Effect;
+
+type Found = (&'static str, Effect);
+
+/// Reads a statement by its first word.
+pub(super) fn read(words: Words<'_>, first: &str) -> Option<Found> {
+    let words = without_end(words);
+    Some(match first {
+        "begin" | "start" => ("a transaction block", Effect::Begin),
+        "commit" | "end" | "rollback" | "abort" => ("a transaction block", end(words)),
+        "savepoint" | "release" => ("a transaction block", Effect::Nothing),
+        "prepare" => ("PREPARE", Effect::Unknown),
+        "show" => ("SHOW", show(words)),
+        "set" => ("SET", set(words)),
+        "reset" => ("RESET", reset(words)),
+        "discard" if words.is(1, "all") => ("DISCARD", Effect::DiscardAll),
+        "discard" => ("DISCARD", Effect::Unknown),
+        _ => return None,
+    })
+}
+
+fn without_end(words: Words<'_>) -> Words<'_> {
+    let kept = words
+        .tokens
+        .iter()
+        .take_while(|t| t.kind != Kind::Semicolon)
+        .count();
+    Words {
+        tokens: words.tokens.get(..kept).unwrap_or_default(),
+        ..words
+    }
+}
+
+fn end(words: Words<'_>) -> Effect {
+    let at = 1 + usize::from(words.any(1, &["work", "transaction"]));
+    if words.is(at, "to") {
+        return Effect::Nothing;
+    }
+    if words.is(at, "prepared") {
+        return Effect::Unknown;
+    }
+    // AND CHAIN ends a block and opens the next one: behind it a block is open.
+    if words.is(at, "and") && words.is(at + 1, "chain") {
+        return Effect::Begin;
+    }
+    Effect::End
+}
+
+/// The name of a setting from a token on, and where it ends.
+fn setting(words: Words<'_>, mut at: usize) -> Option<(String, usize)> {
+    let mut name = words.identifier(at)?;
+    at += 1;
+    while words.kind(at) == Kind::Dot {
+        name.push('.');
+        name.push_str(&words.identifier(at + 1)?);
+        at += 2;
+    }
+    // Settings are found whatever the case of their names.
+    Some((name.to_ascii_lowercase(), at))
+}
+
+fn own(name: &str) -> Option<Name> {
+    name.strip_prefix("windrow.").map(Name::from)
+}
+
+fn show(words: Words<'_>) -> Effect {
+    match setting(words, 1) {
+        Some((name, end)) if end == words.len() => {
+            own(&name).map_or(Effect::Nothing, |name| Effect::ShowOwn { name })
+        }
+        _ => Effect::Nothing,
+    }
+}
+
+fn is_set(name: &str, set: bool) -> Effect {
+    Effect::Set {
+        name: name.into(),
+        set,
+    }
+}
+
+fn set(words: Words<'_>) -> Effect {
+    // What would be a keyword before another word is the name, or its first part.
+    let plain = words.slice(2) == "=" || words.is(2, "to") || words.kind(2) == Kind::Dot;
+    if words.any(1, &["constraints", "transaction"]) && !plain {
+        return Effect::Nothing;
+    }
+    if words.is(1, "local") && !plain {
+        return Effect::Nothing;
+    }
+    let at = 1 + usize::from(words.is(1, "session") && !plain);
+    if words.is(at, "characteristics") {
+        return Effect::Unknown;
+    }
+    let named = |at: usize, name: &str| is_set(name, !words.is(at, "default"));
+    if words.is(at, "time") && words.is(at + 1, "zone") {
+        let set = !words.any(at + 2, &["default", "local"]);
+        return is_set("timezone", set);
+    }
+    if words.is(at, "session") && words.is(at + 1, "authorization") {
+        return named(at + 2, "session_authorization");
+    }
+    // SET SESSION AUTHORIZATION is one phrase; its SESSION is not the scope.
+    if at == 2 && words.is(2, "authorization") {
+        return named(3, "session_authorization");
+    }
+    let Some((name, end)) = setting(words, at) else {
+        return Effect::Unknown;
+    };
+    if words.slice(end) == "=" || words.is(end, "to") {
+        return assigned(words, &name, end + 1);
+    }
+    let special = [
+        ("role", "role"),
+        ("names", "client_encoding"),
+        ("schema", "search_path"),
+    ];
+    match special.iter().find(|(word, _)| *word == name) {
+        // SET ROLE NONE is the role of the session: as it was at the start.
+        Some((_, "role")) => is_set("role", !words.is(end, "none")),
+        // SET NAMES alone is SET NAMES DEFAULT.
+        Some((_, setting)) => is_set(setting, end < words.len() && !words.is(end, "default")),
+        None if name == "xml" && words.is(end, "option") => is_set("xmloption", true),
+        None => Effect::Unknown,
+    }
+}
+
+fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
+    // Seeding the generator of random numbers cannot be taken back.
+    if name == "seed" {
+        return Effect::Unknown;
+    }
+    let set = !words.is(at, "default");
+    let Some(own) = own(name) else {
+        return is_set(name, set);
+    };
+    if !set {
+        return Effect::Own {
+            name: own,
+            value: None,
+        };
+    }
+    let value = match words.kind(at) {
+        Kind::Text => text(words.slice(at)),
+        Kind::Word | Kind::Quoted => words.identifier(at),
+        Kind::Integer | Kind::Decimal => Some(words.slice(at).to_owned()),
+        _ => None,
+    };
+    match value {
+        Some(value) if at + 1 == words.len() => Effect::Own {
+            name: own,
+            value: Some(value.into()),
+        },
+        _ => Effect::Unknown,
+    }
+}
+
+fn text(quoted: &str) -> Option<String> {
+    let inside = quoted.strip_prefix('\'')?.strip_suffix('\'')?;
+    (!inside.contains('\\')).then(|| inside.replace("''", "'"))
+}
+
+fn reset(words: Words<'_>) -> Effect {
+    if words.is(1, "all") {
+        return Effect::ResetAll;
+    }
+    if words.is(1, "time") && words.is(2, "zone") {
+        return is_set("timezone", false);
+    }
+    if words.is(1, "session") && words.is(2, "authorization") {
+        return is_set("session_authorization", false);
+    }
+    match setting(words, 1) {
+        Some((name, end)) if end == words.len() => match own(&name) {
+            Some(name) => Effect::Own { name, value: None },
+            None => is_set(&name, false),
+        },
+        _ => Effect::Unknown,
+    }
+}

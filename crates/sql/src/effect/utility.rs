@@ -1,0 +1,122 @@
+//! COPY, EXPLAIN and DDL.
+
+use super::{Words, apart, query};
+use crate::lex::Kind;
+use crate::reading::Effect;
+use crate::word;
+
+/// COPY.
+pub(super) fn copy(words: Words<'_>) -> Effect {
+    if words.kind(1) == Kind::Open {
+        return query(words.from(1));
+    }
+    // The parenthesis behind the table holds columns, those behind WITH options: only WHERE calls functions.
+    let reads = (0..words.len()).any(|at| words.is(at, "from"));
+    match (0..words.len()).find(|at| words.is(*at, "where")) {
+        Some(at) if query(words.from(at)) != Effect::Nothing => Effect::Unknown,
+        _ if reads => Effect::Generates,
+        _ => Effect::Nothing,
+    }
+}
+
+/// EXPLAIN, which runs its statement with ANALYZE only.
+pub(super) fn explain(words: Words<'_>) -> Effect {
+    let mut at = 1;
+    let mut analyze = false;
+    if words.kind(1) == Kind::Open
+        && !words.any(2, &["select", "with", "values", "table"])
+        && words.kind(2) != Kind::Open
+    {
+        while !matches!(words.kind(at), Kind::Close | Kind::End) {
+            let off = words.any(at + 1, &["off", "false"]) || words.slice(at + 1) == "0";
+            analyze |= words.any(at, &["analyze", "analyse"]) && !off;
+            at += 1;
+        }
+        at += 1;
+    } else {
+        while words.any(at, &["analyze", "analyse", "verbose"]) {
+            analyze |= !words.is(at, "verbose");
+            at += 1;
+        }
+    }
+    if !analyze {
+        return Effect::Nothing;
+    }
+    within(apart(words.from(at)).effect)
+}
+
+/// What a statement does inside of another one. A question there is not answered as the question itself would be.
+fn within(effect: Effect) -> Effect {
+    match effect {
+        Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,
+        Effect::Nothing | Effect::Generates | Effect::AsksForGenerated => effect,
+        _ => Effect::Unknown,
+    }
+}
+
+/// DDL that may be about temporary objects.
+pub(super) fn unless_temporary(words: Words<'_>) -> Effect {
+    let temporary = (0..words.len())
+        .any(|at| words.any(at, &["temp", "temporary"]) || words.names_a_temporary_schema(at));
+    if temporary {
+        Effect::Unknown
+    } else {
+        Effect::Nothing
+    }
+}
+
+/// CREATE.
+pub(super) fn create(words: Words<'_>) -> Effect {
+    const KINDS: &[&str] = &[
+        "aggregate",
+        "cast",
+        "collation",
+        "constraint",
+        "database",
+        "domain",
+        "event",
+        "foreign",
+        "function",
+        "group",
+        "index",
+        "materialized",
+        "operator",
+        "or",
+        "policy",
+        "procedure",
+        "publication",
+        "recursive",
+        "role",
+        "rule",
+        "schema",
+        "sequence",
+        "server",
+        "statistics",
+        "table",
+        "tablespace",
+        "text",
+        "trigger",
+        "type",
+        "unique",
+        "unlogged",
+        "user",
+        "view",
+    ];
+    if !word::listed(KINDS, words.slice(1)) {
+        return Effect::Unknown;
+    }
+    let table = words.any(1, &["table", "unlogged", "materialized", "schema"]);
+    let filled = words.any(1, &["table", "unlogged", "materialized", "schema"])
+        && (0..words.len()).any(|at| words.is(at, "as") && !words.is(at + 1, "identity"));
+    if table && filled {
+        // The query runs at once: what it calls counts. A list of columns behind the name reads like a call.
+        let body = (0..words.len())
+            .find(|at| words.is(*at, "as"))
+            .unwrap_or_default();
+        return match (unless_temporary(words), within(query(words.from(body + 1)))) {
+            (Effect::Nothing, effect) if !words.is(body + 1, "execute") => effect,
+            _ => Effect::Unknown,
+        };
+    }
+    unless_temporary(words)
+}

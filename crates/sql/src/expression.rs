@@ -1,0 +1,314 @@
+//! Expressions, with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). What it takes is a part of what the
+//! server takes, read in the same way; everything else is refused.
+
+use crate::lex::Kind;
+use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
+
+// How tightly operators bind, as the declarations of the grammar order them.
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const IS: u8 = 4;
+const COMPARISON: u8 = 5;
+const MATCH: u8 = 6;
+const ESCAPE: u8 = 7;
+const OTHER: u8 = 8;
+const SUM: u8 = 9;
+const PRODUCT: u8 = 10;
+const POWER: u8 = 11;
+const ZONE: u8 = 12;
+const COLLATE: u8 = 13;
+const SIGN: u8 = 14;
+const CAST: u8 = 16;
+
+/// What comes behind an operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// An operator with an operand behind it.
+    Infix,
+    /// AND, which is kept apart.
+    And,
+    Is,
+    /// IN, LIKE, BETWEEN and, with true, their NOT forms.
+    Match(bool),
+    Zone,
+    Collate,
+    Cast,
+}
+
+impl Parser<'_> {
+    /// A whole expression.
+    pub(crate) fn expression(&mut self) -> Result<Node, Refusal> {
+        self.operand(0)
+    }
+
+    /// An expression whose operators all bind at least as tightly as `least`.
+    pub(crate) fn operand(&mut self, least: u8) -> Result<Node, Refusal> {
+        self.nested(|parser| parser.climb(least))
+    }
+
+    fn climb(&mut self, least: u8) -> Result<Node, Refusal> {
+        let mut left = self.prefix(least)?;
+        // The last operator that must not meet another one that binds as tightly.
+        let mut lonely = None;
+        while let Some((binding, behind)) = self.behind()? {
+            if binding < least {
+                break;
+            }
+            if lonely == Some(binding) {
+                return Err(SYNTAX);
+            }
+            let alone;
+            (left, alone) = self.continued(left, binding, behind)?;
+            lonely = alone.then_some(binding);
+        }
+        Ok(left)
+    }
+
+    /// What begins an expression: NOT, a sign, or a primary.
+    fn prefix(&mut self, least: u8) -> Result<Node, Refusal> {
+        let from = self.at;
+        let binding = if self.is_word(0, "not") {
+            NOT
+        } else if self.is_operator(0, "-") || self.is_operator(0, "+") {
+            SIGN
+        } else {
+            return self.primary();
+        };
+        if binding < least {
+            return Err(SYNTAX);
+        }
+        self.at += 1;
+        let inner = self.operand(binding)?;
+        Ok(self.node(from, inner.columns))
+    }
+
+    /// A node of the tokens from `from` up to here.
+    pub(crate) fn node(&self, from: usize, columns: bool) -> Node {
+        Node {
+            from,
+            to: self.at,
+            columns,
+            form: Form::Other,
+        }
+    }
+
+    /// The operator that is next.
+    fn behind(&self) -> Result<Option<(u8, Behind)>, Refusal> {
+        Ok(match self.kind(0) {
+            Kind::Operator => Some((binding(self.slice(0))?, Behind::Infix)),
+            Kind::Cast => Some((CAST, Behind::Cast)),
+            Kind::Word => self.behind_word(),
+            _ => None,
+        })
+    }
+
+    fn behind_word(&self) -> Option<(u8, Behind)> {
+        let word = self.slice(0);
+        let is = |other: &str| word.eq_ignore_ascii_case(other);
+        let matches = |ahead| {
+            ["in", "like", "ilike", "between"]
+                .iter()
+                .any(|other| self.is_word(ahead, other))
+        };
+        match word.len() {
+            2 if is("or") => Some((OR, Behind::Infix)),
+            2 if is("is") => Some((IS, Behind::Is)),
+            3 if is("and") => Some((AND, Behind::And)),
+            3 if is("not") && matches(1) => Some((MATCH, Behind::Match(true))),
+            2 if is("at") => Some((ZONE, Behind::Zone)),
+            7 if is("collate") => Some((COLLATE, Behind::Collate)),
+            _ if matches(0) => Some((MATCH, Behind::Match(false))),
+            _ => None,
+        }
+    }
+
+    /// Goes on behind the left operand. Also says whether the same binding must not follow.
+    fn continued(
+        &mut self,
+        left: Node,
+        binding: u8,
+        behind: Behind,
+    ) -> Result<(Node, bool), Refusal> {
+        let (from, mut columns) = (left.from, left.columns);
+        let mut lonely = false;
+        match behind {
+            Behind::And => return Ok((self.conjunction(left)?, false)),
+            Behind::Infix => {
+                let quantified = ["any", "some", "all"].iter().any(|q| self.is_word(1, q));
+                if quantified && self.kind(0) == Kind::Operator {
+                    columns |= self.quantified()?;
+                } else {
+                    let equal = self.is_operator(0, "=");
+                    self.at += 1;
+                    let right = self.operand(binding + 1)?;
+                    columns |= right.columns;
+                    lonely = binding == COMPARISON;
+                    if equal {
+                        let to = self.at;
+                        let form = Form::Equal(Box::new((left, right)));
+                        return Ok((
+                            Node {
+                                from,
+                                to,
+                                columns,
+                                form,
+                            },
+                            lonely,
+                        ));
+                    }
+                }
+            }
+            Behind::Is => {
+                let right = self.is()?;
+                lonely = right.is_some();
+                columns |= right.unwrap_or_default();
+            }
+            Behind::Match(not) => {
+                self.at += usize::from(not);
+                let postfix = self.is_word(0, "in");
+                columns |= self.matched()?;
+                lonely = !postfix;
+            }
+            Behind::Zone => {
+                if !self.words(&["at", "time", "zone"]) {
+                    return Err(SYNTAX);
+                }
+                columns |= self.operand(ZONE + 1)?.columns;
+            }
+            Behind::Collate => {
+                self.at += 1;
+                self.any_name()?;
+            }
+            Behind::Cast => {
+                self.at += 1;
+                self.type_name()?;
+            }
+        }
+        Ok((self.node(from, columns), lonely))
+    }
+
+    fn conjunction(&mut self, left: Node) -> Result<Node, Refusal> {
+        self.at += 1;
+        let right = self.operand(AND + 1)?;
+        let (from, columns) = (left.from, left.columns || right.columns);
+        // `(a AND b) AND c` says the same as `a AND b AND c`; what stands in parentheses is listed with its own extent.
+        let mut all = match left.form {
+            Form::And(all) => all,
+            _ => vec![left],
+        };
+        match right.form {
+            Form::And(more) => all.extend(more),
+            _ => all.push(right),
+        }
+        Ok(Node {
+            from,
+            to: self.at,
+            columns,
+            form: Form::And(all),
+        })
+    }
+
+    /// `= ANY (expression)`: gives whether it names columns.
+    fn quantified(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        self.expect(Kind::Open)?;
+        let columns = self.expression()?.columns;
+        self.expect(Kind::Close)?;
+        Ok(columns)
+    }
+
+    /// Behind IS: `None` for NULL, TRUE, FALSE and UNKNOWN, else whether the operand of DISTINCT FROM names columns.
+    fn is(&mut self) -> Result<Option<bool>, Refusal> {
+        self.at += 1;
+        self.word("not");
+        if self.words(&["distinct", "from"]) {
+            return Ok(Some(self.operand(IS + 1)?.columns));
+        }
+        if ["null", "true", "false", "unknown"]
+            .iter()
+            .any(|word| self.word(word))
+        {
+            return Ok(None);
+        }
+        Err(SYNTAX)
+    }
+
+    /// IN, LIKE and BETWEEN with what is behind them.
+    fn matched(&mut self) -> Result<bool, Refusal> {
+        if self.word("in") {
+            self.expect(Kind::Open)?;
+            let all = self.list(Self::expression)?;
+            self.expect(Kind::Close)?;
+            return Ok(all.iter().any(|node| node.columns));
+        }
+        if self.word("between") {
+            self.word("symmetric");
+            let low = self.narrow_operand()?;
+            self.expect_word("and")?;
+            return Ok(low.columns | self.operand(MATCH + 1)?.columns);
+        }
+        if ["any", "some", "all"].iter().any(|q| self.is_word(1, q)) {
+            return self.quantified();
+        }
+        self.at += 1;
+        let mut columns = self.operand(ESCAPE + 1)?.columns;
+        if self.word("escape") {
+            columns |= self.operand(ESCAPE + 1)?.columns;
+        }
+        Ok(columns)
+    }
+
+    /// Where the grammar takes less than a whole expression (`b_expr`): no logic, no AT TIME ZONE, no COLLATE.
+    pub(crate) fn narrow_operand(&mut self) -> Result<Node, Refusal> {
+        let node = self.operand(OTHER)?;
+        let end = self.at;
+        self.at = node.from;
+        let wide =
+            (0..end - node.from).any(|n| self.is_word(n, "at") || self.is_word(n, "collate"));
+        self.at = end;
+        if wide { Err(SYNTAX) } else { Ok(node) }
+    }
+
+    /// `(expression)` or `(first, second, ..)`.
+    pub(crate) fn parenthesis(&mut self) -> Result<Node, Refusal> {
+        let from = self.at;
+        self.expect(Kind::Open)?;
+        if ["select", "with", "values", "table"]
+            .iter()
+            .any(|word| self.is_word(0, word))
+        {
+            return Err(SUBQUERY);
+        }
+        let mut all = self.list(Self::expression)?;
+        self.expect(Kind::Close)?;
+        if matches!(self.kind(0), Kind::Dot | Kind::OpenBracket) {
+            return Err(SYNTAX);
+        }
+        let (to, columns) = (self.at, all.iter().any(|node| node.columns));
+        let form = match all.pop() {
+            Some(only) if all.is_empty() => only.form,
+            _ => Form::Other,
+        };
+        // A condition in parentheses is still that condition.
+        Ok(Node {
+            from,
+            to,
+            columns,
+            form,
+        })
+    }
+}
+
+/// How tightly an operator binds.
+fn binding(operator: &str) -> Result<u8, Refusal> {
+    Ok(match operator {
+        "=" | "<" | ">" | "<=" | ">=" | "<>" | "!=" => COMPARISON,
+        "+" | "-" => SUM,
+        "*" | "/" | "%" => PRODUCT,
+        "^" => POWER,
+        // Names an argument of a function; newer servers have an arrow with a meaning of its own.
+        "=>" => return Err("an argument with a name"),
+        _ => OTHER,
+    })
+}

@@ -1,0 +1,383 @@
+//! Cuts a text into the tokens that PostgreSQL's own scanner (`scan.l`) cuts it into.
+//!
+//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is [`Kind::Odd`]: nobody guesses.
+//! The text must be in an encoding where a byte below 0x80 is always a character of its own.
+
+mod class;
+
+use memchr::{memchr, memchr2};
+
+use class::{CONTINUES, SPACE, begins, is, is_operator};
+
+use crate::word::MAX_NAME;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An identifier without quotes, or a keyword.
+    Word,
+    /// An identifier in double quotes.
+    Quoted,
+    /// `'..'`
+    Text,
+    /// `E'..'`
+    Escape,
+    /// `$tag$..$tag$`
+    Dollar,
+    /// `B'..'` and `X'..'`
+    Bits,
+    /// `N'..'`, `U&'..'` and `U&".."`; for those who take a text apart, also `E'..'` whose value depends on an encoding.
+    Special,
+    /// Decimal digits only.
+    Integer,
+    /// With a point or an exponent.
+    Decimal,
+    /// `$1`
+    Parameter,
+    /// One operator, also `*`, `=` and their kin.
+    Operator,
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `[`
+    OpenBracket,
+    /// `]`
+    CloseBracket,
+    /// `,`
+    Comma,
+    /// `;`
+    Semicolon,
+    /// `.`
+    Dot,
+    /// `:`
+    Colon,
+    /// `::`
+    Cast,
+    /// Something that versions of the server read differently, or that none of them takes.
+    Odd,
+    /// Nothing comes behind it.
+    End,
+}
+
+impl Kind {
+    /// True for literals that stand in quotes.
+    pub(crate) fn is_string(self) -> bool {
+        matches!(
+            self,
+            Self::Text | Self::Escape | Self::Dollar | Self::Bits | Self::Special
+        )
+    }
+}
+
+/// A token and its place, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Why a text cannot be cut into tokens: a quote or a comment is not closed, or it holds a NUL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken;
+
+/// The scanner.
+pub(crate) struct Lexer<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any other.
+    standard: bool,
+    /// A plain string held a backslash: what the text means depends on `standard`.
+    pub(crate) backslash: bool,
+    /// A hint (`/*+ .. */`) was met.
+    pub(crate) hint: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// A text with a NUL is [`Broken`] wherever that stands: the protocol cannot carry it.
+    pub(crate) fn new(text: &'a str, standard: bool) -> Result<Self, Broken> {
+        let bytes = text.as_bytes();
+        if memchr(0, bytes).is_some() {
+            return Err(Broken);
+        }
+        Ok(Self {
+            bytes,
+            at: 0,
+            standard,
+            backslash: false,
+            hint: false,
+        })
+    }
+
+    #[inline]
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn rest(&self, from: usize) -> &'a [u8] {
+        self.bytes.get(from..).unwrap_or_default()
+    }
+
+    /// The next token; [`Kind::End`] for ever behind the last.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Token, Broken> {
+        self.skip_space()?;
+        let start = self.at;
+        let kind = if start >= self.bytes.len() {
+            Kind::End
+        } else {
+            self.token()?
+        };
+        Ok(Token {
+            kind,
+            start,
+            end: self.at,
+        })
+    }
+
+    fn skip_space(&mut self) -> Result<(), Broken> {
+        loop {
+            match self.peek(0) {
+                byte if is(byte, SPACE) => self.at += 1,
+                b'-' if self.peek(1) == b'-' => {
+                    self.at = memchr2(b'\n', b'\r', self.rest(self.at))
+                        .map_or(self.bytes.len(), |n| self.at + n);
+                }
+                b'/' if self.peek(1) == b'*' => {
+                    self.hint |= self.peek(2) == b'+';
+                    self.skip_comment()?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Comments nest.
+    fn skip_comment(&mut self) -> Result<(), Broken> {
+        let mut depth = 0_u32;
+        loop {
+            let found = memchr2(b'*', b'/', self.rest(self.at)).ok_or(Broken)?;
+            self.at += found;
+            match (self.peek(0), self.peek(1)) {
+                (b'/', b'*') => {
+                    depth += 1;
+                    self.at += 2;
+                }
+                (b'*', b'/') => {
+                    depth -= 1;
+                    self.at += 2;
+                    if depth == 0 {
+                        return Ok(());
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    fn token(&mut self) -> Result<Kind, Broken> {
+        let first = self.peek(0);
+        Ok(match first {
+            b'\'' => return self.string(1, Kind::Text),
+            b'"' => return self.quoted(),
+            b'0'..=b'9' => self.number(),
+            b'.' if self.peek(1).is_ascii_digit() => self.number(),
+            b'$' => return self.dollar(),
+            b'(' => self.one(Kind::Open),
+            b')' => self.one(Kind::Close),
+            b',' => self.one(Kind::Comma),
+            b';' => self.one(Kind::Semicolon),
+            b'[' => self.one(Kind::OpenBracket),
+            b']' => self.one(Kind::CloseBracket),
+            b'.' if self.peek(1) == b'.' => self.odd(2),
+            b'.' => self.one(Kind::Dot),
+            b':' => self.colon(),
+            _ if begins(first) => return self.word(),
+            _ if is_operator(first) => self.operator(),
+            _ => self.odd(1),
+        })
+    }
+
+    fn one(&mut self, kind: Kind) -> Kind {
+        self.at += 1;
+        kind
+    }
+
+    fn odd(&mut self, bytes: usize) -> Kind {
+        self.at += bytes;
+        Kind::Odd
+    }
+
+    fn colon(&mut self) -> Kind {
+        match self.peek(1) {
+            b':' => {
+                self.at += 2;
+                Kind::Cast
+            }
+            b'=' => self.odd(2),
+            _ => self.one(Kind::Colon),
+        }
+    }
+
+    fn word(&mut self) -> Result<Kind, Broken> {
+        let (first, second) = (self.peek(0) | 0x20, self.peek(1));
+        match (first, second) {
+            (b'e', b'\'') => return self.string(2, Kind::Escape),
+            (b'b' | b'x', b'\'') => return self.string(2, Kind::Bits),
+            (b'n', b'\'') => {
+                // The scanner reads a keyword and then a plain string.
+                self.at += 1;
+                self.string(1, Kind::Text)?;
+                return Ok(Kind::Special);
+            }
+            (b'u', b'&') if self.peek(2) == b'\'' => return self.string(3, Kind::Special),
+            (b'u', b'&') if self.peek(2) == b'"' => {
+                self.at += 2;
+                self.quoted()?;
+                return Ok(Kind::Special);
+            }
+            _ => {}
+        }
+        self.skip_word();
+        Ok(Kind::Word)
+    }
+
+    #[inline]
+    fn skip_word(&mut self) {
+        self.at += self
+            .rest(self.at)
+            .iter()
+            .take_while(|b| is(**b, CONTINUES))
+            .count();
+    }
+
+    /// A string in single quotes whose first quote is the last of the next `opening` bytes.
+    fn string(&mut self, opening: usize, kind: Kind) -> Result<Kind, Broken> {
+        let plain = kind == Kind::Text;
+        // In B, X and U& strings a backslash says nothing to the scanner, in B and X strings neither does a doubled quote.
+        let escapes = kind == Kind::Escape || (!self.standard && plain);
+        self.at += opening;
+        loop {
+            let found = if escapes || plain {
+                memchr2(b'\'', b'\\', self.rest(self.at))
+            } else {
+                memchr(b'\'', self.rest(self.at))
+            };
+            self.at += found.ok_or(Broken)?;
+            if self.peek(0) == b'\\' {
+                self.backslash |= plain;
+                self.at += if escapes { 2 } else { 1 };
+            } else if self.peek(1) == b'\'' && kind != Kind::Bits {
+                self.at += 2;
+            } else {
+                self.at += 1;
+                return Ok(kind);
+            }
+        }
+    }
+
+    fn quoted(&mut self) -> Result<Kind, Broken> {
+        self.at += 1;
+        loop {
+            self.at += memchr(b'"', self.rest(self.at)).ok_or(Broken)? + 1;
+            if self.peek(0) != b'"' {
+                return Ok(Kind::Quoted);
+            }
+            self.at += 1;
+        }
+    }
+
+    fn dollar(&mut self) -> Result<Kind, Broken> {
+        if self.peek(1).is_ascii_digit() {
+            self.at += 1;
+            self.digits();
+            return Ok(self.unless_junk(Kind::Parameter));
+        }
+        let tag = self
+            .rest(self.at + 1)
+            .iter()
+            .take_while(|b| begins(**b) || b.is_ascii_digit())
+            .count();
+        if self.peek(tag + 1) != b'$' {
+            return Ok(self.odd(1));
+        }
+        let opening = self.at;
+        let inside = opening + tag + 2;
+        let quote = self.bytes.get(opening..inside).ok_or(Broken)?;
+        let found = memchr::memmem::find(self.rest(inside), quote).ok_or(Broken)?;
+        self.at = inside + found + quote.len();
+        Ok(Kind::Dollar)
+    }
+
+    fn digits(&mut self) {
+        while self.peek(0).is_ascii_digit() {
+            self.at += 1;
+        }
+    }
+
+    fn number(&mut self) -> Kind {
+        let mut kind = Kind::Integer;
+        self.digits();
+        if self.peek(0) == b'.' && self.peek(1) != b'.' {
+            kind = Kind::Decimal;
+            self.at += 1;
+            self.digits();
+        }
+        if self.peek(0) | 0x20 == b'e' {
+            let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
+            if self.peek(1 + sign).is_ascii_digit() {
+                kind = Kind::Decimal;
+                self.at += 1 + sign;
+                self.digits();
+            }
+        }
+        self.unless_junk(kind)
+    }
+
+    /// Letters right behind a number: older servers begin a new token there, newer ones refuse them.
+    fn unless_junk(&mut self, kind: Kind) -> Kind {
+        if begins(self.peek(0)) {
+            self.skip_word();
+            return Kind::Odd;
+        }
+        kind
+    }
+
+    /// An operator ends before a comment. One of several characters ends in `+` or `-` only if it holds one of the
+    /// characters that no operator of the SQL standard has.
+    fn operator(&mut self) -> Kind {
+        let run = self.rest(self.at);
+        let mut length = run.iter().take_while(|b| is_operator(**b)).count();
+        if let Some(comment) = run
+            .get(..length)
+            .unwrap_or_default()
+            .windows(2)
+            .position(|pair| pair == b"--" || pair == b"/*")
+        {
+            length = comment;
+        }
+        let own = run.get(..length).unwrap_or_default();
+        let special = own.iter().any(|b| {
+            matches!(
+                b,
+                b'~' | b'!' | b'@' | b'#' | b'^' | b'&' | b'|' | b'`' | b'?' | b'%'
+            )
+        });
+        if !special {
+            while length > 1 && matches!(run.get(length - 1), Some(b'+' | b'-')) {
+                length -= 1;
+            }
+        }
+        self.at += length;
+        // The server refuses longer ones.
+        if length > MAX_NAME {
+            return Kind::Odd;
+        }
+        Kind::Operator
+    }
+}
+
+#[cfg(test)]
+mod tests;

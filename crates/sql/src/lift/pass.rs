@@ -1,0 +1,373 @@
+//! One pass over a text: literals are lifted as they come, each once the token behind it is known.
+
+use super::value::{self, UNKNOWN};
+use super::word::{Word, word};
+use super::{Lifter, MAX_DEPTH, MAX_LITERALS, MAX_OF_SEVERAL_ROWS};
+use crate::lex::{Kind, Lexer, Token};
+use crate::word::{Use, usage};
+
+/// What the token before says about a literal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// An expression may begin.
+    Open,
+    /// A value of VALUES or SET begins.
+    Whole,
+    /// A sign begins here, and the number behind it is a negative one.
+    Sign(usize),
+    /// It must not be touched.
+    Other,
+}
+
+/// Where in the statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    /// Literals are lifted.
+    Plain,
+    /// Between ON CONFLICT and DO.
+    Target,
+    /// Behind RETURNING.
+    Returning,
+}
+
+/// A literal that waits for what follows it.
+#[derive(Clone, Copy)]
+struct Literal {
+    token: Token,
+    /// NULL, TRUE or FALSE.
+    word: Word,
+    /// Where the minus sign before it begins.
+    sign: Option<usize>,
+    /// It is followed by `::` or AS, and the type decides.
+    cast: bool,
+}
+
+/// The state of a pass.
+pub(super) struct Pass<'a, 'b> {
+    text: &'a str,
+    standard: bool,
+    lexer: Lexer<'a>,
+    out: &'b mut Lifter,
+    /// How far the text has been copied.
+    copied: usize,
+    waiting: Option<Literal>,
+    before: Before,
+    /// A bit for each parenthesis and bracket that is open: literals in it may be lifted.
+    levels: u64,
+    depth: u32,
+    section: Section,
+    /// In the name of a type.
+    typing: bool,
+    /// WHERE was met.
+    conditions: bool,
+    /// VALUES was met.
+    values: bool,
+    /// More than one row was met.
+    several: bool,
+    last: Word,
+    last_kind: Kind,
+    /// Where the last token begins.
+    start: usize,
+    /// Where the last token ends.
+    end: usize,
+}
+
+impl<'a, 'b> Pass<'a, 'b> {
+    pub(super) fn new(text: &'a str, standard: bool, out: &'b mut Lifter) -> Option<Self> {
+        Some(Self {
+            text,
+            standard,
+            lexer: Lexer::new(text, standard).ok()?,
+            out,
+            copied: 0,
+            waiting: None,
+            before: Before::Other,
+            levels: 1,
+            depth: 0,
+            section: Section::Plain,
+            typing: false,
+            conditions: false,
+            values: false,
+            several: false,
+            last: Word::Other,
+            last_kind: Kind::Word,
+            start: 0,
+            end: 0,
+        })
+    }
+
+    pub(super) fn run(&mut self) -> Option<()> {
+        let first = self.lexer.next().ok()?;
+        let verb = self.slice(first);
+        let writes = ["insert", "update", "delete"]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(verb));
+        if !writes {
+            return None;
+        }
+        self.copied = if self.lexer.hint { 0 } else { first.start };
+        loop {
+            let token = self.lexer.next().ok()?;
+            let word = match token.kind {
+                Kind::Word => word(self.slice(token).as_bytes()),
+                Kind::Odd | Kind::Parameter => return None,
+                Kind::Text if self.last_kind.is_string() => return None,
+                Kind::Semicolon | Kind::End => Word::Other,
+                // A second statement.
+                _ if self.last_kind == Kind::Semicolon => return None,
+                _ => Word::Other,
+            };
+            if token.kind == Kind::Word && self.last_kind == Kind::Semicolon {
+                return None;
+            }
+            self.settle(token, word)?;
+            if token.kind == Kind::End {
+                break;
+            }
+            self.step(token, word)?;
+            (self.last, self.last_kind) = (word, token.kind);
+            (self.start, self.end) = (token.start, token.end);
+        }
+        self.copy(self.end);
+        Some(())
+    }
+
+    fn slice(&self, token: Token) -> &'a str {
+        self.text.get(token.start..token.end).unwrap_or_default()
+    }
+
+    fn copy(&mut self, to: usize) {
+        if let Some(text) = self.text.get(self.copied..to) {
+            self.out.template.push_str(text);
+            self.copied = to;
+        }
+    }
+
+    fn allowed(&self) -> bool {
+        self.levels & 1 == 1
+    }
+
+    fn open(&mut self, allowed: bool) -> Option<()> {
+        if self.depth >= MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        self.levels = self.levels << 1 | u64::from(allowed && self.allowed());
+        Some(())
+    }
+
+    /// Decides on the literal that waits, now that the token behind it is known.
+    fn settle(&mut self, behind: Token, word: Word) -> Option<()> {
+        let Some(literal) = self.waiting.take() else {
+            return Some(());
+        };
+        if literal.cast {
+            let stays = literal.token.kind.is_string() && word == Word::Interval;
+            return self.finish(literal, !stays);
+        }
+        let name = literal.token.kind == Kind::Word;
+        let ends = matches!(
+            behind.kind,
+            Kind::End | Kind::Semicolon | Kind::Comma | Kind::Close
+        ) || matches!(word, Word::Where | Word::Returning | Word::On);
+        let goes_on = match behind.kind {
+            Kind::CloseBracket => true,
+            Kind::Operator => is_plain(self.slice(behind)),
+            _ => matches!(
+                word,
+                Word::And | Word::Or | Word::When | Word::Then | Word::Else | Word::End
+            ),
+        };
+        let cast = behind.kind == Kind::Cast || (word == Word::As && self.depth > 0);
+        if cast && !name {
+            // A cast binds tighter than a sign: the sign stays.
+            self.waiting = Some(Literal {
+                cast: true,
+                sign: None,
+                ..literal
+            });
+            return Some(());
+        }
+        self.finish(literal, ends || (goes_on && !name))
+    }
+
+    /// Lifts a literal or leaves it where it is.
+    fn finish(&mut self, literal: Literal, lifted: bool) -> Option<()> {
+        let kind = if lifted { self.append(literal) } else { None };
+        let Some(kind) = kind else {
+            // NULL, TRUE and FALSE have few values; what is left of them makes few templates.
+            self.out.leftover |= literal.token.kind != Kind::Word;
+            return Some(());
+        };
+        self.out.types.push(kind);
+        let most = if self.several {
+            MAX_OF_SEVERAL_ROWS
+        } else {
+            MAX_LITERALS
+        };
+        if self.out.types.len() > most {
+            return None;
+        }
+        self.copy(literal.sign.unwrap_or(literal.token.start));
+        let joins = |byte: Option<&u8>| {
+            byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)
+        };
+        // `THEN'x'AND` is three tokens, `THEN$1AND` is one.
+        if joins(self.out.template.as_bytes().last()) {
+            self.out.template.push(' ');
+        }
+        self.out.template.push('$');
+        value::write_number(&mut self.out.template, self.out.types.len());
+        if joins(self.text.as_bytes().get(literal.token.end)) {
+            self.out.template.push(' ');
+        }
+        self.copied = literal.token.end;
+        Some(())
+    }
+
+    /// Appends the value of a literal, and gives its type.
+    fn append(&mut self, literal: Literal) -> Option<u32> {
+        let (kind, slice) = (literal.token.kind, self.slice(literal.token));
+        let values = &mut self.out.values;
+        match kind {
+            Kind::Word => value::append_word(values, literal.word),
+            Kind::Integer | Kind::Decimal => {
+                value::append_number(values, kind, slice, literal.sign.is_some())
+            }
+            _ => {
+                value::append_string(values, kind, slice, self.standard)?;
+                Some(UNKNOWN)
+            }
+        }
+    }
+
+    /// Takes notice of a token.
+    fn step(&mut self, token: Token, word: Word) -> Option<()> {
+        let before = std::mem::replace(&mut self.before, Before::Other);
+        match token.kind {
+            Kind::Text | Kind::Escape | Kind::Dollar | Kind::Integer | Kind::Decimal => {
+                self.literal(token, word, before);
+            }
+            Kind::Bits | Kind::Special => self.out.leftover |= self.section == Section::Plain,
+            Kind::Word => self.word(token, word, before),
+            Kind::Open => self.open_parenthesis()?,
+            Kind::OpenBracket => {
+                let array = self.last == Word::Array || self.last_kind == Kind::OpenBracket;
+                self.open(array)?;
+                self.before = Before::Open;
+            }
+            Kind::Close | Kind::CloseBracket => {
+                self.depth = self.depth.checked_sub(1)?;
+                self.levels >>= 1;
+            }
+            Kind::Comma => self.before = self.item(),
+            Kind::Operator => self.operator(token, before),
+            _ => {}
+        }
+        // The name of a type goes on in words and points.
+        self.typing = match token.kind {
+            Kind::Cast => true,
+            Kind::Dot | Kind::Quoted => self.typing,
+            Kind::Word => {
+                word == Word::As
+                    || (self.typing
+                        && matches!(word, Word::Other | Word::TypePart | Word::Interval))
+            }
+            _ => false,
+        };
+        Some(())
+    }
+
+    fn open_parenthesis(&mut self) -> Option<()> {
+        if self.values && self.depth == 0 && self.last_kind == Kind::Comma {
+            self.several = true;
+            if self.out.types.len() > MAX_OF_SEVERAL_ROWS {
+                return None;
+            }
+        }
+        self.open(!self.typing)?;
+        self.before = self.item();
+        Some(())
+    }
+
+    /// What a literal is behind a comma or an opening parenthesis.
+    fn item(&self) -> Before {
+        if self.values && self.depth == 1 && !self.conditions {
+            Before::Whole
+        } else {
+            Before::Open
+        }
+    }
+
+    fn operator(&mut self, token: Token, before: Before) {
+        self.before = match (self.slice(token), before) {
+            ("=", _) if self.depth == 0 && !self.conditions => Before::Whole,
+            // Where an expression may begin, the grammar makes one constant of the sign and the number behind it.
+            ("-", Before::Open | Before::Whole) => Before::Sign(token.start),
+            ("-", Before::Other) if self.behind_an_operand() => Before::Open,
+            ("-", _) | ("+", Before::Sign(_)) => Before::Other,
+            (plain, _) if is_plain(plain) => Before::Open,
+            _ => Before::Other,
+        };
+    }
+
+    /// Whether a sign that is next stands between two operands, for certain.
+    fn behind_an_operand(&self) -> bool {
+        match self.last_kind {
+            Kind::Integer | Kind::Decimal | Kind::Quoted | Kind::Close | Kind::CloseBracket => true,
+            Kind::Word => {
+                let word = self.text.get(self.start..self.end).unwrap_or_default();
+                usage(word) != Use::Reserved
+            }
+            kind => kind.is_string(),
+        }
+    }
+
+    fn word(&mut self, token: Token, word: Word, before: Before) {
+        match word {
+            Word::Before | Word::And | Word::Or | Word::When | Word::Then | Word::Else => {
+                self.before = Before::Open;
+            }
+            Word::Where => {
+                self.conditions = true;
+                self.before = Before::Open;
+            }
+            Word::Values => self.values = true,
+            Word::Returning => self.section = Section::Returning,
+            Word::Conflict if self.last == Word::On => self.section = Section::Target,
+            Word::Do if self.section == Section::Target => self.section = Section::Plain,
+            Word::Null | Word::True | Word::False if before == Before::Whole => {
+                self.literal(token, word, before);
+            }
+            _ => {}
+        }
+    }
+
+    fn literal(&mut self, token: Token, word: Word, before: Before) {
+        if self.section != Section::Plain || !self.allowed() {
+            return;
+        }
+        let sign = match before {
+            Before::Sign(start) => Some(start),
+            _ => None,
+        };
+        if before == Before::Other || (sign.is_some() && token.kind.is_string()) {
+            self.out.leftover = true;
+            return;
+        }
+        self.waiting = Some(Literal {
+            token,
+            word,
+            sign,
+            cast: false,
+        });
+    }
+}
+
+/// Operators whose operands may be any expression, and whose constants often differ from text to text.
+fn is_plain(operator: &str) -> bool {
+    matches!(
+        operator,
+        "=" | "<" | ">" | "<=" | ">=" | "<>" | "!=" | "+" | "-" | "*" | "/" | "%" | "||"
+    )
+}

@@ -1,0 +1,194 @@
+//! The values of literals.
+
+use super::word::Word;
+use crate::lex::Kind;
+
+/// PostgreSQL's `int4`.
+pub(super) const INT4: u32 = 23;
+/// PostgreSQL's `int8`.
+pub(super) const INT8: u32 = 20;
+/// PostgreSQL's `numeric`.
+pub(super) const NUMERIC: u32 = 1700;
+/// PostgreSQL's `bool`.
+pub(super) const BOOL: u32 = 16;
+/// The server decides.
+pub(super) const UNKNOWN: u32 = 0;
+
+/// The type that the grammar gives a number with its sign.
+fn number_type(kind: Kind, number: &str) -> u32 {
+    if kind != Kind::Integer {
+        return NUMERIC;
+    }
+    // No number of up to nine digits is too large.
+    if number.len() <= 9 || number.parse::<i32>().is_ok() {
+        INT4
+    } else if number.parse::<i64>().is_ok() {
+        INT8
+    } else {
+        NUMERIC
+    }
+}
+
+/// Appends a number, and gives its type.
+pub(super) fn append_number(
+    values: &mut Vec<u8>,
+    kind: Kind,
+    digits: &str,
+    negative: bool,
+) -> Option<u32> {
+    let start = values.len() + 4;
+    append(values, |values| {
+        if negative {
+            values.push(b'-');
+        }
+        values.extend_from_slice(digits.as_bytes());
+        Some(())
+    })?;
+    let number = std::str::from_utf8(values.get(start..)?).ok()?;
+    Some(number_type(kind, number))
+}
+
+/// Appends a small number in decimal digits.
+pub(super) fn write_number(text: &mut String, number: usize) {
+    if number >= 10 {
+        write_number(text, number / 10);
+    }
+    text.push(char::from(
+        b'0' + u8::try_from(number % 10).unwrap_or_default(),
+    ));
+}
+
+/// Appends the length of a value and the value.
+fn append(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
+    let start = values.len();
+    values.extend_from_slice(&[0; 4]);
+    let written = write(values);
+    let length = values
+        .len()
+        .checked_sub(start + 4)
+        .and_then(|n| i32::try_from(n).ok());
+    match (written, length, values.get_mut(start..start + 4)) {
+        (Some(()), Some(length), Some(place)) => {
+            place.copy_from_slice(&length.to_be_bytes());
+            Some(())
+        }
+        _ => {
+            values.truncate(start);
+            None
+        }
+    }
+}
+
+/// Appends bytes as they are.
+pub(super) fn append_bytes(values: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
+    append(values, |values| {
+        values.extend_from_slice(bytes);
+        Some(())
+    })
+}
+
+/// Appends the value of NULL, TRUE or FALSE, and gives its type.
+pub(super) fn append_word(values: &mut Vec<u8>, word: Word) -> Option<u32> {
+    match word {
+        Word::Null => values.extend_from_slice(&(-1_i32).to_be_bytes()),
+        Word::True => append_bytes(values, b"t")?,
+        Word::False => append_bytes(values, b"f")?,
+        _ => return None,
+    }
+    Some(if word == Word::Null { UNKNOWN } else { BOOL })
+}
+
+/// Appends what a string literal says. `None`, with nothing appended, where that depends on an encoding.
+pub(super) fn append_string(
+    values: &mut Vec<u8>,
+    kind: Kind,
+    literal: &str,
+    standard: bool,
+) -> Option<()> {
+    match kind {
+        Kind::Text => {
+            let body = literal.get(1..literal.len().checked_sub(1)?)?;
+            append(values, |values| unquote(values, body, !standard))
+        }
+        Kind::Escape => {
+            let body = literal.get(2..literal.len().checked_sub(1)?)?;
+            append(values, |values| unquote(values, body, true))
+        }
+        Kind::Dollar => {
+            let quote = literal.get(1..)?.find('$')? + 2;
+            append_bytes(
+                values,
+                literal
+                    .get(quote..literal.len().checked_sub(quote)?)?
+                    .as_bytes(),
+            )
+        }
+        _ => None,
+    }
+}
+
+/// The body of a string in single quotes, where a quote is doubled or, with `escapes`, escaped.
+fn unquote(values: &mut Vec<u8>, body: &str, escapes: bool) -> Option<()> {
+    let mut rest = body.as_bytes();
+    loop {
+        let special = if escapes {
+            memchr::memchr2(b'\'', b'\\', rest)
+        } else {
+            memchr::memchr(b'\'', rest)
+        };
+        let Some(at) = special else {
+            values.extend_from_slice(rest);
+            return Some(());
+        };
+        let (plain, behind) = rest.split_at_checked(at)?;
+        values.extend_from_slice(plain);
+        rest = match behind {
+            [b'\'', b'\'', behind @ ..] => {
+                values.push(b'\'');
+                behind
+            }
+            [b'\\', behind @ ..] => escape(values, behind)?,
+            _ => return None,
+        };
+    }
+}
+
+/// One escape, without its backslash; gives what is behind it. Escapes for characters outside of ASCII are left alone: what
+/// they mean depends on the encodings of both sides.
+fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let (first, behind) = bytes.split_first()?;
+    let (byte, behind) = match first {
+        b'b' => (8, behind),
+        b'f' => (12, behind),
+        b'n' => (b'\n', behind),
+        b'r' => (b'\r', behind),
+        b't' => (b'\t', behind),
+        b'0'..=b'7' => code(bytes, 8, 3)?,
+        b'x' if behind.first().is_some_and(u8::is_ascii_hexdigit) => code(behind, 16, 2)?,
+        // A vertical tab from PostgreSQL 16 on, the letter before.
+        b'v' => return None,
+        b'u' | b'U' => return None,
+        // The backslash says nothing before any other character, which may be the first byte of several.
+        other => (*other, behind),
+    };
+    values.push(byte);
+    Some(behind)
+}
+
+/// A character by its number in ASCII, 1 to 127.
+fn code(bytes: &[u8], radix: u32, most: usize) -> Option<(u8, &[u8])> {
+    let mut value = 0_u32;
+    let mut length = 0;
+    while let Some(digit) = bytes
+        .get(length)
+        .and_then(|b| char::from(*b).to_digit(radix))
+    {
+        if length == most {
+            break;
+        }
+        value = value * radix + digit;
+        length += 1;
+    }
+    let byte = u8::try_from(value).ok().filter(|b| (1..128).contains(b))?;
+    Some((byte, bytes.get(length..)?))
+}

@@ -1,0 +1,289 @@
+//! A cursor over the tokens of one statement, and what every part of the grammar needs of it.
+
+use windrow_core::statement::{Expression, Piece};
+use windrow_core::{Name, TableName};
+
+use crate::lex::{Broken, Kind, Lexer, Token};
+use crate::lift;
+use crate::word::{self, Use};
+
+/// Why a statement is not joined: a short phrase.
+pub(crate) type Refusal = &'static str;
+
+/// What cannot be read at all.
+pub(crate) const UNCLEAR: Refusal = "not understood";
+/// Valid for the server, but not for us.
+pub(crate) const SYNTAX: Refusal = "a form that is not taken apart";
+pub(crate) const SUBQUERY: Refusal = "a subquery";
+pub(crate) const NAME: Refusal = "a name that the server would change";
+pub(crate) const DEPTH: Refusal = "nested too deeply";
+
+/// How deep expressions may nest.
+const MAX_DEPTH: u8 = 48;
+
+/// All tokens of a text, without [`Kind::End`].
+pub(crate) struct Tokens {
+    pub(crate) list: Vec<Token>,
+    /// A plain string holds a backslash.
+    pub(crate) backslash: bool,
+}
+
+impl Tokens {
+    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they are one, and the second is read
+    /// by the rules of the first.
+    pub(crate) fn of(text: &str, standard: bool) -> Result<Self, Broken> {
+        let mut lexer = Lexer::new(text, standard)?;
+        let mut list: Vec<Token> = Vec::with_capacity(text.len() / 4 + 4);
+        loop {
+            let mut token = lexer.next()?;
+            if token.kind == Kind::End {
+                let backslash = lexer.backslash;
+                return Ok(Self { list, backslash });
+            }
+            if token.kind == Kind::Text && list.last().is_some_and(|last| last.kind.is_string()) {
+                return Err(Broken);
+            }
+            let literal = text.get(token.start..token.end).unwrap_or_default();
+            if token.kind == Kind::Escape && !lift::is_plain_escape(literal) {
+                token.kind = Kind::Special;
+            }
+            list.push(token);
+        }
+    }
+}
+
+/// A part of an expression, by its tokens, and what it is where that matters.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// It names a column somewhere.
+    pub(crate) columns: bool,
+    pub(crate) form: Form,
+}
+
+/// What an expression is.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// One column.
+    Column(Name),
+    /// `left = right`
+    Equal(Box<(Node, Node)>),
+    /// Conditions that all must hold.
+    And(Vec<Node>),
+    /// Anything else.
+    Other,
+}
+
+pub(crate) struct Parser<'a> {
+    pub(crate) text: &'a str,
+    tokens: &'a [Token],
+    pub(crate) at: usize,
+    depth: u8,
+    pub(crate) functions: Vec<TableName>,
+    /// The names that may stand before the point of a column.
+    pub(crate) qualifiers: Vec<Name>,
+}
+
+impl<'a> Parser<'a> {
+    pub(crate) fn new(text: &'a str, tokens: &'a [Token]) -> Self {
+        Self {
+            text,
+            tokens,
+            at: 0,
+            depth: 0,
+            functions: Vec::new(),
+            qualifiers: Vec::new(),
+        }
+    }
+
+    /// The kind of a token ahead.
+    pub(crate) fn kind(&self, ahead: usize) -> Kind {
+        self.tokens
+            .get(self.at + ahead)
+            .map_or(Kind::End, |t| t.kind)
+    }
+
+    pub(crate) fn slice(&self, ahead: usize) -> &'a str {
+        self.tokens
+            .get(self.at + ahead)
+            .and_then(|t| self.text.get(t.start..t.end))
+            .unwrap_or_default()
+    }
+
+    /// Whether a token ahead is this keyword.
+    pub(crate) fn is_word(&self, ahead: usize, word: &str) -> bool {
+        self.kind(ahead) == Kind::Word && self.slice(ahead).eq_ignore_ascii_case(word)
+    }
+
+    pub(crate) fn is_operator(&self, ahead: usize, operator: &str) -> bool {
+        self.kind(ahead) == Kind::Operator && self.slice(ahead) == operator
+    }
+
+    /// Takes a keyword if it is next.
+    pub(crate) fn word(&mut self, word: &str) -> bool {
+        let is = self.is_word(0, word);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Takes keywords if they are next, all of them.
+    pub(crate) fn words(&mut self, words: &[&str]) -> bool {
+        let are = words
+            .iter()
+            .enumerate()
+            .all(|(n, word)| self.is_word(n, word));
+        if are {
+            self.at += words.len();
+        }
+        are
+    }
+
+    pub(crate) fn expect_word(&mut self, word: &str) -> Result<(), Refusal> {
+        if self.word(word) { Ok(()) } else { Err(SYNTAX) }
+    }
+
+    /// Takes a token if it is next.
+    pub(crate) fn take(&mut self, kind: Kind) -> bool {
+        let is = self.kind(0) == kind;
+        self.at += usize::from(is);
+        is
+    }
+
+    pub(crate) fn expect(&mut self, kind: Kind) -> Result<(), Refusal> {
+        if self.take(kind) { Ok(()) } else { Err(SYNTAX) }
+    }
+
+    pub(crate) fn operator(&mut self, operator: &str) -> bool {
+        let is = self.is_operator(0, operator);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Runs one level deeper.
+    pub(crate) fn nested<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if self.depth >= MAX_DEPTH {
+            return Err(DEPTH);
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// A list with commas: one thing at least.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut one: impl FnMut(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<Vec<T>, Refusal> {
+        let mut all = vec![one(self)?];
+        while self.take(Kind::Comma) {
+            all.push(one(self)?);
+        }
+        Ok(all)
+    }
+
+    /// The identifier of a token ahead, if it may be used so.
+    pub(crate) fn name_at(&self, ahead: usize, allowed: &[Use]) -> Result<Name, Refusal> {
+        let slice = self.slice(ahead);
+        match self.kind(ahead) {
+            Kind::Word if allowed.contains(&word::usage(slice)) => {
+                word::fold(slice).map(Name::from).ok_or(NAME)
+            }
+            Kind::Quoted => word::unquote(slice).map(Name::from).ok_or(NAME),
+            _ => Err(SYNTAX),
+        }
+    }
+
+    /// The name of a column, a table or an alias (`ColId`).
+    pub(crate) fn column_name(&mut self) -> Result<Name, Refusal> {
+        let name = self.name_at(0, &[Use::Any, Use::Column])?;
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// A name behind a point, or behind AS: any word will do (`ColLabel`).
+    pub(crate) fn label(&mut self) -> Result<Name, Refusal> {
+        let name = self.name_at(0, &[Use::Any, Use::Column, Use::Function, Use::Reserved])?;
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// `table` or `schema.table`.
+    pub(crate) fn table_name(&mut self) -> Result<TableName, Refusal> {
+        let first = self.column_name()?;
+        if !self.take(Kind::Dot) {
+            return Ok(TableName::bare(first));
+        }
+        let table = self.label()?;
+        Ok(TableName {
+            schema: Some(first),
+            table,
+        })
+    }
+
+    /// The text from one token up to another.
+    pub(crate) fn text_of(&self, from: usize, to: usize) -> &'a str {
+        let start = self.tokens.get(from).map(|t| t.start);
+        let end = to
+            .checked_sub(1)
+            .and_then(|last| self.tokens.get(last))
+            .map(|t| t.end);
+        match (start, end) {
+            (Some(start), Some(end)) => self.text.get(start..end).unwrap_or_default(),
+            _ => "",
+        }
+    }
+
+    /// The text from one token up to another, cut at its parameters.
+    pub(crate) fn pieces(
+        &self,
+        from: usize,
+        to: usize,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), Refusal> {
+        let tokens = self.tokens.get(from..to).unwrap_or_default();
+        let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+            return Ok(());
+        };
+        let mut start = first.start;
+        for token in tokens.iter().filter(|t| t.kind == Kind::Parameter) {
+            self.push_text(start, token.start, pieces);
+            pieces.push(Piece::Parameter(self.parameter(*token)?));
+            start = token.end;
+        }
+        self.push_text(start, last.end, pieces);
+        Ok(())
+    }
+
+    fn push_text(&self, start: usize, end: usize, pieces: &mut Vec<Piece>) {
+        if let Some(text) = self.text.get(start..end).filter(|t| !t.is_empty()) {
+            pieces.push(Piece::Text(text.into()));
+        }
+    }
+
+    pub(crate) fn expression_of(&self, node: &Node) -> Result<Expression, Refusal> {
+        let mut pieces = Vec::new();
+        self.pieces(node.from, node.to, &mut pieces)?;
+        Ok(Expression::Sql(pieces.into()))
+    }
+
+    /// The parameters of the protocol are counted from 1 to 65,535.
+    fn parameter(&self, token: Token) -> Result<u16, Refusal> {
+        self.text
+            .get(token.start + 1..token.end)
+            .and_then(|digits| digits.parse::<u16>().ok())
+            .and_then(|number| number.checked_sub(1))
+            .ok_or("a parameter outside of $1 to $65535")
+    }
+
+    /// Notes a function that is called.
+    pub(crate) fn note_function(&mut self, name: TableName) {
+        if !self.functions.contains(&name) {
+            self.functions.push(name);
+        }
+    }
+}

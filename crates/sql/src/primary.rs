@@ -1,0 +1,334 @@
+//! What an expression consists of: constants, parameters, columns, calls, and the forms that have a syntax of their own
+//! (`c_expr` in `gram.y`).
+
+use windrow_core::TableName;
+
+use crate::lex::Kind;
+use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
+use crate::word::{Use, listed};
+
+/// Keywords that are values by themselves. They mean the same in any statement of a transaction.
+const VALUES: &[&str] = &[
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "false",
+    "localtime",
+    "localtimestamp",
+    "null",
+    "session_user",
+    "true",
+    "user",
+];
+
+/// Those of them that take a precision.
+const TIMES: &[&str] = &[
+    "current_time",
+    "current_timestamp",
+    "localtime",
+    "localtimestamp",
+];
+
+/// Columns that every table has. What they hold tells who shares a transaction.
+const SYSTEM: &[&str] = &["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"];
+
+/// Functions with a syntax of their own that are only their arguments with commas between them.
+const PLAIN: &[&str] = &["coalesce", "greatest", "least"];
+
+/// What EXTRACT may be asked for.
+#[rustfmt::skip]
+const FIELDS: &[&str] = &[
+    "century", "day", "decade", "dow", "doy", "epoch", "hour", "isodow", "isoyear", "julian", "microseconds",
+    "millennium", "milliseconds", "minute", "month", "quarter", "second", "timezone", "timezone_hour",
+    "timezone_minute", "week", "year",
+];
+
+pub(crate) const SYSTEM_COLUMN: Refusal = "a system column";
+
+impl Parser<'_> {
+    pub(crate) fn primary(&mut self) -> Result<Node, Refusal> {
+        let from = self.at;
+        match self.kind(0) {
+            Kind::Open => self.parenthesis(),
+            Kind::Parameter => {
+                self.at += 1;
+                if matches!(self.kind(0), Kind::Dot | Kind::OpenBracket) {
+                    return Err(SYNTAX);
+                }
+                Ok(self.node(from, false))
+            }
+            Kind::Text
+            | Kind::Escape
+            | Kind::Dollar
+            | Kind::Bits
+            | Kind::Integer
+            | Kind::Decimal => {
+                self.at += 1;
+                Ok(self.node(from, false))
+            }
+            Kind::Quoted => self.named(),
+            Kind::Word => self.keyword(),
+            _ => Err(SYNTAX),
+        }
+    }
+
+    fn keyword(&mut self) -> Result<Node, Refusal> {
+        let (from, word) = (self.at, self.slice(0));
+        let call = self.kind(1) == Kind::Open && !listed(TIMES, word);
+        if listed(VALUES, word) && !call {
+            self.at += 1;
+            if listed(TIMES, word) && self.take(Kind::Open) {
+                self.expect(Kind::Integer)?;
+                self.expect(Kind::Close)?;
+            }
+            return Ok(self.node(from, false));
+        }
+        if listed(PLAIN, word) && self.kind(1) == Kind::Open {
+            self.at += 1;
+            let columns = self.arguments()?;
+            return Ok(self.node(from, columns));
+        }
+        let lower = word.to_ascii_lowercase();
+        let columns = match (lower.as_str(), self.kind(1)) {
+            ("case", _) => self.case()?,
+            ("cast", Kind::Open) => self.cast()?,
+            ("extract", Kind::Open) => self.extract()?,
+            ("nullif", Kind::Open) => self.nullif()?,
+            ("position", Kind::Open) => self.position()?,
+            ("substring", Kind::Open) => self.substring()?,
+            ("trim", Kind::Open) => self.trim()?,
+            ("array", Kind::OpenBracket) => {
+                self.at += 1;
+                self.array()?
+            }
+            ("row", Kind::Open) => {
+                self.at += 1;
+                self.arguments()?
+            }
+            ("exists", Kind::Open) | ("select", _) => return Err(SUBQUERY),
+            ("array", Kind::Open) => return Err(SUBQUERY),
+            ("default", _) => return Err("DEFAULT inside of an expression"),
+            _ => return self.named(),
+        };
+        Ok(self.node(from, columns))
+    }
+
+    /// `(first, second, ..)`; gives whether columns are named.
+    fn arguments(&mut self) -> Result<bool, Refusal> {
+        self.expect(Kind::Open)?;
+        let all = self.list(Self::expression)?;
+        self.expect(Kind::Close)?;
+        Ok(all.iter().any(|node| node.columns))
+    }
+
+    fn case(&mut self) -> Result<bool, Refusal> {
+        self.at += 1;
+        let mut columns = false;
+        if !self.is_word(0, "when") {
+            columns |= self.expression()?.columns;
+        }
+        self.expect_word("when")?;
+        loop {
+            columns |= self.expression()?.columns;
+            self.expect_word("then")?;
+            columns |= self.expression()?.columns;
+            if !self.word("when") {
+                break;
+            }
+        }
+        if self.word("else") {
+            columns |= self.expression()?.columns;
+        }
+        self.expect_word("end")?;
+        Ok(columns)
+    }
+
+    fn cast(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        let columns = self.expression()?.columns;
+        self.expect_word("as")?;
+        self.type_name()?;
+        self.expect(Kind::Close)?;
+        Ok(columns)
+    }
+
+    fn extract(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        if !matches!(self.kind(0), Kind::Text | Kind::Escape) {
+            // The grammar takes no keyword but those six that are fields of an interval.
+            if self.kind(0) != Kind::Word || !listed(FIELDS, self.slice(0)) {
+                return Err(SYNTAX);
+            }
+        }
+        self.at += 1;
+        self.expect_word("from")?;
+        let columns = self.expression()?.columns;
+        self.expect(Kind::Close)?;
+        Ok(columns)
+    }
+
+    fn nullif(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        let value = self.expression()?.columns;
+        self.expect(Kind::Comma)?;
+        let null = self.expression()?.columns;
+        self.expect(Kind::Close)?;
+        Ok(value || null)
+    }
+
+    fn position(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        let part = self.narrow_operand()?.columns;
+        self.expect_word("in")?;
+        let whole = self.narrow_operand()?.columns;
+        self.expect(Kind::Close)?;
+        Ok(part || whole)
+    }
+
+    fn substring(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        let first = self.expression()?;
+        let mut columns = first.columns;
+        if self.word("from") {
+            columns |= self.expression()?.columns;
+            if self.word("for") {
+                columns |= self.expression()?.columns;
+            }
+        } else {
+            // With commas it is a call like any other, found by its name.
+            self.note_function(TableName::bare("substring"));
+            while self.take(Kind::Comma) {
+                columns |= self.expression()?.columns;
+            }
+        }
+        self.expect(Kind::Close)?;
+        Ok(columns)
+    }
+
+    fn trim(&mut self) -> Result<bool, Refusal> {
+        self.at += 2;
+        let _side = ["both", "leading", "trailing"]
+            .iter()
+            .any(|side| self.word(side));
+        let mut columns = false;
+        if !self.is_word(0, "from") {
+            columns |= self.expression()?.columns;
+        }
+        if self.word("from") {
+            columns |= self.expression()?.columns;
+        }
+        self.expect(Kind::Close)?;
+        Ok(columns)
+    }
+
+    /// `[a, b]` behind ARRAY, or inside of such a bracket.
+    fn array(&mut self) -> Result<bool, Refusal> {
+        self.expect(Kind::OpenBracket)?;
+        if self.take(Kind::CloseBracket) {
+            return Ok(false);
+        }
+        let deep = self.kind(0) == Kind::OpenBracket;
+        let all = self.list(|parser| {
+            if deep {
+                parser.nested(Self::array)
+            } else {
+                Ok(parser.expression()?.columns)
+            }
+        })?;
+        self.expect(Kind::CloseBracket)?;
+        if self.kind(0) == Kind::OpenBracket {
+            return Err(SYNTAX);
+        }
+        Ok(all.contains(&true))
+    }
+
+    /// What begins with a name: a call, a constant with its type before it, or a column.
+    fn named(&mut self) -> Result<Node, Refusal> {
+        let from = self.at;
+        if let Some(node) = self.typed_constant()? {
+            return Ok(node);
+        }
+        let qualified = self.kind(1) == Kind::Dot;
+        let name_end = if qualified { 3 } else { 1 };
+        if self.kind(name_end) == Kind::Open {
+            return self.call(name_end);
+        }
+        let column = if qualified {
+            let qualifier = self.column_name()?;
+            if !self.qualifiers.contains(&qualifier) {
+                return Err("a column of something else than the table");
+            }
+            self.at += 1;
+            self.label()?
+        } else {
+            self.column_name()?
+        };
+        if listed(SYSTEM, &column) {
+            return Err(SYSTEM_COLUMN);
+        }
+        match self.kind(0) {
+            Kind::Dot => return Err(SYNTAX),
+            Kind::OpenBracket => {
+                self.at += 1;
+                self.expression()?;
+                self.expect(Kind::CloseBracket)?;
+                if matches!(self.kind(0), Kind::OpenBracket | Kind::Dot) {
+                    return Err(SYNTAX);
+                }
+                return Ok(self.node(from, true));
+            }
+            _ => {}
+        }
+        Ok(Node {
+            from,
+            to: self.at,
+            columns: true,
+            form: Form::Column(column),
+        })
+    }
+
+    fn call(&mut self, name_end: usize) -> Result<Node, Refusal> {
+        let from = self.at;
+        let uses = [Use::Any, Use::Function];
+        let name = if name_end == 3 {
+            TableName {
+                schema: Some(self.name_at(0, &[Use::Any, Use::Column])?),
+                table: self.name_at(2, &[Use::Any, Use::Column, Use::Function, Use::Reserved])?,
+            }
+        } else {
+            TableName::bare(self.name_at(0, &uses)?)
+        };
+        self.at += name_end;
+        let empty = self.kind(1) == Kind::Close;
+        let columns = if empty {
+            self.at += 2;
+            false
+        } else {
+            self.arguments()?
+        };
+        if ["over", "filter", "within", "ignore", "respect"]
+            .iter()
+            .any(|word| self.is_word(0, word))
+        {
+            return Err("a window or aggregate function");
+        }
+        self.note_function(name);
+        Ok(self.node(from, columns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        for list in [VALUES, TIMES, SYSTEM, PLAIN, FIELDS] {
+            assert!(list.is_sorted());
+        }
+    }
+}

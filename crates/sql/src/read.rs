@@ -1,0 +1,115 @@
+//! The way from a text to a reading.
+
+use std::sync::Arc;
+
+use crate::effect::{self, Words};
+use crate::lex::{Kind, Token};
+use crate::parse::{Tokens, UNCLEAR};
+use crate::reading::{Apart, Effect, Reading};
+use crate::write;
+
+/// The longest text that is joined or cached, in bytes.
+pub const MAX_TEXT: usize = 64 << 10;
+
+/// The longest text that is looked at at all, in bytes.
+const MAX_SCANNED: usize = 1 << 20;
+
+const TOO_LONG: &str = "a text longer than 65,536 bytes";
+const BACKSLASH: &str = "a backslash in a plain string";
+const SEVERAL: &str = "several statements in one text";
+
+/// Reads a text as the extended protocol prepares it. `types`: the types that the client names for the parameters.
+///
+/// Whether a backslash in a plain string (`'..'`) escapes what follows is a setting of the session that is not known here:
+/// a text with one is never joined, and its effect is told only if it is the same both ways.
+pub fn read(text: &str, types: &[u32]) -> Reading {
+    if text.len() > MAX_SCANNED {
+        return apart(TOO_LONG, Effect::Unknown);
+    }
+    let (reading, backslash) = read_as(text, types, true);
+    let reading = match reading {
+        Reading::Join(draft) if text.len() > MAX_TEXT => apart(TOO_LONG, effect::of_draft(&draft)),
+        Reading::Apart(found) if text.len() > MAX_TEXT => apart(TOO_LONG, found.effect),
+        other => other,
+    };
+    if !backslash {
+        return reading;
+    }
+    let (other, _) = read_as(text, types, false);
+    let same = reading.effect() == other.effect();
+    let effect = if same {
+        reading.effect()
+    } else {
+        Effect::Unknown
+    };
+    match reading {
+        Reading::Apart(found) if same => Reading::Apart(found),
+        _ => apart(BACKSLASH, effect),
+    }
+}
+
+fn apart(reason: &'static str, effect: Effect) -> Reading {
+    Reading::Apart(Apart { reason, effect })
+}
+
+/// Reads a text under one `standard_conforming_strings`. Also says whether that mattered.
+fn read_as(text: &str, types: &[u32], standard: bool) -> (Reading, bool) {
+    match Tokens::of(text, standard) {
+        Ok(tokens) => (of_tokens(text, &tokens.list, types), tokens.backslash),
+        // An open quote may be open in one way of reading only.
+        Err(_) => (apart(UNCLEAR, Effect::Unknown), false),
+    }
+}
+
+fn of_tokens(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
+    let mut statements = statements(tokens);
+    let first = statements.next().unwrap_or_default();
+    let words = Words::new(text, first);
+    let mut rest = statements.peekable();
+    if rest.peek().is_none() {
+        return one(text, first, types);
+    }
+    if words.creates_with_a_body() {
+        return apart(SEVERAL, Effect::Unknown);
+    }
+    let effects = std::iter::once(first)
+        .chain(rest)
+        .map(|tokens| among_others(effect::apart(Words::new(text, tokens)).effect))
+        .collect();
+    apart(SEVERAL, effect::several(effects))
+}
+
+/// What only counts as such when it stands alone.
+fn among_others(effect: Effect) -> Effect {
+    match effect {
+        Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,
+        other => other,
+    }
+}
+
+fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
+    let words = Words::new(text, tokens);
+    let found = effect::apart(words);
+    if !words.writes() {
+        return Reading::Apart(found);
+    }
+    match write::draft(text, tokens, types) {
+        Ok(draft) => Reading::Join(Arc::new(draft)),
+        Err(reason) => apart(reason, found.effect),
+    }
+}
+
+/// The tokens of each statement. A semicolon in parentheses (the actions of a rule) ends none.
+fn statements(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
+    let mut depth = 0_u32;
+    tokens
+        .split(move |token| {
+            match token.kind {
+                Kind::Open => depth += 1,
+                Kind::Close => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && token.kind == Kind::Semicolon
+        })
+        .filter(|statement| !statement.is_empty())
+}

@@ -1,0 +1,84 @@
+//! What was read from a text.
+
+use std::sync::Arc;
+
+use windrow_core::{Draft, Name};
+
+use crate::effect;
+
+/// What a statement's text says.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// A write that may be joined with others, as far as the text alone can tell.
+    Join(Arc<Draft>),
+    /// Anything else: it goes to the server as it is.
+    Apart(Apart),
+}
+
+impl Reading {
+    /// What the statement does to the session when it goes to the server by itself.
+    pub fn effect(&self) -> Effect {
+        match self {
+            Self::Join(draft) => effect::of_draft(draft),
+            Self::Apart(apart) => apart.effect.clone(),
+        }
+    }
+}
+
+/// A statement that goes to the server by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// Why it is not joined: a short phrase, the same for all statements of a kind, for counting.
+    pub reason: &'static str,
+    /// What it does to the session.
+    pub effect: Effect,
+}
+
+/// What a statement leaves behind in its session, as far as its text tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing that outlives it or its transaction: a plain read, a plain write, COPY, DDL on permanent objects.
+    Nothing,
+    /// A write that may take values from sequences (so `lastval()` may answer something else afterwards), nothing else.
+    Generates,
+    /// BEGIN or START TRANSACTION.
+    Begin,
+    /// COMMIT, ROLLBACK and their kin: the transaction block ends.
+    End,
+    /// A setting for the session (`SET x = y`, `SET SESSION x TO y`, `SET ROLE`, `SET TIME ZONE`, `RESET x`): the folded name.
+    Set {
+        /// The setting's name as the server shows it (`timezone` for SET TIME ZONE, `role`, `session_authorization`).
+        name: Name,
+        /// False for RESET and for `SET .. TO DEFAULT`: the setting is as it was at the start.
+        set: bool,
+    },
+    /// RESET ALL.
+    ResetAll,
+    /// DISCARD ALL.
+    DiscardAll,
+    /// `SET windrow.name = value`: Windrow's own, never sent to the server.
+    Own {
+        /// The name behind `windrow.`, folded.
+        name: Name,
+        /// The value without its quotes; `None` for RESET and DEFAULT.
+        value: Option<Name>,
+    },
+    /// `SHOW windrow.name`: answered by Windrow itself, never sent to the server.
+    ShowOwn {
+        /// The name behind `windrow.`, folded.
+        name: Name,
+    },
+    /// Exactly `SELECT lastval()`.
+    Lastval,
+    /// Exactly `SELECT currval('sequence')`; the argument as it stands, or `None` where it is the parameter `$1`.
+    Currval(Option<Name>),
+    /// It names `lastval` or `currval` in any other way.
+    AsksForGenerated,
+    /// An empty text, or nothing but comments.
+    Empty,
+    /// Several statements in one text, in order: what each of them does. Only where it is not the same as
+    /// [`Effect::Nothing`] or [`Effect::Generates`] for all of them together. Never nested.
+    Several(Box<[Self]>),
+    /// Anything else: temporary tables, PREPARE, LISTEN, cursors WITH HOLD, advisory locks, functions that are not known ...
+    Unknown,
+}

@@ -1,0 +1,261 @@
+//! Keywords of PostgreSQL 18 (`kwlist.h`), by what they may be used as, and the folding of identifiers.
+
+/// Neither a column nor a function: they have a meaning of their own wherever they stand.
+#[rustfmt::skip]
+const RESERVED: &[&str] = &[
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "both",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "column",
+    "constraint",
+    "create",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "false",
+    "fetch",
+    "for",
+    "foreign",
+    "from",
+    "grant",
+    "group",
+    "having",
+    "in",
+    "initially",
+    "intersect",
+    "into",
+    "lateral",
+    "leading",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "placing",
+    "primary",
+    "references",
+    "returning",
+    "select",
+    "session_user",
+    "some",
+    "symmetric",
+    "system_user",
+    "table",
+    "then",
+    "to",
+    "trailing",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "variadic",
+    "when",
+    "where",
+    "window",
+    "with",
+];
+
+/// May name functions and types, not columns.
+#[rustfmt::skip]
+const FUNCTIONS: &[&str] = &[
+    "authorization",
+    "binary",
+    "collation",
+    "concurrently",
+    "cross",
+    "current_schema",
+    "freeze",
+    "full",
+    "ilike",
+    "inner",
+    "is",
+    "isnull",
+    "join",
+    "left",
+    "like",
+    "natural",
+    "notnull",
+    "outer",
+    "overlaps",
+    "right",
+    "similar",
+    "tablesample",
+    "verbose",
+];
+
+/// May name columns, not functions: they have a syntax of their own before a parenthesis.
+#[rustfmt::skip]
+const COLUMNS: &[&str] = &[
+    "between",
+    "bigint",
+    "bit",
+    "boolean",
+    "char",
+    "character",
+    "coalesce",
+    "dec",
+    "decimal",
+    "exists",
+    "extract",
+    "float",
+    "graph_table",
+    "greatest",
+    "grouping",
+    "inout",
+    "int",
+    "integer",
+    "interval",
+    "json",
+    "json_array",
+    "json_arrayagg",
+    "json_exists",
+    "json_object",
+    "json_objectagg",
+    "json_query",
+    "json_scalar",
+    "json_serialize",
+    "json_table",
+    "json_value",
+    "least",
+    "merge_action",
+    "national",
+    "nchar",
+    "none",
+    "normalize",
+    "nullif",
+    "numeric",
+    "out",
+    "overlay",
+    "position",
+    "precision",
+    "real",
+    "row",
+    "setof",
+    "smallint",
+    "substring",
+    "time",
+    "timestamp",
+    "treat",
+    "trim",
+    "values",
+    "varchar",
+    "xmlattributes",
+    "xmlconcat",
+    "xmlelement",
+    "xmlexists",
+    "xmlforest",
+    "xmlnamespaces",
+    "xmlparse",
+    "xmlpi",
+    "xmlroot",
+    "xmlserialize",
+    "xmltable",
+];
+
+/// What a word may be used as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// As any name.
+    Any,
+    /// Columns and tables only.
+    Column,
+    /// Functions and types only.
+    Function,
+    /// Nothing.
+    Reserved,
+}
+
+/// Whether a sorted list holds a word, whatever the case of its ASCII letters.
+pub(crate) fn listed(list: &[&str], word: &str) -> bool {
+    let folded = word.bytes().map(|b| b.to_ascii_lowercase());
+    list.binary_search_by(|entry| entry.bytes().cmp(folded.clone()))
+        .is_ok()
+}
+
+/// What an unquoted word may be used as.
+pub(crate) fn usage(word: &str) -> Use {
+    if listed(RESERVED, word) {
+        Use::Reserved
+    } else if listed(COLUMNS, word) {
+        Use::Column
+    } else if listed(FUNCTIONS, word) {
+        Use::Function
+    } else {
+        Use::Any
+    }
+}
+
+/// The longest identifier that the server keeps whole, in bytes.
+pub(crate) const MAX_NAME: usize = 63;
+
+/// An unquoted identifier as the server folds it. `None` where that depends on the database's encoding (a capital letter
+/// outside of ASCII), and for names that it would cut.
+pub(crate) fn fold(word: &str) -> Option<String> {
+    let foldable = word.is_ascii()
+        || word
+            .chars()
+            .all(|c| c.is_ascii() || c.to_lowercase().eq(std::iter::once(c)));
+    (foldable && word.len() <= MAX_NAME).then(|| word.to_ascii_lowercase())
+}
+
+/// What stands in the double quotes of an identifier. `None` for an empty name, which the server refuses, and for those
+/// that it would cut.
+pub(crate) fn unquote(quoted: &str) -> Option<String> {
+    let inside = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    let name = inside.replace("\"\"", "\"");
+    (!name.is_empty() && name.len() <= MAX_NAME).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        for list in [RESERVED, FUNCTIONS, COLUMNS] {
+            assert!(list.is_sorted());
+        }
+    }
+
+    #[test]
+    fn names_are_folded_as_the_server_folds_them() {
+        assert_eq!(fold("OrDers_1$").as_deref(), Some("orders_1$"));
+        assert_eq!(fold("größe").as_deref(), Some("größe"));
+        assert_eq!(fold("GRÖSSE"), None);
+        assert_eq!(fold(&"a".repeat(64)), None);
+        assert_eq!(unquote("\"A\"\"b\"").as_deref(), Some("A\"b"));
+        assert_eq!(unquote("\"\""), None);
+        assert_eq!(usage("Select"), Use::Reserved);
+        assert_eq!(usage("TIMESTAMP"), Use::Column);
+        assert_eq!(usage("left"), Use::Function);
+        assert_eq!(usage("name"), Use::Any);
+    }
+}

@@ -1,0 +1,134 @@
+//! PgBouncer before a server, to compare with.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use crate::pgclient::Address;
+use crate::postgres::{Account, free_port, scratch};
+use crate::procfs;
+
+/// How long a start may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A PgBouncer in transaction mode. Ended when dropped.
+#[derive(Debug)]
+pub struct PgBouncer {
+    child: Child,
+    folder: TempDir,
+    address: Address,
+}
+
+impl PgBouncer {
+    /// Starts it before a database, with a pool of `pool` server connections. Blocks until it takes connections.
+    ///
+    /// # Errors
+    /// It is not installed, or does not start; the message holds its log.
+    pub fn start(target: &Address, pool: usize) -> Result<Self> {
+        let account = Account::unprivileged()?;
+        let folder = scratch(&account)?;
+        let port = free_port()?;
+        let settings = folder.path().join("pgbouncer.ini");
+        fs::write(&settings, ini(target, port, pool, folder.path()))?;
+        let child = account
+            .command(&program()?)
+            .arg("-q")
+            .arg(&settings)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot run pgbouncer")?;
+        let mut bouncer = Self {
+            child,
+            folder,
+            address: target.at(SocketAddr::from(([127, 0, 0, 1], port))),
+        };
+        bouncer.wait()?;
+        Ok(bouncer)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let start = Instant::now();
+        while TcpStream::connect(self.address.socket).is_err() {
+            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            if self.child.try_wait()?.is_some() {
+                bail!("pgbouncer ended:\n{log}");
+            }
+            if start.elapsed() > PATIENCE {
+                bail!("pgbouncer does not listen after {PATIENCE:?}:\n{log}");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// CPU time so far, in steps of 10 ms.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        procfs::cpu_time(self.child.id())
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for PgBouncer {
+    fn drop(&mut self) {
+        // Nothing can be reported here.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Its version, such as `1.18.0`.
+///
+/// # Errors
+/// It is not installed.
+pub fn version() -> Result<String> {
+    let output = Command::new(program()?).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.split_whitespace().nth(1);
+    version
+        .map(str::to_owned)
+        .context("pgbouncer does not say its version")
+}
+
+/// Debian puts it where only root's PATH leads.
+fn program() -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")])
+        .map(|folder| folder.join("pgbouncer"))
+        .find(|file| file.is_file())
+        .context("pgbouncer is not installed; for example: apt-get install pgbouncer")
+}
+
+fn ini(target: &Address, port: u16, pool: usize, folder: &Path) -> String {
+    format!(
+        "[databases]\n{database} = host={ip} port={target_port} dbname={database} user={role}\n\
+         [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+         auth_type = any\npool_mode = transaction\ndefault_pool_size = {pool}\n\
+         max_client_conn = 12000\nlogfile = {log}\n",
+        database = target.database,
+        ip = target.socket.ip(),
+        target_port = target.socket.port(),
+        role = target.role,
+        log = folder.join("log").display(),
+    )
+}

@@ -1,0 +1,187 @@
+//! The server: a sink, its lane, the frontends, wired and run until told to stop.
+
+mod lane_house;
+mod pg;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use windrow_core::{Budget, Fault, FaultClass, Intake, Sink};
+use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+
+use self::pg::{PgServer, Shared};
+use crate::settings::Settings;
+use crate::writer::LANE_CAPACITY;
+
+pub use self::pg::Reread;
+
+/// A server that listens.
+pub struct Server {
+    http: Option<Http>,
+    pg: Option<PgServer>,
+    lane: Lane,
+    /// Cancelled by who ends the server from inside: the console.
+    asked_to_end: CancellationToken,
+    database: &'static str,
+}
+
+impl Server {
+    /// Opens the database and the listening sockets. The database may be away; clients are told so until it is there.
+    /// `reread` reads the settings again, for what may change while the server runs.
+    ///
+    /// # Errors
+    /// A URL that makes no sense, a database that refuses this role for good, an address that cannot be listened on.
+    pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
+        let sink = windrow_sinks::open(&settings.url, &settings.sink)
+            .await
+            .with_context(|| format!("the database {} cannot be opened", settings.database))?;
+        check(&*sink, settings).await?;
+        let database = sink.profile().name;
+        let mut registry = Registry::default();
+        let http_metrics = HttpMetrics::register(&mut registry);
+        let lane_metrics = LaneMetrics::register(&mut registry);
+        let budget = Budget::new(settings.memory);
+        crate::metrics::register(&mut registry, &budget);
+        let asked_to_end = CancellationToken::new();
+        let pg = match &settings.pg {
+            Some(pg) => {
+                let shared = Shared {
+                    budget: &budget,
+                    lane_metrics: &lane_metrics,
+                    registry: &mut registry,
+                    reread,
+                    stop: asked_to_end.clone(),
+                };
+                Some(PgServer::bind(pg, settings, shared).await?)
+            }
+            None => None,
+        };
+        let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
+        let lane = Lane::start(
+            Arc::clone(&sink),
+            settings.limits.clone(),
+            arrivals,
+            lane_metrics,
+            "default".into(),
+        );
+        let lanes = lanes(&lane, pg.as_ref());
+        let services = services(intake, sink, lanes, registry, http_metrics);
+        let http = match &settings.http {
+            Some(config) => Some(bind_http(config, services).await?),
+            None => None,
+        };
+        Ok(Self {
+            http,
+            pg,
+            lane,
+            asked_to_end,
+            database,
+        })
+    }
+
+    /// Where HTTP listens, unless it is switched off.
+    pub fn http_addr(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(Http::local_addr)
+    }
+
+    /// Where the PostgreSQL frontend listens, if it was asked for.
+    pub fn pg_addr(&self) -> Option<SocketAddr> {
+        self.pg.as_ref().map(PgServer::addr)
+    }
+
+    /// The database's name, as its makers write it.
+    pub fn database(&self) -> &'static str {
+        self.database
+    }
+
+    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was accepted and ends. To end
+    /// at once, drop the future.
+    pub async fn run(self, stop: CancellationToken) {
+        let end = stop.child_token();
+        let (http_end, pg_end) = (end.clone(), end.clone());
+        let http = async move {
+            match self.http {
+                Some(http) => http.run(http_end).await,
+                None => http_end.cancelled().await,
+            }
+        };
+        let pg = async move {
+            match self.pg {
+                Some(pg) => pg.run(pg_end).await,
+                None => pg_end.cancelled().await,
+            }
+        };
+        let asked = async {
+            tokio::select! {
+                () = self.asked_to_end.cancelled() => end.cancel(),
+                () = end.cancelled() => {}
+            }
+        };
+        tokio::join!(http, pg, asked);
+        info!("requests are finished; closing the database");
+        self.lane.shutdown().await;
+    }
+}
+
+/// A wrong password will not become right by waiting: better told at the start than at the first write.
+async fn check(sink: &dyn Sink, settings: &Settings) -> anyhow::Result<()> {
+    match sink.ping().await {
+        Ok(()) => Ok(()),
+        Err(fault) if fault.class == FaultClass::Unavailable => {
+            warn!(database = settings.database, %fault, "the database is away; writes wait and fail until it is there");
+            Ok(())
+        }
+        Err(fault) => {
+            Err(fault).with_context(|| format!("the database {} refuses", settings.database))
+        }
+    }
+}
+
+async fn bind_http(config: &HttpConfig, services: Services) -> anyhow::Result<Http> {
+    Http::bind(config.clone(), services)
+        .await
+        .with_context(|| format!("HTTP cannot listen on {}", config.listen))
+}
+
+/// What all lanes are doing: that of HTTP first.
+fn lanes(lane: &Lane, pg: Option<&PgServer>) -> Arc<dyn Fn() -> Vec<LaneStatus> + Send + Sync> {
+    let (watch, house) = (lane.watch(), pg.map(PgServer::lanes));
+    Arc::new(move || {
+        let others = house.as_ref().map(|house| house.status());
+        let others = others.into_iter().flatten().map(|(_, status)| status);
+        std::iter::once(watch.status()).chain(others).collect()
+    })
+}
+
+fn services(
+    intake: Intake,
+    sink: Arc<dyn Sink>,
+    lanes: Arc<dyn Fn() -> Vec<LaneStatus> + Send + Sync>,
+    registry: Registry,
+    metrics: HttpMetrics,
+) -> Services {
+    let registry = Arc::new(registry);
+    Services {
+        intake,
+        ready: Arc::new(Ready(sink)),
+        metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
+        lanes: Arc::new(move || crate::metrics::lanes_json(&lanes())),
+        metrics,
+    }
+}
+
+/// Whether the database answers.
+struct Ready(Arc<dyn Sink>);
+
+#[async_trait]
+impl Readiness for Ready {
+    async fn ready(&self) -> Result<(), Fault> {
+        self.0.ping().await
+    }
+}

@@ -1,0 +1,124 @@
+//! The PostgreSQL frontend, wired: its lanes and its console.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Budget, Name};
+use windrow_lanes::{LaneMetrics, LaneStatus};
+use windrow_pg::{Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
+
+use super::lane_house::LaneHouse;
+use crate::settings::{PgSettings, Settings};
+
+/// Reads the settings again.
+pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+
+/// A PostgreSQL frontend that listens, and its lanes.
+pub(super) struct PgServer {
+    pg: Pg,
+    house: Arc<LaneHouse>,
+}
+
+/// What it shares with the rest of the process.
+pub(super) struct Shared<'a> {
+    pub(super) budget: &'a Budget,
+    pub(super) lane_metrics: &'a LaneMetrics,
+    pub(super) registry: &'a mut Registry,
+    pub(super) reread: Arc<Reread>,
+    /// Ends the process.
+    pub(super) stop: CancellationToken,
+}
+
+impl PgServer {
+    /// Opens the listening sockets.
+    pub(super) async fn bind(
+        pg: &PgSettings,
+        settings: &Settings,
+        shared: Shared<'_>,
+    ) -> anyhow::Result<Self> {
+        let house = LaneHouse::new(
+            pg.config.databases.clone(),
+            settings.sink.clone(),
+            settings.limits.clone(),
+            shared.budget.clone(),
+            shared.lane_metrics.clone(),
+            pg.max_lanes,
+        );
+        let services = Services {
+            lanes: house.clone(),
+            budget: shared.budget.clone(),
+            metrics: PgMetrics::register(shared.registry),
+            console: console(&house, shared.reread, shared.stop),
+        };
+        let pg = Pg::bind(pg.config.clone(), services)
+            .await
+            .context("the PostgreSQL frontend cannot listen")?;
+        Ok(Self { pg, house })
+    }
+
+    pub(super) fn addr(&self) -> SocketAddr {
+        self.pg.local_addr()
+    }
+
+    /// Who tells what the lanes are doing.
+    pub(super) fn lanes(&self) -> Arc<LaneHouse> {
+        self.house.clone()
+    }
+
+    /// Serves until `stop` is cancelled, then finishes what was accepted.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        tokio::select! {
+            () = self.pg.run(stop) => {}
+            () = self.house.tidy() => {}
+        }
+        self.house.shutdown().await;
+    }
+}
+
+fn console(house: &Arc<LaneHouse>, reread: Arc<Reread>, stop: CancellationToken) -> Console {
+    let house = house.clone();
+    Console {
+        lanes: Arc::new(move || house.status().into_iter().map(line).collect()),
+        reload: Arc::new(move || roles(&*reread).map_err(|error| format!("{error:#}"))),
+        shutdown: stop,
+    }
+}
+
+fn roles(reread: &Reread) -> anyhow::Result<Roles> {
+    let pg = reread()?.pg.context("pg.listen is not set any more")?;
+    Ok(Roles {
+        users: pg.config.users,
+        auth_query: pg.config.auth_query,
+        admins: pg.config.admins,
+    })
+}
+
+fn line((identity, lane): (Identity, LaneStatus)) -> LaneLine {
+    LaneLine {
+        name: Some(lane.name),
+        database: Some(Name::clone(&identity.database)),
+        role: Some(identity.role),
+        queued_units: lane.queued_units,
+        queued_rows: lane.queued_rows,
+        queued_bytes: lane.queued_bytes,
+        flights: lane.flights,
+        flights_limit: lane.flights_limit,
+        batch_rows_limit: lane.batch_rows_limit,
+        last_batch_rows: lane.last_batch_rows,
+        away: lane.away.map(|(since, why)| {
+            let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+            (millis, why)
+        }),
+        writes: lane.writes,
+        succeeded: lane.succeeded,
+        failed: lane.failed,
+        batches: lane.batches,
+        retried: lane.retried,
+        alone: lane.alone,
+        abandoned: lane.abandoned,
+        reconnects: lane.reconnects,
+    }
+}

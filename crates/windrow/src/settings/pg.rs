@@ -1,0 +1,205 @@
+//! The PostgreSQL frontend's part of the configuration.
+
+use anyhow::{Context, ensure};
+use windrow_pg::config::UserConfig;
+use windrow_pg::{DatabaseConfig, PgConfig};
+use windrow_pgwire::Target;
+
+use super::file::{File, Pg, PgDatabase, PgUser};
+use super::{bytes, tls};
+
+/// The console's name among the databases.
+const CONSOLE: &str = "windrow";
+
+/// The most lanes, unless it is configured.
+const MAX_LANES: usize = 200;
+
+/// What is meant by `[pg]`.
+#[derive(Clone)]
+pub struct PgSettings {
+    /// The frontend's own settings.
+    pub config: PgConfig,
+    /// The most lanes at once. A session that would need one more has all its statements sent by themselves.
+    pub max_lanes: usize,
+}
+
+/// `None` where nothing says that it should listen. `url` is the database's, which clients can name too.
+pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettings>> {
+    let pg = &file.pg;
+    let Some(listen) = &pg.listen else {
+        return Ok(None);
+    };
+    let defaults = PgConfig::default();
+    let listen = listen.parse().with_context(|| {
+        format!(
+            "pg.listen: {listen:?} is not an address and a port such as {}",
+            defaults.listen
+        )
+    })?;
+    let join = pg.join.unwrap_or(defaults.join);
+    let config = PgConfig {
+        listen,
+        unix_socket_dir: pg.unix_socket_dir.clone(),
+        tls: pg
+            .tls
+            .as_ref()
+            .map(|tls| tls::server("pg.tls", b"postgresql", tls))
+            .transpose()?,
+        require_tls: pg.require_tls,
+        databases: databases(pg, url, join)?,
+        users: pg.users.iter().map(user).collect::<Result<_, _>>()?,
+        auth_query: pg.auth_query.clone(),
+        admins: pg.admins.clone(),
+        max_clients: pg.max_clients.unwrap_or(defaults.max_clients),
+        max_server_connections: pg
+            .max_server_connections
+            .unwrap_or(defaults.max_server_connections),
+        server_wait: pg.server_wait.unwrap_or(defaults.server_wait),
+        server_idle: pg.server_idle.unwrap_or(defaults.server_idle),
+        login_timeout: pg.login_timeout.unwrap_or(defaults.login_timeout),
+        max_message: bytes("pg.max_message", pg.max_message, defaults.max_message)?,
+        max_pending: bytes("pg.max_pending", pg.max_pending, defaults.max_pending)?,
+        join,
+        connect_timeout: file
+            .database
+            .connect_timeout
+            .unwrap_or(defaults.connect_timeout),
+    };
+    check(&config)?;
+    let max_lanes = pg.max_lanes.unwrap_or(MAX_LANES);
+    Ok(Some(PgSettings { config, max_lanes }))
+}
+
+fn check(config: &PgConfig) -> anyhow::Result<()> {
+    ensure!(
+        !config.databases.is_empty(),
+        "pg.listen is set, but no PostgreSQL database is: give one with --to or database.url, or in [pg.databases.NAME]"
+    );
+    for (name, n) in [
+        ("pg.max_clients", config.max_clients),
+        ("pg.max_server_connections", config.max_server_connections),
+    ] {
+        ensure!(n > 0, "{name} must be at least 1");
+    }
+    ensure!(
+        !config.require_tls || config.tls.is_some(),
+        "pg.require_tls is set, but [pg.tls] names no certificate"
+    );
+    Ok(())
+}
+
+/// The database of `database.url` first, under its own name, then those that are configured by name. One that is configured under
+/// that name takes its place.
+fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
+    let mut databases = Vec::new();
+    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+        let target = Target::parse(url).context("database.url")?;
+        databases.push(DatabaseConfig {
+            name: target.database().to_owned(),
+            target,
+            join,
+        });
+    }
+    for (name, written) in &pg.databases {
+        let database = database(name, written, join)?;
+        databases.retain(|known| known.name != database.name);
+        databases.push(database);
+    }
+    ensure!(
+        databases.iter().all(|database| database.name != CONSOLE),
+        "the name {CONSOLE} is the console's: give that database another name for clients in [pg.databases.NAME]"
+    );
+    Ok(databases)
+}
+
+fn database(name: &str, written: &PgDatabase, join: bool) -> anyhow::Result<DatabaseConfig> {
+    let section = format!("pg.databases.{name}");
+    let url = written
+        .url
+        .as_deref()
+        .with_context(|| format!("{section} has no url"))?;
+    Ok(DatabaseConfig {
+        name: name.to_owned(),
+        target: Target::parse(url).context(section)?,
+        join: written.join.unwrap_or(join),
+    })
+}
+
+fn user((name, written): (&String, &PgUser)) -> anyhow::Result<UserConfig> {
+    let section = format!("pg.users.{name}");
+    let verifier = written
+        .verifier
+        .clone()
+        .with_context(|| format!("{section} has no verifier"))?;
+    let server_password = match (&written.server_password, &written.server_password_file) {
+        (Some(_), Some(_)) => anyhow::bail!(
+            "{section}.server_password and server_password_file are both set; keep one"
+        ),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path).with_context(|| {
+                format!(
+                    "{section}.server_password_file: {} cannot be read",
+                    path.display()
+                )
+            })?;
+            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        (password, None) => password.clone(),
+    };
+    Ok(UserConfig {
+        name: name.clone(),
+        verifier,
+        server_password,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, url: &str) -> anyhow::Result<Option<PgSettings>> {
+        settings(&toml::from_str(text)?, url)
+    }
+
+    #[test]
+    fn the_database_is_known_by_its_name_unless_configured() {
+        let names = |text, url| -> Vec<String> {
+            let config = read(text, url).unwrap().unwrap().config;
+            config.databases.into_iter().map(|d| d.name).collect()
+        };
+        let listen = "[pg]\nlisten = '127.0.0.1:0'\n";
+        assert_eq!(names(listen, "postgres://u@h/app"), ["app"]);
+        assert_eq!(names(listen, "postgres://u@h"), ["u"]);
+        let more = format!("{listen}[pg.databases.logs]\nurl = 'postgres://u@h/x'\njoin = false");
+        assert_eq!(names(&more, "postgres://u@h/app"), ["app", "logs"]);
+        assert_eq!(names(&more, "sqlite:x"), ["logs"]);
+        let config = read(&more, "sqlite:x").unwrap().unwrap().config;
+        assert!(!config.databases[0].join && config.join);
+    }
+
+    #[test]
+    fn it_is_off_unless_it_listens_and_nonsense_is_refused() {
+        assert!(
+            read("[pg]\njoin = true", "postgres://u@h/d")
+                .unwrap()
+                .is_none()
+        );
+        let listen = "[pg]\nlisten = '127.0.0.1:0'\n";
+        for (more, url, word) in [
+            ("", "sqlite:x", "--to"),
+            ("max_clients = 0", "postgres://u@h/d", "pg.max_clients"),
+            ("require_tls = true", "postgres://u@h/d", "[pg.tls]"),
+            ("", "postgres://u@h/windrow", "console"),
+            (
+                "[pg.users.a]\nserver_password = 's3cret'",
+                "postgres://u@h/d",
+                "verifier",
+            ),
+            ("[pg.databases.a]\n", "postgres://u@h/d", "pg.databases.a"),
+        ] {
+            let refused = read(&format!("{listen}{more}"), url).map(|_| ());
+            let error = format!("{:#}", refused.unwrap_err());
+            assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A place to play at: a fresh server, reached directly or through Windrow.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use windrow_testkit::postgres::{Postgres, psql};
+use windrow_testkit::process::Windrow;
+
+/// What clients call the database.
+const DATABASE: &str = "scenarios";
+
+/// Columns that hold the time of a write, and no tables but those of clients.
+const TABLES: &str = "
+    SELECT format('SELECT %L || t FROM (SELECT %s FROM %I.%I) t ORDER BY t::text COLLATE \"C\"', nspname || '.' || relname || ': ',
+                  string_agg(quote_ident(attname), ', ' ORDER BY attnum), nspname, relname)
+    FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_attribute a ON attrelid = pg_class.oid
+    WHERE relkind IN ('r', 'p') AND nspname IN ('public', 'other') AND attnum > 0 AND NOT attisdropped
+        AND attname NOT IN ('seen_at', 'mtime')
+    GROUP BY nspname, relname ORDER BY nspname, relname";
+
+/// A server of its own, and Windrow before it if asked for.
+pub struct Place {
+    server: Postgres,
+    windrow: Option<Windrow>,
+}
+
+impl Place {
+    /// A server, reached directly.
+    pub fn direct() -> Self {
+        let server = Postgres::start().unwrap();
+        server.exec("CREATE ROLE windrow_guest").unwrap();
+        server.exec(&format!("CREATE DATABASE {DATABASE}")).unwrap();
+        Self {
+            server,
+            windrow: None,
+        }
+    }
+
+    /// A server with Windrow before it.
+    pub fn through() -> Self {
+        let mut place = Self::direct();
+        let program = env!("CARGO_BIN_EXE_windrow").as_ref();
+        let url = place.server.url_for(DATABASE);
+        let arguments = ["--to", &url, "--pg", "127.0.0.1:0"];
+        place.windrow = Some(Windrow::serve(program, &arguments).unwrap());
+        place
+    }
+
+    /// The URL that a client is given.
+    pub fn url(&self) -> String {
+        let url = self.server.url_for(DATABASE);
+        match &self.windrow {
+            None => url,
+            Some(windrow) => {
+                let address = windrow.pg_address().expect("it listens for PostgreSQL");
+                url.replace(
+                    &format!("127.0.0.1:{}", self.server.port()),
+                    &address.to_string(),
+                )
+            }
+        }
+    }
+
+    /// All rows of all tables, one a line.
+    pub fn tables(&self) -> String {
+        let url = self.server.url_for(DATABASE);
+        let queries = psql(&url, TABLES).unwrap();
+        let texts = queries.lines().map(|query| format!("{query};\n"));
+        psql(&url, &texts.collect::<String>()).unwrap()
+    }
+
+    /// Asks the console.
+    pub fn console(&self, question: &str) -> String {
+        let url = self.url().replace(&format!("/{DATABASE}"), "/windrow");
+        psql(&url, question).unwrap()
+    }
+
+    /// Windrow's metrics.
+    pub fn metrics(&self) -> String {
+        let Some(windrow) = &self.windrow else {
+            return String::new();
+        };
+        let mut stream = TcpStream::connect(windrow.address()).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// What Windrow and the server said, for a failure.
+    pub fn log(&self) -> String {
+        self.windrow.as_ref().map(Windrow::log).unwrap_or_default()
+    }
+}

@@ -1,0 +1,153 @@
+//! Playing twice and comparing.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::driver::{self, Driver};
+use crate::place::Place;
+use crate::rust;
+
+/// How long a driver's scenarios may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Set to `all`, a driver that is not ready fails.
+const REQUIRED: &str = "WINDROW_TEST_DRIVERS";
+
+/// Lines of a difference that are shown; all of it is in the files that the message names.
+const SHOWN: usize = 60;
+
+/// Plays the scenarios of a driver directly and through Windrow; fails where anything differs, or where fewer than
+/// `joined` writes were joined.
+pub fn same(driver: Driver, mode: &str, joined: u64) {
+    if !driver.is_ready() {
+        let advice = format!(
+            "{driver:?} is left out: run tests/drivers/setup, which makes {} ready",
+            driver.runtime().unwrap_or_default()
+        );
+        assert!(
+            std::env::var_os(REQUIRED).is_none_or(|v| v != "all"),
+            "{advice}"
+        );
+        return note(&advice);
+    }
+    let name = format!("{driver:?}-{mode}");
+    let direct = Place::direct();
+    let plain = play(driver, mode, &direct, &format!("{name}-direct"));
+    drop(direct);
+    let through = Place::through();
+    let ours = play(driver, mode, &through, &format!("{name}-windrow"));
+    compare(&plain, &ours);
+    assert_joined(&through, joined, &name);
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "who reads the test's output must see what was left out"
+)]
+fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Runs the program; gives the file with what it printed and what it left in the tables.
+fn play(driver: Driver, mode: &str, place: &Place, name: &str) -> PathBuf {
+    let folder = driver::target().join("transcripts");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    let errors = folder.join(format!("{name}.stderr"));
+    match driver.command() {
+        Some(mut command) => run(command.arg(place.url()).arg(mode), &path, &errors, place),
+        None => fs::write(&path, rust::play(&place.url())).unwrap(),
+    }
+    let mut text = fs::read_to_string(&path).unwrap();
+    assert!(text.lines().count() > 10, "{name} has played nothing");
+    text.push_str(&place.tables());
+    text.push('\n');
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn run(command: &mut Command, out: &Path, errors: &Path, place: &Place) {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(File::create(out).unwrap())
+        .stderr(File::create(errors).unwrap())
+        .spawn()
+        .unwrap_or_else(|e| panic!("cannot run {command:?}: {e}"));
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break Some(status);
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            break None;
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    if !status.is_some_and(|s| s.success()) {
+        let how = status.map_or_else(|| format!("no end after {PATIENCE:?}"), |s| s.to_string());
+        panic!(
+            "{command:?}: {how}\n--- its last lines ({}):\n{}\n--- its errors:\n{}\n--- windrow:\n{}",
+            out.display(),
+            tail(&fs::read_to_string(out).unwrap_or_default()),
+            tail(&fs::read_to_string(errors).unwrap_or_default()),
+            tail(&place.log()),
+        );
+    }
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(15));
+    last.map(|line| format!("{}\n", short(line))).collect()
+}
+
+fn short(line: &str) -> String {
+    line.chars().take(600).collect()
+}
+
+fn compare(direct: &Path, through: &Path) {
+    if fs::read(direct).unwrap() == fs::read(through).unwrap() {
+        return;
+    }
+    let diff = Command::new("diff")
+        .args(["-U0"])
+        .arg(direct)
+        .arg(through)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&diff.stdout).into_owned();
+    let shown: String = text
+        .lines()
+        .take(SHOWN)
+        .map(|l| format!("{}\n", short(l)))
+        .collect();
+    panic!(
+        "directly (-) and through Windrow (+) a client sees different things; all of it: diff {} {}\n{shown}",
+        direct.display(),
+        through.display()
+    );
+}
+
+/// What a driver writes row by row must have been joined, not sent past the lanes.
+fn assert_joined(place: &Place, least: u64, name: &str) {
+    let metrics = place.metrics();
+    let joined: u64 = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("windrow_pg_statements_total{way=\"joined\"} "))
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(0);
+    let bypass = place.console("SHOW BYPASS");
+    let path = driver::target()
+        .join("transcripts")
+        .join(format!("{name}-bypass"));
+    fs::write(path, format!("joined {joined}\n{bypass}\n")).unwrap();
+    assert!(
+        joined >= least,
+        "{joined} writes were joined, and at least {least} should have been; SHOW BYPASS:\n{bypass}"
+    );
+}

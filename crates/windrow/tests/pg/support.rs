@@ -1,0 +1,69 @@
+//! Windrow before a database, as a process of its own.
+
+use std::path::Path;
+
+use windrow_testkit::pgclient::{Address, Client};
+use windrow_testkit::postgres::{Builder, Postgres};
+use windrow_testkit::process::Windrow;
+
+/// How long anything may take before a test counts as failed.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A server, and `windrow serve --pg` before one of its databases.
+pub struct Gateway {
+    /// The program.
+    pub windrow: Windrow,
+    /// The way through it.
+    pub address: Address,
+    /// The way past it.
+    pub direct: Address,
+    /// The server.
+    pub server: Postgres,
+}
+
+impl Gateway {
+    /// Before an empty database of a server of its own.
+    pub fn start() -> Self {
+        Self::with(Postgres::builder(), &[])
+    }
+
+    /// The same with settings of the server, and more options for `windrow serve`.
+    pub fn with(server: Builder, options: &[&str]) -> Self {
+        let server = server.start().unwrap();
+        let direct = Address::of(&server.create_database().unwrap()).unwrap();
+        let (windrow, address) = serve(&direct, options);
+        Self {
+            windrow,
+            address,
+            direct,
+            server,
+        }
+    }
+
+    /// Runs SQL past Windrow; rows come back one a line, columns separated by `|`.
+    pub fn exec(&self, sql: &str) -> String {
+        windrow_testkit::postgres::psql(&self.direct.url(), sql).unwrap()
+    }
+
+    /// A client of Windrow.
+    pub fn client(&self) -> Client {
+        Client::connect(&self.address).unwrap()
+    }
+
+    /// A client of the server itself.
+    pub fn direct(&self) -> Client {
+        Client::connect(&self.direct).unwrap()
+    }
+}
+
+/// Starts `windrow serve --pg` before a database; says where it listens.
+pub fn serve(direct: &Address, options: &[&str]) -> (Windrow, Address) {
+    let url = direct.url();
+    let mut all = vec!["--to", &url, "--pg", "127.0.0.1:0"];
+    all.extend_from_slice(options);
+    let program = Path::new(env!("CARGO_BIN_EXE_windrow"));
+    let windrow = Windrow::serve(program, &all).unwrap();
+    let socket = windrow.pg_address().expect("it listens for PostgreSQL");
+    let address = direct.at(socket);
+    (windrow, address)
+}
