@@ -21,7 +21,7 @@ pub(super) enum Direction {
 }
 
 /// Batches are not made smaller than this: there is nothing to be won by it.
-const FEWEST_ROWS: usize = 8;
+const FEWEST_ROWS: usize = 64;
 
 /// Nobody is waited for where batches have more rows than this.
 const LARGE_ROWS: usize = 256;
@@ -43,9 +43,10 @@ impl Direction {
     pub(super) fn threshold(self) -> f64 {
         match self {
             Self::MoreRows => 0.03,
-            Self::MoreFlights | Self::Split | Self::Gather => 0.05,
+            Self::MoreFlights => 0.06,
+            Self::Split | Self::Gather => 0.05,
             Self::FewerRows => -0.015,
-            Self::FewerFlights => -0.02,
+            Self::FewerFlights => -0.03,
             Self::Merge | Self::Scatter => 0.0,
         }
     }

@@ -20,7 +20,7 @@ const MOST_SAID: f64 = 0.7;
 const ENOUGH: f64 = 0.008;
 
 /// How many standard errors a gain must stand out by; a loss, by one.
-const CERTAIN: f64 = 1.5;
+const CERTAIN: f64 = 2.0;
 
 /// So many turns the noise heard before counts for.
 const PRIOR: f64 = 3.0;

@@ -45,6 +45,7 @@ fn sink() -> KeySink {
         transactional: true,
         flights: 4,
         batch_rows: 100,
+        lacks: &[],
     })
 }
 

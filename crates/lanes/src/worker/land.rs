@@ -51,6 +51,7 @@ impl Worker {
                 flight.waited,
             )
         };
+        self.company = units > 1;
         self.count_batch(rows, &landed.report.tally);
         self.unload(flight, landed);
         if !clean || retry {

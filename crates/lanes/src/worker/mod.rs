@@ -95,6 +95,8 @@ pub(crate) struct Worker {
     started: Instant,
     /// True in a turn that a timer began.
     woken: bool,
+    /// True in a turn that began with the landing of several units.
+    company: bool,
     jitter: Jitter,
     signals: Signals,
     tasks: TaskTracker,
@@ -146,6 +148,7 @@ impl Worker {
             held_until: None,
             started: Instant::now(),
             woken: false,
+            company: false,
             jitter: Jitter::new(),
             signals,
             tasks,
@@ -179,6 +182,7 @@ impl Worker {
                 () = alarm.rings() => self.woken = true,
             }
             self.drain();
+            self.let_others_in().await;
             self.follow_hints();
             self.depart();
             self.woken = false;
@@ -224,6 +228,15 @@ impl Worker {
             arrived.shrink_to(KEEP);
         }
         self.arrived = arrived;
+    }
+
+    /// Lets the tasks run that have something to do at this moment: where many write, what their clients have sent already
+    /// is then a part of the next batch. No time is waited for.
+    async fn let_others_in(&mut self) {
+        if std::mem::take(&mut self.company) {
+            tokio::task::yield_now().await;
+            self.drain();
+        }
     }
 
     fn accept(&mut self, submission: Submission) {
