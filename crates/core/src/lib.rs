@@ -12,6 +12,7 @@
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
+//! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
@@ -25,6 +26,7 @@ pub mod intake;
 pub mod limits;
 pub mod name;
 pub mod outcome;
+pub mod promise;
 pub mod shape;
 pub mod sink;
 pub mod statement;
@@ -38,6 +40,7 @@ pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
 pub use limits::Limits;
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
+pub use promise::{Lack, Promise};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use statement::{Call, Described, Describer, Draft, Statement};

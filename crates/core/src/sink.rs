@@ -9,6 +9,7 @@ use async_trait::async_trait;
 
 use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
+use crate::promise::{Lack, Promise};
 use crate::unit::Unit;
 
 /// What a sink can do: data that lanes, frontends and documentation read.
@@ -22,6 +23,15 @@ pub struct Profile {
     pub flights: usize,
     /// The most rows that a batch may have. What is best is found below it.
     pub batch_rows: usize,
+    /// The promises that the database cannot keep, in the order of [`Promise::ALL`]. What is not named is kept.
+    pub lacks: &'static [Lack],
+}
+
+impl Profile {
+    /// What is to be said of a promise that is not kept; `None`: it is kept.
+    pub fn lack(&self, promise: Promise) -> Option<&'static Lack> {
+        self.lacks.iter().find(|lack| lack.promise == promise)
+    }
 }
 
 /// What a connection is for.

@@ -60,6 +60,7 @@ fn intake() -> (Intake, Lane) {
         transactional: true,
         flights: 1,
         batch_rows: 10_000,
+        lacks: &[],
     };
     let (intake, arrivals) = Intake::channel(Budget::new(1 << 28), 1024);
     let metrics = LaneMetrics::register(&mut Registry::default());

@@ -3,7 +3,7 @@
 //! `postgres://user:password@host:port/database?parameter=value`. Reserved characters are percent-encoded. Several hosts,
 //! `host1:port1,host2:port2`, are tried in their order; a host that begins with `/` is the directory of a UNIX-domain
 //! socket (percent-encoded, or as `?host=/path`). Without a host the usual socket directories are tried and then
-//! localhost. Of libpq's environment `PGUSER`, `PGPASSWORD` and `PGPASSFILE` are read, and `~/.pgpass`.
+//! localhost. A URL that begins with `cockroachdb://` or `cockroach://` means the same, with CockroachDB's port. Of libpq's environment `PGUSER`, `PGPASSWORD` and `PGPASSFILE` are read, and `~/.pgpass`.
 //!
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
 
@@ -76,7 +76,12 @@ impl Target {
             .or_else(|| env("PGPASSWORD"))
             .filter(|password| !password.is_empty());
         let mut target = Self {
-            hosts: url::hosts(&raw.hosts, &raw.ports, password.as_deref())?,
+            hosts: url::hosts(
+                &raw.hosts,
+                &raw.ports,
+                raw.default_port,
+                password.as_deref(),
+            )?,
             user,
             database: raw.database.filter(|name| !name.is_empty()),
             tls: parameters.tls,

@@ -3,6 +3,8 @@
 //! One folder a sink, with the same file names as its neighbours, and one line in the [`registry`]. What is common to
 //! those that speak SQL is in [`sql`]: data and statement texts, no I/O.
 
+#[cfg(feature = "postgres")]
+pub mod cockroachdb;
 pub mod options;
 #[cfg(feature = "postgres")]
 pub mod postgres;

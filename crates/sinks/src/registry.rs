@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Sink};
+use windrow_core::{Fault, Profile, Sink};
 
 use crate::options::Options;
 
@@ -15,6 +15,11 @@ pub trait Driver: Send + Sync {
 
     /// The form of its URLs, for help and error texts.
     fn url_form(&self) -> &'static str;
+
+    /// What the databases behind it can do and cannot promise, for documentation: one for each that it tells apart.
+    fn profiles(&self) -> &'static [Profile] {
+        &[]
+    }
 
     /// Opens the sink that a URL names. No connection has to be made yet: a database that is away is no error here.
     ///
@@ -29,6 +34,8 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &crate::sqlite::Sqlite,
     #[cfg(feature = "postgres")]
     &crate::postgres::Postgres,
+    #[cfg(feature = "postgres")]
+    &crate::cockroachdb::Cockroachdb,
 ];
 
 /// Opens the sink that the URL's scheme names.

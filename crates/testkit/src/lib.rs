@@ -4,6 +4,7 @@
 //! Nothing here has state of its own: whatever is started belongs to a value and ends when that value is dropped, also
 //! when the process that holds it is killed.
 
+pub mod cockroachdb;
 pub mod pgbouncer;
 pub mod pgclient;
 pub mod postgres;

@@ -120,6 +120,7 @@ impl FakeSink {
                 transactional: true,
                 flights: 8,
                 batch_rows: 10_000,
+                lacks: &[],
             },
             cost: Cost::default(),
             judge: Box::new(|_| None),

@@ -188,6 +188,7 @@ impl Bench {
                 transactional: true,
                 flights,
                 batch_rows: 1000,
+                lacks: &[],
             },
             flights: sender,
             door: Arc::clone(&door),

@@ -41,6 +41,8 @@ fn hosts_and_ports_pair_as_in_libpq() {
         ("postgres://u@h", &["h:5432"][..]),
         ("postgres://u@h:1,i:2/d", &["h:1", "i:2"]),
         ("postgres://u@h,i", &["h:5432", "i:5432"]),
+        ("cockroachdb://u@h,i:7/d", &["h:26257", "i:7"]),
+        ("cockroach://u@h", &["h:26257"]),
         ("postgres://u@h:,i:7", &["h:5432", "i:7"]),
         (
             "postgres://u@[::1]:9,[fe80::1]/d",

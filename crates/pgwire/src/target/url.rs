@@ -5,7 +5,13 @@ use windrow_core::Fault;
 use super::percent::decode;
 use super::{Address, Host, Secret};
 
-const DEFAULT_PORT: u16 = 5432;
+/// How URLs begin, and the port that is meant where they name none.
+const SCHEMES: [(&str, u16); 4] = [
+    ("postgres://", 5432),
+    ("postgresql://", 5432),
+    ("cockroachdb://", 26257),
+    ("cockroach://", 26257),
+];
 
 /// Where PostgreSQL's packages put their sockets: Debian's and Red Hat's, then the one of its own build.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
@@ -23,15 +29,19 @@ pub(super) struct Raw<'u> {
     pub(super) ports: Vec<String>,
     pub(super) database: Option<String>,
     pub(super) query: &'u str,
+    /// Where a host listens that is named without a port.
+    pub(super) default_port: u16,
 }
 
 /// Takes a URL apart.
 pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
-    let rest = ["postgres://", "postgresql://"]
+    let (rest, default_port) = SCHEMES
         .iter()
-        .find_map(|scheme| url.strip_prefix(scheme))
+        .find_map(|(scheme, port)| Some((url.strip_prefix(scheme)?, *port)))
         .ok_or_else(|| {
-            Fault::invalid("a PostgreSQL URL begins with postgres:// or postgresql://")
+            Fault::invalid(
+                "a PostgreSQL URL begins with postgres:// or postgresql://, one of CockroachDB with cockroachdb://",
+            )
         })?;
     let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = before_query.split_once('/').unwrap_or((before_query, ""));
@@ -54,6 +64,7 @@ pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
         ports,
         database: Some(decode(path, "the database name")?),
         query,
+        default_port,
     })
 }
 
@@ -98,6 +109,7 @@ fn split_host(item: &str) -> Result<(&str, &str), Fault> {
 pub(super) fn hosts(
     names: &[String],
     ports: &[String],
+    default_port: u16,
     password: Option<&str>,
 ) -> Result<Vec<Host>, Fault> {
     if !matches!(ports.len(), 0 | 1) && ports.len() != names.len() {
@@ -112,7 +124,10 @@ pub(super) fn hosts(
     let names = if names.is_empty() { &fallback } else { names };
     for (index, name) in names.iter().enumerate() {
         let port = ports.get(index).or(ports.first()).map_or("", |p| p);
-        let port = parse_port(port, index)?;
+        let port = match port {
+            "" => default_port,
+            text => parse_port(text, index)?,
+        };
         hosts.extend(addresses(name).into_iter().map(|address| Host {
             address,
             port,
@@ -137,9 +152,6 @@ fn addresses(name: &str) -> Vec<Address> {
 
 /// The text is not repeated in the message: it may be a part of a password that was not encoded.
 fn parse_port(text: &str, index: usize) -> Result<u16, Fault> {
-    if text.is_empty() {
-        return Ok(DEFAULT_PORT);
-    }
     text.parse().ok().filter(|port| *port != 0).ok_or_else(|| {
         Fault::invalid(format!(
             "the port of host number {} in the URL is no number from 1 to 65535; {ENCODE}",

@@ -145,6 +145,7 @@ impl Absorber<'_, '_> {
                 self.gone_stale(version.unwrap_or_default());
                 self.next.push(flown.segment);
             }
+            _ if class_of(&code) == FaultClass::Unknown => self.unknown(&flown, heard, at, error),
             _ if class_of(&code) == FaultClass::Unavailable => {
                 self.leave = true;
                 self.again(&flown.segment, error);
@@ -162,6 +163,25 @@ impl Absorber<'_, '_> {
         let verdict = Verdict::Again(Fault::from(error));
         for unit in &segment.units {
             self.batch.conclude(*unit, verdict.clone());
+        }
+    }
+
+    /// The server itself does not know whether it has committed: neither run again nor told to be done.
+    fn unknown(&mut self, flown: &Flown, heard: &Heard, at: usize, error: ServerError) {
+        if flown.reads {
+            return self.again(&flown.segment, error);
+        }
+        let said = error.to_string();
+        let fault = match self.is_call(&flown.segment) {
+            true => told_verbatim(error, heard, at),
+            false => Fault::unknown(format!(
+                "the database does not know whether this write was committed: {said}"
+            )),
+        };
+        let rung = self.rung(&flown.segment.mode);
+        for unit in &flown.segment.units {
+            self.tally.add(rung, self.batch.writes_of(*unit).len());
+            self.batch.fail(*unit, fault.clone());
         }
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Column {
     pub(super) typmod: i32,
     /// The base type's family.
     pub(super) kind: Kind,
+    /// How its values travel as one array parameter.
+    pub(super) form: ArrayForm,
     /// The array type whose elements are of the base type; 0 where there is none.
     pub(super) array_oid: Oid,
     /// The base type: what a domain stands for.
@@ -82,6 +84,8 @@ pub(super) enum ArrayForm {
     /// An array of texts in binary, each cast to the base type: for columns that are arrays themselves, and for composites,
     /// whose arrays `unnest` would take apart.
     Cast,
+    /// Not at all.
+    Alone,
 }
 
 /// Type OIDs that never change (`src/include/catalog/pg_type.dat`).
@@ -133,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// How columns of this family travel as an array.
+    /// How columns of this family travel as an array where PostgreSQL reads it.
     pub(super) fn array_form(&self) -> ArrayForm {
         match self {
             Self::Array(..) | Self::Composite => ArrayForm::Cast,
@@ -146,9 +150,10 @@ impl Kind {
 impl Column {
     /// The type of the array parameter, or none where the type has no arrays.
     pub(super) fn array_param(&self) -> Option<Oid> {
-        match self.kind.array_form() {
+        match self.form {
             ArrayForm::Cast => Some(oid::TEXT_ARRAY),
             ArrayForm::Binary | ArrayForm::Literal => Some(self.array_oid).filter(|oid| *oid != 0),
+            ArrayForm::Alone => None,
         }
     }
 
@@ -180,6 +185,7 @@ pub(super) fn sample(kind: Kind) -> Column {
         name: "c".into(),
         type_oid: 0,
         typmod: -1,
+        form: kind.array_form(),
         kind,
         array_oid: 1,
         base_oid: 0,

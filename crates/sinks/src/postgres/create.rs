@@ -2,11 +2,13 @@
 //!
 //! Each change is one transaction that locks the table, looks at it again and does only what is still to be done: two
 //! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
+//! Where a database cannot alter a table within a transaction, tables and columns are added by themselves, and keep their types.
 
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value, Verdict};
 
 use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind};
+use super::dialect::Dialect;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::sql::infer::{self, Change, Existing, Sights};
@@ -114,12 +116,13 @@ const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '5s'";
 /// Outside: the connection is lost. Inside: the server refuses, in its own words.
 pub(super) async fn grow(
     wire: &mut Wire,
+    dialect: &'static Dialect,
     name: &TableName,
     wish: &Wish,
 ) -> Result<Result<(), Fault>, Broken> {
     let mut last = None;
     for _ in 0..TRIES {
-        match attempt(wire, name, wish).await? {
+        match attempt(wire, dialect, name, wish).await? {
             Ok(()) => return Ok(Ok(())),
             Err(error) => {
                 // Whatever it says of a transaction that has ended by itself does not matter.
@@ -150,15 +153,25 @@ fn refused(name: &TableName, error: ServerError) -> Fault {
 
 async fn attempt(
     wire: &mut Wire,
+    dialect: &'static Dialect,
     name: &TableName,
     wish: &Wish,
 ) -> Result<Result<(), ServerError>, Broken> {
-    let there = match schema::read(wire, name).await? {
-        Ok(facts) => facts.is_some(),
+    let known = match schema::read(wire, name, dialect).await? {
+        Ok(facts) => facts,
         Err(error) => return Ok(Err(error)),
     };
+    let there = known.is_some();
     if !there && !wish.inserts {
         return Ok(Ok(()));
+    }
+    if !dialect.alters {
+        // Each change by itself; one that somebody else was faster with is looked at again.
+        let statements = known.map_or_else(
+            || creation(name, wish, dialect),
+            |facts| changes(&facts, wish),
+        );
+        return run(wire, &statements).await;
     }
     let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
     if there {
@@ -170,13 +183,13 @@ async fn attempt(
     if let Err(error) = run(wire, &first).await? {
         return Ok(Err(error));
     }
-    let facts = match schema::read(wire, name).await? {
+    let facts = match schema::read(wire, name, dialect).await? {
         Ok(facts) => facts,
         Err(error) => return Ok(Err(error)),
     };
     let mut statements = match facts {
         Some(facts) => changes(&facts, wish),
-        None => creation(name, wish),
+        None => creation(name, wish, dialect),
     };
     statements.push("COMMIT".to_owned());
     run(wire, &statements).await
@@ -197,7 +210,7 @@ fn quoted(name: &TableName) -> String {
     sql
 }
 
-fn creation(name: &TableName, wish: &Wish) -> Vec<String> {
+fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
     let table = quoted(name);
     let mut sql = format!("CREATE TABLE {table} (");
     let mut comments = vec![format!("COMMENT ON TABLE {table} IS '{OURS}'")];
@@ -217,6 +230,10 @@ fn creation(name: &TableName, wish: &Wish) -> Vec<String> {
         sql.push(')');
     }
     sql.push(')');
+    if !dialect.alters {
+        // Comments say what may be widened later.
+        comments.clear();
+    }
     comments.insert(0, sql);
     comments
 }
@@ -233,7 +250,9 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
     for sight in wish.sights.columns() {
         if sight.kind.is_none() && column(&sight.name).is_none() {
             statements.push(addition(&table, &sight.name, None));
-            statements.push(comment(&table, &sight.name));
+            if facts.dialect.alters {
+                statements.push(comment(&table, &sight.name));
+            }
         }
     }
     for change in wish.sights.changes(|name| existing(facts, column(name))) {

@@ -17,7 +17,8 @@ pub(super) fn push_array<'a>(
     scratch: &mut Vec<u8>,
     out: &mut BytesMut,
 ) -> Result<(), Unfit> {
-    match column.kind.array_form() {
+    match column.form {
+        ArrayForm::Alone => Err(Unfit),
         ArrayForm::Literal => push_literal(column, values, scratch, out),
         ArrayForm::Cast => push_binary(oid::TEXT, values, out, |value, out| {
             scratch.clear();

@@ -16,6 +16,7 @@ use super::calls::{Forms, Lexicon};
 use super::catalog::Catalog;
 use super::compiled::Compiled;
 use super::create;
+use super::dialect::Dialect;
 use super::heat::Heat;
 use super::listen::{Heard, Listener};
 use super::prepare::{Trust, prepare};
@@ -30,6 +31,7 @@ const MOST_CHANGES: usize = 8;
 /// A connection and what it has learned.
 pub(super) struct Connection {
     wire: Wire,
+    dialect: &'static Dialect,
     shared: Arc<Shared>,
     purpose: Purpose,
     creates: bool,
@@ -53,9 +55,15 @@ pub(super) struct Shared {
 
 impl Connection {
     /// `creates`: tables and columns that are not there are made.
-    pub(super) fn new(wire: Wire, shared: Arc<Shared>, purpose: Purpose, creates: bool) -> Self {
+    pub(super) fn new(
+        (wire, dialect): (Wire, &'static Dialect),
+        shared: Arc<Shared>,
+        purpose: Purpose,
+        creates: bool,
+    ) -> Self {
         Self {
             wire,
+            dialect,
             shared,
             purpose,
             creates,
@@ -129,7 +137,7 @@ impl Connection {
         if self.creates && self.grow(batch, tally).await? {
             self.place(batch, true, tally).await?;
         }
-        Ok(batch.first_segments())
+        Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
     }
 
     /// Makes what the rows that do not fit ask for; says whether anything was tried.
@@ -143,7 +151,7 @@ impl Connection {
             }
             grown = true;
             tally.round_trips += 1;
-            if let Err(fault) = create::grow(&mut self.wire, name, wish).await? {
+            if let Err(fault) = create::grow(&mut self.wire, self.dialect, name, wish).await? {
                 batch.conclude_apart(name, &self.refused(fault));
             }
         }

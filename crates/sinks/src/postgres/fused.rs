@@ -10,13 +10,14 @@
 
 mod filter;
 mod match_key;
+mod source;
 
 pub(super) use filter::push_conditions;
 
 use windrow_core::{Name, OnConflict, Op, Returning, Shape};
 
 use super::column::{ArrayForm, Column};
-use super::statement::{push, push_conflict, push_results, result_names};
+use super::statement::{is_upsert, push, push_conflict, push_results, push_verb, result_names};
 use super::table::{Facts, Unique};
 use crate::sql::quote::{push_ident, push_idents, push_table};
 use match_key::KeyPart;
@@ -95,7 +96,9 @@ impl<'a> Text<'a> {
 
     fn conflict(&self) -> String {
         let mut sql = String::new();
-        push_conflict(&mut sql, self.shape, self.key);
+        if !is_upsert(self.shape, self.key, self.facts) {
+            push_conflict(&mut sql, self.shape, self.key);
+        }
         sql
     }
 
@@ -305,7 +308,7 @@ impl<'a> Text<'a> {
 
     /// `INSERT INTO t (columns)`, with further columns behind the shape's own.
     fn push_insert(&self, sql: &mut String, more: &[&Column]) {
-        sql.push_str("INSERT INTO ");
+        push_verb(sql, self.shape, self.key, self.facts);
         push_table(sql, &self.shape.table);
         sql.push_str(" (");
         let names = self.shape.columns.iter().map(|n| &**n);
@@ -327,43 +330,9 @@ impl<'a> Text<'a> {
     fn push_value(&self, sql: &mut String, place: usize) {
         push(sql, format_args!("w.p{}", place + 1));
         let column = self.row.get(place);
-        if let Some(column) = column.filter(|c| c.kind.array_form() == ArrayForm::Cast) {
+        if let Some(column) = column.filter(|c| c.form == ArrayForm::Cast) {
             push(sql, format_args!("::{}", column.type_name));
         }
-    }
-
-    /// `unnest($1, ..) AS w(p1, ..)`.
-    fn push_source(&self, sql: &mut String, numbered: bool) {
-        sql.push_str("unnest(");
-        for number in 1..=self.row.len() {
-            let comma = if number > 1 { ", " } else { "" };
-            push(sql, format_args!("{comma}${number}"));
-        }
-        self.push_names(sql, numbered);
-    }
-
-    /// The same, but the planner does not see how long the arrays are. It would plan anew for each length, and for a long
-    /// one read a whole table in place of looking rows up in the index.
-    fn push_hidden_source(&self, sql: &mut String) {
-        sql.push_str("unnest(");
-        for number in 1..=self.row.len() {
-            let comma = if number > 1 { ", " } else { "" };
-            push(sql, format_args!("{comma}(SELECT ${number})"));
-        }
-        self.push_names(sql, true);
-    }
-
-    fn push_names(&self, sql: &mut String, numbered: bool) {
-        sql.push_str(if numbered {
-            ") WITH ORDINALITY AS w("
-        } else {
-            ") AS w("
-        });
-        for number in 1..=self.row.len() {
-            let comma = if number > 1 { ", " } else { "" };
-            push(sql, format_args!("{comma}p{number}"));
-        }
-        sql.push_str(if numbered { ", ord)" } else { ")" });
     }
 }
 

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `executor` | the loop of round trips that ends when every unit has its verdict |
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
+//! | `dialect` | what CockroachDB does otherwise |
 //! | `create` | tables and columns that are made from rows |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
 //! | `calls` | the same for SQL statements that clients wrote themselves |
@@ -26,6 +27,7 @@ mod column;
 mod compiled;
 mod create;
 mod decode;
+mod dialect;
 mod encode;
 mod executor;
 mod fit;
@@ -49,14 +51,16 @@ mod time;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Sink};
+use windrow_core::{Fault, Profile, Sink};
 
 use crate::options::Options;
 use crate::registry::Driver;
-use sink::PostgresSink;
+use dialect::PROFILE;
 use windrow_pgwire::Target;
 
 pub use calls::StatementSink;
+pub(crate) use dialect::COCKROACH_PROFILE;
+pub(crate) use sink::{Named, PostgresSink};
 
 /// The driver, for the registry.
 pub struct Postgres;
@@ -71,8 +75,16 @@ impl Driver for Postgres {
         "postgres://USER@HOST:PORT/DATABASE"
     }
 
+    fn profiles(&self) -> &'static [Profile] {
+        &[PROFILE]
+    }
+
     async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
         let target = Target::parse(url)?;
-        Ok(Arc::new(PostgresSink::new(target, options)))
+        Ok(Arc::new(PostgresSink::new(
+            target,
+            Named::Postgres,
+            options,
+        )))
     }
 }

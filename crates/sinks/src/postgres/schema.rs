@@ -1,5 +1,7 @@
 //! Reading a table's description from the catalog.
 
+mod plain;
+
 use std::sync::Arc;
 
 use postgres_protocol::message::frontend;
@@ -7,6 +9,7 @@ use postgres_protocol::{IsNull, Oid};
 use windrow_core::TableName;
 
 use super::column::{Column, Kind};
+use super::dialect::{Dialect, POSTGRES};
 use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Test, Unique};
 use crate::sql::quote::push_table;
 use windrow_pgwire::wire::{Answer, Broken, DataRow, ServerError, Wire};
@@ -73,16 +76,20 @@ FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
-/// Reads a table; `None`: there is none of that name. One round trip.
+/// Reads a table; `None`: there is none of that name. One round trip, or two where the catalog is a plain one.
 ///
 /// # Errors
 /// Outside: the connection is lost. Inside: the server refuses to say.
 pub(super) async fn read(
     wire: &mut Wire,
     name: &TableName,
+    dialect: &'static Dialect,
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let mut quoted = String::new();
     push_table(&mut quoted, name);
+    if dialect.plain_catalog {
+        return plain::read(wire, name, &quoted, dialect).await;
+    }
     append(wire, &quoted);
     frontend::sync(wire.out());
     let mut reader = Reader::new(name);
@@ -99,16 +106,20 @@ pub(super) fn append(wire: &mut Wire, quoted: &str) {
 
 /// Appends a query with one parameter, a text.
 pub(super) fn ask(wire: &mut Wire, sql: &str, name: &str) {
-    const TEXT: Oid = super::column::oid::TEXT;
+    ask_of(wire, sql, super::column::oid::TEXT, name);
+}
+
+/// Appends a query with one parameter of a type.
+fn ask_of(wire: &mut Wire, sql: &str, parameter: Oid, value: &str) {
     let out = wire.out();
-    let asked = frontend::parse("", sql, [TEXT], out).is_ok()
+    let asked = frontend::parse("", sql, [parameter], out).is_ok()
         && frontend::bind(
             "",
             "",
             [],
-            [name],
-            |name, out| {
-                out.extend_from_slice(name.as_bytes());
+            [value],
+            |value, out| {
+                out.extend_from_slice(value.as_bytes());
                 Ok(IsNull::No)
             },
             [],
@@ -116,7 +127,24 @@ pub(super) fn ask(wire: &mut Wire, sql: &str, name: &str) {
         )
         .is_ok()
         && frontend::execute("", 0, out).is_ok();
-    debug_assert!(asked, "neither the texts nor a name hold a zero byte");
+    debug_assert!(asked, "neither the texts nor a value hold a zero byte");
+}
+
+/// A description of which nothing is known.
+fn nothing_yet(name: &TableName, dialect: &'static Dialect) -> Facts {
+    Facts {
+        name: name.clone(),
+        dialect,
+        columns: Vec::new(),
+        hidden: Vec::new(),
+        uniques: Vec::new(),
+        conditions: Vec::new(),
+        hidden_unique: false,
+        fuses: false,
+        has_hooks: false,
+        referenced: false,
+        ours: false,
+    }
 }
 
 /// Puts the rows of the queries together.
@@ -130,20 +158,9 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(name: &TableName) -> Self {
-        let facts = Facts {
-            name: name.clone(),
-            columns: Vec::new(),
-            uniques: Vec::new(),
-            conditions: Vec::new(),
-            hidden_unique: false,
-            fuses: false,
-            has_hooks: false,
-            referenced: false,
-            ours: false,
-        };
         Self {
             query: 0,
-            facts,
+            facts: nothing_yet(name, &POSTGRES),
             places: Vec::new(),
             found: false,
             error: None,
@@ -184,11 +201,13 @@ impl Reader {
 
     fn column(&mut self, row: &Fields<'_>) {
         self.places.push(row.number(1));
+        let kind = kind(row);
         self.facts.columns.push(Column {
             name: row.text(0).into(),
             type_oid: row.number(2),
             typmod: row.number(3),
-            kind: kind(row),
+            form: kind.array_form(),
+            kind,
             array_oid: row.number(5),
             base_oid: row.number(4),
             delimiter: row.byte(9),

@@ -49,6 +49,17 @@ impl Segment {
         Self::new(vec![unit], mode)
     }
 
+    /// Segments of no more than `size` units. Those that follow each other on the same rows stay in their order.
+    pub(super) fn cut(segments: Vec<Self>, size: usize) -> Vec<Self> {
+        if segments.iter().all(|segment| segment.units.len() <= size) {
+            return segments;
+        }
+        let pieces = segments
+            .iter()
+            .flat_map(|s| Self::pieces(&s.units, size, &s.mode));
+        pieces.collect()
+    }
+
     /// The units in pieces of at most `size`.
     pub(super) fn pieces(units: &[u32], size: usize, mode: &Mode) -> Vec<Self> {
         units

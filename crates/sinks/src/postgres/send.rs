@@ -82,7 +82,10 @@ impl Sender<'_, '_> {
 
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
         let mut statements = Vec::new();
-        self.send_guards(segment, &mut statements)?;
+        let steps = self.batch.steps(segment);
+        let fuses = |step| self.set_statement(segment, step).is_some();
+        let fuses = steps.iter().any(fuses);
+        self.send_guards(segment, fuses, &mut statements)?;
         if segment.mode == Mode::Probe {
             for unit in &segment.units {
                 self.send_probe(*unit)?;
@@ -93,7 +96,7 @@ impl Sender<'_, '_> {
             return Ok((statements, true));
         }
         let mut reads = true;
-        for step in self.batch.steps(segment) {
+        for step in steps {
             reads &= self.reads(&step);
             self.send_step(segment, step, &mut statements)?;
         }
@@ -119,7 +122,7 @@ impl Sender<'_, '_> {
                 );
             let sql = known.map_or_else(
                 || {
-                    let mut sql = String::from("SELECT FROM ");
+                    let mut sql = String::from("SELECT 1 FROM ");
                     push_table(&mut sql, &write.shape.table);
                     sql
                 },
@@ -131,15 +134,20 @@ impl Sender<'_, '_> {
     }
 
     /// The guards of all tables that the segment is about, where they are ready.
-    fn send_guards(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
+    fn send_guards(
+        &mut self,
+        segment: &Segment,
+        fuses: bool,
+        sent: &mut Vec<Sent>,
+    ) -> Result<(), Unfit> {
         for table in self.batch.tables_of(&segment.units) {
             let key = StatementKey::Guard(table.version);
-            // In company the check behind the writes sees the columns too.
+            // The check behind set-based statements sees the columns too.
             let checked = |print| {
                 self.prepared
                     .ready(StatementKey::Check(Check::of(print, true)))
             };
-            if segment.units.len() > 1 && table.print.as_ref().and_then(checked).is_some() {
+            if fuses && table.print.as_ref().and_then(checked).is_some() {
                 continue;
             }
             if !self.batch.is_stale(table.version)
@@ -162,8 +170,8 @@ impl Sender<'_, '_> {
             let columns = sent.iter().any(is_set)
                 || !sent.iter().any(guarded)
                 || self.batch.is_exposed(table.version);
-            // One client's own statements in a transaction of their own rely on the types alone.
-            if !columns && print.sheltered && segment.units.len() == 1 {
+            // The clients' own statements rely on the types alone.
+            if !columns && print.sheltered {
                 continue;
             }
             let check = Check::of(print, columns);

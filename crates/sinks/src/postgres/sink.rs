@@ -1,6 +1,6 @@
 //! The database as a sink: connections, and what they share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,6 +8,7 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, Profile, Sink, Unit};
 
 use super::compiled::Shaped;
+use super::dialect::{COCKROACH, Dialect, POSTGRES};
 use super::executor::{Connection, Shared};
 use crate::options::Options;
 use windrow_pgwire::Target;
@@ -16,32 +17,56 @@ use windrow_pgwire::wire::Wire;
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(5);
 
-/// A PostgreSQL database.
-pub(super) struct PostgresSink {
-    profile: Profile,
+/// What a URL says of the database that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It speaks PostgreSQL's protocol.
+    Postgres,
+    /// It is CockroachDB.
+    Cockroach,
+}
+
+/// A database that speaks PostgreSQL's protocol.
+pub(crate) struct PostgresSink {
+    named: Named,
+    /// What it turned out to be.
+    found: OnceLock<&'static Dialect>,
     target: Target,
     options: Options,
     shared: Arc<Shared>,
 }
 
 impl PostgresSink {
-    pub(super) fn new(target: Target, options: &Options) -> Self {
+    pub(crate) fn new(target: Target, named: Named, options: &Options) -> Self {
         Self {
-            profile: Profile {
-                name: "PostgreSQL",
-                transactional: true,
-                flights: 8,
-                batch_rows: 10_000,
-            },
+            named,
+            found: OnceLock::new(),
             target,
             options: options.clone(),
             shared: Arc::default(),
         }
     }
 
-    async fn wire(&self, purpose: Option<Purpose>) -> Result<Wire, Fault> {
+    /// What it is, or before anybody has looked: what its URL says.
+    fn dialect(&self) -> &'static Dialect {
+        let named = match self.named {
+            Named::Postgres => &POSTGRES,
+            Named::Cockroach => &COCKROACH,
+        };
+        self.found.get().copied().unwrap_or(named)
+    }
+
+    async fn wire(&self, purpose: Option<Purpose>) -> Result<(Wire, &'static Dialect), Fault> {
         let parameters = session(purpose, self.options.lock_wait);
-        Wire::connect(&self.target, &parameters, self.options.connect_timeout).await
+        let mut wire =
+            Wire::connect(&self.target, &parameters, self.options.connect_timeout).await?;
+        let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
+        if self.named == Named::Cockroach && *dialect != COCKROACH {
+            return Err(Fault::invalid(
+                "the URL says that this is CockroachDB, but the server says that it is not: for PostgreSQL write postgres://",
+            ));
+        }
+        Ok((wire, self.found.get_or_init(|| dialect)))
     }
 }
 
@@ -65,10 +90,10 @@ fn session(purpose: Option<Purpose>, lock_wait: Duration) -> Vec<(&'static str, 
 
 /// Asks for a sign of life on a new connection.
 pub(super) async fn ping(
-    connecting: impl Future<Output = Result<Wire, Fault>>,
+    connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
 ) -> Result<(), Fault> {
     let sign = async {
-        let mut wire = connecting.await?;
+        let (mut wire, _) = connecting.await?;
         let answer = wire.simple("SELECT 1").await;
         wire.terminate().await;
         match answer {
@@ -80,7 +105,7 @@ pub(super) async fn ping(
     match tokio::time::timeout(PING, sign).await {
         Ok(answer) => answer,
         Err(_) => Err(Fault::unavailable(format!(
-            "PostgreSQL gave no sign of life within {} seconds",
+            "the database gave no sign of life within {} seconds",
             PING.as_secs()
         ))),
     }
@@ -89,7 +114,7 @@ pub(super) async fn ping(
 #[async_trait]
 impl Sink for PostgresSink {
     fn profile(&self) -> &Profile {
-        &self.profile
+        &self.dialect().profile
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {

@@ -15,7 +15,7 @@ use crate::sql::quote::{push_ident, push_idents, push_table};
 pub(super) fn single(shape: &Shape, key: &[Name], facts: &Facts) -> String {
     let mut sql = String::with_capacity(160);
     match shape.op {
-        Op::Insert => insert(&mut sql, shape, key),
+        Op::Insert => insert(&mut sql, shape, key, facts),
         Op::Update => update(&mut sql, shape),
         Op::Delete => {
             sql.push_str("DELETE FROM ");
@@ -48,8 +48,8 @@ pub(super) fn single(shape: &Shape, key: &[Name], facts: &Facts) -> String {
     sql
 }
 
-fn insert(sql: &mut String, shape: &Shape, key: &[Name]) {
-    sql.push_str("INSERT INTO ");
+fn insert(sql: &mut String, shape: &Shape, key: &[Name], facts: &Facts) {
+    push_verb(sql, shape, key, facts);
     push_table(sql, &shape.table);
     if shape.columns.is_empty() {
         sql.push_str(" DEFAULT VALUES");
@@ -63,7 +63,37 @@ fn insert(sql: &mut String, shape: &Shape, key: &[Name]) {
         }
         sql.push(')');
     }
-    push_conflict(sql, shape, key);
+    if !is_upsert(shape, key, facts) {
+        push_conflict(sql, shape, key);
+    }
+}
+
+/// Whether `UPSERT` says the same as the insert's own `ON CONFLICT`: a row is found by the primary key alone, no other
+/// unique key could be violated, and every column is given, so that nothing of the row that is there has to be kept
+/// (<https://www.cockroachlabs.com/docs/stable/upsert>). It writes without reading.
+pub(super) fn is_upsert(shape: &Shape, key: &[Name], facts: &Facts) -> bool {
+    let is_primary = |places: &[usize]| {
+        let mut names = places.iter().filter_map(|place| facts.columns.get(*place));
+        places.len() == key.len() && names.all(|column| key.contains(&column.name))
+    };
+    facts.dialect.upserts
+        && shape.on_conflict == OnConflict::Update
+        && facts.primary().is_some_and(is_primary)
+        && facts.uniques.len() == 1
+        && !facts.hidden_unique
+        && facts.hidden.is_empty()
+        && facts
+            .columns
+            .iter()
+            .all(|column| shape.columns.contains(&column.name))
+}
+
+/// `INSERT INTO `, or what says the same and more.
+pub(super) fn push_verb(sql: &mut String, shape: &Shape, key: &[Name], facts: &Facts) {
+    sql.push_str(match is_upsert(shape, key, facts) {
+        true => "UPSERT INTO ",
+        false => "INSERT INTO ",
+    });
 }
 
 /// What an insert does where its key is there already.

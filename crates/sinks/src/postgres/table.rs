@@ -4,6 +4,7 @@ use tokio::time::Instant;
 use windrow_core::{Key, Name, TableName};
 
 use super::column::Column;
+use super::dialect::Dialect;
 
 /// A table, as it was when it was read.
 #[derive(Clone, Debug)]
@@ -40,7 +41,10 @@ pub(super) struct Print {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) name: TableName,
+    pub(super) dialect: &'static Dialect,
     pub(super) columns: Vec<Column>,
+    /// Columns that are the database's own, besides those that every table has.
+    pub(super) hidden: Vec<Name>,
     pub(super) uniques: Vec<Unique>,
     /// What else a row must fulfil, where it can be asked of rows that are not there yet.
     pub(super) conditions: Vec<Condition>,

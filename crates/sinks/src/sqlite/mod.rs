@@ -56,7 +56,7 @@ mod writer;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Sink};
+use windrow_core::{Fault, Profile, Sink};
 
 use self::location::Location;
 use self::sink::SqliteSink;
@@ -74,6 +74,10 @@ impl Driver for Sqlite {
 
     fn url_form(&self) -> &'static str {
         "sqlite:PATH"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &[sink::PROFILE]
     }
 
     async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {

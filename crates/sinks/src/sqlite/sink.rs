@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Profile, Sink};
+use windrow_core::{Executor, Fault, FaultClass, Lack, Profile, Promise, Sink};
 
 use super::executor::SqliteExecutor;
 use super::fault::Failure;
@@ -16,6 +16,18 @@ use crate::options::Options;
 
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(5);
+
+/// What SQLite can do.
+pub(super) const PROFILE: Profile = Profile {
+    name: "SQLite",
+    transactional: true,
+    flights: 1,
+    batch_rows: 50_000,
+    lacks: &[Lack {
+        promise: Promise::Locks,
+        why: "SQLite has one writer: while another process holds the file's lock, all writes wait for it together.",
+    }],
+};
 
 /// A SQLite database. The last of it and its executors to be dropped waits for the writer to end.
 #[derive(Debug)]
@@ -32,12 +44,7 @@ impl SqliteSink {
     pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
         let sink = Self {
             writer: Arc::new(Writer::spawn(location, options.clone())?),
-            profile: Profile {
-                name: "SQLite",
-                transactional: true,
-                flights: 1,
-                batch_rows: 50_000,
-            },
+            profile: PROFILE,
         };
         match sink.ready().await {
             Err(fault) if fault.class != FaultClass::Unavailable => Err(fault),

@@ -74,7 +74,7 @@ impl Drop for Database {
 }
 
 /// The same URL for another database.
-fn with_database(url: &str, database: &str) -> String {
+pub(crate) fn with_database(url: &str, database: &str) -> String {
     let (base, query) = url
         .split_once('?')
         .map_or((url, None), |(b, q)| (b, Some(q)));

@@ -11,6 +11,9 @@ use super::{bytes, tls};
 /// The console's name among the databases.
 const CONSOLE: &str = "windrow";
 
+/// How the URLs of databases begin that speak PostgreSQL's protocol.
+const SCHEMES: [&str; 4] = ["postgres:", "postgresql:", "cockroachdb:", "cockroach:"];
+
 /// The most lanes, unless it is configured.
 const MAX_LANES: usize = 200;
 
@@ -92,7 +95,7 @@ fn check(config: &PgConfig) -> anyhow::Result<()> {
 /// that name takes its place.
 fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
     let mut databases = Vec::new();
-    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+    if SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
         let target = Target::parse(url).context("database.url")?;
         databases.push(DatabaseConfig {
             name: target.database().to_owned(),

@@ -1,6 +1,6 @@
 //! The sink of one lane: one role, one set of session settings.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use super::describe;
 use super::meaning::meaning;
 use super::spoken::touches;
 use crate::options::Options;
+use crate::postgres::dialect::{Dialect, POSTGRES};
 use crate::postgres::executor::{Connection, Shared};
 use crate::postgres::sink::ping;
 use windrow_pgwire::Target;
@@ -23,7 +24,8 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// Executes SQL calls ([`Unit::calls`]) in one database, as one role, under one set of session settings.
 pub struct StatementSink {
-    profile: Profile,
+    /// Which database it turned out to be.
+    found: OnceLock<&'static Dialect>,
     target: Target,
     startup: Vec<(String, String)>,
     set: Vec<String>,
@@ -52,12 +54,7 @@ impl StatementSink {
         options: &Options,
     ) -> Arc<Self> {
         Arc::new(Self {
-            profile: Profile {
-                name: "PostgreSQL",
-                transactional: true,
-                flights: 8,
-                batch_rows: 10_000,
-            },
+            found: OnceLock::new(),
             target,
             startup,
             set,
@@ -72,13 +69,15 @@ impl StatementSink {
     }
 
     /// A session of the lane. `brief`: locks held by others are waited for a short time only.
-    async fn wire(&self, brief: bool) -> Result<Wire, Fault> {
+    async fn wire(&self, brief: bool) -> Result<(Wire, &'static Dialect), Fault> {
         let settings: Vec<(&str, String)> = self
             .startup
             .iter()
             .map(|(name, value)| (name.as_str(), value.clone()))
             .collect();
         let mut wire = Wire::connect(&self.target, &settings, self.options.connect_timeout).await?;
+        let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
+        let dialect = *self.found.get_or_init(|| dialect);
         let mut sql = self.set.join(";\n");
         if brief {
             // 0 would switch it off.
@@ -91,10 +90,10 @@ impl StatementSink {
             sql.push_str(&format!("SET lock_timeout = {millis}"));
         }
         if sql.is_empty() {
-            return Ok(wire);
+            return Ok((wire, dialect));
         }
         match wire.simple(&sql).await {
-            Ok(Ok(_)) => Ok(wire),
+            Ok(Ok(_)) => Ok((wire, dialect)),
             Ok(Err(error)) => {
                 let body = error.body.clone();
                 let fault = Fault::from(error);
@@ -102,6 +101,11 @@ impl StatementSink {
             }
             Err(broken) => Err(broken.unavailable()),
         }
+    }
+
+    /// What it is, or what most are before anybody has looked.
+    fn dialect(&self) -> &'static Dialect {
+        self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
     /// Closes the connection for describing some time after its last use.
@@ -144,7 +148,7 @@ pub(in crate::postgres) fn with_error(fault: Fault, before: &[u8], error: &[u8])
 #[async_trait]
 impl Sink for StatementSink {
     fn profile(&self) -> &Profile {
-        &self.profile
+        &self.dialect().profile
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
@@ -168,15 +172,21 @@ impl Sink for StatementSink {
 #[async_trait]
 impl Describer for StatementSink {
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
+        if let Some(reason) = self.dialect().apart {
+            return Ok(Described::Apart(reason));
+        }
         let mut desk = self.desk.lock().await;
         // Taken out: if this future is dropped half-way, so is the connection.
         let mut wire = match desk.wire.take() {
             Some(mut wire) => match wire.is_alive() {
                 true => wire,
-                false => self.wire(true).await?,
+                false => self.wire(true).await?.0,
             },
-            None => self.wire(true).await?,
+            None => self.wire(true).await?.0,
         };
+        if let Some(reason) = self.dialect().apart {
+            return Ok(Described::Apart(reason));
+        }
         let asked = describe::ask(&mut wire, draft, &draft.types).await;
         let asked = asked.map_err(|broken| broken.unavailable())?;
         desk.wire = Some(wire);

@@ -238,7 +238,7 @@ fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
 }
 
 /// A column that every table has and no description lists
-/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>).
+/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added to this one.
 fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
     const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
     let returned = match &shape.returning {
@@ -250,7 +250,12 @@ fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
         Key::Primary => &[],
     };
     let mut all = shape.columns.iter().chain(returned).chain(key);
-    all.find(|name| SYSTEM.contains(&&***name) && table.place_of(name).is_none())
+    all.find(|name| {
+        let own = SYSTEM.contains(&&***name)
+            || table.hidden.contains(name)
+            || table.dialect.plain_catalog && name.starts_with("crdb_internal_");
+        own && table.place_of(name).is_none()
+    })
 }
 
 fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {

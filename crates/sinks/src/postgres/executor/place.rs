@@ -94,7 +94,7 @@ impl Connection {
         name: &TableName,
     ) -> Result<Result<Option<Arc<Table>>, Fault>, Broken> {
         let before = self.shared.catalog.get(name).map(|table| table.version);
-        let facts = match schema::read(&mut self.wire, name).await? {
+        let facts = match schema::read(&mut self.wire, name, self.dialect).await? {
             Ok(facts) => facts,
             Err(error) => return Ok(Err(error.into())),
         };

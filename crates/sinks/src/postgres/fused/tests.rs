@@ -3,6 +3,7 @@ use windrow_core::shape::{Key, ShapeParts};
 
 use super::*;
 use crate::postgres::column::{Kind, sample};
+use crate::postgres::dialect::{COCKROACH, POSTGRES};
 use crate::postgres::table::{Condition, Test};
 
 /// `t (id int default nextval primary key, a text, tags int[])`.
@@ -22,6 +23,8 @@ fn facts() -> Facts {
     };
     Facts {
         name: TableName::bare("t"),
+        dialect: &POSTGRES,
+        hidden: Vec::new(),
         columns: vec![id, column("a", Kind::Text), tags],
         uniques: vec![Unique {
             columns: [0].into(),
@@ -186,4 +189,71 @@ fn conditions_are_asked_before_the_insert() {
         !sql.contains("tags"),
         "a column that is not given cannot be asked about"
     );
+}
+
+#[test]
+fn cockroachdb_numbers_rows_by_what_stands_beside_them() {
+    let facts = Facts {
+        dialect: &COCKROACH,
+        ..facts()
+    };
+    let id = Returning::Columns(Box::new(["id".into()]));
+    let sql = text(&facts, Op::Insert, &["a"], OnConflict::Error, id);
+    let source = "ROWS FROM (unnest($1), generate_subscripts($1, 1)) AS w(p1, ord)";
+    assert!(sql.unwrap().contains(source));
+    let sql = text(
+        &facts,
+        Op::Delete,
+        &[],
+        OnConflict::Error,
+        Returning::Nothing,
+    );
+    assert_eq!(
+        sql.unwrap(),
+        format!(r#"DELETE FROM "t" AS t USING {source} WHERE t."id" = w.p1 RETURNING w.ord, 1"#)
+    );
+}
+
+#[test]
+fn upserts_of_whole_rows_are_one_word_on_cockroachdb() {
+    let put = |facts: &Facts, columns: &[&str]| {
+        let nothing = Returning::Nothing;
+        text(facts, Op::Insert, columns, OnConflict::Update, nothing).unwrap()
+    };
+    let on_cockroach = Facts {
+        dialect: &COCKROACH,
+        ..facts()
+    };
+    let whole = ["a", "id", "tags"];
+    assert_eq!(
+        put(&on_cockroach, &whole),
+        r#"WITH i AS (UPSERT INTO "t" ("a", "id", "tags") SELECT w.p1, w.p2, w.p3::integer[] FROM unnest($1, $2, $3) AS w(p1, p2, p3) RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM i"#
+    );
+    let with_another_key = Facts {
+        hidden_unique: true,
+        ..on_cockroach.clone()
+    };
+    let with_hidden = Facts {
+        hidden: vec!["rowid".into()],
+        ..on_cockroach.clone()
+    };
+    for (facts, columns) in [
+        (&facts(), &whole[..]),
+        (&on_cockroach, &["id", "a"]),
+        (&with_hidden, &whole),
+    ] {
+        let sql = put(facts, columns);
+        assert!(
+            sql.contains(r#"INSERT INTO "t""#) && sql.contains("ON CONFLICT"),
+            "{sql}"
+        );
+    }
+    let key = text(
+        &with_another_key,
+        Op::Insert,
+        &whole,
+        OnConflict::Update,
+        Returning::Nothing,
+    );
+    assert_eq!(key, None, "the order of rows matters there");
 }

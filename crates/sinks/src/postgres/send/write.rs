@@ -80,6 +80,6 @@ impl Sender<'_, '_> {
 }
 
 fn formats<'t>(table: &'t Table, shaped: &'t Shaped) -> impl Iterator<Item = i16> + 't {
-    let format = |column: &Column| i16::from(column.kind.array_form() != ArrayForm::Literal);
+    let format = |column: &Column| i16::from(column.form != ArrayForm::Literal);
     shaped.columns(table).map(format)
 }

@@ -1,0 +1,133 @@
+//! One connection through the stand-in.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::Place;
+use super::back::Back;
+use super::control::Control;
+use super::front::Front;
+use crate::pgclient::backend::{Message, split};
+
+/// A question whether there is TLS, or GSSAPI's encryption.
+const QUESTIONS: [u32; 2] = [80_877_103, 80_877_104];
+
+/// Bytes that are read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// No first packet is longer.
+const LONGEST_STARTUP: u32 = 10_000;
+
+/// What becomes of each Sync and Query under way: `true`, its result is ambiguous although it was written.
+#[derive(Debug, Default)]
+pub(super) struct Fates(Mutex<VecDeque<bool>>);
+
+impl Fates {
+    pub(super) fn add(&self, ambiguous: bool) {
+        let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fates.push_back(ambiguous);
+    }
+
+    pub(super) fn next(&self) -> bool {
+        let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fates.pop_front().unwrap_or(false)
+    }
+}
+
+/// Takes connections for ever.
+pub(super) async fn accept(listener: TcpListener, place: Arc<Place>, control: Arc<Control>) {
+    let mut lines = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        let (place, control) = (Arc::clone(&place), Arc::clone(&control));
+        lines.spawn(async move {
+            // A connection that fails is closed, which its client sees.
+            run(client, &place, &control).await.ok();
+        });
+        while lines.try_join_next().is_some() {}
+    }
+}
+
+async fn run(mut client: TcpStream, place: &Arc<Place>, control: &Control) -> Result<()> {
+    client.set_nodelay(true)?;
+    let first = startup(&mut client).await?;
+    let mut server = TcpStream::connect(&place.upstream).await?;
+    server.set_nodelay(true)?;
+    server.write_all(&first).await?;
+    let fates = Fates::default();
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let out = async {
+        let mut front = Front::new(place, control, &fates);
+        let mut input = Input::default();
+        while let Some(message) = input.next(&mut from_client).await? {
+            let bytes = front.pass(message).await?;
+            to_server.write_all(&bytes).await?;
+        }
+        anyhow::Ok(())
+    };
+    let back = async {
+        let mut back = Back::new(place, &fates);
+        let mut input = Input::default();
+        while let Some(message) = input.next(&mut from_server).await? {
+            to_client.write_all(&back.pass(&message)).await?;
+        }
+        anyhow::Ok(())
+    };
+    // Whichever side ends first ends the other.
+    tokio::select! {
+        ended = out => ended,
+        ended = back => ended,
+    }
+}
+
+/// The first packet that is no question, with its length. Questions for encryption are answered with no.
+async fn startup(client: &mut TcpStream) -> Result<Vec<u8>> {
+    loop {
+        let length = client.read_u32().await?;
+        anyhow::ensure!(
+            (8..LONGEST_STARTUP).contains(&length),
+            "a first packet of {length} bytes"
+        );
+        let mut packet = length.to_be_bytes().to_vec();
+        packet.resize(usize::try_from(length)?, 0);
+        let body = packet.get_mut(4..).context("a packet without a body")?;
+        client.read_exact(body).await?;
+        let code = body
+            .first_chunk::<4>()
+            .map(|code| u32::from_be_bytes(*code));
+        if !code.is_some_and(|code| QUESTIONS.contains(&code)) {
+            return Ok(packet);
+        }
+        client.write_all(b"N").await?;
+    }
+}
+
+/// Messages of one direction.
+#[derive(Default)]
+struct Input {
+    read: Vec<u8>,
+    taken: usize,
+}
+
+impl Input {
+    async fn next(&mut self, from: &mut (impl AsyncReadExt + Unpin)) -> Result<Option<Message>> {
+        loop {
+            if let Some((message, length)) = split(self.read.get(self.taken..).unwrap_or_default())?
+            {
+                self.taken += length;
+                return Ok(Some(message));
+            }
+            self.read.drain(..self.taken);
+            self.taken = 0;
+            self.read.reserve(CHUNK);
+            if from.read_buf(&mut self.read).await? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
