@@ -234,6 +234,8 @@ impl Worker {
     /// is then a part of the next batch. No time is waited for.
     async fn let_others_in(&mut self) {
         if std::mem::take(&mut self.company) {
+            // Who was just told may look.
+            self.publish();
             tokio::task::yield_now().await;
             self.drain();
         }
