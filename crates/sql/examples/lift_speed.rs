@@ -1,11 +1,11 @@
-//! How long it takes to lift the literals out of a text and to find its reading: `cargo run --release -p windrow-sql --example lift_speed`.
+//! How long it takes to lift the literals out of a text, and to read it: `cargo run --release -p windrow-sql --example lift_speed`.
 
 #![expect(clippy::print_stdout, reason = "it shows its figures")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use windrow_sql::{Cache, Lifter, read};
+use windrow_sql::{Lifter, read};
 
 const ROUNDS: u32 = 200_000;
 
@@ -28,13 +28,10 @@ fn main() {
         "INSERT INTO readings (device, at, kind, value, unit, note) VALUES ('dev-000173', '2026-01-02 03:04:05+00'::timestamptz, 7, 21.375, 'C', E'it\\'s warm')",
         "UPDATE pgbench_accounts SET abalance = abalance + -4021 WHERE aid = 48213",
     ];
-    let (mut lifter, mut cache) = (Lifter::default(), Cache::new(1_000, 1 << 20));
+    let mut lifter = Lifter::default();
     for text in texts {
         each("lift", text, |text| {
             black_box(lifter.lift(text, true));
-        });
-        each("lift and find", text, |text| {
-            drop(black_box(cache.simple(text, true, &mut lifter)));
         });
         each("read", text, |text| drop(black_box(read(text, &[]))));
     }

@@ -8,7 +8,6 @@
 //! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS, BIG5, GBK, UHC, GB18030 and
 //! JOHAB it may be a part of one: do not read texts of such clients.
 
-pub mod cache;
 mod clause;
 mod effect;
 mod expression;
@@ -22,7 +21,6 @@ mod types;
 mod word;
 mod write;
 
-pub use cache::Cache;
 pub use lift::{Lifted, Lifter, lift};
 pub use read::{MAX_TEXT, read};
 pub use reading::{Apart, Effect, Reading};

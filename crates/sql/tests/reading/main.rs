@@ -2,7 +2,6 @@
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
 
-mod cache;
 mod drafts;
 mod effects;
 
