@@ -42,6 +42,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     tokio::spawn(lane(arrivals));
     let services = Services {
         intake,
+        gives_back: true,
         ready: Arc::new(Always),
         metrics_text: Arc::new(String::new),
         lanes: Arc::new(|| serde_json::Value::Null),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
@@ -14,7 +15,8 @@ use crate::auth;
 use crate::body::Feed;
 use crate::body::whole::Limit;
 use crate::config::HttpConfig;
-use crate::handle;
+use crate::document::{self, Layouts};
+use crate::handle::{self, Turn};
 use crate::plan::Plans;
 use crate::query;
 use crate::route::{self, Endpoint, Lost, Route};
@@ -29,6 +31,7 @@ pub(crate) struct App {
     pub(crate) config: HttpConfig,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
+    pub(crate) layouts: Layouts,
 }
 
 /// One request with its surroundings.
@@ -36,6 +39,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) app: &'a App,
     pub(crate) head: &'a Parts,
     pub(crate) source: SourceId,
+    /// Where it says that it has handed its writes over.
+    pub(crate) turn: &'a Turn,
 }
 
 impl App {
@@ -44,6 +49,7 @@ impl App {
             config,
             services,
             plans: Plans::default(),
+            layouts: Layouts::default(),
         }
     }
 
@@ -79,18 +85,21 @@ impl App {
         let begun = Instant::now();
         let (head, body) = request.into_parts();
         let mut feed = Feed::new(body, &head.headers, link);
+        let turn = Turn::default();
         let ask = Ask {
             app: self,
             head: &head,
             source,
+            turn: &turn,
         };
         let found = route::find(&head.method, head.uri.path());
         let endpoint = found.as_ref().map_or(Endpoint::None, |r| r.endpoint);
-        let result = match self.admit(&head, found) {
+        let admitted = self.authorize(&head, endpoint);
+        let result = match admitted.and_then(|()| check(&head, found)) {
             Ok(route) => handle::run(&ask, route, &mut feed).await,
             Err(refusal) => Err(refusal),
         };
-        let mut answer = result.unwrap_or_else(Refusal::into_answer);
+        let mut answer = result.unwrap_or_else(|refusal| refuse(&head, refusal));
         if !feed.has_ended() && !Box::pin(feed.drain()).await {
             link.leave_unread();
             answer
@@ -102,31 +111,68 @@ impl App {
         answer
     }
 
-    fn admit<'r>(
-        &self,
-        head: &Parts,
-        found: Result<Route<'r>, Lost>,
-    ) -> Result<Route<'r>, Refusal> {
-        let is_health = matches!(&found, Ok(route) if route.endpoint == Endpoint::Health);
-        if !is_health && !auth::allows(self.config.token.as_ref(), &head.headers) {
-            return Err(Refusal::protocol(
-                StatusCode::UNAUTHORIZED,
-                "this server wants a token: send the header Authorization: Bearer TOKEN",
-            ));
+    /// Answers one part of an envelope, whose own head has shown the token.
+    pub(crate) async fn serve_part(&self, part: Part<'_>) -> Answer {
+        let begun = Instant::now();
+        let head = &part.head;
+        let mut feed = Feed::held(part.body, part.link);
+        let ask = Ask {
+            app: self,
+            head,
+            source: part.source,
+            turn: part.turn,
+        };
+        let found = route::find(&head.method, head.uri.path());
+        let endpoint = found.as_ref().map_or(Endpoint::None, |r| r.endpoint);
+        let result = match check(head, found) {
+            Ok(route) => handle::alone(&ask, route, &mut feed).await,
+            Err(refusal) => Err(refusal),
+        };
+        let answer = result.unwrap_or_else(|refusal| refuse(head, refusal));
+        let metrics = &self.services.metrics;
+        metrics.answered(endpoint, answer.status(), begun.elapsed());
+        answer
+    }
+
+    fn authorize(&self, head: &Parts, endpoint: Endpoint) -> Result<(), Refusal> {
+        if endpoint == Endpoint::Health || auth::allows(self.config.token.as_ref(), &head.headers) {
+            return Ok(());
         }
-        let route = found.map_err(lost)?;
-        let is_read = head.method == Method::GET || head.method == Method::HEAD;
-        if !is_read && head.headers.contains_key(IDEMPOTENCY_KEY) {
-            return Err(Refusal::later("the Idempotency-Key header"));
-        }
-        let takes_parameters = matches!(
-            route.endpoint,
-            Endpoint::InsertRows | Endpoint::UpdateRow | Endpoint::DeleteRow | Endpoint::GetRow
-        );
-        if !takes_parameters {
-            query::none(head.uri.query().unwrap_or_default())?;
-        }
-        Ok(route)
+        Err(Refusal::protocol(
+            StatusCode::UNAUTHORIZED,
+            "this server wants a token: send the header Authorization: Bearer TOKEN",
+        ))
+    }
+}
+
+/// A request that came in an envelope.
+pub(crate) struct Part<'a> {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) source: SourceId,
+    pub(crate) turn: &'a Turn,
+    pub(crate) link: &'a Link,
+}
+
+/// What is looked at before a request has its endpoint read it.
+fn check<'r>(head: &Parts, found: Result<Route<'r>, Lost>) -> Result<Route<'r>, Refusal> {
+    let route = found.map_err(lost)?;
+    let is_read = head.method == Method::GET || head.method == Method::HEAD;
+    if !is_read && head.headers.contains_key(IDEMPOTENCY_KEY) {
+        return Err(Refusal::later("the Idempotency-Key header"));
+    }
+    if !route.endpoint.takes_parameters() {
+        query::none(head.uri.query().unwrap_or_default())?;
+    }
+    Ok(route)
+}
+
+/// The answer to a request that was refused, in the form that its path's clients know.
+pub(crate) fn refuse(head: &Parts, refusal: Refusal) -> Answer {
+    if route::is_arango(head.uri.path()) {
+        document::refuse(&refusal)
+    } else {
+        refusal.into_answer()
     }
 }
 
@@ -141,7 +187,6 @@ fn lost(lost: Lost) -> Refusal {
             format!("this path takes {allowed}"),
         )
         .allow(allowed),
-        Lost::Later(what) => Refusal::later(what),
     }
 }
 

@@ -10,6 +10,8 @@
 //! | `body` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `handle` | one file for each kind of request |
+//! | `document` | ArangoDB's document routes: rows whose key column is `_key` |
+//! | `envelope` | requests within a request: multipart bodies, run part by part |
 //! | `answer` | what is told: errors, results, values as JSON |
 //! | [`HttpMetrics`] | what is counted |
 //!
@@ -20,6 +22,8 @@ mod app;
 mod auth;
 mod body;
 mod config;
+mod document;
+mod envelope;
 mod handle;
 mod metrics;
 mod plan;

@@ -33,8 +33,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    fn new(op: Op, table: &str, query: &str) -> Result<Self, Refusal> {
-        let options = query::options(op, query)?;
+    fn new(op: Op, table: &str, query: &str, options: Options) -> Result<Self, Refusal> {
         Ok(Self {
             source: (op, table.into(), query.into()),
             base: query::parts(op, query::table(table)?, &options),
@@ -95,6 +94,20 @@ impl Plans {
     /// # Errors
     /// 400 for a name or a parameter that makes no sense.
     pub(crate) fn get(&self, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
+        self.get_with(op, table, query, || query::options(op, query))
+    }
+
+    /// The plan for a raw table name and whatever `query` stands for.
+    ///
+    /// # Errors
+    /// As [`Plans::get`], and those of `options`.
+    pub(crate) fn get_with(
+        &self,
+        op: Op,
+        table: &str,
+        query: &str,
+        options: impl FnOnce() -> Result<Options, Refusal>,
+    ) -> Result<Arc<Plan>, Refusal> {
         let hash = self.hasher.hash_one((op, table, query));
         let kept = {
             let plans = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -102,12 +115,13 @@ impl Plans {
         };
         match kept {
             Some(plan) if plan.is_for(op, table, query) => Ok(plan),
-            _ => self.add(hash, op, table, query),
+            _ => self.add(hash, Plan::new(op, table, query, options()?)?),
         }
     }
 
-    fn add(&self, hash: u64, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
-        let plan = Arc::new(Plan::new(op, table, query)?);
+    fn add(&self, hash: u64, plan: Plan) -> Result<Arc<Plan>, Refusal> {
+        let plan = Arc::new(plan);
+        let (_, table, query) = &plan.source;
         if table.len() + query.len() > NAMES {
             return Ok(plan);
         }

@@ -210,7 +210,7 @@ pub(crate) fn parts(op: Op, table: TableName, options: &Options) -> ShapeParts {
     }
 }
 
-fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query
         .split('&')
         .filter(|pair| !pair.is_empty())
@@ -218,7 +218,7 @@ fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Percent signs and plus signs as forms write them.
-fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
+pub(crate) fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
     if !raw.contains(['+', '%']) {
         return Ok(raw.into());
     }
@@ -250,7 +250,8 @@ fn unknown(name: &str, known: &[&str]) -> Refusal {
     })
 }
 
-fn invalid(message: impl Into<Box<str>>) -> Refusal {
+/// A parameter that makes no sense.
+pub(crate) fn invalid(message: impl Into<Box<str>>) -> Refusal {
     Fault::invalid(message).into()
 }
 

@@ -1,7 +1,11 @@
 //! Which request it is. The routes are few, so they are matched by hand; the table also makes the answers
 //! of 404 and 405, and a test holds it against the OpenAPI description.
 
+mod arango;
+
 use http::Method;
+
+pub(crate) use arango::is_arango;
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,18 +21,33 @@ pub(crate) enum Endpoint {
     Metrics,
     OpenApi,
     Index,
+    /// ArangoDB's batch envelope, which takes two methods.
+    Envelope,
+    PutEnvelope,
+    /// Documents of the collection that `?collection=` names.
+    CreateIn,
+    CreateDocuments,
+    ReplaceDocuments,
+    UpdateDocuments,
+    RemoveDocuments,
+    GetDocument,
+    ReplaceDocument,
+    UpdateDocument,
+    RemoveDocument,
     /// Whatever is answered without reaching an endpoint.
     None,
 }
 
 /// The methods that occur, and the word for those that do not.
-pub(crate) const METHODS: [&str; 5] = ["GET", "POST", "PATCH", "DELETE", "other"];
+pub(crate) const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "other"];
 
 const ROWS: &str = "/v1/tables/{table}/rows";
 const ROW: &str = "/v1/tables/{table}/rows/{key}";
+const DOCUMENTS: &str = "/_api/document/{collection}";
+const DOCUMENT: &str = "/_api/document/{collection}/{key}";
 
 impl Endpoint {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::InsertRows,
         Self::UpdateRow,
         Self::DeleteRow,
@@ -40,6 +59,17 @@ impl Endpoint {
         Self::Metrics,
         Self::OpenApi,
         Self::Index,
+        Self::Envelope,
+        Self::PutEnvelope,
+        Self::CreateIn,
+        Self::CreateDocuments,
+        Self::ReplaceDocuments,
+        Self::UpdateDocuments,
+        Self::RemoveDocuments,
+        Self::GetDocument,
+        Self::ReplaceDocument,
+        Self::UpdateDocument,
+        Self::RemoveDocument,
         Self::None,
     ];
 
@@ -59,18 +89,57 @@ impl Endpoint {
             Self::Metrics => "/metrics",
             Self::OpenApi => "/openapi.json",
             Self::Index => "/",
+            Self::Envelope | Self::PutEnvelope => "/_api/batch",
+            Self::CreateIn => "/_api/document",
+            Self::CreateDocuments
+            | Self::ReplaceDocuments
+            | Self::UpdateDocuments
+            | Self::RemoveDocuments => DOCUMENTS,
+            Self::GetDocument
+            | Self::ReplaceDocument
+            | Self::UpdateDocument
+            | Self::RemoveDocument => DOCUMENT,
             Self::None => "other",
         }
     }
 
     pub(crate) fn method(self) -> &'static str {
         match self {
-            Self::InsertRows | Self::Batch => "POST",
-            Self::UpdateRow => "PATCH",
-            Self::DeleteRow => "DELETE",
+            Self::InsertRows
+            | Self::Batch
+            | Self::Envelope
+            | Self::CreateIn
+            | Self::CreateDocuments => "POST",
+            Self::PutEnvelope | Self::ReplaceDocuments | Self::ReplaceDocument => "PUT",
+            Self::UpdateRow | Self::UpdateDocuments | Self::UpdateDocument => "PATCH",
+            Self::DeleteRow | Self::RemoveDocuments | Self::RemoveDocument => "DELETE",
             Self::None => "other",
             _ => "GET",
         }
+    }
+
+    /// True where the request may have parameters, which its handler reads.
+    pub(crate) fn takes_parameters(self) -> bool {
+        matches!(
+            self,
+            Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow
+        ) || self.is_document()
+    }
+
+    /// True for a request about documents.
+    pub(crate) fn is_document(self) -> bool {
+        matches!(
+            self,
+            Self::CreateIn
+                | Self::CreateDocuments
+                | Self::ReplaceDocuments
+                | Self::UpdateDocuments
+                | Self::RemoveDocuments
+                | Self::GetDocument
+                | Self::ReplaceDocument
+                | Self::UpdateDocument
+                | Self::RemoveDocument
+        )
     }
 }
 
@@ -78,8 +147,11 @@ impl Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route<'a> {
     pub(crate) endpoint: Endpoint,
+    /// The table, or the collection.
     pub(crate) table: &'a str,
     pub(crate) key: &'a str,
+    /// The database that an ArangoDB path names, or would mean by naming none.
+    pub(crate) database: &'a str,
 }
 
 /// A request that has none.
@@ -89,12 +161,13 @@ pub(crate) enum Lost {
     Path,
     /// The path is there, the method is not: those that are, as in `Allow`.
     Method(&'static str),
-    /// A path that another version serves.
-    Later(&'static str),
 }
 
 /// Finds the endpoint. HEAD is taken as GET; the answer's body is left out when it is written.
 pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, Lost> {
+    if is_arango(path) {
+        return arango::find(method, path);
+    }
     let (table, key) = match path.strip_prefix("/v1/tables/").map(split_table) {
         Some(Some((table, None))) => return rows(method, table),
         Some(Some((table, Some(key)))) => (table, key),
@@ -108,21 +181,27 @@ pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, Lost
         _ => return Err(Lost::Method("GET, HEAD, PATCH, DELETE")),
     };
     Ok(Route {
-        endpoint,
-        table,
         key,
+        ..Route::to(endpoint, table)
     })
+}
+
+impl<'a> Route<'a> {
+    fn to(endpoint: Endpoint, table: &'a str) -> Self {
+        Self {
+            endpoint,
+            table,
+            key: "",
+            database: arango::SYSTEM,
+        }
+    }
 }
 
 fn rows<'a>(method: &Method, table: &'a str) -> Result<Route<'a>, Lost> {
     if *method != Method::POST {
         return Err(Lost::Method("POST"));
     }
-    Ok(Route {
-        endpoint: Endpoint::InsertRows,
-        table,
-        key: "",
-    })
+    Ok(Route::to(Endpoint::InsertRows, table))
 }
 
 /// `{table}/rows` or `{table}/rows/{key}`. A slash in a name or a key is written `%2F`.
@@ -149,9 +228,6 @@ fn fixed<'a>(method: &Method, path: &str) -> Result<Route<'a>, Lost> {
         "/metrics" => Endpoint::Metrics,
         "/openapi.json" => Endpoint::OpenApi,
         "/" => Endpoint::Index,
-        _ if path.starts_with("/_api/") || path.starts_with("/_db/") => {
-            return Err(Lost::Later("ArangoDB's batch envelope"));
-        }
         _ => return Err(Lost::Path),
     };
     let (allowed, allow) = match endpoint {
@@ -164,11 +240,7 @@ fn fixed<'a>(method: &Method, path: &str) -> Result<Route<'a>, Lost> {
     if !allowed {
         return Err(Lost::Method(allow));
     }
-    Ok(Route {
-        endpoint,
-        table: "",
-        key: "",
-    })
+    Ok(Route::to(endpoint, ""))
 }
 
 /// All routes, one a line, for those who got lost.
@@ -179,6 +251,7 @@ pub(crate) fn list() -> String {
         .map(|e| format!("{} {}", e.method(), e.template()))
         .collect::<Vec<_>>()
         .join(", ")
+        + " (those under /_api also under /_db/{database})"
 }
 
 #[cfg(test)]
@@ -228,10 +301,6 @@ mod tests {
             assert_eq!(find(&Method::GET, path), Err(Lost::Path), "{path}");
         }
         assert_eq!(find(&Method::PUT, "/v1/batch"), Err(Lost::Method("POST")));
-        assert!(matches!(
-            find(&Method::POST, "/_db/x/_api/batch"),
-            Err(Lost::Later(_))
-        ));
     }
 
     /// The description that is served and the router know the same paths and methods.

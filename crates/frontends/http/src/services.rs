@@ -23,6 +23,9 @@ pub trait Readiness: Send + Sync {
 pub struct Services {
     /// Where writes go.
     pub intake: Intake,
+    /// Whether the database gives back what it wrote ([`windrow_core::Promise::Returned`]): documents are told without their
+    /// revision where it does not.
+    pub gives_back: bool,
     /// Whether the database is there.
     pub ready: Arc<dyn Readiness>,
     /// All metrics in OpenMetrics text, for `GET /metrics`.

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use windrow_core::{Budget, Fault, FaultClass, Intake, Sink};
+use windrow_core::{Budget, Fault, FaultClass, Intake, Promise, Sink};
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
@@ -169,6 +169,7 @@ fn services(
     let registry = Arc::new(registry);
     Services {
         intake,
+        gives_back: sink.profile().lack(Promise::Returned).is_none(),
         ready: Arc::new(Ready(sink)),
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
         lanes: Arc::new(move || crate::metrics::lanes_json(&lanes())),

@@ -12,6 +12,7 @@
 
 mod alone;
 mod command;
+mod envelope;
 mod examples;
 mod input;
 mod library;

@@ -14,6 +14,9 @@ use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
+use crate::envelope::Parcel;
+use crate::server::link::Answering;
+
 pub(crate) use refusal::Refusal;
 pub(crate) use report::Report;
 
@@ -27,6 +30,19 @@ pub(crate) type Answer = Response<AnswerBody>;
 pub(crate) enum AnswerBody {
     Whole(Bytes),
     Report(Box<Report>),
+    Parcel(Box<Parcel>),
+}
+
+impl AnswerBody {
+    /// Keeps this as long as there is something to write; gives it back where all of the body is there.
+    pub(crate) fn keep(&mut self, answering: impl FnOnce() -> Answering) -> bool {
+        match self {
+            Self::Whole(_) => return false,
+            Self::Report(report) => report.keep(answering()),
+            Self::Parcel(parcel) => parcel.keep(answering()),
+        }
+        true
+    }
 }
 
 impl Body for AnswerBody {
@@ -41,6 +57,7 @@ impl Body for AnswerBody {
             Self::Whole(bytes) if bytes.is_empty() => None,
             Self::Whole(bytes) => Some(std::mem::take(bytes)),
             Self::Report(report) => report.next_chunk(),
+            Self::Parcel(parcel) => parcel.next_chunk(),
         };
         Poll::Ready(chunk.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -53,6 +70,9 @@ impl Body for AnswerBody {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Report(_) => SizeHint::default(),
+            Self::Parcel(parcel) => parcel
+                .length()
+                .map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }
@@ -73,7 +93,7 @@ pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Byte
     with_type(status, kind, AnswerBody::Whole(body.into()))
 }
 
-fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody) -> Answer {
+pub(crate) fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody) -> Answer {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);

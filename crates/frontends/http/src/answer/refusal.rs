@@ -18,6 +18,8 @@ struct Parts {
     spot: Spot,
     index: Option<u64>,
     allow: Option<&'static str>,
+    /// ArangoDB's own number for it, where the fault's class does not say it.
+    number: Option<u16>,
 }
 
 /// The code of an error of HTTP itself: SQLSTATE 08P01, protocol violation.
@@ -31,6 +33,7 @@ impl Refusal {
             spot: Spot::default(),
             index: None,
             allow: None,
+            number: None,
         }))
     }
 
@@ -66,11 +69,20 @@ impl Refusal {
         self
     }
 
+    /// Gives it a number of ArangoDB's.
+    pub(crate) fn numbered(mut self, number: u16) -> Self {
+        self.0.number = Some(number);
+        self
+    }
+
+    pub(crate) fn number(&self) -> Option<u16> {
+        self.0.number
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.0.status
     }
 
-    #[cfg(test)]
     pub(crate) fn fault(&self) -> &Fault {
         &self.0.fault
     }
@@ -90,7 +102,13 @@ impl Refusal {
         }
         body.push(b'}');
         let mut answer = answer::of_json(self.0.status, body);
-        answer::add_retry(&mut answer);
+        self.add_headers(&mut answer);
+        answer
+    }
+
+    /// What else the client is told, besides the body.
+    pub(crate) fn add_headers(&self, answer: &mut Answer) {
+        answer::add_retry(answer);
         if let Some(methods) = self.0.allow {
             let methods = HeaderValue::from_static(methods);
             answer.headers_mut().insert(ALLOW, methods);
@@ -99,7 +117,6 @@ impl Refusal {
             let challenge = HeaderValue::from_static("Bearer realm=\"windrow\"");
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
-        answer
     }
 }
 

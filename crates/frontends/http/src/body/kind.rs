@@ -23,14 +23,7 @@ const ACCEPTED: &str =
 
 /// The kind, from `Content-Type`; none given means JSON.
 pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
-    if headers
-        .get(CONTENT_ENCODING)
-        .is_some_and(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity"))
-    {
-        return Err(unsupported(
-            "a Content-Encoding is not supported: send the body as it is (identity)".to_owned(),
-        ));
-    }
+    check_encoding(headers)?;
     let Some(value) = headers.get(CONTENT_TYPE) else {
         return Ok(Kind::Json);
     };
@@ -49,9 +42,19 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
         "application/x-www-form-urlencoded" => Ok(Kind::Form),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Kind::Ndjson),
         "text/csv" => Ok(Kind::Csv),
-        _ if kind.starts_with("multipart/") => Err(Refusal::later("a multipart envelope")),
         _ => Err(wrong_type(&kind)),
     }
+}
+
+/// Refuses a body that is compressed.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let encoding = headers.get(CONTENT_ENCODING);
+    if encoding.is_none_or(|v| v.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(unsupported(
+        "a Content-Encoding is not supported: send the body as it is (identity)".to_owned(),
+    ))
 }
 
 /// A body of a kind that is not accepted here.
@@ -85,7 +88,8 @@ fn check_charset(parameter: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn unsupported(message: String) -> Refusal {
+/// A body whose kind is the trouble.
+pub(crate) fn unsupported(message: String) -> Refusal {
     Refusal::protocol(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
 }
 
@@ -114,7 +118,8 @@ mod tests {
         assert_eq!(kind("text/plain"), refused);
         assert_eq!(
             kind("multipart/form-data; boundary=x"),
-            Err(StatusCode::NOT_IMPLEMENTED)
+            refused,
+            "an envelope goes to paths of its own"
         );
     }
 

@@ -22,10 +22,19 @@ use crate::server::link::{Link, Phase};
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
+/// Where a body comes from.
+#[derive(Debug)]
+enum Spring {
+    /// The connection.
+    Wire(Incoming),
+    /// An envelope, which is in memory and charged as a whole.
+    Held(Bytes),
+}
+
 /// The body of one request.
 #[derive(Debug)]
 pub(crate) struct Feed<'a> {
-    body: Incoming,
+    body: Spring,
     link: &'a Link,
     /// The client waits for a go-ahead before it sends the body.
     asks_first: bool,
@@ -37,7 +46,7 @@ impl<'a> Feed<'a> {
     pub(crate) fn new(body: Incoming, headers: &HeaderMap, link: &'a Link) -> Self {
         let ended = body.is_end_stream();
         Self {
-            body,
+            body: Spring::Wire(body),
             link,
             asks_first: headers.contains_key(EXPECT),
             started: false,
@@ -45,9 +54,33 @@ impl<'a> Feed<'a> {
         }
     }
 
+    /// The body of a part of an envelope.
+    pub(crate) fn held(body: Bytes, link: &'a Link) -> Self {
+        Self {
+            ended: body.is_empty(),
+            body: Spring::Held(body),
+            link,
+            asks_first: false,
+            started: false,
+        }
+    }
+
+    /// True where the body is in memory as a whole.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.body, Spring::Held(_))
+    }
+
+    /// The connection's own state.
+    pub(crate) fn link(&self) -> &'a Link {
+        self.link
+    }
+
     /// How long the body is, where its head says so.
     pub(crate) fn length(&self) -> Option<u64> {
-        self.body.size_hint().exact()
+        match &self.body {
+            Spring::Wire(body) => body.size_hint().exact(),
+            Spring::Held(body) => Some(body.len() as u64),
+        }
     }
 
     /// True once all of it was read.
@@ -69,8 +102,15 @@ impl<'a> Feed<'a> {
             return Poll::Ready(Ok(None));
         }
         self.started = true;
+        let body = match &mut self.body {
+            Spring::Wire(body) => body,
+            Spring::Held(body) => {
+                self.ended = true;
+                return Poll::Ready(Ok(Some(std::mem::take(body))));
+            }
+        };
         loop {
-            let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+            let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) else {
                 self.link.enter(Phase::Body);
                 if self.link.is_late() {
                     return Poll::Ready(Err(too_slow()));
@@ -86,7 +126,7 @@ impl<'a> Feed<'a> {
                 // Trailers are read and not looked at.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
-                        self.ended = self.body.is_end_stream();
+                        self.ended = body.is_end_stream();
                         return Poll::Ready(Ok(Some(data)));
                     }
                     _ => {}

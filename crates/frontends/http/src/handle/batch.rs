@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windrow_core::{Done, Fault, Op, Outcomes, Permit, Unit, UnitOutcome, Write};
+use windrow_core::{Done, Fault, Op, Permit, Unit, UnitOutcome, Write};
 
 use crate::answer::json::{self, Spot};
 use crate::answer::ledger::returned_bytes;
@@ -53,7 +53,8 @@ pub(crate) async fn run(ask: &Ask<'_>, feed: &mut Feed<'_>) -> Result<Answer, Re
         let dones = outcome.map_err(atomic::refuse)?;
         return Ok(answer_all(slots, dones.into_iter().map(Ok)));
     }
-    let outcomes = submit(ask, operations.writes, operations.permit).await?;
+    let outcomes = ask.outcomes_of(operations.writes, operations.permit);
+    let outcomes = outcomes.await?;
     Ok(answer_all(slots, outcomes.into_iter().map(alone)))
 }
 
@@ -96,18 +97,6 @@ fn read(ask: &Ask<'_>, text: &Bytes) -> Result<Operations, Refusal> {
         atomic: envelope.atomic,
         permit: charge.into_permit(),
     })
-}
-
-/// One unit each, handed over together, so that they keep their order.
-async fn submit(ask: &Ask<'_>, writes: Vec<Write>, permit: Permit) -> Result<Outcomes, Refusal> {
-    if writes.is_empty() {
-        return Ok(Outcomes::new());
-    }
-    let units: Vec<Unit> = writes.into_iter().map(Unit::one).collect();
-    let services = &ask.app.services;
-    services.metrics.rows.inc_by(units.len() as u64);
-    let receipt = services.intake.submit(ask.source, units, permit).await?;
-    Ok(receipt.await)
 }
 
 fn answer_all(slots: Vec<Slot>, mut outcomes: impl Iterator<Item = Result<Done, Fault>>) -> Answer {

@@ -42,7 +42,8 @@ pub(crate) async fn run(
     feed: &mut Feed<'_>,
 ) -> Result<Answer, Refusal> {
     let budget = ask.app.budget().clone();
-    let short = feed.length().is_some_and(|n| n <= SHORT);
+    // A body that is held already holds memory, so it must not wait for more without end.
+    let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT);
     let mut pump = Pump {
         ask,
         feed,
@@ -183,7 +184,7 @@ impl Pump<'_, '_> {
     /// Waits for memory: without end where this body holds none, for a while where it does, because bodies that hold some
     /// and wait for more could be waiting for each other. (What the lane holds of this body comes back by itself.)
     async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
-        if self.carried == 0 && !self.ledger.holds_memory() {
+        if self.carried == 0 && !self.ledger.holds_memory() && !self.feed.is_held() {
             return self.budget.take(bytes).await;
         }
         let patience = self.ask.app.config.body_timeout;
@@ -261,6 +262,7 @@ impl Pump<'_, '_> {
     /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on the way.
     async fn finish(&mut self) -> Result<(), Refusal> {
         let mut end = self.hand_over().await;
+        self.ask.turn.pass();
         while !self.under_way.is_empty() {
             end = end.and(self.settle_oldest().await);
         }

@@ -8,6 +8,7 @@ pub(crate) mod object;
 mod place;
 mod stream;
 
+pub(crate) use place::Place;
 pub(crate) use stream::{RowStream, Take};
 
 /// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written to

@@ -87,9 +87,9 @@ where
         link.enter(Phase::Busy);
         async move {
             let mut answer = app.serve(request, source, &link).await;
-            match answer.body_mut() {
-                AnswerBody::Report(report) => report.keep(Answering::new(link)),
-                AnswerBody::Whole(_) => link.enter(Phase::Idle),
+            let answering = || Answering::new(Arc::clone(&link));
+            if !answer.body_mut().keep(answering) {
+                link.enter(Phase::Idle);
             }
             Ok::<_, Infallible>(answer)
         }

@@ -10,6 +10,8 @@ mod abuse;
 mod atomic;
 mod batch;
 mod connections;
+mod documents;
+mod envelope;
 mod keyed;
 mod many;
 mod memory;

@@ -34,12 +34,6 @@ async fn an_unknown_path_is_told_the_routes() {
 async fn what_another_version_has_is_said_to_be_missing() {
     let (server, seen) = serve(good).await;
     let later = [
-        client().post(server.url("/_api/batch")).body("x"),
-        client().put(server.url("/_db/mine/_api/batch")).body("x"),
-        client()
-            .post(server.rows())
-            .header("content-type", "multipart/mixed; boundary=x")
-            .body("x"),
         client()
             .post(server.rows() + "?ack=spool")
             .body("{\"a\":1}"),

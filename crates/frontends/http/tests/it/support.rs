@@ -79,6 +79,7 @@ pub(crate) fn services(
     let text = Arc::clone(&registry);
     let services = Services {
         intake,
+        gives_back: true,
         ready: Arc::new(Ready(ready)),
         metrics_text: Arc::new(move || {
             let mut out = String::new();
