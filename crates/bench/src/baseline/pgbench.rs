@@ -162,8 +162,17 @@ fn parse(text: &str) -> Option<Direct> {
     let rows = text
         .lines()
         .find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
+    let rows = rows.split('/').next()?.parse().ok()?;
+    if rows == 0 {
+        // A thousand sessions may take longer to begin than was given; then nothing more is told.
+        return Some(Direct {
+            rows,
+            rate: 0.0,
+            latency_ms: 0.0,
+        });
+    }
     Some(Direct {
-        rows: rows.split('/').next()?.parse().ok()?,
+        rows,
         rate: after("tps = ")?,
         latency_ms: after("latency average = ")?,
     })
@@ -184,6 +193,8 @@ mod tests {
             latency_ms: 0.513,
         };
         assert_eq!(parse(text), Some(direct));
+        let none = parse("number of transactions actually processed: 0\n").unwrap();
+        assert_eq!((none.rows, none.rate), (0, 0.0));
         assert_eq!(parse("nothing"), None);
     }
 
