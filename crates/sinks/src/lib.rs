@@ -3,8 +3,12 @@
 //! One folder a sink, with the same file names as its neighbours, and one line in the [`registry`]. What is common to
 //! those that speak SQL is in [`sql`]: data and statement texts, no I/O.
 
+#[cfg(feature = "arangodb")]
+pub mod arangodb;
 #[cfg(feature = "postgres")]
 pub mod cockroachdb;
+#[cfg(feature = "cratedb")]
+pub mod cratedb;
 pub mod options;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -12,6 +16,8 @@ pub mod registry;
 pub mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "web")]
+mod web;
 
 pub use options::{Options, Synchronous};
 pub use registry::open;

@@ -36,6 +36,10 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &crate::postgres::Postgres,
     #[cfg(feature = "postgres")]
     &crate::cockroachdb::Cockroachdb,
+    #[cfg(feature = "cratedb")]
+    &crate::cratedb::CrateDb,
+    #[cfg(feature = "arangodb")]
+    &crate::arangodb::ArangoDb,
 ];
 
 /// Opens the sink that the URL's scheme names.

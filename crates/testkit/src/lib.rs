@@ -4,7 +4,9 @@
 //! Nothing here has state of its own: whatever is started belongs to a value and ends when that value is dropped, also
 //! when the process that holds it is killed.
 
+pub mod arangodb;
 pub mod cockroachdb;
+pub mod cratedb;
 pub mod pgbouncer;
 pub mod pgclient;
 pub mod postgres;
@@ -12,3 +14,4 @@ pub mod process;
 pub mod procfs;
 pub mod proxy;
 pub mod sink;
+pub mod web;

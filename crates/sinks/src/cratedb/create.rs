@@ -1,0 +1,196 @@
+//! Tables and columns that are made from the rows that name them.
+//!
+//! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide, and a later value that does not
+//! fit has its own error.
+
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Tally, Value};
+
+use super::executor::{Connection, Stop};
+use super::fault::{Meaning, meaning};
+use super::table::Facts;
+use crate::sql::infer::{Kind, Sight, Sights};
+use crate::sql::quote::{push_ident, push_idents, push_table};
+use crate::web::Loss;
+
+/// The column that is a new table's key where nothing else is said.
+const ID: &str = "id";
+
+/// What the rows of a batch ask of one table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wish {
+    sights: Sights,
+    /// Columns that held an array.
+    arrays: Vec<Name>,
+    /// Columns that the rows are told apart by, where a write names them.
+    key: Option<Vec<Name>>,
+    /// An `id` that was NULL or not given cannot be a key.
+    lacks_id: bool,
+    /// A new row is to be written: only then a table is made.
+    inserts: bool,
+}
+
+impl Wish {
+    /// Takes in one write.
+    pub(super) fn see(&mut self, shape: &Shape, row: &[Value]) {
+        self.sights.see(&shape.columns, row);
+        for (name, value) in shape.columns.iter().zip(row) {
+            let array = matches!(value, Value::Json(json) if !json.trim_start().starts_with('{'));
+            if array && !self.arrays.contains(name) {
+                self.arrays.push(name.clone());
+            }
+        }
+        if shape.op != Op::Insert {
+            return;
+        }
+        self.inserts = true;
+        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
+            self.key.get_or_insert_with(|| names.to_vec());
+        }
+        let id = shape.columns.iter().position(|name| &**name == ID);
+        let value = id.and_then(|place| row.get(place));
+        self.lacks_id |= value.is_none_or(Value::is_null);
+    }
+
+    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
+    fn primary(&self) -> Vec<Name> {
+        let columns = self.sights.columns();
+        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
+        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
+        let key = self.key.clone().or_else(id).unwrap_or_default();
+        if key.iter().all(has) { key } else { Vec::new() }
+    }
+
+    /// The type of a new column; none while all of its values were NULL.
+    fn type_of(&self, sight: &Sight) -> Option<&'static str> {
+        Some(match sight.kind? {
+            Kind::Bool => "BOOLEAN",
+            Kind::Int => "BIGINT",
+            Kind::Number if sight.double => "DOUBLE PRECISION",
+            // Takes whatever an object holds, without one row's fields deciding over those of the next.
+            Kind::Json if !self.arrays.contains(&sight.name) => "OBJECT(IGNORED)",
+            Kind::Number | Kind::Json | Kind::Text | Kind::Bytes => "TEXT",
+        })
+    }
+}
+
+/// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's own defaults.
+pub(super) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -> Vec<String> {
+    let typed = |sight| Some((sight, wish.type_of(sight)?));
+    let columns: Vec<_> = wish.sights.columns().iter().filter_map(typed).collect();
+    let mut table = String::new();
+    push_table(&mut table, name);
+    let Some(facts) = facts else {
+        let makes = wish.inserts && !columns.is_empty();
+        return makes
+            .then(|| creation(&table, &columns, &wish.primary()))
+            .into_iter()
+            .collect();
+    };
+    let missing = columns
+        .iter()
+        .filter(|(sight, _)| facts.column(&sight.name).is_none());
+    let addition = |(sight, type_name): &(&Sight, &str)| {
+        let mut sql = format!("ALTER TABLE {table} ADD COLUMN ");
+        push_ident(&mut sql, &sight.name);
+        sql.push(' ');
+        sql.push_str(type_name);
+        sql
+    };
+    missing.map(addition).collect()
+}
+
+fn creation(table: &str, columns: &[(&Sight, &'static str)], primary: &[Name]) -> String {
+    let mut sql = format!("CREATE TABLE IF NOT EXISTS {table} (");
+    for (place, (sight, type_name)) in columns.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        push_ident(&mut sql, &sight.name);
+        sql.push(' ');
+        sql.push_str(type_name);
+    }
+    if !primary.is_empty() {
+        sql.push_str(", PRIMARY KEY (");
+        push_idents(&mut sql, primary);
+        sql.push(')');
+    }
+    sql.push(')');
+    sql
+}
+
+impl Connection {
+    /// Changes the schema.
+    ///
+    /// # Errors
+    /// Outside: no batch can go on. Inside: the server refuses, in its own words.
+    pub(super) async fn make(
+        &mut self,
+        table: &TableName,
+        sql: &str,
+        tally: &mut Tally,
+    ) -> Result<Result<(), Fault>, Stop> {
+        let heard = self.session.single(sql, b"", tally).await;
+        let heard = heard.map_err(Loss::harmless).map_err(Stop)?;
+        let Err(failure) = heard else {
+            tracing::info!(sql, "created");
+            return Ok(Ok(()));
+        };
+        match meaning(&failure, table) {
+            Meaning::Away(fault) => Err(Stop(fault)),
+            other => {
+                let mut fault = other.into_fault();
+                fault.message = format!(
+                    "the table {table} cannot be fitted to its rows: {}",
+                    fault.message
+                )
+                .into();
+                Ok(Err(fault))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::Returning;
+    use windrow_core::shape::ShapeParts;
+
+    use super::*;
+
+    fn shape(columns: &[&str], key: Key) -> Shape {
+        Shape::new(ShapeParts {
+            op: Op::Insert,
+            table: TableName::bare("t"),
+            columns: columns.iter().map(|c| Name::from(*c)).collect(),
+            key,
+            on_conflict: OnConflict::Update,
+            returning: Returning::Nothing,
+        })
+    }
+
+    #[test]
+    fn a_table_is_made_of_what_was_seen() {
+        let mut wish = Wish::default();
+        let columns = ["id", "f", "d", "o", "a", "later"];
+        let row = |d: &str| {
+            [
+                7.into(),
+                Value::Number("1.5".into()),
+                Value::Number(d.into()),
+                Value::Json("{}".into()),
+                Value::Json("[]".into()),
+                Value::Null,
+            ]
+        };
+        wish.see(&shape(&columns, Key::Primary), &row("1"));
+        wish.see(
+            &shape(&columns, Key::Primary),
+            &row("0.12345678901234567890123"),
+        );
+        let made = statements(&TableName::bare("t"), None, &wish);
+        assert_eq!(
+            made,
+            [
+                r#"CREATE TABLE IF NOT EXISTS "t" ("id" BIGINT, "f" DOUBLE PRECISION, "d" TEXT, "o" OBJECT(IGNORED), "a" TEXT, PRIMARY KEY ("id"))"#
+            ]
+        );
+    }
+}

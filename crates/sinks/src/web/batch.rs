@@ -1,0 +1,143 @@
+//! A batch without transactions: one write a unit, and the steps in which the writes go out.
+
+use smallvec::smallvec;
+use windrow_core::{
+    Done, Dones, Fault, FaultClass, Report, Rung, Tally, Unit, UnitFault, Verdict, Write,
+};
+
+use crate::sql::plan::{Fence, Item, plan};
+
+/// The units of a batch, and what each is told.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    units: &'a [Unit],
+    verdicts: Vec<Option<Verdict>>,
+    pub(crate) tally: Tally,
+}
+
+impl<'a> Batch<'a> {
+    /// Units that need a transaction are refused at once; `database` is the name that the message has for it.
+    pub(crate) fn new(units: &'a [Unit], database: &str) -> Self {
+        let verdict = |unit: &Unit| match (unit.writes(), unit.calls()) {
+            ([], []) => Some(Verdict::Told(Ok(Dones::new()))),
+            ([_], []) => None,
+            ([], _) => Some(told(unsupported(format!(
+                "{database} does not execute statements of PostgreSQL's protocol"
+            )))),
+            _ => Some(told(unsupported(format!(
+                "{database} has no transactions: {} writes cannot be all or nothing; send them without atomic",
+                unit.rows()
+            )))),
+        };
+        Self {
+            units,
+            verdicts: units.iter().map(verdict).collect(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// How many units there are.
+    pub(crate) fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// The writes that have no verdict yet, with their places.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (usize, &'a Write)> {
+        let units = self.units.iter().zip(&self.verdicts).enumerate();
+        units.filter_map(|(at, (unit, verdict))| match verdict {
+            None => Some((at, unit.writes().first()?)),
+            Some(_) => None,
+        })
+    }
+
+    /// The write at a place.
+    pub(crate) fn write(&self, at: usize) -> Option<&'a Write> {
+        self.units.get(at)?.writes().first()
+    }
+
+    /// The write succeeded.
+    pub(crate) fn done(&mut self, at: usize, rung: Rung, done: Done) {
+        self.conclude(at, Verdict::Told(Ok(smallvec![done])));
+        self.tally.add(rung, 1);
+    }
+
+    /// The write failed.
+    pub(crate) fn fail(&mut self, at: usize, rung: Rung, fault: Fault) {
+        self.conclude(at, told(fault));
+        self.tally.add(rung, 1);
+    }
+
+    /// The write gets its verdict.
+    pub(crate) fn conclude(&mut self, at: usize, verdict: Verdict) {
+        if let Some(slot) = self.verdicts.get_mut(at) {
+            *slot = Some(verdict);
+        }
+    }
+
+    /// What the write at a place was told, if it failed.
+    pub(crate) fn fault(&self, at: usize) -> Option<&Fault> {
+        match self.verdicts.get(at) {
+            Some(Some(Verdict::Told(Err(failed)))) => Some(&failed.fault),
+            _ => None,
+        }
+    }
+
+    /// All writes without a verdict were not sent: they are given back.
+    pub(crate) fn again_rest(&mut self, fault: &Fault) {
+        for slot in &mut self.verdicts {
+            slot.get_or_insert_with(|| Verdict::Again(fault.clone()));
+        }
+    }
+
+    /// What is said of the batch.
+    pub(crate) fn report(self, usable: bool) -> Report {
+        let defect = || told(Fault::internal("a unit got no verdict"));
+        let verdicts = self.verdicts.into_iter();
+        Report {
+            verdicts: verdicts.map(|v| v.unwrap_or_else(defect)).collect(),
+            tally: self.tally,
+            usable,
+        }
+    }
+}
+
+fn told(fault: Fault) -> Verdict {
+    Verdict::Told(Err(UnitFault::from(fault)))
+}
+
+fn unsupported(message: String) -> Fault {
+    Fault::new(FaultClass::Unsupported, "0A000", message)
+}
+
+/// One write in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    /// Its unit.
+    pub(crate) at: usize,
+    /// Writes of one group may go out together.
+    pub(crate) group: u32,
+    pub(crate) table: u32,
+    /// A hash of the row that it touches, where that is known.
+    pub(crate) key: Option<u64>,
+    pub(crate) reads: bool,
+    pub(crate) fence: Fence,
+}
+
+impl Placed {
+    /// Groups of units that go out together, in the order in which they do.
+    pub(crate) fn steps(placed: &[Self]) -> Vec<(u32, Vec<usize>)> {
+        let items = (0_u32..).zip(placed).map(|(unit, placed)| Item {
+            group: placed.group,
+            unit,
+            table: placed.table,
+            keys: placed.key.as_slice(),
+            reads: placed.reads,
+            fence: placed.fence,
+        });
+        let at = |item: u32| placed.get(item as usize).map(|placed| placed.at);
+        plan(items)
+            .into_iter()
+            .map(|step| (step.group, step.items.into_iter().filter_map(at).collect()))
+            .collect()
+    }
+}
