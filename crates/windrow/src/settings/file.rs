@@ -243,6 +243,9 @@ pub struct Limit {
     /// How long a write may be held back for company.
     #[serde(with = "humantime_serde")]
     pub max_wait: Option<Duration>,
+    /// How long a connection is kept that no batch needs.
+    #[serde(with = "humantime_serde")]
+    pub idle_close: Option<Duration>,
     /// How long writes wait for a database that is away.
     #[serde(with = "humantime_serde")]
     pub away_wait: Option<Duration>,

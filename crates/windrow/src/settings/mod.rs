@@ -157,7 +157,7 @@ fn limits(file: &Limit) -> anyhow::Result<Limits> {
         batch_bytes: bytes("limits.batch_bytes", file.batch_bytes, defaults.batch_bytes)?,
         flights: file.flights,
         max_wait: file.max_wait.unwrap_or(defaults.max_wait),
-        idle_close: defaults.idle_close,
+        idle_close: file.idle_close.unwrap_or(defaults.idle_close),
         away_wait: file.away_wait.unwrap_or(defaults.away_wait),
     })
 }
