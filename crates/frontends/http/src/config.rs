@@ -16,11 +16,11 @@ pub struct HttpConfig {
     pub allow_open: bool,
     /// TLS, if wanted. Default none.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`), in bytes. Default 64 MiB.
+    /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`, envelopes, documents), in bytes. Default 64 MiB.
     pub max_body: usize,
     /// The largest single row, in bytes of its text: a JSON object, an element of an array, a line. Default 8 MiB.
     pub max_row: usize,
-    /// The most rows of one atomic body, and operations of one batch. Default 100,000.
+    /// The most rows of one atomic body, operations of one batch, parts of an envelope and documents of an array. Default 100,000.
     pub max_atomic_rows: usize,
     /// The most connections; past it they wait to be accepted. Default 20,000.
     pub max_connections: usize,

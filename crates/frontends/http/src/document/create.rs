@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::{Door, KEY, answer, key, many};
 use crate::answer::{Answer, Refusal};
 use crate::body::Feed;
+use crate::body::whole::Whole;
 use crate::plan::Plan;
 
 pub(super) async fn run(door: &Door<'_>, feed: &mut Feed<'_>) -> Result<Answer, Refusal> {
@@ -17,8 +18,11 @@ pub(super) async fn run(door: &Door<'_>, feed: &mut Feed<'_>) -> Result<Answer, 
     }
     app.row_limit().check(whole.bytes.len() as u64)?;
     let plan = door.plan(Op::Insert)?;
-    let (key, write) = insert(door, &plan, &whole.bytes)?;
-    let done = door.write(write, whole.permit).await?;
+    let Whole { bytes, permit } = whole;
+    let (key, write) = insert(door, &plan, &bytes)?;
+    // The permit is for the row from here on.
+    drop(bytes);
+    let done = door.write(write, permit).await?;
     Ok(answer::one(door, StatusCode::CREATED, &key, &done))
 }
 

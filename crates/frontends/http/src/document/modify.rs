@@ -10,6 +10,7 @@ use super::error::{KEY_BAD, bad, not_found};
 use super::{Door, KEY, answer, key};
 use crate::answer::{Answer, Refusal};
 use crate::body::Feed;
+use crate::body::whole::Whole;
 use crate::plan::Plan;
 
 pub(super) async fn update(
@@ -20,11 +21,13 @@ pub(super) async fn update(
     let key = key::of_path(raw)?;
     let plan = door.plan(Op::Update)?;
     let app = door.ask.app;
-    let whole = feed.all(app.row_limit(), app.budget()).await?;
-    let draft = Draft::read(&whole.bytes, plan.guess().as_ref())?;
+    let Whole { bytes, permit } = feed.all(app.row_limit(), app.budget()).await?;
+    let draft = Draft::read(&bytes, plan.guess().as_ref())?;
+    // The permit is for the row from here on.
+    drop(bytes);
     check_same(&key, &draft)?;
     let write = change(door, &plan, draft, &key)?;
-    let done = door.write(write, whole.permit).await?;
+    let done = door.write(write, permit).await?;
     found(&key, done.rows)?;
     Ok(answer::one(door, StatusCode::CREATED, &key, &done))
 }

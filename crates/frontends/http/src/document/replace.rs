@@ -97,39 +97,17 @@ pub(super) async fn each(
         Some(layout) if door.gives_back() => layout,
         _ => learn(door, &first.key).await?,
     };
-    let mut results: Vec<Result<Done, Fault>> = Vec::new();
-    results.resize_with(documents.len(), || Ok(Done::default()));
-    let mut open: Vec<usize> = (0..documents.len()).collect();
+    let mut round = Round::new(documents.len());
     for _ in 0..TRIES {
+        let open = std::mem::take(&mut round.again);
         let outcomes = attempt(door, documents, &open, &layout).await?;
-        let mut again = Vec::new();
-        let mut altered = None;
-        for (at, outcome) in open.into_iter().zip(outcomes) {
-            let Some(result) = results.get_mut(at) else {
-                continue;
-            };
-            let outcome = outcome.map(|dones| dones.into_iter().next().unwrap_or_default());
-            match outcome {
-                Ok(done) if has_others(&done, &layout) => {
-                    altered = done.returned.as_ref().map(|r| Arc::clone(&r.columns));
-                    again.push(at);
-                    *result = Ok(done);
-                }
-                // A row that was replaced a moment ago and has gone since was replaced.
-                Ok(done) if done.rows == 0 && matches!(result, Ok(d) if d.rows > 0) => {}
-                Ok(done) => *result = Ok(done),
-                Err(failed) => {
-                    if failed.fault.class == FaultClass::NoColumn {
-                        again.push(at);
-                    }
-                    *result = Err(failed.fault);
-                }
-            }
-        }
-        if again.is_empty() {
+        open.into_iter()
+            .zip(outcomes)
+            .for_each(|(at, outcome)| round.settle(at, outcome, &layout));
+        if round.again.is_empty() {
             break;
         }
-        let newer = match altered {
+        let newer = match round.altered.take() {
             Some(newer) => newer,
             None => learn(door, &first.key).await?,
         };
@@ -137,9 +115,51 @@ pub(super) async fn each(
         if newer == layout {
             break;
         }
-        (layout, open) = (newer, again);
+        layout = newer;
     }
-    Ok(results)
+    Ok(round.results)
+}
+
+/// What has become of the documents, and which of them are to be written (again).
+struct Round {
+    results: Vec<Result<Done, Fault>>,
+    again: Vec<usize>,
+    /// Columns that were not known.
+    altered: Option<Layout>,
+}
+
+impl Round {
+    fn new(documents: usize) -> Self {
+        let mut results = Vec::new();
+        results.resize_with(documents, || Ok(Done::default()));
+        Self {
+            results,
+            again: (0..documents).collect(),
+            altered: None,
+        }
+    }
+
+    fn settle(&mut self, at: usize, outcome: UnitOutcome, layout: &Layout) {
+        let Some(result) = self.results.get_mut(at) else {
+            return;
+        };
+        match outcome.map(|dones| dones.into_iter().next().unwrap_or_default()) {
+            Ok(done) if has_others(&done, layout) => {
+                self.altered = done.returned.as_ref().map(|r| Arc::clone(&r.columns));
+                self.again.push(at);
+                *result = Ok(done);
+            }
+            // A row that was replaced a moment ago and has gone since was replaced.
+            Ok(done) if done.rows == 0 && matches!(result, Ok(d) if d.rows > 0) => {}
+            Ok(done) => *result = Ok(done),
+            Err(failed) => {
+                if failed.fault.class == FaultClass::NoColumn {
+                    self.again.push(at);
+                }
+                *result = Err(failed.fault);
+            }
+        }
+    }
 }
 
 async fn attempt(

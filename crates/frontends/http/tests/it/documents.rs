@@ -9,7 +9,9 @@ use windrow_core::{
     Done, Fault, FaultClass, Name, OnConflict, Op, Returned, Returning, Value, Write,
 };
 
-use crate::support::{Seen, Server, client, post_text, send, serve, unique};
+use crate::support::{
+    MIB, Seen, Server, answer, client, config, post_text, send, serve, start_over, unique,
+};
 
 /// A table with the columns `_key`, `a` and `b`, and whatever is added to them.
 #[derive(Clone)]
@@ -464,4 +466,49 @@ async fn only_json_is_taken() {
     let (server, _, _) = table().await;
     let (status, told) = post_text(server.url("/_api/document/c"), "text/csv", "a\n1").await;
     assert_eq!((status, &told["code"]), (415, &json!(415)));
+}
+
+/// Over a database that gives nothing back, nothing is asked back: the revision is left out, and what needs it is refused.
+#[tokio::test]
+async fn a_database_that_gives_nothing_back() {
+    let (server, mut arrivals) = start_over(config(), MIB, false).await;
+    let table = Table::new();
+    let rows = table.clone();
+    tokio::spawn(async move {
+        while let Some(submission) = arrivals.recv().await {
+            answer(submission, &mut |write: &Write| {
+                let asks = write.shape.returning != Returning::Nothing;
+                assert!(write.shape.op == Op::Get || !asks, "{write:?}");
+                rows.0.lock().unwrap().run(write)
+            });
+        }
+    });
+    let path = "/_api/document/c";
+    let made = ask(
+        &server,
+        "POST",
+        path,
+        Some(json!({"_key": "k", "a": 1, "b": 2})),
+    )
+    .await;
+    assert_eq!(made, (201, json!({"_id": "c/k", "_key": "k"})));
+    table.add_column("c", 8);
+    let put = ask(&server, "PUT", "/_api/document/c/k", Some(json!({"a": 5}))).await;
+    assert_eq!(put, (201, json!({"_id": "c/k", "_key": "k"})));
+    let (_, row) = ask(&server, "GET", "/_api/document/c/k", None).await;
+    assert_eq!(
+        (&row["a"], &row["b"], &row["c"]),
+        (&json!(5), &Json::Null, &Json::Null)
+    );
+    assert_eq!(row["_rev"].as_str().unwrap().len(), 16);
+    let (status, told) = ask(
+        &server,
+        "POST",
+        &format!("{path}?returnNew=true"),
+        Some(json!({})),
+    )
+    .await;
+    assert_eq!((status, &told["errorNum"]), (501, &json!(9)));
+    let gone = ask(&server, "DELETE", "/_api/document/c/k", None).await;
+    assert_eq!(gone, (200, json!({"_id": "c/k", "_key": "k"})));
 }

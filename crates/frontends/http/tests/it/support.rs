@@ -94,10 +94,20 @@ pub(crate) fn services(
 
 /// A server whose lane is the given end.
 pub(crate) async fn start(config: HttpConfig, budget: usize) -> (Server, Arrivals) {
+    start_over(config, budget, true).await
+}
+
+/// As [`start`], over a database that gives back what it wrote, or not.
+pub(crate) async fn start_over(
+    config: HttpConfig,
+    budget: usize,
+    gives_back: bool,
+) -> (Server, Arrivals) {
     let budget = Budget::new(budget);
     let (intake, arrivals) = Intake::channel(budget.clone(), 64);
     let ready = Arc::new(Mutex::new(Ok(())));
-    let (services, registry) = services(intake, Arc::clone(&ready));
+    let (mut services, registry) = services(intake, Arc::clone(&ready));
+    services.gives_back = gives_back;
     let http = Http::bind(config, services).await.unwrap();
     let stop = CancellationToken::new();
     let server = Server {
