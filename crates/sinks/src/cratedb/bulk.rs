@@ -330,9 +330,8 @@ fn repeated(results: &[Entry]) -> Option<Fault> {
         let told = entry.error.as_ref();
         told.is_some_and(|told| told.code == first.code && told.message == first.message)
     };
-    let refused =
-        matches!(first.code, 4000 | 4003) && results.len() > 1 && results.iter().all(same);
-    refused.then(|| Fault::invalid(first.message.clone()))
+    let whole = results.len() > 1 && results.iter().all(same);
+    (whole && [4000, 4003].contains(&first.code)).then(|| Fault::invalid(first.message.clone()))
 }
 
 /// There is no answer. What left may have been written.

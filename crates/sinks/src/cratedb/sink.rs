@@ -26,8 +26,16 @@ pub(super) const PROFILE: Profile = Profile {
     batch_rows: 10_000,
     lacks: &[
         Lack {
+            promise: Promise::Returned,
+            why: "CrateDB gives nothing back from a delete: one that asks for it is refused.",
+        },
+        Lack {
             promise: Promise::Atomic,
             why: "CrateDB has no transactions: a unit of several writes is refused.",
+        },
+        Lack {
+            promise: Promise::Committed,
+            why: "Reads by primary key see every answered write; reads, updates and deletes by other columns see it after the table's next refresh.",
         },
         Lack {
             promise: Promise::Values,
