@@ -11,6 +11,7 @@
 )]
 
 mod arrays;
+mod differential;
 mod faults;
 mod ops;
 mod service;

@@ -12,6 +12,7 @@
 
 mod bulks;
 mod created;
+mod differential;
 mod faults;
 mod lost;
 mod ops;
