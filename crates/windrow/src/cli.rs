@@ -24,6 +24,12 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
+    /// List the databases that rows can go to, and what each of them cannot promise
+    Sinks {
+        /// As the page docs/sinks.md
+        #[arg(long)]
+        markdown: bool,
+    },
     /// Print the completions of a shell, to be sourced by it
     Completions {
         /// Which shell

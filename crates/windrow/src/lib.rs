@@ -26,11 +26,13 @@
 //! | [`Statement`] | what is done with a row: insert, upsert, update, delete |
 //! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
 //! | [`settings`] | the server's configuration: file, environment, command line |
+//! | [`sinks`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
 mod metrics;
 pub mod serve;
 pub mod settings;
+pub mod sinks;
 mod statement;
 mod table;
 mod writer;

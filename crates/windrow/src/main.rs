@@ -17,6 +17,8 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(*args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
+        Command::Sinks { markdown: false } => cli::print(&windrow::sinks::listing()),
+        Command::Sinks { markdown: true } => cli::print(&windrow::sinks::markdown()),
         Command::Completions { shell } => cli::completions(shell),
     };
     match outcome {

@@ -1,5 +1,8 @@
 //! What is not joined, and why.
 
+use windrow_core::{Described, Describer as _, Sink as _};
+use windrow_sinks::postgres::StatementSink;
+
 use crate::draft::{delete, insert, update};
 use crate::support::Bed;
 
@@ -153,7 +156,7 @@ async fn the_tables_and_settings_are_those_of_the_lane() {
 #[tokio::test]
 async fn a_setting_that_the_server_refuses_is_told() {
     let database = windrow_testkit::postgres::shared().unwrap();
-    let sink = windrow_sinks::postgres::StatementSink::new(
+    let sink = StatementSink::new(
         windrow_pgwire::Target::parse(database.url()).unwrap(),
         Vec::new(),
         vec!["set work_mem = 'nonsense'".to_owned()],
@@ -163,4 +166,25 @@ async fn a_setting_that_the_server_refuses_is_told() {
     let fault = refused.unwrap_err();
     assert_eq!(&*fault.code, "22023");
     assert!(fault.verbatim().is_some());
+}
+
+#[tokio::test]
+async fn statements_for_cockroachdb_go_by_themselves() {
+    let behind = windrow_testkit::cockroachdb::StandIn::builder()
+        .start()
+        .await
+        .unwrap();
+    behind.exec("create table t (id int primary key)").unwrap();
+    let target = windrow_pgwire::Target::parse(behind.url()).unwrap();
+    let options = windrow_sinks::Options::default();
+    let sink = StatementSink::new(target, Vec::new(), Vec::new(), &options);
+    for _ in 0..2 {
+        let described = sink.describe(&insert("t", "", "$1").draft()).await;
+        let Described::Apart(reason) = described.unwrap() else {
+            panic!("joined")
+        };
+        assert!(reason.contains("CockroachDB"), "{reason}");
+    }
+    assert_eq!(sink.profile().name, "CockroachDB");
+    assert_eq!(behind.refused(), []);
 }

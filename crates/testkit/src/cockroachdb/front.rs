@@ -150,7 +150,7 @@ fn is_write(sql: &str) -> bool {
 
 fn forward(message: &Message, out: &mut Vec<u8>) {
     frontend::message(out, message.tag, |body| {
-        body.extend_from_slice(&message.body)
+        body.extend_from_slice(&message.body);
     });
 }
 

@@ -45,7 +45,7 @@ pub struct Database {
 #[derive(Debug)]
 enum Home {
     Real { maintenance: String, name: String },
-    StandIn(StandIn),
+    StandIn(Box<StandIn>),
 }
 
 /// A database on the server that [`SHARED_SERVER`] names, or else behind a stand-in. Needs a tokio runtime, which must live as
@@ -60,7 +60,7 @@ pub async fn shared() -> Result<Database> {
             let stand_in = StandIn::builder().start().await?;
             Ok(Database {
                 url: stand_in.url().to_owned(),
-                home: Home::StandIn(stand_in),
+                home: Home::StandIn(Box::new(stand_in)),
             })
         }
     }
