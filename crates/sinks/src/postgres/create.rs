@@ -4,7 +4,7 @@
 //! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
 //! Where a database cannot alter a table within a transaction, tables and columns are added by themselves, and keep their types.
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value, Verdict};
+use windrow_core::{Fault, Key, Name, Op, Shape, TableName, Value, Verdict};
 
 use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind};
@@ -35,7 +35,7 @@ impl Wish {
             return;
         }
         self.inserts = true;
-        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
+        if let Key::Columns(names) = &shape.key {
             self.key.get_or_insert_with(|| names.to_vec());
         }
         let id = shape.columns.iter().position(|name| &**name == ID);

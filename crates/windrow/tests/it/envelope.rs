@@ -177,17 +177,18 @@ async fn arrays_of_documents() {
 /// A collection that is not there is made with `_key` as its key, where tables are made at all.
 #[tokio::test]
 async fn a_collection_is_made_with_its_key() {
-    let db = Db::sqlite();
-    let gateway = Gateway::with(&db.url(), "[database]\ncreate_tables = true").await;
-    let path = "/_api/document/fresh";
-    let body = || Some(json!({"_key": "k", "a": {"b": 1}}).to_string());
-    assert_eq!(gateway.send("POST", path, body()).await.0, 201);
-    let (status, told) = gateway.send("POST", path, body()).await;
-    assert_eq!((status, &told["errorNum"]), (409, &json!(1210)));
-    let (_, told) = gateway.send("GET", "/_api/document/fresh/k", None).await;
-    assert_eq!(
-        (&told["_id"], &told["a"]),
-        (&json!("fresh/k"), &json!({"b": 1}))
-    );
-    gateway.stop().await;
+    for db in [Db::postgres().await, Db::sqlite()] {
+        let gateway = Gateway::with(&db.url(), "[database]\ncreate_tables = true").await;
+        let path = "/_api/document/fresh";
+        let body = || Some(json!({"_key": "k", "a": {"b": 1}}).to_string());
+        assert_eq!(gateway.send("POST", path, body()).await.0, 201);
+        let (status, told) = gateway.send("POST", path, body()).await;
+        assert_eq!((status, &told["errorNum"]), (409, &json!(1210)));
+        let (_, told) = gateway.send("GET", "/_api/document/fresh/k", None).await;
+        assert_eq!(
+            (&told["_id"], &told["a"]),
+            (&json!("fresh/k"), &json!({"b": 1}))
+        );
+        gateway.stop().await;
+    }
 }
