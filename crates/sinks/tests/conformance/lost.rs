@@ -55,7 +55,7 @@ pub(crate) async fn a_broken_connection_gives_no_false_success(bed: Bed) {
                 let there = bed.seen("t", id).await.is_some();
                 match verdict {
                     Verdict::Told(Ok(_)) => {
-                        assert!(there, "{direction:?} {bytes}: a false success")
+                        assert!(there, "{direction:?} {bytes}: a false success");
                     }
                     Verdict::Told(Err(failed)) => {
                         assert_eq!(failed.fault.class, FaultClass::Unknown, "{failed:?}");

@@ -6,6 +6,7 @@
 #![cfg(all(feature = "postgres", feature = "sqlite"))]
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test may end by any of these"
