@@ -9,6 +9,8 @@ pub mod arangodb;
 pub mod cockroachdb;
 #[cfg(feature = "cratedb")]
 pub mod cratedb;
+#[cfg(feature = "mysql")]
+pub mod mysql;
 pub mod options;
 #[cfg(feature = "postgres")]
 pub mod postgres;

@@ -34,6 +34,8 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &crate::sqlite::Sqlite,
     #[cfg(feature = "postgres")]
     &crate::postgres::Postgres,
+    #[cfg(feature = "mysql")]
+    &crate::mysql::Mysql,
     #[cfg(feature = "postgres")]
     &crate::cockroachdb::Cockroachdb,
     #[cfg(feature = "cratedb")]

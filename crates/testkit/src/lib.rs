@@ -5,6 +5,7 @@
 //! when the process that holds it is killed.
 
 pub mod arangodb;
+pub mod mariadb;
 pub mod cockroachdb;
 pub mod cratedb;
 pub mod pgbouncer;

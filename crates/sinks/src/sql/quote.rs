@@ -35,6 +35,32 @@ pub fn push_idents<S: AsRef<str>>(sql: &mut String, names: impl IntoIterator<Ite
     }
 }
 
+/// The same in backticks: MySQL and MariaDB, whatever their `sql_mode`.
+pub mod backtick {
+    use windrow_core::TableName;
+
+    /// Appends `name` as an identifier. A backtick inside is doubled, so no name can end the identifier.
+    pub fn push_ident(sql: &mut String, name: &str) {
+        sql.push('`');
+        for c in name.chars() {
+            if c == '`' {
+                sql.push('`');
+            }
+            sql.push(c);
+        }
+        sql.push('`');
+    }
+
+    /// Appends a table with its schema, where it has one.
+    pub fn push_table(sql: &mut String, table: &TableName) {
+        if let Some(schema) = &table.schema {
+            push_ident(sql, schema);
+            sql.push('.');
+        }
+        push_ident(sql, &table.table);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +79,14 @@ mod tests {
         sql.clear();
         push_idents(&mut sql, ["a", "B c", "\""]);
         assert_eq!(sql, "\"a\", \"B c\", \"\"\"\"");
+        sql.clear();
+        backtick::push_table(
+            &mut sql,
+            &TableName {
+                schema: Some("s".into()),
+                table: "t`; drop table x; --".into(),
+            },
+        );
+        assert_eq!(sql, "`s`.`t``; drop table x; --`");
     }
 }

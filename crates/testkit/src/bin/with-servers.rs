@@ -1,11 +1,14 @@
-//! Runs a command with one private PostgreSQL server for it and all it starts, and stops the server afterwards.
+//! Runs a command with one private PostgreSQL server and one private MariaDB server for it and all it starts, and stops
+//! them afterwards.
 //!
-//! `with-servers COMMAND [ARGUMENT ..]` sets `WINDROW_TEST_POSTGRES` to the server's URL, unless that is set already.
+//! `with-servers COMMAND [ARGUMENT ..]` sets `WINDROW_TEST_POSTGRES` and `WINDROW_TEST_MARIADB` to the servers' URLs,
+//! unless they are set already. MariaDB is left out where it is not installed.
 
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
-use windrow_testkit::postgres::{Postgres, SHARED_SERVER};
+use windrow_testkit::mariadb::{self, MariaDb};
+use windrow_testkit::postgres::{self, Postgres};
 
 #[expect(
     clippy::print_stderr,
@@ -28,8 +31,8 @@ fn run() -> Result<ExitCode> {
         .context("usage: with-servers COMMAND [ARGUMENT ..]")?;
     let mut command = Command::new(&program);
     command.args(arguments);
-    // The server lives until the command has ended.
-    let _server = start(&mut command)?;
+    // The servers live until the command has ended.
+    let _servers = (start_postgres(&mut command)?, start_mariadb(&mut command)?);
     let status = command
         .status()
         .with_context(|| format!("cannot run {}", program.display()))?;
@@ -38,11 +41,24 @@ fn run() -> Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-fn start(command: &mut Command) -> Result<Option<Postgres>> {
-    if std::env::var_os(SHARED_SERVER).is_some_and(|url| !url.is_empty()) {
+fn start_postgres(command: &mut Command) -> Result<Option<Postgres>> {
+    if is_named(postgres::SHARED_SERVER) {
         return Ok(None);
     }
     let server = Postgres::start()?;
-    command.env(SHARED_SERVER, server.url());
+    command.env(postgres::SHARED_SERVER, server.url());
     Ok(Some(server))
+}
+
+fn start_mariadb(command: &mut Command) -> Result<Option<MariaDb>> {
+    if is_named(mariadb::SHARED_SERVER) || !mariadb::is_installed() {
+        return Ok(None);
+    }
+    let server = MariaDb::start()?;
+    command.env(mariadb::SHARED_SERVER, server.url());
+    Ok(Some(server))
+}
+
+fn is_named(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|url| !url.is_empty())
 }

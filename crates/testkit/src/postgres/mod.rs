@@ -20,3 +20,4 @@ pub use psql::{program as psql_program, psql};
 pub use server::Postgres;
 pub(crate) use server::free_port;
 pub(crate) use template::scratch;
+pub(crate) use watchdog::{Stop, Watched};

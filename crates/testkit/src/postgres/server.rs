@@ -231,7 +231,7 @@ impl Postgres {
         let seen = self.log().len();
         let (program, arguments) = self.command();
         let watched = Watched::start(
-            &self.account,
+            self.account.command(Path::new("/bin/sh")),
             self.dir.path(),
             &self.log_path(),
             &program,

@@ -6,11 +6,10 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::account::Account;
 use crate::procfs;
 
 const SCRIPT: &str = r#"
@@ -40,19 +39,21 @@ pub(crate) enum Stop {
     Fast,
     /// At once; the next start recovers from the log.
     Immediate,
+    /// As a crash of the process would.
+    Kill,
 }
 
 impl Watched {
-    /// Starts `program args` as `account`; its output goes to `log`. If this process dies, `dir` is removed.
+    /// Starts `program args` by a shell that is run by `shell` (which says as whom, and where); its output goes to `log`.
+    /// If this process dies, `dir` is removed.
     pub(crate) fn start(
-        account: &Account,
+        mut shell: Command,
         dir: &Path,
         log: &Path,
         program: &Path,
         args: &[String],
     ) -> Result<Self> {
-        let mut shell = account
-            .command(Path::new("/bin/sh"))
+        let mut shell = shell
             .args(["-c", SCRIPT, "windrow-watchdog"])
             .args([dir, log, program])
             .args(args)
@@ -92,6 +93,7 @@ impl Watched {
         let signal = match how {
             Stop::Fast => "INT",
             Stop::Immediate => "QUIT",
+            Stop::Kill => "KILL",
         };
         if let Some(mut pipe) = self.pipe.take() {
             writeln!(pipe, "{signal}")?;

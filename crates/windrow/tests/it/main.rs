@@ -16,6 +16,7 @@ mod envelope;
 mod examples;
 mod input;
 mod library;
+mod mariadb;
 mod operation;
 mod poison;
 mod restart;

@@ -1,0 +1,331 @@
+//! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mysql_async::Value as Cell;
+use windrow_core::{
+    Done, Dones, Fault, FaultClass, Op, Shape, TableName, Unit, UnitFault, Verdict,
+};
+
+use super::compiled::Compiled;
+use super::key::{Canon, Found};
+use super::table::Table;
+use crate::sql::plan::{self, Fence, Item, Step};
+
+/// Descriptions of the tables of a batch; `None`: there is no such table.
+pub(super) type Tables<'n> = HashMap<&'n TableName, Option<Arc<Table>>>;
+
+/// Joins a shape with its table.
+pub(super) type Compile<'c> = dyn Fn(&Arc<Shape>, &Arc<Table>) -> Arc<Compiled> + Sync + 'c;
+
+/// One write in its place.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) unit: u32,
+    /// Its number in the unit.
+    pub(super) write: u32,
+    pub(super) compiled: Arc<Compiled>,
+    /// The place of its shape in [`Batch::shapes`].
+    shape: u32,
+    pub(super) row: Box<[Cell]>,
+    pub(super) canon: Option<Canon>,
+    /// It is about a row that cannot be there.
+    pub(super) nothing: bool,
+    /// It may travel in a statement for many.
+    pub(super) sets: bool,
+    keys: std::ops::Range<usize>,
+    fence: Fence,
+}
+
+impl Placed {
+    /// The same write, found by another key; `None` where that cannot be told.
+    pub(super) fn by_key(&self, compiled: &Arc<Compiled>) -> Option<Self> {
+        let places = compiled.finds.as_ref()?;
+        let Found::Row(canon) = compiled.found(&self.row, places) else {
+            return None;
+        };
+        Some(Self {
+            unit: self.unit,
+            write: self.write,
+            compiled: compiled.clone(),
+            shape: self.shape,
+            row: self.row.clone(),
+            canon: Some(canon),
+            nothing: false,
+            sets: false,
+            keys: 0..0,
+            fence: self.fence,
+        })
+    }
+}
+
+/// The units and all that is found out about them.
+pub(super) struct Batch<'a> {
+    pub(super) units: &'a [Unit],
+    shapes: Vec<Arc<Compiled>>,
+    pub(super) placed: Vec<Placed>,
+    hashes: Vec<u64>,
+    /// Where each unit's writes begin in `placed`.
+    starts: Vec<usize>,
+    /// What Windrow itself has against a unit.
+    pub(super) refused: Vec<Option<UnitFault>>,
+    /// What writes were told in the transaction under way.
+    pub(super) done: Vec<Option<Done>>,
+    pub(super) verdicts: Vec<Option<Verdict>>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(units: &'a [Unit]) -> Self {
+        let calls = |unit: &Unit| {
+            let message = "SQL calls are for databases of PostgreSQL's protocol";
+            let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
+            (!unit.calls().is_empty()).then(|| Verdict::Told(Err(fault.into())))
+        };
+        Self {
+            units,
+            shapes: Vec::new(),
+            placed: Vec::new(),
+            hashes: Vec::new(),
+            starts: Vec::new(),
+            refused: Vec::new(),
+            done: Vec::new(),
+            verdicts: units.iter().map(calls).collect(),
+        }
+    }
+
+    /// The tables that the batch is about, each once.
+    pub(super) fn tables(&self) -> Vec<&'a TableName> {
+        let mut seen = HashSet::new();
+        let mut last: Option<&Arc<Shape>> = None;
+        let mut tables = Vec::new();
+        for write in self.units.iter().flat_map(Unit::writes) {
+            if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
+                continue;
+            }
+            last = Some(&write.shape);
+            if seen.insert(&write.shape.table) {
+                tables.push(&write.shape.table);
+            }
+        }
+        tables
+    }
+
+    /// Joins all writes with the descriptions. May be done again when a description has changed.
+    pub(super) fn place(&mut self, tables: &Tables<'_>, compile: &Compile<'_>) {
+        self.shapes.clear();
+        self.placed.clear();
+        self.hashes.clear();
+        self.starts.clear();
+        self.refused.clear();
+        let mut known: HashMap<*const Shape, u32> = HashMap::new();
+        for (number, unit) in (0_u32..).zip(self.units) {
+            self.starts.push(self.placed.len());
+            let refused = self.place_unit(number, unit, tables, &mut known, compile);
+            self.refused.push(refused.err());
+        }
+        self.starts.push(self.placed.len());
+        self.done.clear();
+        self.done.resize_with(self.placed.len(), || None);
+    }
+
+    /// The first trouble of a unit is the one that it would have met.
+    fn place_unit(
+        &mut self,
+        number: u32,
+        unit: &Unit,
+        tables: &Tables<'_>,
+        known: &mut HashMap<*const Shape, u32>,
+        compile: &Compile<'_>,
+    ) -> Result<(), UnitFault> {
+        for (at, write) in unit.writes().iter().enumerate() {
+            let refuse = |fault| UnitFault {
+                at,
+                fault,
+                before: Vec::new(),
+            };
+            let table = tables.get(&write.shape.table).and_then(Option::as_ref);
+            let table = table.ok_or_else(|| refuse(no_table(&write.shape.table)))?;
+            let shape = *known
+                .entry(Arc::as_ptr(&write.shape))
+                .or_insert_with(|| add_shape(&mut self.shapes, compile(&write.shape, table)));
+            let Some(compiled) = self.shapes.get(shape as usize) else {
+                continue;
+            };
+            if let Some(fault) = &compiled.trouble {
+                return Err(refuse(fault.clone()));
+            }
+            let from = self.hashes.len();
+            let encoded = compiled.encode(write, &mut self.hashes).map_err(refuse)?;
+            let fence = match encoded.unknown {
+                true => compiled.fence.max(Fence::Table),
+                false => compiled.fence,
+            };
+            self.placed.push(Placed {
+                unit: number,
+                write: u32::try_from(at).unwrap_or(u32::MAX),
+                compiled: compiled.clone(),
+                shape,
+                row: encoded.row,
+                canon: encoded.canon,
+                nothing: encoded.nothing,
+                sets: encoded.sets,
+                keys: from..self.hashes.len(),
+                fence,
+            });
+        }
+        Ok(())
+    }
+
+    /// The units that Windrow refuses are told so.
+    pub(super) fn conclude_refused(&mut self) {
+        for (refused, verdict) in self.refused.iter().zip(&mut self.verdicts) {
+            if let (Some(fault), None) = (refused, &verdict) {
+                *verdict = Some(Verdict::Told(Err(fault.clone())));
+            }
+        }
+    }
+
+    /// The places in `placed` of a unit's writes.
+    pub(super) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
+        let unit = unit as usize;
+        let start = self.starts.get(unit).copied().unwrap_or_default();
+        let end = self.starts.get(unit + 1).copied().unwrap_or(start);
+        start..end
+    }
+
+    /// The tables that units are about, each once.
+    pub(super) fn tables_of(&self, units: &[u32]) -> Vec<Arc<Table>> {
+        let mut tables: Vec<Arc<Table>> = Vec::new();
+        let mut last = None;
+        for placed in units.iter().flat_map(|unit| self.placed_of(*unit)) {
+            if last.replace(placed.shape) == Some(placed.shape) {
+                continue;
+            }
+            let table = &placed.compiled.table;
+            if !tables.iter().any(|t| t.version == table.version) {
+                tables.push(table.clone());
+            }
+        }
+        tables
+    }
+
+    /// The writes of a unit.
+    pub(super) fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
+        self.placed.get(self.writes_of(unit)).into_iter().flatten()
+    }
+
+    /// Whether a unit is a single write.
+    pub(super) fn is_single(&self, unit: u32) -> bool {
+        self.writes_of(unit).len() == 1
+    }
+
+    /// Whether all that units do is to read.
+    pub(super) fn only_read(&self, units: &[u32]) -> bool {
+        let mut all = units.iter().flat_map(|unit| self.placed_of(*unit));
+        all.all(|placed| placed.compiled.shape.op == Op::Get)
+    }
+
+    /// The statements of units in their order, with the places of their writes; those whose number is even may become one.
+    pub(super) fn steps(&self, units: &[u32]) -> Vec<Step> {
+        let places: Vec<usize> = units
+            .iter()
+            .flat_map(|unit| self.writes_of(*unit))
+            .collect();
+        let items = places.iter().filter_map(|place| {
+            let placed = self.placed.get(*place)?;
+            Some(Item {
+                group: placed.shape * 2 + u32::from(!placed.sets),
+                unit: placed.unit,
+                table: u32::try_from(placed.compiled.table.version).unwrap_or(u32::MAX),
+                keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
+                reads: placed.compiled.shape.op == Op::Get,
+                fence: placed.fence,
+            })
+        });
+        let mut steps = plan::plan(numbered(items));
+        for step in &mut steps {
+            for item in &mut step.items {
+                let place = places.get(*item as usize).copied().unwrap_or_default();
+                *item = u32::try_from(place).unwrap_or(u32::MAX);
+            }
+            let canon = |item: &u32| {
+                self.placed
+                    .get(*item as usize)
+                    .and_then(|p| p.canon.as_ref())
+            };
+            // Rows are locked in one order; where one cannot be told from the others, all stay in the order of the batch.
+            if step.group.is_multiple_of(2) && step.items.iter().all(|i| canon(i).is_some()) {
+                step.items.sort_by(|a, b| canon(a).cmp(&canon(b)));
+            }
+        }
+        steps
+    }
+
+    /// The unit is answered with what its writes were told.
+    pub(super) fn succeed(&mut self, unit: u32) {
+        let writes = self.writes_of(unit);
+        let dones: Option<Dones> = self
+            .done
+            .get_mut(writes)
+            .and_then(|dones| dones.iter_mut().map(Option::take).collect());
+        let outcome = dones.ok_or_else(|| Fault::internal("a write got no answer").into());
+        self.conclude(unit, Verdict::Told(outcome));
+    }
+
+    /// The unit gets its verdict.
+    pub(super) fn conclude(&mut self, unit: u32, verdict: Verdict) {
+        if let Some(slot) = self.verdicts.get_mut(unit as usize) {
+            *slot = Some(verdict);
+        }
+    }
+
+    /// All units that are about the table and have no verdict get this one.
+    pub(super) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
+        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
+            if unit.writes().iter().any(|w| w.shape.table == *table) {
+                slot.get_or_insert_with(|| verdict.clone());
+            }
+        }
+    }
+
+    /// All units without a verdict get this one.
+    pub(super) fn conclude_rest(&mut self, verdict: &Verdict) {
+        for slot in &mut self.verdicts {
+            slot.get_or_insert_with(|| verdict.clone());
+        }
+    }
+
+    /// The units without a verdict.
+    pub(super) fn pending(&self) -> Vec<u32> {
+        let numbered = (0_u32..).zip(&self.verdicts);
+        let pending = numbered.filter(|(_, verdict)| verdict.is_none());
+        pending.map(|(unit, _)| unit).collect()
+    }
+}
+
+/// Numbers tables from 0 without gaps, as the planner wants them.
+fn numbered<'i>(items: impl Iterator<Item = Item<'i>>) -> impl Iterator<Item = Item<'i>> {
+    let mut tables: HashMap<u32, u32> = HashMap::new();
+    items.map(move |item| {
+        let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
+        let table = *tables.entry(item.table).or_insert(next);
+        Item { table, ..item }
+    })
+}
+
+fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
+    let place = shapes
+        .iter()
+        .position(|known| known.shape == compiled.shape);
+    let place = place.unwrap_or_else(|| {
+        shapes.push(compiled);
+        shapes.len() - 1
+    });
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+fn no_table(name: &TableName) -> Fault {
+    let message = format!("no such table: {name}");
+    Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*name.table))
+}

@@ -1,0 +1,306 @@
+//! Tables and columns that are made, and widened, from the rows that name them.
+//!
+//! Each change is one statement, which MySQL commits by itself. Two connections that want the same change do not hinder each
+//! other: who comes second finds it done. Only what Windrow made is ever given another type, and only where every value that is
+//! there stays what it is.
+
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value, Verdict, Write};
+
+use super::batch::Batch;
+use super::catalog::Catalog;
+use super::column::{Column, Kind};
+use super::fault::Trouble;
+use super::line::Line;
+use super::schema;
+use super::table::{Facts, NO_VALUE_YET, OURS};
+use crate::sql::infer::{self, Change, Existing, Sight, Sights};
+use crate::sql::quote::backtick::{push_ident, push_table};
+
+/// A column that every row has and that nobody named as the key.
+const ID: &str = "id";
+
+/// How often a change is tried that somebody else is making too.
+const TRIES: usize = 3;
+
+/// What the rows of a batch ask of one table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wish {
+    sights: Sights,
+    /// Columns that the rows are told apart by, where a write names them.
+    key: Option<Vec<Name>>,
+    /// An `id` that was NULL or not given cannot be a key.
+    lacks_id: bool,
+    /// A new row is to be written: only then a table is made.
+    inserts: bool,
+}
+
+impl Wish {
+    fn see(&mut self, shape: &Shape, row: &[Value]) {
+        self.sights.see(&shape.columns, row);
+        if shape.op != Op::Insert {
+            return;
+        }
+        self.inserts = true;
+        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
+            self.key.get_or_insert_with(|| names.to_vec());
+        }
+        let id = shape.columns.iter().position(|name| &**name == ID);
+        let value = id.and_then(|place| row.get(place));
+        self.lacks_id |= value.is_none_or(Value::is_null);
+    }
+
+    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
+    fn primary(&self) -> Vec<Name> {
+        let columns = self.sights.columns();
+        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
+        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
+        let key = self.key.clone().or_else(id).unwrap_or_default();
+        if key.iter().all(has) { key } else { Vec::new() }
+    }
+}
+
+/// What the rows of a batch ask of their tables, as far as the descriptions say.
+pub(super) fn wishes<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Wish)> {
+    let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
+    let open = batch
+        .units
+        .iter()
+        .zip(&batch.verdicts)
+        .filter(|(_, verdict)| verdict.is_none());
+    for write in open.flat_map(|(unit, _)| unit.writes()) {
+        if !matches!(write.shape.op, Op::Insert | Op::Update) {
+            continue;
+        }
+        let name = &write.shape.table;
+        let place = wishes.iter().position(|(known, _)| *known == name);
+        let place = place.unwrap_or_else(|| {
+            wishes.push((name, Wish::default()));
+            wishes.len() - 1
+        });
+        if let Some((_, wish)) = wishes.get_mut(place) {
+            wish.see(&write.shape, write.values());
+        }
+    }
+    wishes.retain(|(name, wish)| match catalog.get(name) {
+        None => wish.inserts,
+        Some(table) => !changes(&table.facts, wish).is_empty(),
+    });
+    wishes
+}
+
+/// The units without a verdict whose rows do not fit the table get this one.
+pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict) {
+    let writes = |write: &Write| write.shape.table == *table && write.shape.op == Op::Insert;
+    let troubled: Vec<u32> = (0_u32..)
+        .zip(batch.units)
+        .filter(|(unit, of)| {
+            let refused = batch
+                .refused
+                .get(*unit as usize)
+                .is_some_and(Option::is_some);
+            refused && of.writes().iter().any(writes)
+        })
+        .map(|(unit, _)| unit)
+        .collect();
+    for unit in troubled {
+        batch.conclude(unit, verdict.clone());
+    }
+}
+
+/// Makes or changes a table.
+///
+/// # Errors
+/// As the server refuses, or the connection is lost.
+pub(super) async fn grow(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
+    let mut tries = TRIES;
+    loop {
+        tries -= 1;
+        match attempt(line, name, wish).await {
+            // The table or the column is there, or gone, already.
+            Err(Trouble::Refused(refusal))
+                if matches!(refusal.number, 1050 | 1060 | 1091 | 1146) && tries > 0 => {}
+            Err(Trouble::Refused(mut refusal)) => {
+                refusal.fault.message = format!(
+                    "the table {name} cannot be fitted to its rows: {}",
+                    refusal.fault.message
+                )
+                .into();
+                return Err(Trouble::Refused(refusal));
+            }
+            other => return other,
+        }
+    }
+}
+
+async fn attempt(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
+    let sql = match schema::read(line, name).await? {
+        None if !wish.inserts => return Ok(()),
+        None => match creation(name, wish, line.server.mariadb) {
+            Some(sql) => sql,
+            None => return Err(Trouble::of(untyped(name))),
+        },
+        Some(facts) => {
+            let changes = changes(&facts, wish);
+            if changes.is_empty() {
+                return Ok(());
+            }
+            let mut sql = "ALTER TABLE ".to_owned();
+            push_table(&mut sql, name);
+            sql.push(' ');
+            sql.push_str(&changes.join(", "));
+            sql
+        }
+    };
+    line.say(&sql).await?;
+    tracing::info!(sql, "changed");
+    Ok(())
+}
+
+fn untyped(name: &TableName) -> Fault {
+    Fault::new(
+        windrow_core::FaultClass::NoTable,
+        "42P01",
+        format!("no such table: {name}; it cannot be created from a row that names no column"),
+    )
+}
+
+fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
+    let columns = wish.sights.columns();
+    if columns.is_empty() {
+        return None;
+    }
+    let primary = wish.primary();
+    let mut sql = "CREATE TABLE ".to_owned();
+    push_table(&mut sql, name);
+    sql.push_str(" (");
+    for (place, sight) in columns.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        push_definition(&mut sql, sight, primary.contains(&sight.name));
+    }
+    for (place, name) in primary.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { ", PRIMARY KEY (" });
+        push_ident(&mut sql, name);
+    }
+    sql.push_str(if primary.is_empty() { "" } else { ")" });
+    // What is equal is the same: neither case nor blanks at the end make two keys one.
+    let collation = if mariadb {
+        "utf8mb4_nopad_bin"
+    } else {
+        "utf8mb4_0900_bin"
+    };
+    sql.push_str(&format!(
+        ") ENGINE = InnoDB, CHARACTER SET utf8mb4, COLLATE {collation}, COMMENT '{OURS}'"
+    ));
+    Some(sql)
+}
+
+fn push_definition(sql: &mut String, sight: &Sight, in_key: bool) {
+    push_ident(sql, &sight.name);
+    sql.push(' ');
+    sql.push_str(match sight.kind {
+        // No index takes texts without a limit.
+        Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)",
+        Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)",
+        kind => type_of(kind, sight.double),
+    });
+    if sight.kind.is_none() {
+        sql.push_str(" COMMENT '");
+        sql.push_str(NO_VALUE_YET);
+        sql.push('\'');
+    }
+}
+
+fn type_of(kind: Option<infer::Kind>, double: bool) -> &'static str {
+    match kind {
+        Some(infer::Kind::Bool) => "BOOLEAN",
+        Some(infer::Kind::Int) => "BIGINT",
+        Some(infer::Kind::Number) if double => "DOUBLE",
+        Some(infer::Kind::Number) => "DECIMAL(65,30)",
+        Some(infer::Kind::Json) => "JSON",
+        Some(infer::Kind::Bytes) => "LONGBLOB",
+        Some(infer::Kind::Text) | None => "LONGTEXT",
+    }
+}
+
+/// What an existing table lacks, as the parts of one ALTER TABLE.
+fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
+    let column = |name: &Name| {
+        facts
+            .place_of(name)
+            .and_then(|place| facts.columns.get(place))
+    };
+    let mut changes = Vec::new();
+    for sight in wish.sights.columns() {
+        if sight.kind.is_none() && column(&sight.name).is_none() {
+            changes.push(addition("ADD COLUMN", sight));
+        }
+        // Whole numbers are among those that a double rounds.
+        let rounds = column(&sight.name).is_some_and(|c| c.kind == Kind::Double) && !sight.double;
+        if facts.ours
+            && rounds
+            && matches!(sight.kind, Some(infer::Kind::Int | infer::Kind::Number))
+        {
+            changes.push(modification(&sight.name, "DECIMAL(65,30)"));
+        }
+    }
+    for change in wish.sights.changes(|name| existing(facts, column(name))) {
+        match change {
+            Change::Add(name, kind) => {
+                let sight = wish.sights.columns().iter().find(|s| s.name == name);
+                let double = sight.is_some_and(|s| s.double);
+                let verb = if column(&name).is_some() {
+                    "MODIFY COLUMN"
+                } else {
+                    "ADD COLUMN"
+                };
+                let sight = Sight {
+                    name,
+                    kind: Some(kind),
+                    double,
+                };
+                changes.push(addition(verb, &sight));
+            }
+            Change::Widen(name, kind) => {
+                let exact = match (column(&name).map(|c| c.kind), kind) {
+                    (Some(Kind::Int), infer::Kind::Number) => Some("DECIMAL(65,30)"),
+                    (Some(Kind::Int | Kind::Json), infer::Kind::Text) => Some("LONGTEXT"),
+                    _ => None,
+                };
+                changes.extend(exact.map(|to| modification(&name, to)));
+            }
+        }
+    }
+    changes
+}
+
+/// What may be done to a column. One that holds nothing yet counts as missing.
+fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
+    let Some(column) = column.filter(|column| !column.no_value_yet) else {
+        return Existing::Missing;
+    };
+    let in_key = facts.place_of(&column.name);
+    let in_key = facts
+        .uniques
+        .iter()
+        .any(|u| in_key.is_some_and(|p| u.columns.contains(&p)));
+    match column.kind {
+        _ if !facts.ours || in_key => Existing::Fixed,
+        Kind::Int => Existing::Of(infer::Kind::Int),
+        Kind::Json => Existing::Of(infer::Kind::Json),
+        _ => Existing::Fixed,
+    }
+}
+
+fn addition(verb: &str, sight: &Sight) -> String {
+    let mut sql = format!("{verb} ");
+    push_definition(&mut sql, sight, false);
+    sql
+}
+
+fn modification(name: &Name, to: &str) -> String {
+    let mut sql = "MODIFY COLUMN ".to_owned();
+    push_ident(&mut sql, name);
+    sql.push(' ');
+    sql.push_str(to);
+    sql
+}

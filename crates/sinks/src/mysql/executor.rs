@@ -1,0 +1,236 @@
+//! One connection that executes batches.
+
+mod alone;
+mod place;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+
+use super::batch::Batch;
+use super::catalog::Catalog;
+use super::fault::unavailable;
+use super::line::Line;
+use super::transaction::{Break, Mode, Transaction, Verified};
+
+/// How often a batch begins anew because a table was changed meanwhile.
+const MOST_CHANGES: usize = 8;
+
+/// How long a description that was found to be true counts as true for a statement that is a transaction of its own. What is
+/// stored by an older one is what it would have become if the write had come before the change. After this time the connection
+/// is also tried before such a statement is sent: of one that is lost then nothing was under way.
+const TRUSTED: Duration = Duration::from_secs(1);
+
+/// A connection and what it has learned.
+pub(super) struct Connection {
+    line: Line,
+    catalog: Arc<Catalog>,
+    purpose: Purpose,
+    creates: bool,
+    verified: Verified,
+}
+
+/// Units that run in one transaction, and how.
+struct Work {
+    units: Vec<u32>,
+    mode: Mode,
+    isolated: bool,
+}
+
+impl Connection {
+    /// `creates`: tables and columns that are not there are made.
+    pub(super) fn new(line: Line, catalog: Arc<Catalog>, purpose: Purpose, creates: bool) -> Self {
+        Self {
+            line,
+            catalog,
+            purpose,
+            creates,
+            verified: HashMap::new(),
+        }
+    }
+
+    /// Runs transactions until every unit has its verdict.
+    async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Break> {
+        self.begin(batch, false).await?;
+        let mut changes = 0;
+        let mut todo = vec![Work {
+            units: batch.pending(),
+            mode: Mode::Sets,
+            isolated: false,
+        }];
+        while let Some(mut work) = todo.pop() {
+            work.units.retain(|unit| is_open(batch, *unit));
+            if work.units.is_empty() || split(batch, &mut work, &mut todo) {
+                continue;
+            }
+            match self.run(batch, &work, tally).await {
+                Ok(()) => {}
+                Err(Break::Stale) => {
+                    changes += 1;
+                    if changes > MOST_CHANGES {
+                        batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                    }
+                    self.begin(batch, true).await?;
+                    todo.push(work);
+                }
+                Err(other) => self.broken(batch, work, other, &mut todo)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What a transaction that failed means for its units.
+    fn broken(
+        &mut self,
+        batch: &mut Batch<'_>,
+        work: Work,
+        why: Break,
+        todo: &mut Vec<Work>,
+    ) -> Result<(), Break> {
+        let Work { units, .. } = work;
+        let again = |units, mode| Work {
+            units,
+            mode,
+            isolated: true,
+        };
+        let mut all = |verdict: &Verdict| {
+            for unit in &units {
+                batch.conclude(*unit, verdict.clone());
+            }
+        };
+        match why {
+            Break::Apart => todo.push(again(units, Mode::Apart)),
+            Break::Unsure => todo.push(again(units, Mode::Grouped)),
+            Break::Gone(fault) => all(&Verdict::Again(fault)),
+            Break::Unknown(fault) => all(&Verdict::Told(Err(fault.into()))),
+            Break::Locked(table, fault) => {
+                let verdict = self.waits(fault);
+                batch.conclude_table(&table, &verdict);
+                todo.push(again(units, Mode::Sets));
+            }
+            other => return Err(other),
+        }
+        Ok(())
+    }
+
+    async fn run(
+        &mut self,
+        batch: &mut Batch<'_>,
+        work: &Work,
+        tally: &mut Tally,
+    ) -> Result<(), Break> {
+        if work.mode == Mode::Sets && self.alone(batch, &work.units, tally).await? {
+            return Ok(());
+        }
+        let (line, verified) = (&mut self.line, &mut self.verified);
+        let purpose = self.purpose;
+        Transaction::new(line, batch, purpose, verified, tally, work.isolated)
+            .run(&work.units, work.mode)
+            .await
+    }
+
+    /// What a write is told that waits for a foreign lock.
+    fn waits(&self, fault: Fault) -> Verdict {
+        match self.purpose {
+            Purpose::Batches => Verdict::Alone(fault),
+            Purpose::Alone => Verdict::Told(Err(fault.into())),
+        }
+    }
+}
+
+fn is_open(batch: &Batch<'_>, unit: u32) -> bool {
+    batch
+        .verdicts
+        .get(unit as usize)
+        .is_some_and(Option::is_none)
+}
+
+/// Engines that undo nothing: each write is a transaction of its own, and a unit of several cannot be one. True where the
+/// work was split.
+fn split(batch: &mut Batch<'_>, work: &mut Work, todo: &mut Vec<Work>) -> bool {
+    let undoes = |batch: &Batch<'_>, unit: u32| {
+        batch
+            .placed_of(unit)
+            .all(|placed| placed.compiled.table.transactional)
+    };
+    let Some(at) = work.units.iter().position(|unit| !undoes(batch, *unit)) else {
+        return false;
+    };
+    if let [unit] = work.units.as_slice() {
+        let unit = *unit;
+        if batch.is_single(unit) {
+            return false;
+        }
+        let message = "the storage engine of the table knows no transactions, so several writes cannot be all or nothing";
+        batch.conclude(
+            unit,
+            Verdict::Told(Err(
+                Fault::new(FaultClass::Unsupported, "0A000", message).into()
+            )),
+        );
+        return true;
+    }
+    let behind = work.units.split_off(at + 1);
+    let odd = work.units.split_off(at);
+    for units in [behind, odd, std::mem::take(&mut work.units)] {
+        todo.push(Work {
+            units,
+            mode: work.mode,
+            isolated: work.isolated,
+        });
+    }
+    true
+}
+
+fn keeps_changing() -> Fault {
+    Fault::new(
+        FaultClass::Conflict,
+        "55006",
+        "the table was altered again and again while this write was under way",
+    )
+}
+
+#[async_trait]
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        let mut batch = Batch::new(units);
+        let mut tally = Tally::default();
+        match self.drive(&mut batch, &mut tally).await {
+            Ok(()) => {}
+            // Whatever had no verdict was not committed.
+            Err(Break::Lost(why)) => {
+                self.line.give_up();
+                batch.conclude_rest(&Verdict::Again(unavailable(&why)));
+            }
+            Err(
+                Break::Gone(fault)
+                | Break::Ended(fault)
+                | Break::Locked(_, fault)
+                | Break::Unknown(fault),
+            ) => {
+                self.line.give_up();
+                batch.conclude_rest(&Verdict::Again(fault));
+            }
+            Err(Break::Apart | Break::Unsure | Break::Stale) => {
+                self.line.give_up();
+                batch.conclude_rest(&Verdict::Again(keeps_changing()));
+            }
+        }
+        let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
+        batch.conclude_rest(&defect);
+        self.line.settle(&mut tally);
+        Report {
+            verdicts: batch.verdicts.into_iter().flatten().collect(),
+            tally,
+            usable: self.line.is_usable(),
+        }
+    }
+
+    async fn close(self: Box<Self>) {
+        self.line.close().await;
+    }
+}

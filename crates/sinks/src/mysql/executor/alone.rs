@@ -1,0 +1,171 @@
+//! Units whose writes are one statement, which is a transaction of its own.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use windrow_core::{Op, Rung, Tally, UnitFault, Verdict};
+
+use super::{Connection, TRUSTED};
+use crate::mysql::batch::{Batch, Placed};
+use crate::mysql::fault::{Refusal, Scope, Trouble, unknown};
+use crate::mysql::schema::{print, push_guard};
+use crate::mysql::set::{self, Failed};
+use crate::mysql::single;
+use crate::mysql::table::Table;
+use crate::mysql::transaction::Break;
+
+impl Connection {
+    /// Executes units by one statement that is a transaction of its own, where that is possible; false if it is not, or if the
+    /// statement for several of them failed.
+    pub(super) async fn alone(
+        &mut self,
+        batch: &mut Batch<'_>,
+        units: &[u32],
+        tally: &mut Tally,
+    ) -> Result<bool, Break> {
+        let Some(items) = self.one_statement(batch, units) else {
+            return Ok(false);
+        };
+        let placed: Vec<&Placed> = items
+            .iter()
+            .filter_map(|i| batch.placed.get(*i as usize))
+            .collect();
+        let Some(first) = placed.first() else {
+            return Ok(false);
+        };
+        let table = first.compiled.table.clone();
+        let reads = first.compiled.shape.op == Op::Get;
+        self.verify(&table).await?;
+        let answered = match placed.as_slice() {
+            [one] => single::execute(&mut self.line, one)
+                .await
+                .map(|done| vec![done]),
+            many => match set::execute(&mut self.line, many).await {
+                Ok(dones) => Ok(dones),
+                Err(Failed::Unsure) if reads => return Ok(false),
+                // It is committed, and that cannot be: nobody is told what may not be true.
+                Err(Failed::Unsure) => Err(Trouble::Lost(
+                    "the server counted other rows than it was given".into(),
+                )),
+                Err(Failed::Trouble(trouble)) => Err(trouble),
+            },
+        };
+        let solo = batch.units.len() == 1;
+        match answered {
+            Ok(dones) => {
+                tally.commits += u32::from(!reads);
+                let rung = match items.len() {
+                    1 if solo => Rung::Solo,
+                    1 => Rung::Grouped,
+                    _ => Rung::Fused,
+                };
+                tally.add(rung, items.len());
+                for (item, done) in items.iter().zip(dones) {
+                    if let Some(slot) = batch.done.get_mut(*item as usize) {
+                        *slot = Some(done);
+                    }
+                }
+                for unit in units {
+                    batch.succeed(*unit);
+                }
+                Ok(true)
+            }
+            Err(Trouble::Lost(why)) if reads => Err(Break::Lost(why)),
+            Err(Trouble::Lost(why)) => {
+                let verdict = Verdict::Told(Err(unknown(&why).into()));
+                units
+                    .iter()
+                    .for_each(|unit| batch.conclude(*unit, verdict.clone()));
+                Ok(true)
+            }
+            Err(Trouble::Refused(refusal)) => {
+                tally.add(
+                    if solo { Rung::Solo } else { Rung::Isolated },
+                    usize::from(units.len() == 1),
+                );
+                self.refused(batch, units, *refusal)
+            }
+        }
+    }
+
+    /// A statement that is a transaction of its own was refused: nothing was written.
+    fn refused(
+        &mut self,
+        batch: &mut Batch<'_>,
+        units: &[u32],
+        refusal: Refusal,
+    ) -> Result<bool, Break> {
+        match (refusal.scope, units) {
+            (Scope::Connection, _) => Err(Break::Ended(refusal.fault)),
+            (Scope::Transaction, _) => Err(Break::Gone(refusal.fault)),
+            (Scope::Lock, [unit]) => {
+                let verdict = self.waits(refusal.fault);
+                batch.conclude(*unit, verdict);
+                Ok(true)
+            }
+            (Scope::Statement, [unit]) => {
+                batch.conclude(*unit, Verdict::Told(Err(UnitFault::from(refusal.fault))));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The writes of these units, where they are one statement that needs no other.
+    fn one_statement(&self, batch: &Batch<'_>, units: &[u32]) -> Option<Vec<u32>> {
+        if !units.iter().all(|unit| batch.is_single(*unit)) {
+            return None;
+        }
+        let mut steps = batch.steps(units);
+        let step = steps.pop().filter(|_| steps.is_empty())?;
+        let placed: Vec<&Placed> = step
+            .items
+            .iter()
+            .filter_map(|i| batch.placed.get(*i as usize))
+            .collect();
+        let server = &self.line.server;
+        let fits = match placed.as_slice() {
+            [one] => !single::needs_transaction(&one.compiled, &self.line),
+            [first, ..] => {
+                step.group.is_multiple_of(2)
+                    && first.compiled.table.transactional
+                    && set::is_possible(&first.compiled, server)
+                    && !set::needs_transaction(&first.compiled, server)
+                    && !placed.iter().any(|p| p.nothing)
+                    && set::next_size(&placed, server) == placed.len()
+            }
+            [] => false,
+        };
+        fits.then_some(step.items)
+    }
+
+    /// Looks whether a table is as it was described, unless that was done a moment ago.
+    pub(super) async fn verify(&mut self, table: &Arc<Table>) -> Result<(), Break> {
+        let Some(expected) = &table.print else {
+            return Ok(());
+        };
+        let at = self.verified.get(&table.version);
+        if at.is_some_and(|at| at.elapsed() < TRUSTED) {
+            return Ok(());
+        }
+        let mut sql = String::new();
+        push_guard(&mut sql, &table.name);
+        let (results, ended) = self.line.results(&sql).await;
+        match ended {
+            Ok(()) if results.first().map(|c| print(c)).as_ref() == Some(expected) => {
+                if self.verified.len() > 10_000 {
+                    self.verified.clear();
+                }
+                self.verified.insert(table.version, Instant::now());
+                Ok(())
+            }
+            Ok(()) => Err(Break::Stale),
+            Err(Trouble::Refused(refusal)) => match refusal.scope {
+                Scope::Statement => Err(Break::Stale),
+                Scope::Lock => Err(Break::Locked(table.name.clone(), refusal.fault)),
+                _ => Err(Trouble::Refused(refusal).into()),
+            },
+            Err(lost) => Err(lost.into()),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The server's errors as faults
+//! (<https://mariadb.com/kb/en/mariadb-error-codes/>, <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
+//!
+//! A fault's code is the SQLSTATE that every sink gives this kind of failure, where it is a known one, or else the server's own.
+//! The server's number and SQLSTATE stand in the message.
+
+use mysql_async::{DriverError, Error, ServerError};
+use windrow_core::{Fault, FaultClass};
+
+/// Two keys are equal.
+pub(super) const DUPLICATE: u16 = 1062;
+
+/// What the server refused.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    /// The server's number of the error.
+    pub(super) number: u16,
+    /// Its place in a statement of many rows, from 0, where the message names it.
+    pub(super) row: Option<usize>,
+    pub(super) scope: Scope,
+    pub(super) fault: Fault,
+}
+
+/// What a refusal means for the transaction around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The statement was undone, nothing else.
+    Statement,
+    /// The statement waited too long for a lock and was undone.
+    Lock,
+    /// The whole transaction was undone, or must be.
+    Transaction,
+    /// The server ends the connection, or cannot work now.
+    Connection,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub(super) enum Trouble {
+    /// The server refused.
+    Refused(Box<Refusal>),
+    /// The connection is lost; the text says how.
+    Lost(Box<str>),
+}
+
+impl Trouble {
+    /// A failure that the server has no part in.
+    pub(super) fn of(fault: Fault) -> Self {
+        Self::Refused(Box::new(Refusal {
+            number: 0,
+            row: None,
+            scope: Scope::Statement,
+            fault,
+        }))
+    }
+
+    /// What a client is told where nothing was written.
+    pub(super) fn into_fault(self) -> Fault {
+        match self {
+            Self::Refused(refusal) => refusal.fault,
+            Self::Lost(why) => unavailable(&why),
+        }
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Server(error) => Self::Refused(Box::new(refusal(&error))),
+            Error::Driver(DriverError::ConnectionClosed) => Self::Lost("it was closed".into()),
+            other => Self::Lost(other.to_string().into()),
+        }
+    }
+}
+
+/// The connection was lost before anything was committed.
+pub(super) fn unavailable(why: &str) -> Fault {
+    Fault::new(
+        FaultClass::Unavailable,
+        "08006",
+        format!("the connection to MySQL was lost ({why}); nothing was written"),
+    )
+}
+
+/// The connection was lost while a commit was under way.
+pub(super) fn unknown(why: &str) -> Fault {
+    Fault::unknown(format!(
+        "the connection to MySQL was lost ({why}) while this was being committed; it cannot be known whether it was written"
+    ))
+}
+
+/// Reads an error of the server.
+pub(super) fn refusal(error: &ServerError) -> Refusal {
+    let (class, code) = class_of(error);
+    let scope = match error.code {
+        1205 | 3572 => Scope::Lock,
+        _ if class == FaultClass::Conflict => Scope::Transaction,
+        _ if class == FaultClass::Unavailable => Scope::Connection,
+        _ => Scope::Statement,
+    };
+    let message = format!(
+        "{} (MySQL error {}, SQLSTATE {})",
+        error.message, error.code, error.state
+    );
+    let fault = match code {
+        Some(code) => Fault::new(class, code, message),
+        None => Fault::new(class, error.state.clone(), message),
+    };
+    Refusal {
+        number: error.code,
+        row: row_of(&error.message),
+        scope,
+        fault: with_places(fault, error),
+    }
+}
+
+fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
+    use FaultClass::{
+        Check, Conflict, Denied, ForeignKey, Invalid, NoColumn, NoTable, NotNull, Other, TooLarge,
+        Unavailable, Unique, Unsupported, Value,
+    };
+    let (class, code) = match error.code {
+        1062 | 1169 | 1557 | 1586 | 1761 | 1762 | 1859 => (Unique, "23505"),
+        1216 | 1217 | 1451 | 1452 => (ForeignKey, "23503"),
+        1048 | 1263 | 1364 => (NotNull, "23502"),
+        3819 | 4025 => (Check, "23514"),
+        1369 => (Check, "44000"),
+        // What a trigger refuses keeps the SQLSTATE that the trigger gave it.
+        1644 => return (Check, None),
+        1406 => (Value, "22001"),
+        1264 | 1690 | 1416 => (Value, "22003"),
+        1366 if error.message.starts_with("Incorrect string") => (Value, "22021"),
+        1265 | 1366 | 3140 | 4037..=4043 => (Value, "22P02"),
+        1292 | 1411 | 1525 => (Value, "22007"),
+        1300 | 1977 | 3854 => (Value, "22021"),
+        1365 => (Value, "22012"),
+        1049 => (NoTable, "3F000"),
+        1051 | 1146 => (NoTable, "42P01"),
+        1054 => (NoColumn, "42703"),
+        1044 | 1045 | 1130..=1133 | 1251 | 1370 | 1698 => (Denied, "28000"),
+        1142 | 1143 | 1227 => (Denied, "42501"),
+        1036 | 1099 | 1290 | 1792 | 1836 => (Denied, "25006"),
+        1213 => (Conflict, "40P01"),
+        1205 | 3572 => (Conflict, "55P03"),
+        1020 | 1615 => (Conflict, "40001"),
+        1040 | 1203 | 1226 => (Unavailable, "53300"),
+        1047 | 1053 | 1080 | 1152 | 1158..=1161 | 1927 | 4031 => (Unavailable, "57P01"),
+        1021 | 1114 => (Unavailable, "53100"),
+        1037 | 1038 | 1041 => (Unavailable, "53200"),
+        1317 | 1969 | 3024 => (Other, "57014"),
+        1118 | 1153 | 1390 => (TooLarge, "54000"),
+        1110 => (Invalid, "42701"),
+        1906 | 3105 => (Invalid, "428C9"),
+        1288 | 1348 | 1394 | 1471 => (Invalid, "55000"),
+        1059 | 1103 | 1166 => (Invalid, "42602"),
+        1235 | 1295 => (Unsupported, "0A000"),
+        _ => return (Other, None),
+    };
+    (class, Some(code))
+}
+
+/// Reads `.. at row 3`.
+fn row_of(message: &str) -> Option<usize> {
+    let (_, behind) = message.rsplit_once(" at row ")?;
+    let digits = behind.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// Names the constraint or the column, as far as the English texts do.
+fn with_places(fault: Fault, error: &ServerError) -> Fault {
+    let text = &*error.message;
+    match fault.class {
+        FaultClass::Unique => fault.with_constraint(last_quoted(text, " for key ")),
+        FaultClass::ForeignKey | FaultClass::Check => {
+            let name =
+                last_quoted(text, "CONSTRAINT ").or_else(|| last_quoted(text, "Check constraint "));
+            fault.with_constraint(name)
+        }
+        FaultClass::NotNull | FaultClass::Value | FaultClass::NoColumn => {
+            let column = last_quoted(text, "column ")
+                .or_else(|| last_quoted(text, "Column "))
+                .or_else(|| last_quoted(text, "Field "));
+            fault.with_column(column)
+        }
+        _ => fault,
+    }
+}
+
+/// The last part of the name in quotes behind a word: `x` of `'t.x'` and of `` `d`.`t`.`x` ``.
+fn last_quoted<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let (_, behind) = text.rsplit_once(word)?;
+    let quote = behind.chars().next().filter(|c| matches!(c, '\'' | '`'))?;
+    let mut rest = behind;
+    let mut name = None;
+    while let Some(inside) = rest.strip_prefix(quote) {
+        let (part, after) = inside.split_once(quote)?;
+        name = Some(part);
+        rest = after.strip_prefix('.').unwrap_or("");
+    }
+    match (quote, name?) {
+        ('\'', name) => Some(name.rsplit_once('.').map_or(name, |(_, last)| last)),
+        (_, name) => Some(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(code: u16, state: &str, message: &str) -> Refusal {
+        refusal(&ServerError {
+            code,
+            state: state.into(),
+            message: message.into(),
+        })
+    }
+
+    #[test]
+    fn names_what_was_violated() {
+        for (code, message, place) in [
+            (1062, "Duplicate entry '5' for key 'PRIMARY'", "PRIMARY"),
+            (1062, "Duplicate entry 'a-b' for key 't.mail'", "mail"),
+            (
+                1452,
+                "Cannot add or update a child row: a foreign key constraint fails (`d`.`c`, CONSTRAINT `c_fk` FOREIGN KEY (`p`) REFERENCES `p` (`id`))",
+                "c_fk",
+            ),
+            (4025, "CONSTRAINT `t.n` failed for `d`.`t`", "t.n"),
+            (3819, "Check constraint 'positive' is violated.", "positive"),
+        ] {
+            assert_eq!(read(code, "23000", message).fault.constraint(), Some(place));
+        }
+        for (code, message) in [
+            (1048, "Column 'x' cannot be null"),
+            (1364, "Field 'x' doesn't have a default value"),
+            (1406, "Data too long for column 'x' at row 1"),
+            (
+                1366,
+                "Incorrect integer value: 'old' for column `d`.`t`.`x` at row 1",
+            ),
+        ] {
+            assert_eq!(read(code, "22001", message).fault.column(), Some("x"));
+        }
+    }
+
+    #[test]
+    fn says_what_it_means_for_the_transaction() {
+        let scope = |code| read(code, "HY000", "x").scope;
+        assert_eq!(scope(1062), Scope::Statement);
+        assert_eq!(scope(1205), Scope::Lock);
+        assert_eq!(scope(1213), Scope::Transaction);
+        assert_eq!(scope(1927), Scope::Connection);
+    }
+
+    #[test]
+    fn keeps_what_it_does_not_know() {
+        let told = read(1644, "45000", "no 3");
+        assert_eq!(
+            (told.fault.class, &*told.fault.code),
+            (FaultClass::Check, "45000")
+        );
+        let told = read(9999, "HY000", "odd");
+        assert_eq!(
+            (told.fault.class, &*told.fault.code),
+            (FaultClass::Other, "HY000")
+        );
+        assert!(told.fault.message.contains("9999"));
+        let row = read(1406, "22001", "Data too long for column 'x' at row 421").row;
+        assert_eq!(row, Some(420));
+    }
+}

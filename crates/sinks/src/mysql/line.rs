@@ -1,0 +1,305 @@
+//! A connection to the server: its settings, its prepared statements, what it costs.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Column, Conn, Error, IoError, Opts, Params, Row, Statement, Value as Cell};
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Fault, FaultClass, Tally};
+
+use super::fault::{Trouble, refusal};
+use crate::options::Options;
+
+/// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here and on the server.
+const MOST_PLACEHOLDERS: usize = 1 << 16;
+
+/// Prepared statements that a connection keeps.
+const MOST_STATEMENTS: usize = 256;
+
+/// What the server is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Server {
+    pub(super) mariadb: bool,
+    /// INSERT and DELETE give rows back (MariaDB 10.5).
+    pub(super) returning: bool,
+    /// The longest packet, in bytes.
+    pub(super) packet: usize,
+    /// A statement that waits too long for a lock takes its transaction with it.
+    pub(super) timeout_ends_all: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    conn: Conn,
+    pub(super) server: Server,
+    statements: HashMap<Box<str>, Statement>,
+    placeholders: usize,
+    round_trips: u32,
+    in_database: Duration,
+    /// The server said that it ends the connection.
+    ending: bool,
+    lock_wait: Option<u64>,
+    impatient: bool,
+}
+
+/// What a statement answered.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Rows that were inserted, found by an update, or deleted.
+    pub(super) affected: u64,
+    /// The value that AUTO_INCREMENT gave, where it gave one.
+    pub(super) generated: Option<u64>,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Line {
+    /// Connects. `purpose`: for whom; `None` for a sign of life.
+    pub(super) async fn connect(
+        opts: &Opts,
+        purpose: Option<Purpose>,
+        options: &Options,
+    ) -> Result<Self, Fault> {
+        let connecting = open(opts, purpose, options);
+        match tokio::time::timeout(options.connect_timeout, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Fault::unavailable(format!(
+                "MySQL did not answer within {:?} (connect_timeout)",
+                options.connect_timeout
+            ))),
+        }
+    }
+
+    /// Executes a prepared statement, preparing it first where that was not done yet.
+    pub(super) async fn execute(&mut self, sql: &str, cells: Vec<Cell>) -> Result<Answer, Trouble> {
+        let statement = self.prepare(sql, cells.len()).await?;
+        let start = Instant::now();
+        self.round_trips += 1;
+        let answer = run(&mut self.conn, statement, cells).await;
+        self.in_database += start.elapsed();
+        answer.map_err(|error| self.trouble(error))
+    }
+
+    /// Executes a text that gives no rows back.
+    pub(super) async fn say(&mut self, sql: &str) -> Result<u64, Trouble> {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let said = self.conn.query_drop(sql).await;
+        self.in_database += start.elapsed();
+        match said {
+            Ok(()) => Ok(self.conn.affected_rows()),
+            Err(error) => Err(self.trouble(error)),
+        }
+    }
+
+    /// Executes a text of one or more queries, and gives back the columns of each result that has any, as far as it came.
+    pub(super) async fn results(&mut self, sql: &str) -> (Vec<Vec<Column>>, Result<(), Trouble>) {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let mut all = Vec::new();
+        let ended = columns(&mut self.conn, sql, &mut all).await;
+        self.in_database += start.elapsed();
+        (all, ended.map_err(|error| self.trouble(error)))
+    }
+
+    /// Executes a text that gives rows back.
+    pub(super) async fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Trouble> {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let rows = self.conn.query::<Row, _>(sql).await;
+        self.in_database += start.elapsed();
+        rows.map_err(|error| self.trouble(error))
+    }
+
+    /// From now on a statement that meets a foreign lock fails at once (or again as the connection is set up): once one has
+    /// waited, the search for the row that waits must not wait anew each time. MySQL knows seconds only, so there it waits one.
+    pub(super) async fn hurry(&mut self, on: bool) -> Result<(), Trouble> {
+        let (Some(usual), true) = (self.lock_wait, self.server.mariadb && self.impatient != on)
+        else {
+            return Ok(());
+        };
+        let wait = if on { 0 } else { usual };
+        self.say(&format!("SET SESSION innodb_lock_wait_timeout = {wait}"))
+            .await?;
+        self.impatient = on;
+        Ok(())
+    }
+
+    /// Moves what was spent into a tally.
+    pub(super) fn settle(&mut self, tally: &mut Tally) {
+        tally.round_trips += std::mem::take(&mut self.round_trips);
+        tally.in_database += std::mem::take(&mut self.in_database);
+    }
+
+    /// False once nothing more can be sent.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.ending && !self.conn.is_disconnected()
+    }
+
+    /// The connection is not to be used any more.
+    pub(super) fn give_up(&mut self) {
+        self.ending = true;
+    }
+
+    /// Says good-bye.
+    pub(super) async fn close(self) {
+        // The server notices the end of a connection without it.
+        self.conn.disconnect().await.ok();
+    }
+
+    async fn prepare(&mut self, sql: &str, placeholders: usize) -> Result<Statement, Trouble> {
+        if let Some(known) = self.statements.get(sql) {
+            return Ok(known.clone());
+        }
+        let full = self.placeholders + placeholders > MOST_PLACEHOLDERS
+            || self.statements.len() >= MOST_STATEMENTS;
+        if full {
+            self.placeholders = 0;
+            for (_, statement) in std::mem::take(&mut self.statements) {
+                if let Err(error) = self.conn.close(statement).await {
+                    return Err(self.trouble(error));
+                }
+            }
+        }
+        let start = Instant::now();
+        self.round_trips += 1;
+        let prepared = self.conn.prep(sql).await;
+        self.in_database += start.elapsed();
+        let statement = prepared.map_err(|error| self.trouble(error))?;
+        self.placeholders += placeholders;
+        self.statements.insert(sql.into(), statement.clone());
+        Ok(statement)
+    }
+
+    fn trouble(&mut self, error: Error) -> Trouble {
+        let trouble = Trouble::from(error);
+        self.ending |= match &trouble {
+            Trouble::Refused(refusal) => refusal.fault.class == FaultClass::Unavailable,
+            Trouble::Lost(_) => true,
+        };
+        trouble
+    }
+}
+
+async fn run(conn: &mut Conn, statement: Statement, cells: Vec<Cell>) -> Result<Answer, Error> {
+    let mut result = conn.exec_iter(statement, Params::Positional(cells)).await?;
+    let rows = result.collect::<Row>().await?;
+    let answer = Answer {
+        affected: result.affected_rows(),
+        generated: result.last_insert_id(),
+        rows,
+    };
+    result.drop_result().await?;
+    Ok(answer)
+}
+
+async fn columns(conn: &mut Conn, sql: &str, all: &mut Vec<Vec<Column>>) -> Result<(), Error> {
+    let mut result = conn.query_iter(sql).await?;
+    while let Some(columns) = result.columns() {
+        if !columns.is_empty() {
+            all.push(columns.to_vec());
+        }
+        result.for_each(drop).await?;
+        if result.is_empty() {
+            break;
+        }
+    }
+    result.drop_result().await
+}
+
+async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Result<Line, Fault> {
+    let mut conn = Conn::new(opts.clone()).await.map_err(of_connecting)?;
+    // Whole seconds; a shorter wait is rounded up, for 0 would not wait at all.
+    let wait = options
+        .lock_wait
+        .as_millis()
+        .div_ceil(1000)
+        .clamp(1, 86_400);
+    let wait = u64::try_from(wait).unwrap_or(1);
+    let wait = (purpose == Some(Purpose::Batches)).then_some(wait);
+    let mut settings = "SET time_zone = '+00:00', autocommit = 1".to_owned();
+    if let Some(wait) = wait {
+        settings.push_str(&format!(
+            ", innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
+        ));
+    }
+    conn.query_drop(settings).await.map_err(of_connecting)?;
+    let asked = conn
+        .query_first::<Row, _>(
+            "SELECT VERSION(), @@max_allowed_packet, @@innodb_rollback_on_timeout",
+        )
+        .await
+        .map_err(of_connecting)?;
+    let told = |place: usize| {
+        let cell = asked.as_ref().and_then(|row| row.as_ref(place));
+        match cell {
+            Some(Cell::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
+            _ => String::new(),
+        }
+    };
+    let version = told(0);
+    let mariadb = version.contains("MariaDB");
+    Ok(Line {
+        conn,
+        server: Server {
+            mariadb,
+            returning: mariadb && at_least(&version, (10, 5)),
+            packet: told(1).parse().unwrap_or(1 << 20),
+            timeout_ends_all: told(2) == "1",
+        },
+        statements: HashMap::new(),
+        placeholders: 0,
+        round_trips: 0,
+        in_database: Duration::ZERO,
+        ending: false,
+        lock_wait: wait,
+        impatient: false,
+    })
+}
+
+fn at_least(version: &str, least: (u32, u32)) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
+}
+
+/// Why there is no connection. Only what the server itself refuses for good is no matter of waiting.
+fn of_connecting(error: Error) -> Fault {
+    match error {
+        Error::Server(error) => {
+            let fault = refusal(&error).fault;
+            match fault.class {
+                FaultClass::NoTable => Fault::new(FaultClass::Invalid, "3D000", fault.message),
+                _ => fault,
+            }
+        }
+        Error::Io(IoError::Io(error)) => {
+            Fault::unavailable(format!("MySQL cannot be reached: {error}"))
+        }
+        Error::Io(IoError::Tls(error)) => Fault::new(
+            FaultClass::Denied,
+            "08001",
+            format!("no encrypted connection to MySQL: {error}"),
+        ),
+        Error::Driver(error) => Fault::new(
+            FaultClass::Unavailable,
+            "08001",
+            format!("no connection to MySQL: {error}"),
+        ),
+        other => Fault::unavailable(format!("no connection to MySQL: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_numbers() {
+        assert!(at_least("10.11.6-MariaDB-0+deb12u1", (10, 5)));
+        assert!(at_least("11.0.2-MariaDB", (10, 5)));
+        assert!(!at_least("10.4.30-MariaDB", (10, 5)));
+        assert!(!at_least("5.5.68-MariaDB", (10, 5)));
+    }
+}

@@ -1,0 +1,279 @@
+//! Many writes of one shape by one statement.
+
+use std::collections::HashSet;
+
+use mysql_async::{Row, Value as Cell};
+use windrow_core::Done;
+
+use super::batch::Placed;
+use super::column::Kind;
+use super::compiled::{Compiled, Form};
+use super::fault::Trouble;
+use super::key::{self, Canon, Found};
+use super::line::{Line, Server};
+use super::single::{given, key_cells, result_places, size};
+use super::{literal, matching, text};
+
+/// Placeholders of one statement: the server describes each of them when it is prepared. (It would take 65,535.)
+const MOST_PLACEHOLDERS: usize = 8192;
+
+/// Rows that are found by one list of keys. From 1,000 on MariaDB makes another statement of it.
+const MOST_KEYS: usize = 512;
+
+/// The most rows of one insert.
+const MOST_ROWS: usize = 4096;
+
+/// Why there are no answers for the rows of a statement.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It was not executed.
+    Trouble(Trouble),
+    /// It was executed, and it cannot be told which answer belongs to which row: it must be undone.
+    Unsure,
+}
+
+impl From<Trouble> for Failed {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+/// Whether the statement must be undone where its answers cannot be told apart, or is not the only one.
+pub(super) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
+    match compiled.form {
+        Form::Insert | Form::Upsert => compiled.results.is_some(),
+        // A row may have been found by a text that its own key is equal to and not the same as.
+        Form::Delete => !server.returning || !has_exact_key(compiled),
+        Form::Get => false,
+        Form::Ignore | Form::LookedUp | Form::Update => true,
+    }
+}
+
+/// Whether equal keys are the same bytes.
+fn has_exact_key(compiled: &Compiled) -> bool {
+    let columns = compiled
+        .key
+        .iter()
+        .filter_map(|place| compiled.table.columns.get(*place));
+    columns.into_iter().all(|column| {
+        matches!(
+            column.kind,
+            Kind::Int | Kind::Bool | Kind::Bit | Kind::Blob | Kind::Binary
+        )
+    })
+}
+
+/// Whether writes of the form may become one statement on this server.
+pub(super) fn is_possible(compiled: &Compiled, server: &Server) -> bool {
+    let inserts = matches!(compiled.form, Form::Insert | Form::Ignore | Form::Upsert);
+    !(inserts && compiled.results.is_some() && !server.returning)
+}
+
+/// How many of these writes the next statement takes. The sizes of inserts are powers of two, so that few statements are
+/// prepared; lists of keys are filled up to one.
+pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
+    let Some(first) = items.first() else { return 0 };
+    let compiled = &*first.compiled;
+    let budget = server
+        .packet
+        .saturating_sub(64 * 1024)
+        .max(server.packet / 2);
+    let bytes = |placed: &&Placed| match compiled.form {
+        Form::Update => placed.row.iter().map(literal::size).sum(),
+        _ => size(&placed.row) + 3 * placed.row.len() + 3,
+    };
+    let mut used = 0;
+    let fitting = items.iter().take_while(|placed| {
+        used += bytes(placed);
+        used <= budget
+    });
+    let fitting = fitting.count().max(1);
+    let most = match compiled.form {
+        Form::Insert | Form::Ignore | Form::Upsert | Form::LookedUp => {
+            let most = (MOST_PLACEHOLDERS / compiled.columns.len().max(1)).clamp(1, MOST_ROWS);
+            return floor_power(fitting.min(most));
+        }
+        Form::Update => MOST_KEYS,
+        Form::Delete | Form::Get => MOST_KEYS.min(MOST_PLACEHOLDERS / compiled.key.len().max(1)),
+    };
+    fitting.min(most).max(1)
+}
+
+fn floor_power(n: usize) -> usize {
+    n.checked_ilog2().map_or(1, |log| 1 << log)
+}
+
+/// Executes writes of one shape by one statement. Nothing is left behind where it fails.
+///
+/// # Errors
+/// As the server refuses one of the rows; which one is not told.
+pub(super) async fn execute(line: &mut Line, items: &[&Placed]) -> Result<Vec<Done>, Failed> {
+    let Some(first) = items.first() else {
+        return Ok(Vec::new());
+    };
+    let compiled = &*first.compiled;
+    match compiled.form {
+        Form::Insert | Form::Ignore | Form::Upsert | Form::LookedUp => {
+            insert(line, compiled, items).await
+        }
+        Form::Update => update(line, compiled, items).await,
+        Form::Delete => delete(line, compiled, items).await,
+        Form::Get => {
+            let rows = select(line, compiled, items, "").await?;
+            matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+        }
+    }
+}
+
+async fn insert(
+    line: &mut Line,
+    compiled: &Compiled,
+    items: &[&Placed],
+) -> Result<Vec<Done>, Failed> {
+    let by_key = compiled.finds.is_some() && items.iter().all(|placed| placed.canon.is_some());
+    let back = match compiled.results {
+        Some(_) if by_key => joined(&compiled.key, result_places(compiled)),
+        Some(_) => joined(&compiled.columns, result_places(compiled)),
+        None => Vec::new(),
+    };
+    let sql = text::insert(compiled, items.len(), &back);
+    let cells = items
+        .iter()
+        .flat_map(|placed| given(placed))
+        .cloned()
+        .collect();
+    let answer = line.execute(&sql, cells).await?;
+    let dones = match compiled.results {
+        None if compiled.form == Form::Upsert || answer.affected == items.len() as u64 => {
+            Some(vec![Done::rows(1); items.len()])
+        }
+        None => None,
+        Some(_) if by_key => matching::by_key(compiled, items, answer.rows),
+        Some(_) => matching::by_contents(compiled, items, answer.rows),
+    };
+    // Every row is there now; one that nothing came back for was not matched.
+    let dones = dones.filter(|dones| dones.iter().all(|done| done.rows == 1));
+    dones.ok_or(Failed::Unsure)
+}
+
+async fn update(
+    line: &mut Line,
+    compiled: &Compiled,
+    items: &[&Placed],
+) -> Result<Vec<Done>, Failed> {
+    let rows: Vec<&[Cell]> = items.iter().map(|placed| &*placed.row).collect();
+    let sql = text::update_many(compiled, line.server.mariadb, &rows);
+    let found = line.say(&sql).await?;
+    if compiled.results.is_none() && found == items.len() as u64 {
+        return Ok(vec![Done::rows(1); items.len()]);
+    }
+    let rows = select(line, compiled, items, "").await?;
+    // The rows that were found are locked; a row that came meanwhile would be one too many.
+    if rows.len() as u64 != found {
+        return Err(Failed::Unsure);
+    }
+    matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+}
+
+async fn delete(
+    line: &mut Line,
+    compiled: &Compiled,
+    items: &[&Placed],
+) -> Result<Vec<Done>, Failed> {
+    let padded = items.len().next_power_of_two();
+    let rows = if line.server.returning {
+        let back = joined(&compiled.key, result_places(compiled));
+        let sql = text::delete_many(compiled, &back, padded);
+        line.execute(&sql, keys(items, padded)).await?.rows
+    } else {
+        let rows = select(line, compiled, items, " FOR UPDATE").await?;
+        let sql = text::delete_many(compiled, &[], padded);
+        let answer = line.execute(&sql, keys(items, padded)).await?;
+        if answer.affected != rows.len() as u64 {
+            return Err(Failed::Unsure);
+        }
+        rows
+    };
+    matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
+}
+
+/// Which of these rows are there. A guess: nothing is locked.
+///
+/// # Errors
+/// As the server refuses.
+pub(super) async fn existing(
+    line: &mut Line,
+    compiled: &Compiled,
+    items: &[&Placed],
+) -> Result<Option<HashSet<Canon>>, Trouble> {
+    let mut there = HashSet::new();
+    for chunk in items.chunks(MOST_KEYS) {
+        let padded = chunk.len().next_power_of_two();
+        let sql = text::select_many(compiled, &compiled.key, padded, "");
+        for row in line.execute(&sql, keys(chunk, padded)).await?.rows {
+            match canon(compiled, &row) {
+                Found::Row(canon) => there.insert(canon),
+                Found::Nothing | Found::Unknown => return Ok(None),
+            };
+        }
+    }
+    Ok(Some(there))
+}
+
+fn canon(compiled: &Compiled, row: &Row) -> Found {
+    let columns = compiled
+        .key
+        .iter()
+        .filter_map(|p| compiled.table.columns.get(*p));
+    let cells = (0..compiled.key.len()).filter_map(|at| row.as_ref(at));
+    key::row_key(columns.zip(cells))
+}
+
+async fn select(
+    line: &mut Line,
+    compiled: &Compiled,
+    items: &[&Placed],
+    lock: &str,
+) -> Result<Vec<Row>, Trouble> {
+    let padded = items.len().next_power_of_two();
+    let columns = joined(&compiled.key, result_places(compiled));
+    let sql = text::select_many(compiled, &columns, padded, lock);
+    Ok(line.execute(&sql, keys(items, padded)).await?.rows)
+}
+
+/// The keys of these rows; the last one again until there are so many.
+fn keys(items: &[&Placed], padded: usize) -> Vec<Cell> {
+    let missing = padded.saturating_sub(items.len());
+    let again = items
+        .last()
+        .into_iter()
+        .flat_map(|last| std::iter::repeat_n(last, missing));
+    items
+        .iter()
+        .chain(again)
+        .flat_map(|placed| key_cells(placed))
+        .collect()
+}
+
+fn joined(first: &[usize], second: &[usize]) -> Vec<usize> {
+    [first, second].concat()
+}
+
+/// Whether the values of each column are of one kind, so that a derived table gives them the type that they have.
+pub(super) fn is_uniform(items: &[&Placed]) -> bool {
+    let Some(first) = items.first() else {
+        return true;
+    };
+    (0..first.row.len()).all(|at| {
+        let cells = items.iter().filter_map(|placed| placed.row.get(at));
+        let mut kinds = cells
+            .filter(|cell| **cell != Cell::NULL)
+            .map(|cell| match cell {
+                Cell::Int(_) | Cell::UInt(_) => 0,
+                Cell::Double(_) => 1,
+                _ => 2,
+            });
+        let kind = kinds.next();
+        kinds.all(|k| Some(k) == kind)
+    })
+}

@@ -1,0 +1,267 @@
+//! A step of a transaction: writes of one shape, by one statement or more. What fails is set apart on the spot: InnoDB has undone
+//! the statement that failed, and nothing else.
+
+use windrow_core::sink::Purpose;
+use windrow_core::{FaultClass, Rung, UnitFault, Verdict};
+
+use super::batch::Placed;
+use super::compiled::Form;
+use super::fault::{DUPLICATE, Refusal, Scope, Trouble};
+use super::set::{self, Failed};
+use super::single;
+use super::transaction::{Break, Transaction};
+
+/// From so many writes on one statement is cheaper than as many.
+const SET_FROM: usize = 2;
+
+/// Statements for many that fail in a step before the rest of it goes one by one.
+const PATIENCE: usize = 24;
+
+/// Writes that go next, by one statement if they can.
+#[derive(Debug)]
+struct Piece {
+    items: Vec<u32>,
+    /// They have been looked for already.
+    told: bool,
+}
+
+impl Transaction<'_, '_> {
+    /// Executes the writes at these places, which are of one shape. `sets`: by statements for many.
+    pub(super) async fn step(&mut self, items: Vec<u32>, sets: bool) -> Result<(), Break> {
+        let sets = sets && items.len() >= SET_FROM && self.suits(&items);
+        if !sets {
+            for item in items {
+                self.one(item, Rung::Grouped).await?;
+            }
+            return Ok(());
+        }
+        let items = self.possible(items);
+        let items = self.new_only(items).await?;
+        let mut todo = vec![Piece { items, told: false }];
+        let mut failures = 0;
+        while let Some(mut piece) = todo.pop() {
+            let size = self.next_size(&piece.items);
+            if size < piece.items.len() {
+                let behind = piece.items.split_off(size);
+                todo.push(Piece {
+                    items: behind,
+                    told: piece.told,
+                });
+            }
+            if piece.items.len() < SET_FROM || failures > PATIENCE {
+                let rung = if failures > 0 {
+                    Rung::Isolated
+                } else {
+                    Rung::Grouped
+                };
+                for item in piece.items {
+                    self.one(item, rung).await?;
+                }
+            } else if let Some(refusal) = self.many(&piece.items).await? {
+                failures += 1;
+                self.cut(piece, &refusal, &mut todo).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a write by its own statement. A failure is told to its unit, if that is all there is of it.
+    pub(super) async fn one(&mut self, item: u32, rung: Rung) -> Result<(), Break> {
+        let Some(placed) = self.batch.placed.get(item as usize) else {
+            return Ok(());
+        };
+        let (unit, write) = (placed.unit, placed.write as usize);
+        let refusal = match single::execute(self.line, placed).await {
+            Ok(done) => {
+                self.done(item, done, rung);
+                return Ok(());
+            }
+            Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
+            Err(Trouble::Refused(refusal)) => refusal,
+        };
+        self.check_scope(&refusal)?;
+        let verdict = match refusal.scope {
+            Scope::Lock if self.purpose == Purpose::Batches => {
+                self.line.hurry(true).await?;
+                Verdict::Alone(refusal.fault)
+            }
+            _ => Verdict::Told(Err(UnitFault {
+                at: write,
+                fault: refusal.fault,
+                before: Vec::new(),
+            })),
+        };
+        self.count(Rung::Isolated, 1);
+        self.fail(unit, verdict)
+    }
+
+    /// Executes writes by one statement; a refusal that befell the statement alone is given back.
+    async fn many(&mut self, items: &[u32]) -> Result<Option<Refusal>, Break> {
+        let placed = placed(self.batch, items);
+        match set::execute(self.line, &placed).await {
+            Ok(dones) => {
+                for (item, done) in items.iter().zip(dones) {
+                    self.done(*item, done, Rung::Fused);
+                }
+                Ok(None)
+            }
+            Err(Failed::Unsure) => Err(Break::Unsure),
+            Err(Failed::Trouble(Trouble::Lost(why))) => Err(Break::Lost(why)),
+            Err(Failed::Trouble(Trouble::Refused(refusal))) => {
+                self.check_scope(&refusal)?;
+                if refusal.scope == Scope::Lock {
+                    self.line.hurry(true).await?;
+                }
+                Ok(Some(*refusal))
+            }
+        }
+    }
+
+    /// A statement that failed is cut: into the rows that seem to be to blame and the others, or into halves.
+    async fn cut(
+        &mut self,
+        piece: Piece,
+        refusal: &Refusal,
+        todo: &mut Vec<Piece>,
+    ) -> Result<(), Break> {
+        let Piece { mut items, told } = piece;
+        let again = |items: Vec<u32>, told: bool| Piece { items, told };
+        if refusal.number == DUPLICATE && !told && self.inserts(&items) {
+            let (there, new) = self.duplicates(&items).await?;
+            if !there.is_empty() {
+                let blamed = there.into_iter().map(|item| again(vec![item], true));
+                todo.extend(blamed.rev());
+                todo.push(again(new, true));
+                return Ok(());
+            }
+            items = new;
+        }
+        let row = refusal.row.filter(|row| *row < items.len());
+        match row {
+            Some(row) => {
+                let behind = items.split_off(row + 1);
+                let blamed = items.split_off(row);
+                todo.push(again(behind, true));
+                todo.push(again(blamed, true));
+                todo.push(again(items, true));
+            }
+            None => {
+                let second = items.split_off(items.len() / 2);
+                todo.push(again(second, true));
+                todo.push(again(items, true));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the rows of an insert apart that seem to be there already.
+    async fn duplicates(&mut self, items: &[u32]) -> Result<(Vec<u32>, Vec<u32>), Break> {
+        let rows = placed(self.batch, items);
+        let Some(first) = rows.first() else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let compiled = first.compiled.clone();
+        let mut there = Vec::new();
+        for key in compiled.given_keys() {
+            let by_key = std::sync::Arc::new(compiled.by_given_key(key));
+            let keyed: Vec<Placed> = rows.iter().filter_map(|p| p.by_key(&by_key)).collect();
+            let keyed: Vec<&Placed> = keyed.iter().collect();
+            if keyed.is_empty() {
+                continue;
+            }
+            let found = set::existing(self.line, &by_key, &keyed).await?;
+            let found = found.unwrap_or_default();
+            let has = |placed: &&Placed| placed.canon.as_ref().is_some_and(|c| found.contains(c));
+            let blamed = keyed.iter().filter(|p| has(p));
+            there.extend(blamed.map(|p| (p.unit, p.write)));
+        }
+        let blamed = |item: &&u32| {
+            let placed = self.batch.placed.get(**item as usize);
+            placed.is_some_and(|p| there.contains(&(p.unit, p.write)))
+        };
+        Ok(items.iter().partition(blamed))
+    }
+
+    /// An insert that leaves what is there as it is: those that find their row there are told so.
+    async fn new_only(&mut self, items: Vec<u32>) -> Result<Vec<u32>, Break> {
+        let rows = placed(self.batch, &items);
+        let compiled = match rows.first() {
+            Some(first) if first.compiled.form == Form::Ignore => first.compiled.clone(),
+            _ => return Ok(items),
+        };
+        if compiled.finds.is_none() {
+            return Ok(items);
+        }
+        let keyed: Vec<&Placed> = rows.into_iter().filter(|p| p.canon.is_some()).collect();
+        let Some(there) = set::existing(self.line, &compiled, &keyed).await? else {
+            return Err(Break::Unsure);
+        };
+        let is_there = |item: &u32| {
+            let placed = self.batch.placed.get(*item as usize);
+            let canon = placed.and_then(|placed| placed.canon.as_ref());
+            canon.is_some_and(|canon| there.contains(canon))
+        };
+        let (old, new): (Vec<u32>, Vec<u32>) = items.into_iter().partition(is_there);
+        for item in old {
+            self.done(item, super::matching::empty(&compiled), Rung::Fused);
+        }
+        Ok(new)
+    }
+
+    /// Those that may be about a row; the others are told that they found none.
+    fn possible(&mut self, items: Vec<u32>) -> Vec<u32> {
+        let placed = &self.batch.placed;
+        let nothing = |item: &u32| placed.get(*item as usize).is_some_and(|p| p.nothing);
+        let (nothing, possible): (Vec<u32>, Vec<u32>) = items.into_iter().partition(nothing);
+        for item in nothing {
+            let placed = self.batch.placed.get(item as usize);
+            if let Some(done) = placed.map(|p| super::matching::empty(&p.compiled)) {
+                self.done(item, done, Rung::Fused);
+            }
+        }
+        possible
+    }
+
+    fn suits(&self, items: &[u32]) -> bool {
+        let rows = placed(self.batch, items);
+        rows.first().is_some_and(|first| {
+            set::is_possible(&first.compiled, &self.line.server)
+                && (first.compiled.form != Form::Update || set::is_uniform(&rows))
+        })
+    }
+
+    /// Whether these are inserts that fail where a key is there.
+    fn inserts(&self, items: &[u32]) -> bool {
+        let first = items
+            .first()
+            .and_then(|item| self.batch.placed.get(*item as usize));
+        first.is_some_and(|p| matches!(p.compiled.form, Form::Insert | Form::Ignore))
+    }
+
+    fn next_size(&self, items: &[u32]) -> usize {
+        set::next_size(&placed(self.batch, items), &self.line.server)
+    }
+
+    /// What ends more than the statement.
+    fn check_scope(&self, refusal: &Refusal) -> Result<(), Break> {
+        let fault = || refusal.fault.clone();
+        match refusal.scope {
+            Scope::Transaction => Err(Break::Gone(fault())),
+            Scope::Connection => Err(Break::Ended(fault())),
+            Scope::Lock if self.line.server.timeout_ends_all => Err(Break::Gone(fault())),
+            // The statement was killed: nobody's fault, and it would succeed.
+            Scope::Statement if refusal.fault.class == FaultClass::Conflict => {
+                Err(Break::Gone(fault()))
+            }
+            Scope::Statement | Scope::Lock => Ok(()),
+        }
+    }
+}
+
+/// The writes at these places.
+fn placed<'b>(batch: &'b super::batch::Batch<'_>, items: &[u32]) -> Vec<&'b Placed> {
+    let placed = items
+        .iter()
+        .filter_map(|item| batch.placed.get(*item as usize));
+    placed.collect()
+}

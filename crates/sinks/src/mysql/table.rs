@@ -1,0 +1,106 @@
+//! What the database says of a table.
+
+use tokio::time::Instant;
+use windrow_core::{Key, Name, TableName};
+
+use super::column::Column;
+
+/// A table, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// Changes whenever its [`Facts`] do; statements belong to one version.
+    pub(super) version: u64,
+    /// When it was read.
+    pub(super) read_at: Instant,
+    pub(super) facts: Facts,
+}
+
+/// The description itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) name: TableName,
+    pub(super) columns: Vec<Column>,
+    pub(super) uniques: Vec<Unique>,
+    /// A unique index that is not described in `uniques`: over parts of columns or expressions.
+    pub(super) hidden_unique: bool,
+    /// Its engine can undo a statement.
+    pub(super) transactional: bool,
+    /// An ordinary table of a transactional engine, without triggers and without a foreign key to itself: what is written is
+    /// what is told, so writes may become one statement.
+    pub(super) fuses: bool,
+    /// A user's trigger may change what is written.
+    pub(super) has_triggers: bool,
+    /// Windrow made it, so Windrow may widen it.
+    pub(super) ours: bool,
+    /// What a result with all of its columns looks like; `None`: the user may not select from it.
+    pub(super) print: Option<Box<str>>,
+}
+
+/// A unique index over whole columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unique {
+    /// Places in [`Facts::columns`], in the order of the index.
+    pub(super) columns: Box<[usize]>,
+    pub(super) primary: bool,
+}
+
+/// The mark of tables that Windrow made: their comment.
+pub(super) const OURS: &str = "created by windrow";
+
+/// The comment of a column that Windrow made and that has had no value but NULL: its type is not known yet.
+pub(super) const NO_VALUE_YET: &str = "created by windrow; no value yet";
+
+impl std::ops::Deref for Table {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Facts {
+    /// The place of a column. The server does not tell names apart that differ in their case.
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        let mut columns = self.columns.iter();
+        columns.position(|column| {
+            &*column.name == name || column.name.to_lowercase() == name.to_lowercase()
+        })
+    }
+
+    /// The columns of a key by their names; `None`: the table has no primary key.
+    pub(super) fn key_names(&self, key: &Key) -> Option<Vec<Name>> {
+        if let Key::Columns(names) = key {
+            return Some(names.to_vec());
+        }
+        let primary = self.uniques.iter().find(|unique| unique.primary)?;
+        let name = |place: &usize| self.columns.get(*place).map(|column| column.name.clone());
+        primary.columns.iter().map(name).collect()
+    }
+
+    /// Whether these columns, in whatever order, are a unique index.
+    pub(super) fn is_unique(&self, places: &[usize]) -> bool {
+        self.uniques
+            .iter()
+            .any(|unique| same(&unique.columns, places))
+    }
+
+    /// Whether a row with values in these columns can conflict with another row by something else than this key. A column that is
+    /// numbered by the server and not given conflicts with nothing, nor does one that is NULL.
+    pub(super) fn has_rival(&self, key: &[usize], given: &[usize]) -> bool {
+        let may_meet = |unique: &&Unique| {
+            unique.columns.iter().all(|place| {
+                let column = self.columns.get(*place);
+                given.contains(place) || column.is_some_and(|c| !c.auto && !c.null_by_default)
+            })
+        };
+        let others = self
+            .uniques
+            .iter()
+            .filter(|unique| !same(&unique.columns, key));
+        self.hidden_unique || others.filter(may_meet).count() > 0
+    }
+}
+
+fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().all(|place| b.contains(place))
+}

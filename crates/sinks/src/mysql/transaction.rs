@@ -1,0 +1,278 @@
+//! One transaction: guard, steps, savepoints, commit.
+
+use std::collections::HashMap;
+
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Done, Fault, Rung, TableName, Tally, Verdict};
+
+use super::batch::Batch;
+use super::fault::{Scope, Trouble, unknown};
+use super::line::Line;
+use super::schema::{print, push_guard};
+
+/// How a transaction goes about its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Statements for many where they can be.
+    Sets,
+    /// The same, with a savepoint around each unit of several writes: one of them has failed.
+    Apart,
+    /// Each write by its own statement.
+    Grouped,
+}
+
+/// Why a transaction did not end as it should. Unless it says otherwise, nothing of it was written.
+#[derive(Debug)]
+pub(super) enum Break {
+    /// The connection was lost before the commit was sent.
+    Lost(Box<str>),
+    /// The server rolled it back for no fault of its own.
+    Gone(Fault),
+    /// The server ends the connection.
+    Ended(Fault),
+    /// A unit of several writes failed; units of several writes need savepoints.
+    Apart,
+    /// An answer could not be told whose it is.
+    Unsure,
+    /// A table is not as it was described.
+    Stale,
+    /// Somebody holds a lock on a whole table.
+    Locked(TableName, Fault),
+    /// It may have been committed.
+    Unknown(Fault),
+}
+
+impl From<Trouble> for Break {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Lost(why) => Self::Lost(why),
+            Trouble::Refused(refusal) => match refusal.scope {
+                Scope::Connection => Self::Ended(refusal.fault),
+                _ => Self::Gone(refusal.fault),
+            },
+        }
+    }
+}
+
+/// When a description was last found to be true.
+pub(super) type Verified = HashMap<u64, Instant>;
+
+/// A transaction under way.
+pub(super) struct Transaction<'t, 'u> {
+    pub(super) line: &'t mut Line,
+    pub(super) batch: &'t mut Batch<'u>,
+    pub(super) purpose: Purpose,
+    verified: &'t mut Verified,
+    tally: &'t mut Tally,
+    counts: [usize; Rung::ALL.len()],
+    failed: Vec<(u32, Verdict)>,
+    /// What a unit of several writes failed with.
+    blame: Option<Verdict>,
+    /// Everything counts as set apart.
+    isolated: bool,
+}
+
+impl<'t, 'u> Transaction<'t, 'u> {
+    pub(super) fn new(
+        line: &'t mut Line,
+        batch: &'t mut Batch<'u>,
+        purpose: Purpose,
+        verified: &'t mut Verified,
+        tally: &'t mut Tally,
+        isolated: bool,
+    ) -> Self {
+        Self {
+            line,
+            batch,
+            purpose,
+            verified,
+            tally,
+            counts: [0; Rung::ALL.len()],
+            failed: Vec::new(),
+            blame: None,
+            isolated,
+        }
+    }
+
+    /// Executes the units and commits; each has its verdict then.
+    pub(super) async fn run(mut self, units: &[u32], mode: Mode) -> Result<(), Break> {
+        let ended = self.work(units, mode).await;
+        let ended = match ended {
+            Ok(()) => self.commit(units).await,
+            Err(Break::Lost(why)) => return Err(Break::Lost(why)),
+            // Where the server has rolled back already this does nothing.
+            Err(other) => self
+                .line
+                .say("ROLLBACK")
+                .await
+                .map_err(Break::from)
+                .and(Err(other)),
+        };
+        if self.line.is_usable() {
+            self.line.hurry(false).await?;
+        }
+        ended
+    }
+
+    async fn work(&mut self, units: &[u32], mode: Mode) -> Result<(), Break> {
+        self.open(units).await?;
+        if mode != Mode::Apart {
+            return self.steps(units, mode == Mode::Sets).await;
+        }
+        let mut singles = Vec::new();
+        for unit in units {
+            if self.batch.is_single(*unit) {
+                singles.push(*unit);
+                continue;
+            }
+            let before = std::mem::take(&mut singles);
+            self.steps(&before, true).await?;
+            self.unit(*unit).await?;
+        }
+        self.steps(&singles, true).await
+    }
+
+    async fn steps(&mut self, units: &[u32], sets: bool) -> Result<(), Break> {
+        for step in self.batch.steps(units) {
+            let may_set = sets && step.group.is_multiple_of(2);
+            self.step(step.items, may_set).await?;
+        }
+        Ok(())
+    }
+
+    /// A unit of several writes with a savepoint of its own: first as quickly as can be, then write by write.
+    async fn unit(&mut self, unit: u32) -> Result<(), Break> {
+        self.line.say("SAVEPOINT windrow").await?;
+        for quick in [true, false] {
+            let counts = self.counts;
+            let tried = if quick {
+                self.steps(&[unit], true).await
+            } else {
+                self.in_order(unit).await
+            };
+            match tried {
+                Ok(()) => return Ok(()),
+                Err(Break::Apart) => {
+                    self.counts = counts;
+                    let verdict = self.blame.take();
+                    self.line.say("ROLLBACK TO SAVEPOINT windrow").await?;
+                    if !quick {
+                        let verdict = verdict.unwrap_or_else(defect);
+                        self.count(Rung::Isolated, self.batch.writes_of(unit).len());
+                        self.failed.push((unit, verdict));
+                        return Ok(());
+                    }
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
+    }
+
+    async fn in_order(&mut self, unit: u32) -> Result<(), Break> {
+        for item in self.batch.writes_of(unit) {
+            self.one(u32::try_from(item).unwrap_or(u32::MAX), Rung::Isolated)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the transaction and looks whether the tables are as they were described; from here on they stay so.
+    async fn open(&mut self, units: &[u32]) -> Result<(), Break> {
+        let tables = self.batch.tables_of(units);
+        let guarded: Vec<_> = tables
+            .iter()
+            .filter(|table| table.print.is_some())
+            .collect();
+        let mut sql = "START TRANSACTION".to_owned();
+        for table in &guarded {
+            sql.push_str("; ");
+            push_guard(&mut sql, &table.name);
+        }
+        let (results, ended) = self.line.results(&sql).await;
+        match ended {
+            Ok(()) => {}
+            Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Lock => {
+                let name = guarded.get(results.len()).map(|table| table.name.clone());
+                return Err(match name {
+                    Some(name) => Break::Locked(name, refusal.fault),
+                    None => Break::Gone(refusal.fault),
+                });
+            }
+            Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => {
+                return Err(Break::Stale);
+            }
+            Err(trouble) => return Err(trouble.into()),
+        }
+        let now = Instant::now();
+        for (table, columns) in guarded.iter().zip(&results) {
+            if table.print.as_deref() != Some(&*print(columns)) {
+                return Err(Break::Stale);
+            }
+            self.verified.insert(table.version, now);
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, units: &[u32]) -> Result<(), Break> {
+        let reads = self.batch.only_read(units);
+        match self.line.say("COMMIT").await {
+            Ok(_) => {}
+            Err(_) if reads => {}
+            Err(Trouble::Lost(why)) => return Err(Break::Unknown(unknown(&why))),
+            Err(Trouble::Refused(refusal)) => match refusal.scope {
+                // Another node of a cluster was faster, or a lock: certainly rolled back.
+                Scope::Transaction | Scope::Lock => return Err(Break::Gone(refusal.fault)),
+                Scope::Statement | Scope::Connection => {
+                    return Err(Break::Unknown(unknown(&refusal.fault.message)));
+                }
+            },
+        }
+        self.tally.commits += u32::from(!reads);
+        for (rung, count) in Rung::ALL.into_iter().zip(self.counts) {
+            self.tally.add(rung, count);
+        }
+        for (unit, verdict) in self.failed.drain(..) {
+            self.batch.conclude(unit, verdict);
+        }
+        for unit in units {
+            let open = self.batch.verdicts.get(*unit as usize);
+            if open.is_some_and(Option::is_none) {
+                self.batch.succeed(*unit);
+            }
+        }
+        Ok(())
+    }
+
+    /// A write was told so, if the transaction is committed.
+    pub(super) fn done(&mut self, item: u32, done: Done, rung: Rung) {
+        if let Some(slot) = self.batch.done.get_mut(item as usize) {
+            *slot = Some(done);
+        }
+        let rung = if self.isolated { Rung::Isolated } else { rung };
+        self.count(rung, 1);
+    }
+
+    pub(super) fn count(&mut self, rung: Rung, writes: usize) {
+        let place = Rung::ALL.iter().position(|r| *r == rung);
+        if let Some(count) = place.and_then(|place| self.counts.get_mut(place)) {
+            *count += writes;
+        }
+    }
+
+    /// A unit of one write has failed, and nothing of it is left. One of several must be undone.
+    pub(super) fn fail(&mut self, unit: u32, verdict: Verdict) -> Result<(), Break> {
+        if self.batch.is_single(unit) {
+            self.failed.push((unit, verdict));
+            Ok(())
+        } else {
+            self.blame = Some(verdict);
+            Err(Break::Apart)
+        }
+    }
+}
+
+fn defect() -> Verdict {
+    Verdict::Told(Err(Fault::internal("a unit failed without a fault").into()))
+}

@@ -1,0 +1,171 @@
+//! In batches or one by one: the same answers, the same tables.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use windrow_core::{Unit, UnitOutcome, Value, Verdict, Write};
+
+use crate::support::*;
+
+const SCHEMA: &str = "
+drop table if exists child, firm, names, t, parent;
+create table parent (id int primary key, v varchar(20));
+create table t (
+  id int primary key, u int unique, must varchar(5) not null, n tinyint check (n < 4), b varbinary(5),
+  parent int, foreign key (parent) references parent (id) on delete cascade);
+create table firm (a int, b varchar(5), v decimal(4,1), primary key (b, a));
+create table names (k varchar(10) collate utf8mb4_unicode_ci primary key, v int not null default 3);";
+
+const TABLES: [&str; 4] = ["parent", "t", "firm", "names"];
+
+fn small() -> impl Strategy<Value = Value> {
+    (0..6_i64).prop_map(Value::from)
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        8 => small(),
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => Just(number("1.55")),
+        1 => Just(number("300")),
+        1 => "[a-c]{0,2}".prop_map(Value::from),
+        1 => Just(Value::from("too long")),
+        1 => Just(Value::from("aGk=")),
+        1 => Just(Value::Bytes([7].into())),
+    ]
+}
+
+fn name() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just("a"),
+        Just("A"),
+        Just("b"),
+        Just("ä"),
+        Just("b "),
+        Just("ss"),
+        Just("ß"),
+        Just("c")
+    ]
+    .prop_map(Value::from)
+}
+
+fn pick(make: Make, how: u8) -> Make {
+    match how % 3 {
+        0 => make,
+        1 => make.ignore(),
+        _ => make.upsert(),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a shorter way to say it")]
+fn of(make: Make, row: Vec<Value>) -> Write {
+    write(&make.shape(), row)
+}
+
+fn any_write() -> impl Strategy<Value = Write> {
+    let parent = (small(), any_value(), any::<u8>())
+        .prop_map(|(id, v, how)| of(pick(insert("parent", &["id", "v"]), how).all(), vec![id, v]));
+    let t = (
+        small(),
+        any_value(),
+        any_value(),
+        any_value(),
+        any_value(),
+        any::<u8>(),
+    )
+        .prop_map(|(id, u, must, n, parent, how)| {
+            let make = insert("t", &["id", "u", "must", "n", "parent"]);
+            of(pick(make, how), vec![id, u, must, n, parent])
+        });
+    let firm = (small(), any_value(), any_value(), any::<u8>())
+        .prop_map(|(a, b, v, how)| of(pick(insert("firm", &["a", "b", "v"]), how), vec![a, b, v]));
+    let names = (name(), small(), any::<u8>())
+        .prop_map(|(k, v, how)| of(pick(insert("names", &["k", "v"]), how), vec![k, v]));
+    let change = (any_value(), small())
+        .prop_map(|(v, id)| of(update("t", &["n"]).returning(&["id", "n"]), vec![v, id]));
+    let change_firm = (any_value(), name(), small())
+        .prop_map(|(v, b, a)| of(update("firm", &["v"]), vec![v, b, a]));
+    let change_name =
+        (any_value(), name()).prop_map(|(v, k)| of(update("names", &["v"]), vec![v, k]));
+    let move_u = (any_value(), small()).prop_map(|(u, id)| of(update("t", &["u"]), vec![u, id]));
+    let rest = prop_oneof![
+        small().prop_map(|id| of(delete("parent"), vec![id])),
+        small().prop_map(|id| of(delete("t").all(), vec![id])),
+        any_value().prop_map(|id| of(get("t"), vec![id])),
+        name().prop_map(|k| of(delete("names"), vec![k])),
+        name().prop_map(|k| of(get("names"), vec![k])),
+        Just(of(insert("nowhere", &["a"]), vec![1.into()])),
+        Just(of(insert("t", &["nope"]), vec![1.into()])),
+    ];
+    prop_oneof![2 => parent, 3 => t, 2 => firm, 2 => names, 2 => change, 1 => change_firm, 1 => change_name, 1 => move_u, 4 => rest]
+}
+
+fn any_unit() -> impl Strategy<Value = Unit> {
+    prop_oneof![
+        6 => any_write().prop_map(Unit::one),
+        1 => proptest::collection::vec(any_write(), 0..5).prop_map(Unit::of),
+    ]
+}
+
+/// Runs the units in batches of these sizes, again and again, and gives back all outcomes and all tables.
+async fn run(bed: &mut Bed, units: &[Unit], sizes: &[usize]) -> (Vec<String>, Vec<String>) {
+    bed.sql(SCHEMA);
+    bed.executor = bed.connect().await;
+    let mut outcomes = Vec::new();
+    let mut sizes = sizes.iter().cycle();
+    let mut rest = units;
+    while !rest.is_empty() {
+        let size = sizes.next().copied().unwrap_or(1).clamp(1, rest.len());
+        let (batch, behind) = rest.split_at(size);
+        rest = behind;
+        for verdict in bed.run(batch).await.verdicts {
+            match verdict {
+                Verdict::Told(outcome) => outcomes.push(spelled(&outcome)),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    let dump = |table: &&str| bed.sql(&format!("select * from {table} order by 1, 2"));
+    (outcomes, TABLES.iter().map(dump).collect())
+}
+
+fn spelled(outcome: &UnitOutcome) -> String {
+    match outcome {
+        Ok(dones) => format!("{dones:?}"),
+        Err(fault) => {
+            let mut parts = BTreeMap::new();
+            parts.insert("at", fault.at.to_string());
+            parts.insert("fault", format!("{:?}", fault.fault));
+            format!("{parts:?}")
+        }
+    }
+}
+
+/// Each write by itself, in the order in which the batches would have kept it, is what a client alone would have done.
+#[test]
+fn batches_answer_as_single_writes() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let bed = std::cell::RefCell::new(runtime.block_on(Bed::new("select 1")));
+    let config = ProptestConfig {
+        cases: 40,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let strategy = (
+        proptest::collection::vec(any_unit(), 1..50),
+        proptest::collection::vec(1..30_usize, 1..5),
+    );
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let result = runner.run(&strategy, |(units, sizes)| {
+        let mut bed = bed.borrow_mut();
+        let alone = runtime.block_on(run(&mut bed, &units, &[1]));
+        let together = runtime.block_on(run(&mut bed, &units, &sizes));
+        prop_assert_eq!(alone, together);
+        Ok(())
+    });
+    result.unwrap();
+}

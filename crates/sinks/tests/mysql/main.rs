@@ -1,0 +1,20 @@
+//! The MySQL and MariaDB sink against a real server.
+
+#![cfg(feature = "mysql")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
+
+mod altered;
+mod created;
+mod differential;
+mod faults;
+mod generated;
+mod isolation;
+mod keys;
+mod lost;
+mod support;
+mod values;

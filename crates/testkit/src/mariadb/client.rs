@@ -1,0 +1,95 @@
+//! SQL by the `mariadb` program.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::binaries::Binaries;
+
+/// Where a server is, and as whom to speak to it.
+#[derive(Debug, PartialEq, Eq)]
+struct Address<'a> {
+    user: &'a str,
+    password: Option<&'a str>,
+    host: &'a str,
+    port: &'a str,
+    database: &'a str,
+}
+
+/// Runs SQL; rows come back one a line, columns separated by `|`, NULL as `NULL`. Blocks until it is done.
+///
+/// # Errors
+/// The server cannot be reached, or a statement fails (those after it are not run).
+pub fn sql(url: &str, sql: &str) -> Result<String> {
+    let address = read(url).context("write mysql://USER@HOST:PORT/DATABASE")?;
+    let mut command = Command::new(Binaries::find()?.client);
+    command
+        .args(["--no-defaults", "--protocol=tcp", "-N", "-B", "--raw"])
+        .args(["--default-character-set=utf8mb4", "-h", address.host])
+        .args(["-P", address.port, "-u", address.user]);
+    if let Some(password) = address.password {
+        command.env("MYSQL_PWD", password);
+    }
+    let mut child = command
+        .arg(address.database)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cannot run mariadb")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that could not connect has closed its end; its own words, below, say more than a broken pipe.
+        stdin.write_all(sql.as_bytes()).ok();
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        bail!(
+            "mariadb: {}",
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.trim_end_matches('\n').replace('\t', "|"))
+}
+
+/// Reads `mysql://user:password@host:port/database`; nothing in it is decoded.
+fn read(url: &str) -> Option<Address<'_>> {
+    let (_, rest) = url.split_once("://")?;
+    let rest = rest.split('?').next()?;
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (who, place) = authority.rsplit_once('@').unwrap_or(("root", authority));
+    let (user, password) = match who.split_once(':') {
+        Some((user, password)) => (user, Some(password)),
+        None => (who, None),
+    };
+    let (host, port) = place.rsplit_once(':').unwrap_or((place, "3306"));
+    Some(Address {
+        user,
+        password,
+        host,
+        port,
+        database,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_parts_of_a_url() {
+        let address = read("mysql://u:p@127.0.0.1:3307/d?require_ssl=false").unwrap();
+        assert_eq!(
+            (address.user, address.password, address.host),
+            ("u", Some("p"), "127.0.0.1")
+        );
+        assert_eq!((address.port, address.database), ("3307", "d"));
+        let address = read("mariadb://h").unwrap();
+        assert_eq!(
+            (address.user, address.password, address.host),
+            ("root", None, "h")
+        );
+        assert_eq!((address.port, address.database), ("3306", ""));
+    }
+}
