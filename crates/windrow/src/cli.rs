@@ -40,7 +40,7 @@ pub(crate) enum Command {
 /// Options of `serve`. They win over the environment, which wins over the configuration file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// Where rows go: sqlite:PATH or postgres://USER@HOST:PORT/DATABASE [default: sqlite:windrow.db]
+    /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see `windrow sinks`) [default: sqlite:windrow.db]
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<String>,

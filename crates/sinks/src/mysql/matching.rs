@@ -11,26 +11,30 @@ use super::compiled::{Compiled, Results};
 use super::decode;
 use super::key::{self, Canon, Found};
 
-/// Rows that come back with the key in front: each belongs to the write whose key it has. `None`: one belongs to nobody, as
-/// far as can be told.
+/// Rows that come back with the key in front: each belongs to the write whose key it has, or to all reads of it. `None`: one
+/// belongs to nobody, as far as can be told.
 pub(super) fn by_key(compiled: &Compiled, items: &[&Placed], rows: Vec<Row>) -> Option<Vec<Done>> {
     let mut dones: Vec<Done> = items.iter().map(|_| empty(compiled)).collect();
-    let places: HashMap<&Canon, usize> = items
-        .iter()
-        .enumerate()
-        .filter_map(|(at, placed)| Some((placed.canon.as_ref()?, at)))
-        .collect();
+    let mut places: HashMap<&Canon, Vec<usize>> = HashMap::new();
+    for (at, placed) in items.iter().enumerate() {
+        places.entry(placed.canon.as_ref()?).or_default().push(at);
+    }
     for row in rows {
-        let columns = compiled
-            .key
-            .iter()
-            .filter_map(|p| compiled.table.columns.get(*p));
+        let columns = compiled.key.iter();
+        let columns = columns.filter_map(|p| compiled.table.columns.get(*p));
         let cells = (0..compiled.key.len()).filter_map(|at| row.as_ref(at));
         let Found::Row(canon) = key::row_key(columns.zip(cells)) else {
             return None;
         };
-        let done = dones.get_mut(*places.get(&canon)?)?;
-        take(compiled.results.as_ref(), row, compiled.key.len(), done);
+        for place in places.get(&canon)? {
+            let done = dones.get_mut(*place)?;
+            take(
+                compiled.results.as_ref(),
+                row.clone(),
+                compiled.key.len(),
+                done,
+            );
+        }
     }
     Some(dones)
 }
