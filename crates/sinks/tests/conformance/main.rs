@@ -71,3 +71,5 @@ conform!(postgres);
 conform!(cockroach);
 #[cfg(feature = "cratedb")]
 conform!(cratedb);
+#[cfg(feature = "mysql")]
+conform!(mariadb);

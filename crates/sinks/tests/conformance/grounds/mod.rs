@@ -3,6 +3,8 @@
 pub(crate) mod cockroach;
 #[cfg(feature = "cratedb")]
 pub(crate) mod cratedb;
+#[cfg(feature = "mysql")]
+pub(crate) mod mariadb;
 pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
