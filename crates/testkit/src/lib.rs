@@ -5,9 +5,9 @@
 //! when the process that holds it is killed.
 
 pub mod arangodb;
-pub mod mariadb;
 pub mod cockroachdb;
 pub mod cratedb;
+pub mod mariadb;
 pub mod pgbouncer;
 pub mod pgclient;
 pub mod postgres;
