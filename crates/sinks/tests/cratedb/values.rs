@@ -14,7 +14,7 @@ async fn values_come_back_as_they_went_in() {
     let row = [
         "k".into(),
         true.into(),
-        i64::MIN.into(),
+        (i64::MIN + 1).into(),
         number("0.1"),
         number("12345678901234567890.0123456789"),
         "a\"\\\n\u{1F600}".into(),
@@ -32,6 +32,19 @@ async fn values_come_back_as_they_went_in() {
     bed.one(insert.unit(nulls.clone())).await.unwrap();
     let done = bed.one(get.unit(["n".into()])).await.unwrap();
     assert_eq!(returned(&done), vec![nulls.to_vec()]);
+}
+
+/// CrateDB keeps that number for itself.
+#[tokio::test]
+async fn the_least_bigint_is_refused_to_its_own_client() {
+    let mut bed = Bed::new("id TEXT PRIMARY KEY, i BIGINT").await;
+    let insert = bed.insert(&["id", "i"]);
+    let units =
+        [("a", i64::MIN), ("b", i64::MAX)].map(|(id, i)| insert.unit([id.into(), i.into()]));
+    let told = bed.outcomes(&units).await;
+    assert_eq!(fault(&told[0]).class, FaultClass::Value);
+    assert!(told[1].is_ok());
+    assert_eq!(bed.count().await, 1);
 }
 
 #[tokio::test]

@@ -26,6 +26,12 @@ impl Cell {
             };
             format!("Cannot cast value `{shown}` to type `{data_type}`")
         };
+        if base == "bigint" && whole(base, value) == Some(Self::Int(i64::MIN)) {
+            let least = i64::MIN;
+            return Err(format!(
+                "Value {least} exceeds allowed range for column of type bigint"
+            ));
+        }
         let cell = match (base, value) {
             (_, Value::Null) => Some(Self::Null),
             ("boolean", Value::Bool(b)) => Some(Self::Bool(*b)),
