@@ -26,10 +26,11 @@ impl Cell {
             };
             format!("Cannot cast value `{shown}` to type `{data_type}`")
         };
-        if base == "bigint" && whole(base, value) == Some(Self::Int(i64::MIN)) {
-            let least = i64::MIN;
+        if base == "bigint"
+            && let Some(Self::Int(n @ (i64::MIN | i64::MAX))) = whole(base, value)
+        {
             return Err(format!(
-                "Value {least} exceeds allowed range for column of type bigint"
+                "Value {n} exceeds allowed range for column of type bigint"
             ));
         }
         let cell = match (base, value) {
