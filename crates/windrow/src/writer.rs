@@ -96,7 +96,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Settings for a database: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
+    /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else `windrow sinks` lists.
     pub fn builder(url: impl Into<String>) -> WriterBuilder {
         WriterBuilder {
             url: url.into(),
