@@ -11,7 +11,7 @@ const SOURCE: &str = include_str!("slow_fsync.c");
 /// A server's disk, made slower.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowDisk {
-    library: PathBuf,
+    object: PathBuf,
     by: Duration,
 }
 
@@ -30,13 +30,16 @@ impl SlowDisk {
         if !output.status.success() {
             bail!("cc: {}", String::from_utf8_lossy(&output.stderr));
         }
-        Ok(Self { library, by })
+        Ok(Self {
+            object: library,
+            by,
+        })
     }
 
     /// The words before a command that has it run on this disk.
     pub(crate) fn prefix(&self) -> Vec<String> {
         vec![
-            format!("LD_PRELOAD={}", self.library.to_string_lossy()),
+            format!("LD_PRELOAD={}", self.object.to_string_lossy()),
             format!("WINDROW_SLOW_FSYNC_NS={}", self.by.as_nanos()),
         ]
     }
