@@ -55,6 +55,16 @@ pub fn is_running(pid: u32) -> bool {
     stat(pid).is_some_and(|s| s.state != 'Z')
 }
 
+/// True once no thread of a process runs, because it was stopped or has ended.
+pub fn is_standing(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return true;
+    };
+    let ids = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let mut stats = ids.filter_map(stat);
+    stats.all(|stat| matches!(stat.state, 'T' | 'Z'))
+}
+
 /// CPU time of one process, user and system, without children.
 ///
 /// # Errors

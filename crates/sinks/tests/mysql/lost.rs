@@ -224,7 +224,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     for verdict in executor.execute(&batch(0)).await.verdicts {
         told(verdict).unwrap();
     }
-    server.pause();
+    server.pause().unwrap();
     let units = batch(100);
     let task = tokio::spawn(async move { executor.execute(&units).await });
     for _ in 0..1000 {
@@ -245,7 +245,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     let mut again = sink.connect(Purpose::Batches).await.unwrap();
     let read = vec![unit(&get("t").shape(), row![1])];
     told(again.execute(&read).await.verdicts.remove(0)).unwrap();
-    server.pause();
+    server.pause().unwrap();
     let task = tokio::spawn(async move { again.execute(&read).await });
     for _ in 0..1000 {
         tokio::task::yield_now().await;
@@ -254,6 +254,6 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     let report = task.await.unwrap();
     assert!(
         matches!(report.verdicts[0], Verdict::Again(_)),
-        "a read loses nothing"
+        "a read loses nothing: {report:?}"
     );
 }

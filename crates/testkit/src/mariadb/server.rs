@@ -142,9 +142,21 @@ impl MariaDb {
         stat.map_or(Duration::ZERO, |stat| stat.own)
     }
 
-    /// Stops the process in its tracks (SIGSTOP): connections stay open, nothing is answered.
-    pub fn pause(&self) {
+    /// Stops the process in its tracks (SIGSTOP) and waits until all of its threads stand: connections stay open, nothing
+    /// is answered.
+    ///
+    /// # Errors
+    /// A thread goes on for a minute.
+    pub fn pause(&self) -> Result<()> {
         self.signal(Signal::SIGSTOP);
+        let start = Instant::now();
+        while !self.pid().is_none_or(procfs::is_standing) {
+            if start.elapsed() > PATIENCE {
+                bail!("waited {PATIENCE:?} in vain until all threads stand");
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Lets it go on (SIGCONT).
@@ -215,6 +227,8 @@ impl MariaDb {
         let mut arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={dir}/data"),
+            // A server that starts removes what others have left there, also what others still use.
+            format!("--tmpdir={dir}"),
             format!("--socket={dir}/socket"),
             format!("--pid-file={dir}/pid"),
             format!("--port={}", self.port),
