@@ -92,7 +92,7 @@ impl Queue {
     pub(super) fn clear_hollow(&mut self) {
         self.hollow = 0;
         let (sources, by_id) = (&mut self.sources, &mut self.by_id);
-        self.ring.retain(|key| {
+        let mut stays = |key: &usize| {
             let Some(source) = sources.get(*key) else {
                 return false;
             };
@@ -102,6 +102,8 @@ impl Queue {
                 sources.forget(*key);
             }
             stays
-        });
+        };
+        self.ring.retain(&mut stays);
+        self.again.retain(stays);
     }
 }

@@ -186,9 +186,17 @@ impl Queue {
                 return;
             }
             self.resting.pop();
-            if let Some(source) = self.sources.get_mut(key) {
-                source.place = Place::Again;
-                self.again.push_back(key);
+            match self.sources.get_mut(key) {
+                // What it had is gone with its client.
+                Some(source) if source.chunks.is_empty() => {
+                    self.by_id.remove(&source.id);
+                    self.sources.forget(key);
+                }
+                Some(source) => {
+                    source.place = Place::Again;
+                    self.again.push_back(key);
+                }
+                None => {}
             }
         }
     }

@@ -378,6 +378,7 @@ impl Model {
             (totals.units, totals.rows, totals.bytes)
         };
         assert_eq!((units, rows, bytes), (0, 0, 0));
+        self.queue.wake(Instant::now());
         self.queue.clear_hollow();
         assert_eq!(
             (self.queue.sources.len(), self.queue.by_id.len()),

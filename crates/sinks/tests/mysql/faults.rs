@@ -231,7 +231,7 @@ async fn a_user_who_may_not_is_denied_and_one_who_may_insert_only_inserts() {
     )
     .await;
     let database = bed.sql("select database()");
-    let clerk = format!("clerk_{}", &database[database.len() - 8..]);
+    let clerk = format!("clerk_{}", &database[database.len().saturating_sub(8)..]);
     bed.sql(&format!(
         "create user {clerk}@'127.0.0.1'; grant insert on {database}.t to {clerk}@'127.0.0.1'"
     ));

@@ -210,10 +210,14 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
         }
     }
     if let Some(sequence) = *control.sequence.lock().unwrap()
-        && let Some(value) = lastval(client)
-        && let Some(told) = dones.last_mut().and_then(|done| done.told.as_mut())
+        && let Some(last) = lastval(client)
     {
-        told.generated = Some(Generated { sequence, value });
+        // Each call took one, nobody else meanwhile.
+        for (value, done) in (0..=last).rev().zip(dones.iter_mut().rev()) {
+            if let Some(told) = done.told.as_mut() {
+                told.generated = Some(Generated { sequence, value });
+            }
+        }
     }
     Ok(dones.into())
 }
