@@ -3,17 +3,15 @@
 //! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide, and a later value that does not
 //! fit has its own error.
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Tally, Value};
+use windrow_core::{Fault, Name, Shape, TableName, Tally, Value};
 
 use super::executor::{Connection, Stop};
 use super::fault::{Meaning, meaning};
 use super::table::Facts;
 use crate::sql::infer::{Kind, Sight, Sights};
+use crate::sql::new_table::NewTable;
 use crate::sql::quote::{push_ident, push_idents, push_table};
 use crate::web::Loss;
-
-/// The column that is a new table's key where nothing else is said.
-const ID: &str = "id";
 
 /// What the rows of a batch ask of one table.
 #[derive(Clone, Debug, Default)]
@@ -21,12 +19,7 @@ pub(super) struct Wish {
     sights: Sights,
     /// Columns that held an array.
     arrays: Vec<Name>,
-    /// Columns that the rows are told apart by, where a write names them.
-    key: Option<Vec<Name>>,
-    /// An `id` that was NULL or not given cannot be a key.
-    lacks_id: bool,
-    /// A new row is to be written: only then a table is made.
-    inserts: bool,
+    new: NewTable,
 }
 
 impl Wish {
@@ -39,25 +32,7 @@ impl Wish {
                 self.arrays.push(name.clone());
             }
         }
-        if shape.op != Op::Insert {
-            return;
-        }
-        self.inserts = true;
-        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
-            self.key.get_or_insert_with(|| names.to_vec());
-        }
-        let id = shape.columns.iter().position(|name| &**name == ID);
-        let value = id.and_then(|place| row.get(place));
-        self.lacks_id |= value.is_none_or(Value::is_null);
-    }
-
-    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
-    fn primary(&self) -> Vec<Name> {
-        let columns = self.sights.columns();
-        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
-        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
-        let key = self.key.clone().or_else(id).unwrap_or_default();
-        if key.iter().all(has) { key } else { Vec::new() }
+        self.new.see(shape, row);
     }
 
     /// The type of a new column; none while all of its values were NULL.
@@ -80,9 +55,9 @@ pub(super) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -
     let mut table = String::new();
     push_table(&mut table, name);
     let Some(facts) = facts else {
-        let makes = wish.inserts && !columns.is_empty();
+        let makes = wish.new.is_wanted() && !columns.is_empty();
         return makes
-            .then(|| creation(&table, &columns, &wish.primary()))
+            .then(|| creation(&table, &columns, &wish.new.primary(&wish.sights)))
             .into_iter()
             .collect();
     };
@@ -150,8 +125,9 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::Returning;
     use windrow_core::shape::ShapeParts;
+
+    use windrow_core::{Key, OnConflict, Op, Returning};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 //! other: who comes second finds it done. Only what Windrow made is ever given another type, and only where every value that is
 //! there stays what it is.
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Shape, TableName, Value, Verdict, Write};
+use windrow_core::{Fault, Name, Op, Shape, TableName, Value, Verdict, Write};
 
 use super::batch::Batch;
 use super::catalog::Catalog;
@@ -14,10 +14,8 @@ use super::line::Line;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::sql::infer::{self, Change, Existing, Sight, Sights};
+use crate::sql::new_table::NewTable;
 use crate::sql::quote::backtick::{push_ident, push_table};
-
-/// A column that every row has and that nobody named as the key.
-const ID: &str = "id";
 
 /// How often a change is tried that somebody else is making too.
 const TRIES: usize = 3;
@@ -26,36 +24,13 @@ const TRIES: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wish {
     sights: Sights,
-    /// Columns that the rows are told apart by, where a write names them.
-    key: Option<Vec<Name>>,
-    /// An `id` that was NULL or not given cannot be a key.
-    lacks_id: bool,
-    /// A new row is to be written: only then a table is made.
-    inserts: bool,
+    new: NewTable,
 }
 
 impl Wish {
     fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.sights.see(&shape.columns, row);
-        if shape.op != Op::Insert {
-            return;
-        }
-        self.inserts = true;
-        if let (Key::Columns(names), true) = (&shape.key, shape.on_conflict != OnConflict::Error) {
-            self.key.get_or_insert_with(|| names.to_vec());
-        }
-        let id = shape.columns.iter().position(|name| &**name == ID);
-        let value = id.and_then(|place| row.get(place));
-        self.lacks_id |= value.is_none_or(Value::is_null);
-    }
-
-    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
-    fn primary(&self) -> Vec<Name> {
-        let columns = self.sights.columns();
-        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
-        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
-        let key = self.key.clone().or_else(id).unwrap_or_default();
-        if key.iter().all(has) { key } else { Vec::new() }
+        self.new.see(shape, row);
     }
 }
 
@@ -82,7 +57,7 @@ pub(super) fn wishes<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a Table
         }
     }
     wishes.retain(|(name, wish)| match catalog.get(name) {
-        None => wish.inserts,
+        None => wish.new.is_wanted(),
         Some(table) => !changes(&table.facts, wish).is_empty(),
     });
     wishes
@@ -134,7 +109,7 @@ pub(super) async fn grow(line: &mut Line, name: &TableName, wish: &Wish) -> Resu
 
 async fn attempt(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
     let sql = match schema::read(line, name).await? {
-        None if !wish.inserts => return Ok(()),
+        None if !wish.new.is_wanted() => return Ok(()),
         None => match creation(name, wish, line.server.mariadb) {
             Some(sql) => sql,
             None => return Err(Trouble::of(untyped(name))),
@@ -169,7 +144,7 @@ fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
     if columns.is_empty() {
         return None;
     }
-    let primary = wish.primary();
+    let primary = wish.new.primary(&wish.sights);
     let mut sql = "CREATE TABLE ".to_owned();
     push_table(&mut sql, name);
     sql.push_str(" (");

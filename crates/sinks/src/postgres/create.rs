@@ -4,7 +4,7 @@
 //! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
 //! Where a database cannot alter a table within a transaction, tables and columns are added by themselves, and keep their types.
 
-use windrow_core::{Fault, Key, Name, Op, Shape, TableName, Value, Verdict};
+use windrow_core::{Fault, Name, Op, Shape, TableName, Value, Verdict};
 
 use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind};
@@ -12,6 +12,7 @@ use super::dialect::Dialect;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::sql::infer::{self, Change, Existing, Sights};
+use crate::sql::new_table::NewTable;
 use crate::sql::quote::{push_ident, push_idents, push_table};
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
@@ -19,45 +20,22 @@ use windrow_pgwire::wire::{Broken, ServerError, Wire};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wish {
     sights: Sights,
-    /// Columns that the rows are told apart by, where a write names them.
-    key: Option<Vec<Name>>,
-    /// An `id` that was NULL or not given cannot be a key.
-    lacks_id: bool,
-    /// A new row is to be written: only then a table is made.
-    inserts: bool,
+    new: NewTable,
 }
 
 impl Wish {
     /// Takes in one write.
     pub(super) fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.sights.see(&shape.columns, row);
-        if shape.op != Op::Insert {
-            return;
-        }
-        self.inserts = true;
-        if let Key::Columns(names) = &shape.key {
-            self.key.get_or_insert_with(|| names.to_vec());
-        }
-        let id = shape.columns.iter().position(|name| &**name == ID);
-        let value = id.and_then(|place| row.get(place));
-        self.lacks_id |= value.is_none_or(Value::is_null);
+        self.new.see(shape, row);
     }
 
     /// Whether anything is to be done, by a description that may be old.
     pub(super) fn asks_of(&self, facts: Option<&Facts>) -> bool {
         match facts {
-            None => self.inserts,
+            None => self.new.is_wanted(),
             Some(facts) => !changes(facts, self).is_empty(),
         }
-    }
-
-    /// The primary key of a new table: what a write names, or else a column `id` that every row has.
-    fn primary(&self) -> Vec<Name> {
-        let columns = self.sights.columns();
-        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
-        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
-        let key = self.key.clone().or_else(id).unwrap_or_default();
-        if key.iter().all(has) { key } else { Vec::new() }
     }
 }
 
@@ -100,9 +78,6 @@ impl<'a> Batch<'a> {
         }
     }
 }
-
-/// The column that is a new table's key where nothing else is said.
-const ID: &str = "id";
 
 /// How often a change that somebody else makes at the same time is looked at again.
 const TRIES: usize = 3;
@@ -162,7 +137,7 @@ async fn attempt(
         Err(error) => return Ok(Err(error)),
     };
     let there = known.is_some();
-    if !there && !wish.inserts {
+    if !there && !wish.new.is_wanted() {
         return Ok(Ok(()));
     }
     if !dialect.alters {
@@ -223,7 +198,7 @@ fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
             comments.push(comment(&table, &sight.name));
         }
     }
-    let primary = wish.primary();
+    let primary = wish.new.primary(&wish.sights);
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");
         push_idents(&mut sql, &primary);

@@ -2,5 +2,6 @@
 
 pub mod decimal;
 pub mod infer;
+pub mod new_table;
 pub mod plan;
 pub mod quote;

@@ -1,0 +1,49 @@
+//! What the rows of a batch say of a table that is still to be made: whether it is, and what its primary key is.
+
+use windrow_core::{Key, Name, Op, Shape, Value};
+
+use super::infer::Sights;
+
+/// A column that every row has and that nobody named as the key.
+const ID: &str = "id";
+
+/// What was seen in the writes to one table.
+#[derive(Clone, Debug, Default)]
+pub struct NewTable {
+    /// Columns that the rows are told apart by, where a write names them.
+    key: Option<Vec<Name>>,
+    /// An `id` that was NULL or not given cannot be a key.
+    lacks_id: bool,
+    /// A new row is to be written: only then a table is made.
+    inserts: bool,
+}
+
+impl NewTable {
+    /// Takes in one write.
+    pub fn see(&mut self, shape: &Shape, row: &[Value]) {
+        if shape.op != Op::Insert {
+            return;
+        }
+        self.inserts = true;
+        if let Key::Columns(names) = &shape.key {
+            self.key.get_or_insert_with(|| names.to_vec());
+        }
+        let id = shape.columns.iter().position(|name| &**name == ID);
+        let value = id.and_then(|place| row.get(place));
+        self.lacks_id |= value.is_none_or(Value::is_null);
+    }
+
+    /// True if the table is to be made, should it not be there.
+    pub fn is_wanted(&self) -> bool {
+        self.inserts
+    }
+
+    /// The primary key: what a write names, or else a column `id` that every row has.
+    pub fn primary(&self, sights: &Sights) -> Vec<Name> {
+        let columns = sights.columns();
+        let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
+        let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
+        let key = self.key.clone().or_else(id).unwrap_or_default();
+        if key.iter().all(has) { key } else { Vec::new() }
+    }
+}
