@@ -214,19 +214,21 @@ async fn a_second_signal_ends_at_once() {
     // Somebody else holds the database's only write lock, so the next write cannot finish.
     let db = rusqlite::Connection::open(folder.path().join("windrow.db")).unwrap();
     db.execute_batch("begin immediate").unwrap();
+    let under_way = async |count: u64| {
+        let url = format!("{}/v1/lanes", served.base);
+        loop {
+            let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
+            let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
+            if shown["lanes"][0]["flights"] == count {
+                return;
+            }
+        }
+    };
+    // A lane shows the end of a flight just after it answered: only then the next one is told from it.
+    under_way(0).await;
     let base = served.base.clone();
     let stuck = tokio::spawn(async move { insert(&base, 1).await });
-    let lanes = async || {
-        reqwest::get(format!("{}/v1/lanes", served.base))
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap()
-    };
-    while !lanes().await.contains("\"flights\":1") {
-        tokio::task::yield_now().await;
-    }
+    under_way(1).await;
     served.signal(Signal::SIGTERM);
     // Two signals at once would be one: the second is sent when the first was heard.
     while !served
