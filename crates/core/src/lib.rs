@@ -14,6 +14,7 @@
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
 //! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
+//! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
@@ -24,6 +25,7 @@ pub mod budget;
 pub mod fault;
 pub mod intake;
 pub mod limits;
+pub mod load;
 pub mod name;
 pub mod outcome;
 pub mod promise;
@@ -38,6 +40,7 @@ pub use budget::{Budget, Permit};
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
 pub use limits::Limits;
+pub use load::{Bulk, Field, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Rows, Span};
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
 pub use promise::{Lack, Promise};

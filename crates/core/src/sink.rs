@@ -3,11 +3,13 @@
 //! A sink never holds writes back and never collects: it executes the batch that it is given, by the best form that its
 //! database has, and says of each unit what that unit would have been told alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::fault::Fault;
+use crate::load::Bulk;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Lack, Promise};
 use crate::unit::Unit;
@@ -62,6 +64,11 @@ pub trait Sink: Send + Sync + 'static {
     /// # Errors
     /// As [`Sink::connect`].
     async fn ping(&self) -> Result<(), Fault>;
+
+    /// The database's own way to take many rows at once; `None` where a lane's batches are that already.
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        None
+    }
 
     /// Adds a hash for every row that the unit touches, as far as its key is known: two units that share one are not
     /// put into two flights at once. Adding none is always allowed, the database's own locks decide then.

@@ -1,0 +1,118 @@
+//! Where rows are read from.
+
+use std::io;
+
+use windrow_core::{Name, Rows};
+
+/// A record that could not be read as a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// Its number among all records of the source, good and bad, from 0.
+    pub record: u64,
+    /// The line (or record, for formats without lines) that it began on, from 1.
+    pub line: u64,
+    /// It, as it was.
+    pub raw: Vec<u8>,
+    /// What was wrong with it.
+    pub reason: String,
+}
+
+/// Records that were read together.
+#[derive(Clone, Debug, Default)]
+pub struct Portion {
+    /// The rows. Their line numbers are in them.
+    pub rows: Rows,
+    /// Of each row its number among all records of the source, good and bad, from 0.
+    pub records: Vec<u64>,
+    /// The rows as they were in the source, one behind the other, without line ends.
+    pub raw: Vec<u8>,
+    /// Of each row where it ends in `raw`.
+    pub raw_ends: Vec<usize>,
+    /// What could not be read.
+    pub bad: Vec<Bad>,
+    /// The number of the record behind the last one of this portion.
+    pub end: u64,
+}
+
+impl Portion {
+    /// None, of so many columns.
+    pub fn new(columns: usize) -> Self {
+        Self {
+            rows: Rows::new(columns),
+            ..Self::default()
+        }
+    }
+
+    /// A row as it was in the source.
+    pub fn raw(&self, row: usize) -> &[u8] {
+        let from = match row.checked_sub(1) {
+            Some(before) => self.raw_ends.get(before).copied().unwrap_or_default(),
+            None => 0,
+        };
+        let to = self.raw_ends.get(row).copied().unwrap_or(from);
+        self.raw.get(from..to).unwrap_or_default()
+    }
+
+    /// Takes everything out, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.records.clear();
+        self.raw.clear();
+        self.raw_ends.clear();
+        self.bad.clear();
+    }
+}
+
+/// How much a portion may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// Records, good and bad.
+    pub records: usize,
+    /// Bytes of values. A single row may pass it.
+    pub bytes: usize,
+}
+
+/// Why a source cannot be read any further.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceFault {
+    /// It cannot be opened or read.
+    #[error("{name}: {error}")]
+    Io {
+        /// The file, or `standard input`.
+        name: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// What is in it makes no sense as a whole (no header, a cut archive, a row in the middle of which it ends).
+    #[error("{name}, line {line}: {reason}")]
+    Form {
+        /// The file, or `standard input`.
+        name: String,
+        /// The line, from 1.
+        line: u64,
+        /// What was wrong, and what to do.
+        reason: String,
+    },
+}
+
+/// A file that is read from its beginning to its end. It blocks: it is read on a thread of its own.
+pub trait Source: Send {
+    /// What the file calls its columns; `None` if it has no names (a CSV file without a header).
+    fn names(&self) -> Option<&[Name]>;
+
+    /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called once, before the first
+    /// [`Source::read`]; without it all of them in the file's order.
+    fn choose(&mut self, columns: &[usize]);
+
+    /// Clears the portion, then fills it with the next records. False: there are none any more.
+    ///
+    /// # Errors
+    /// [`SourceFault`]; what was read before it is in the portion.
+    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault>;
+
+    /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for the progress bar.
+    fn read_bytes(&self) -> u64;
+
+    /// Bytes of the file on the disk; `None` where that cannot be known (standard input, a pipe).
+    fn all_bytes(&self) -> Option<u64>;
+}
