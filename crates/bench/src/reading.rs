@@ -10,6 +10,14 @@ pub const POSTGRES_TABLE: &str = "create table readings (id bigint primary key, 
 pub const SQLITE_TABLE: &str = "create table readings (id integer primary key, device integer not null, \
      at text not null, temperature real, note text)";
 
+/// The table on MariaDB.
+pub const MARIADB_TABLE: &str = "create table readings (id bigint primary key, device int not null, \
+     at datetime not null, temperature double, note text)";
+
+/// The columns of the table on CrateDB, where it has a schema.
+pub const CRATEDB_COLUMNS: &str = "(id bigint primary key, device int not null, \
+     at timestamp with time zone not null, temperature double precision, note text)";
+
 /// The time and the note of every reading: the same for all, so that every program can write the same rows.
 pub const AT: &str = "2026-01-01T00:00:00Z";
 

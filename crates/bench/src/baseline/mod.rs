@@ -1,5 +1,8 @@
 //! What Windrow is compared with: the usual ways to write the same rows.
 
 pub mod copy;
+pub mod cratedb;
+pub mod mariadb;
 pub mod pgbench;
+pub mod slap;
 pub mod sqlite;

@@ -116,6 +116,9 @@ impl Bulk {
         let elapsed = say::during(OWN, Duration::from_secs(5), || match &table {
             Table::Postgres(url) => copy::psql(url, &files.plain),
             Table::Sqlite(file) => copy::sqlite(file, self.rows),
+            Table::MariaDb(_) | Table::CrateDb(_) => {
+                anyhow::bail!("bulk loads are compared on PostgreSQL and SQLite only")
+            }
         })?;
         run.add_all(round, OWN, &self.metrics(&table, elapsed, before, store)?);
         Ok(())

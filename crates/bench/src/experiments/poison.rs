@@ -156,6 +156,11 @@ fn prepare(table: &Table) -> Result<()> {
             "create table readings (id integer primary key, device integer not null, at text not null, \
              temperature real constraint warm check (temperature > -300), note text) strict"
         }
+        Table::MariaDb(_) => {
+            "create table readings (id bigint primary key, device int not null, at datetime not null, \
+             temperature double, note text, constraint warm check (temperature > -300))"
+        }
+        Table::CrateDb(_) => anyhow::bail!("bad rows are not measured on CrateDB"),
     };
     table.execute("drop table readings")?;
     table.execute(columns)?;

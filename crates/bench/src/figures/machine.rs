@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use super::pulse;
+
 /// The command line of this program, as it can be repeated from the repository.
 pub(super) fn command() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,7 +38,10 @@ pub(super) fn versions() -> Vec<(String, String)> {
         ),
         ("rustc", first_line(Command::new("rustc").arg("--version"))),
     ];
-    rows.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
+    rows.into_iter()
+        .chain(pulse::rows())
+        .map(|(k, v)| (k.to_owned(), v))
+        .collect()
 }
 
 fn windrow() -> String {

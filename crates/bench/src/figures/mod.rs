@@ -3,6 +3,7 @@
 mod date;
 mod machine;
 pub mod plot;
+mod pulse;
 mod table;
 
 use std::fmt::Write as _;

@@ -1,5 +1,6 @@
 //! What an experiment runs against: real databases of its own, and Windrow before them.
 
+pub mod cluster;
 pub mod pg;
 mod store;
 

@@ -1,4 +1,4 @@
-//! A database of either kind.
+//! A database of any kind that is measured.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 use tempfile::TempDir;
+use windrow_testkit::mariadb::{self, MariaDb};
 use windrow_testkit::postgres::{Postgres, psql};
 
+use super::cluster::{Cluster, Schema};
 use crate::figures::Run;
-use crate::reading::{POSTGRES_TABLE, SQLITE_TABLE};
+use crate::reading::{MARIADB_TABLE, POSTGRES_TABLE, SQLITE_TABLE};
 
 /// Which database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,6 +21,12 @@ pub enum Kind {
     Sqlite,
     /// A private PostgreSQL server with its default settings (fsync on).
     Postgres,
+    /// A private MariaDB server with its default settings (`innodb_flush_log_at_trx_commit=1`).
+    #[value(name = "mariadb", alias = "mysql")]
+    MariaDb,
+    /// A CrateDB cluster that runs already: there is no package to start one from.
+    #[value(name = "cratedb")]
+    CrateDb,
 }
 
 impl Kind {
@@ -27,6 +35,8 @@ impl Kind {
         match self {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
+            Self::MariaDb => "mariadb",
+            Self::CrateDb => "cratedb",
         }
     }
 }
@@ -38,6 +48,10 @@ pub enum Store {
     Sqlite(TempDir),
     /// A server.
     Postgres(Postgres),
+    /// A server.
+    MariaDb(MariaDb),
+    /// A cluster.
+    CrateDb(Cluster),
 }
 
 /// A database with an empty table `readings`, one for each measurement.
@@ -47,17 +61,32 @@ pub enum Table {
     Sqlite(PathBuf),
     /// A database's URL.
     Postgres(String),
+    /// A database's URL.
+    MariaDb(String),
+    /// A schema of a cluster.
+    CrateDb(Schema),
 }
 
 impl Store {
     /// Makes the folder, or starts the server.
     ///
     /// # Errors
-    /// PostgreSQL is not installed.
+    /// The database is not installed, or is one that cannot be started from here.
     pub fn start(kind: Kind) -> Result<Self> {
         Ok(match kind {
             Kind::Sqlite => Self::Sqlite(tempfile::tempdir()?),
             Kind::Postgres => Self::Postgres(Postgres::builder().fsync(true).start()?),
+            Kind::MariaDb => Self::MariaDb(
+                MariaDb::builder()
+                    .fsync(true)
+                    // The server's own defaults; the testkit's are smaller.
+                    .set("innodb-buffer-pool-size", "128M")
+                    .set("innodb-log-file-size", "96M")
+                    .start()?,
+            ),
+            Kind::CrateDb => anyhow::bail!(
+                "this experiment cannot start CrateDB; `load --to cratedb --url cratedb://HOST:PORT` measures one that runs"
+            ),
         })
     }
 
@@ -84,14 +113,22 @@ impl Store {
                 server.exec("checkpoint")?;
                 Ok(Table::Postgres(url))
             }
+            Self::MariaDb(server) => {
+                let url = server.create_database()?;
+                mariadb::sql(&url, MARIADB_TABLE)?;
+                Ok(Table::MariaDb(url))
+            }
+            Self::CrateDb(cluster) => Ok(Table::CrateDb(cluster.schema()?)),
         }
     }
 
-    /// CPU time of the server's processes; nothing for a library.
+    /// CPU time of the server's processes; nothing for a library, and for processes that nobody named.
     pub fn cpu_time(&self) -> Option<Duration> {
         match self {
             Self::Sqlite(_) => None,
             Self::Postgres(server) => Some(server.cpu_time()),
+            Self::MariaDb(server) => Some(server.cpu_time()),
+            Self::CrateDb(cluster) => cluster.cpu_time(),
         }
     }
 
@@ -101,8 +138,8 @@ impl Store {
     /// There is none.
     pub fn server(&self) -> Result<&Postgres> {
         match self {
-            Self::Sqlite(_) => anyhow::bail!("this experiment needs a server: --to postgres"),
             Self::Postgres(server) => Ok(server),
+            _ => anyhow::bail!("this experiment needs a PostgreSQL server: --to postgres"),
         }
     }
 
@@ -116,6 +153,11 @@ impl Store {
             Self::Postgres(server) => {
                 run.version("PostgreSQL", server.exec("show server_version")?);
             }
+            Self::MariaDb(server) => {
+                let version = mariadb::sql(&server.url(), "select version()")?;
+                run.version("MariaDB", version);
+            }
+            Self::CrateDb(cluster) => run.version("CrateDB", cluster.version()?),
         }
         Ok(())
     }
@@ -126,7 +168,8 @@ impl Table {
     pub fn url(&self) -> String {
         match self {
             Self::Sqlite(file) => format!("sqlite:{}", file.display()),
-            Self::Postgres(url) => url.clone(),
+            Self::Postgres(url) | Self::MariaDb(url) => url.clone(),
+            Self::CrateDb(schema) => schema.url(),
         }
     }
 
@@ -138,6 +181,8 @@ impl Table {
         match self {
             Self::Sqlite(file) => Connection::open(file)?.execute_batch(sql)?,
             Self::Postgres(url) => drop(psql(url, sql)?),
+            Self::MariaDb(url) => drop(mariadb::sql(url, sql)?),
+            Self::CrateDb(schema) => schema.execute(sql)?,
         }
         Ok(())
     }
@@ -155,6 +200,8 @@ impl Table {
                 Ok(u64::try_from(count)?)
             }
             Self::Postgres(url) => psql(url, SQL)?.parse().context("a count"),
+            Self::MariaDb(url) => mariadb::sql(url, SQL)?.parse().context("a count"),
+            Self::CrateDb(schema) => schema.count(),
         }
     }
 
@@ -171,10 +218,14 @@ impl Table {
                 let ids = statement.query_map([], |row| row.get::<_, i64>(0))?;
                 ids.map(|id| Ok(u64::try_from(id?)?)).collect()
             }
-            Self::Postgres(url) => {
-                let text = psql(url, SQL)?;
-                text.lines().map(|line| Ok(line.parse()?)).collect()
-            }
+            Self::Postgres(url) => ids_in(&psql(url, SQL)?),
+            Self::MariaDb(url) => ids_in(&mariadb::sql(url, SQL)?),
+            Self::CrateDb(_) => anyhow::bail!("the keys of a CrateDB table are not read here"),
         }
     }
+}
+
+/// One a line.
+fn ids_in(text: &str) -> Result<HashSet<u64>> {
+    text.lines().map(|line| Ok(line.parse()?)).collect()
 }
