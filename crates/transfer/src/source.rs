@@ -100,6 +100,12 @@ pub trait Source: Send {
     /// What the file calls its columns; `None` if it has no names (a CSV file without a header).
     fn names(&self) -> Option<&[Name]>;
 
+    /// How many columns the file has: the names, or the fields of its first record. A table's columns can be matched to
+    /// a file without names only where there are as many. `None` if it cannot be known ahead.
+    fn columns(&self) -> Option<usize> {
+        self.names().map(<[Name]>::len)
+    }
+
     /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called once, before the first
     /// [`Source::read`]; without it all of them in the file's order.
     fn choose(&mut self, columns: &[usize]);
