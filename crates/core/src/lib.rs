@@ -15,6 +15,7 @@
 //! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
+//! | [`relocate`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
@@ -29,6 +30,7 @@ pub mod load;
 pub mod name;
 pub mod outcome;
 pub mod promise;
+pub mod relocate;
 pub mod shape;
 pub mod sink;
 pub mod statement;
@@ -44,6 +46,7 @@ pub use load::{Bulk, Field, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Ro
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
 pub use promise::{Lack, Promise};
+pub use relocate::{MovePlan, Mover, News, Queue};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use statement::{Call, Described, Describer, Draft, Statement};

@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::load::Bulk;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Lack, Promise};
+use crate::relocate::Queue;
 use crate::unit::Unit;
 
 /// What a sink can do: data that lanes, frontends and documentation read.
@@ -67,6 +68,11 @@ pub trait Sink: Send + Sync + 'static {
 
     /// The database's own way to take many rows at once; `None` where a lane's batches are that already.
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        None
+    }
+
+    /// The database as one that holds pending rows, which a move takes out; `None` where that is not possible.
+    fn queue(&self) -> Option<Arc<dyn Queue>> {
         None
     }
 
