@@ -42,6 +42,7 @@ mod scalar;
 mod schema;
 mod segment;
 mod send;
+mod server;
 mod sink;
 mod statement;
 mod table;
@@ -60,7 +61,8 @@ use windrow_pgwire::Target;
 
 pub use calls::StatementSink;
 pub(crate) use dialect::COCKROACH_PROFILE;
-pub(crate) use sink::{Named, PostgresSink};
+pub(crate) use server::Named;
+pub(crate) use sink::PostgresSink;
 
 /// The driver, for the registry.
 pub struct Postgres;

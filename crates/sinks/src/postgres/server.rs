@@ -1,0 +1,85 @@
+//! The server that a sink's connections lead to.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use windrow_core::Fault;
+use windrow_core::sink::Purpose;
+
+use super::dialect::{COCKROACH, Dialect, POSTGRES};
+use crate::options::Options;
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
+
+/// What a URL says of the database that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It speaks PostgreSQL's protocol.
+    Postgres,
+    /// It is CockroachDB.
+    Cockroach,
+}
+
+/// A server that speaks PostgreSQL's protocol, and how to get in.
+pub(super) struct Server {
+    named: Named,
+    /// What it turned out to be.
+    found: OnceLock<&'static Dialect>,
+    target: Target,
+    pub(super) options: Options,
+}
+
+impl Server {
+    pub(super) fn new(target: Target, named: Named, options: &Options) -> Self {
+        Self {
+            named,
+            found: OnceLock::new(),
+            target,
+            options: options.clone(),
+        }
+    }
+
+    /// What it is, or before anybody has looked: what its URL says.
+    pub(super) fn dialect(&self) -> &'static Dialect {
+        let named = match self.named {
+            Named::Postgres => &POSTGRES,
+            Named::Cockroach => &COCKROACH,
+        };
+        self.found.get().copied().unwrap_or(named)
+    }
+
+    /// A new connection, and what is behind it. `None`: it waits for no lock, or as long as it takes.
+    pub(super) async fn wire(
+        &self,
+        purpose: Option<Purpose>,
+    ) -> Result<(Wire, &'static Dialect), Fault> {
+        let parameters = session(purpose, self.options.lock_wait);
+        let mut wire =
+            Wire::connect(&self.target, &parameters, self.options.connect_timeout).await?;
+        let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
+        if self.named == Named::Cockroach && *dialect != COCKROACH {
+            return Err(Fault::invalid(
+                "the URL says that this is CockroachDB, but the server says that it is not: for PostgreSQL write postgres://",
+            ));
+        }
+        Ok((wire, self.found.get_or_init(|| dialect)))
+    }
+}
+
+/// The settings that what is sent and decoded here relies on; all else is as the role has it.
+fn session(purpose: Option<Purpose>, lock_wait: Duration) -> Vec<(&'static str, String)> {
+    let mut parameters = vec![
+        ("client_encoding", "UTF8".to_owned()),
+        ("DateStyle", "ISO".to_owned()),
+        ("TimeZone", "UTC".to_owned()),
+        ("bytea_output", "hex".to_owned()),
+        ("extra_float_digits", "1".to_owned()),
+        ("standard_conforming_strings", "on".to_owned()),
+    ];
+    if purpose == Some(Purpose::Batches) {
+        // 0 would switch it off.
+        let millis = lock_wait.as_millis().clamp(1, i32::MAX as u128);
+        parameters.push(("lock_timeout", format!("{millis}ms")));
+    }
+    parameters
+}
