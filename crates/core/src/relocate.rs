@@ -31,7 +31,7 @@ use crate::value::Value;
 pub struct MovePlan {
     /// The table that they are in; there is one of that name.
     pub source: TableName,
-    /// The columns that tell its rows apart. Rows are taken in their order.
+    /// The columns that tell its rows apart ([`TableFacts::tells_apart`]). Rows are taken in their order.
     pub key: Box<[Name]>,
     /// The columns that are brought to the destination, in their order: all that are not generated.
     pub columns: Box<[Name]>,

@@ -15,6 +15,9 @@ pub struct TableFacts {
     pub generated: Vec<Name>,
     /// The columns of its primary key; empty if it has none.
     pub key: Vec<Name>,
+    /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain columns, without a condition,
+    /// checked at once) all of whose columns are NOT NULL. A move's key must hold one of them.
+    pub uniques: Vec<Vec<Name>>,
 }
 
 impl TableFacts {
@@ -23,6 +26,12 @@ impl TableFacts {
         self.columns
             .iter()
             .filter(|column| !self.generated.contains(column))
+    }
+
+    /// Whether columns tell the table's rows apart.
+    pub fn tells_apart(&self, columns: &[Name]) -> bool {
+        let mut uniques = self.uniques.iter().filter(|unique| !unique.is_empty());
+        uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
     }
 
     /// What is said of a row that a destination left out without an error.
