@@ -42,6 +42,9 @@ pub struct MovePlan {
     pub filter: Option<Box<str>>,
     /// The destination is another database: [`Mover::pick`] reads the rows.
     pub across: bool,
+    /// The destination is of the source's own kind: what other databases have no form of (arrays, for example) is read in the
+    /// database's own spelling as [`Value::Text`], which its like takes in without loss.
+    pub alike: bool,
 }
 
 /// How much a batch may take.

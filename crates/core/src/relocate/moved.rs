@@ -40,28 +40,45 @@ impl Moved {
         Self::shape(Op::Get, Box::default(), batch)
     }
 
-    /// The shape of the write that takes a marker out.
+    /// The shape of the write that gives a marker to another batch.
+    pub fn adopted() -> Shape {
+        let batch = [Self::BATCH].map(Name::from).into();
+        Self::shape(Op::Update, batch, Returning::Nothing)
+    }
+
+    /// The shape of the write that takes a marker of a batch out, and not one of the same row that another batch has made since.
     pub fn gone() -> Shape {
-        Self::shape(Op::Delete, Box::default(), Returning::Nothing)
+        let mut parts = Self::parts(Op::Delete, Box::default(), Returning::Nothing);
+        parts.key = Key::Columns([Self::MOVE, Self::KEY, Self::BATCH].map(Name::from).into());
+        Shape::new(parts)
     }
 
     fn shape(op: Op, columns: Box<[Name]>, returning: Returning) -> Shape {
-        Shape::new(ShapeParts {
+        Shape::new(Self::parts(op, columns, returning))
+    }
+
+    fn parts(op: Op, columns: Box<[Name]>, returning: Returning) -> ShapeParts {
+        ShapeParts {
             op,
             table: TableName::bare(Self::TABLE),
             columns,
             key: Key::Columns([Self::MOVE, Self::KEY].map(Name::from).into()),
             on_conflict: OnConflict::Error,
             returning,
-        })
+        }
     }
 
-    /// The row of a write of [`Moved::made`].
+    /// The row of a write of [`Moved::made`] and of one of [`Moved::gone`].
     pub fn row(&self) -> [Value; 3] {
         [&self.relocation, &self.key, &self.batch].map(|text| Value::text(&**text))
     }
 
-    /// The row of a read of [`Moved::read`] and of a write of [`Moved::gone`].
+    /// The row of a write of [`Moved::adopted`].
+    pub fn adopted_row(&self) -> [Value; 3] {
+        [&self.batch, &self.relocation, &self.key].map(|text| Value::text(&**text))
+    }
+
+    /// The row of a read of [`Moved::read`].
     pub fn key_row(&self) -> [Value; 2] {
         [&self.relocation, &self.key].map(|text| Value::text(&**text))
     }
