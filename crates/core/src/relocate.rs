@@ -245,6 +245,13 @@ pub trait Mover: Send {
     /// What the database says.
     async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault>;
 
+    /// Some of the batches that are in [`BATCHES`], at most `most`, the oldest first: also those of other moves. Called outside
+    /// of a transaction.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault>;
+
     /// Takes batches out of [`BATCHES`], within the transaction if there is one, else in one of its own: their markers are gone.
     ///
     /// # Errors

@@ -46,10 +46,10 @@ impl Moved {
         Self::shape(Op::Update, batch, Returning::Nothing)
     }
 
-    /// The shape of the write that takes a marker of a batch out, and not one of the same row that another batch has made since.
+    /// The shape of the write that takes out all markers that a batch has by now.
     pub fn gone() -> Shape {
         let mut parts = Self::parts(Op::Delete, Box::default(), Returning::Nothing);
-        parts.key = Key::Columns([Self::MOVE, Self::KEY, Self::BATCH].map(Name::from).into());
+        parts.key = Key::Columns([Self::MOVE, Self::BATCH].map(Name::from).into());
         Shape::new(parts)
     }
 
@@ -68,7 +68,7 @@ impl Moved {
         }
     }
 
-    /// The row of a write of [`Moved::made`] and of one of [`Moved::gone`].
+    /// The row of a write of [`Moved::made`].
     pub fn row(&self) -> [Value; 3] {
         [&self.relocation, &self.key, &self.batch].map(|text| Value::text(&**text))
     }
@@ -76,6 +76,11 @@ impl Moved {
     /// The row of a write of [`Moved::adopted`].
     pub fn adopted_row(&self) -> [Value; 3] {
         [&self.batch, &self.relocation, &self.key].map(|text| Value::text(&**text))
+    }
+
+    /// The row of a write of [`Moved::gone`].
+    pub fn gone_row(&self) -> [Value; 2] {
+        [&self.relocation, &self.batch].map(|text| Value::text(&**text))
     }
 
     /// The row of a read of [`Moved::read`].
