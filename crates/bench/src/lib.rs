@@ -1,5 +1,6 @@
 //! Experiments that drive the `windrow` program from outside, and keep their figures under `benchmarks/runs/`.
 
+pub mod awake;
 pub mod baseline;
 pub mod experiments;
 pub mod figures;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     bulk::Bulk, ceiling::Ceiling, load::Load, low_load::LowLoad, pg_failing::PgFailing,
     pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany, poison::Poison, restart::Restart,
@@ -20,6 +21,9 @@ struct Cli {
     /// Where the figures go.
     #[arg(long, global = true, default_value = "benchmarks/runs")]
     out: PathBuf,
+    /// Keep the cores from sleeping, so that waking a process costs what it does on a machine of one's own.
+    #[arg(long, global = true)]
+    awake: bool,
     #[command(subcommand)]
     experiment: Experiment,
 }
@@ -54,6 +58,7 @@ enum Experiment {
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
+    let _awake = cli.awake.then(Awake::start).transpose()?;
     match cli.experiment {
         Experiment::Load(e) => e.run(&cli.out),
         Experiment::LowLoad(e) => e.run(&cli.out),
