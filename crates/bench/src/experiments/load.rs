@@ -1,5 +1,7 @@
 //! How many single-row requests a second, at what cost: Windrow against the same rows written directly.
 
+mod direct;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +9,12 @@ use std::time::Duration;
 use anyhow::Result;
 use windrow_testkit::process::Windrow;
 
-use crate::baseline::{pgbench, sqlite};
 use crate::figures::Run;
 use crate::http::closed::{self, Closed, Until};
 use crate::http::report::as_f64;
 use crate::http::{Inserts, Job, Live, Report};
 use crate::say;
+use crate::servers::cluster::Cluster;
 use crate::servers::{self, Kind, Store, Table};
 
 /// Rows before this one of each connection are written while measuring, rows from it on while warming up.
@@ -33,6 +35,18 @@ pub struct Load {
     /// Alternating repetitions.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
+    /// Repetitions before the first that counts: a server on a Java machine needs some.
+    #[arg(long, default_value_t = 0)]
+    pub warm_ups: u32,
+    /// A CrateDB cluster that runs already, as cratedb://HOST:PORT.
+    #[arg(long, required_if_eq("to", "cratedb"))]
+    pub url: Option<String>,
+    /// Replicas of each shard of CrateDB's table.
+    #[arg(long, default_value_t = 1)]
+    pub replicas: u32,
+    /// Processes of CrateDB's nodes, whose CPU time is counted.
+    #[arg(long, value_delimiter = ',')]
+    pub pids: Vec<u32>,
     /// More arguments for `windrow serve`, behind `--`.
     #[arg(last = true)]
     pub windrow: Vec<String>,
@@ -44,6 +58,8 @@ const WINDROW: &str = "windrow";
 const UNBATCHED: &str = "windrow --batch-rows 1";
 /// The database without Windrow.
 const DIRECT: &str = "direct";
+/// The same by prepared statements, where the usual program has none.
+const PREPARED: &str = "direct, prepared";
 
 impl Load {
     /// Measures, prints and stores.
@@ -58,17 +74,41 @@ impl Load {
             self.connections
         );
         let mut run = Run::new(name, title);
-        let store = Store::start(self.to)?;
+        let store = self.store()?;
         store.tell_version(&mut run)?;
+        for _ in 0..self.warm_ups {
+            self.round(&store, &mut Run::new("warm-up", "not kept"), 0)?;
+        }
         for round in 1..=self.rounds {
-            self.gateway(&store, &mut run, round, WINDROW, &[])?;
-            self.direct(&store, &mut run, round)?;
-            if self.to == Kind::Sqlite {
-                self.gateway(&store, &mut run, round, UNBATCHED, &["--batch-rows", "1"])?;
-            }
+            self.round(&store, &mut run, round)?;
         }
         self.conclude(&mut run)?;
         run.store(root)?;
+        Ok(())
+    }
+
+    fn store(&self) -> Result<Store> {
+        match (self.to, &self.url) {
+            (Kind::CrateDb, Some(url)) => {
+                let cluster = Cluster::at(url, self.replicas, self.pids.clone())?;
+                Ok(Store::CrateDb(cluster))
+            }
+            (kind, None) => Store::start(kind),
+            (kind, Some(_)) => anyhow::bail!(
+                "--url names a CrateDB cluster; {} is started by this program",
+                kind.as_str()
+            ),
+        }
+    }
+
+    fn round(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
+        self.gateway(store, run, round, WINDROW, &[])?;
+        self.direct(store, run, round)?;
+        match self.to {
+            Kind::Sqlite => self.gateway(store, run, round, UNBATCHED, &["--batch-rows", "1"])?,
+            Kind::MariaDb => self.prepared(store, run, round)?,
+            Kind::Postgres | Kind::CrateDb => {}
+        }
         Ok(())
     }
 
@@ -102,7 +142,8 @@ impl Load {
         let rss = as_f64(windrow.resident_bytes()?) / 1_048_576.0;
         metrics.push(("windrow RSS MiB", rss));
         run.add_all(round, arm, &metrics);
-        check(&report, &table, warm.successes())
+        check(&report, &table, warm.successes())?;
+        table.clear()
     }
 
     fn offer(&self, windrow: &Windrow, time: Duration, first: u64) -> Result<Report> {
@@ -114,43 +155,18 @@ impl Load {
         closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
     }
 
-    fn direct(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
-        let table = store.table()?;
-        let metrics = match (&table, store) {
-            (Table::Postgres(url), Store::Postgres(server)) => {
-                let before = server.cpu_time();
-                let direct = say::during(DIRECT, self.time(), || {
-                    pgbench::run(server, url, self.connections, self.time())
-                })?;
-                let cpu = (server.cpu_time() - before).as_secs_f64();
-                vec![
-                    ("rows/s", direct.rate),
-                    ("mean ms", direct.latency_ms),
-                    ("database CPU us/row", cpu * 1e6 / as_f64(direct.rows)),
-                ]
-            }
-            (Table::Sqlite(file), _) => {
-                let written = say::during(DIRECT, self.time(), || sqlite::run(file, self.time()))?;
-                vec![(
-                    "rows/s",
-                    as_f64(written.rows) / written.elapsed.as_secs_f64(),
-                )]
-            }
-            (Table::Postgres(_), Store::Sqlite(_)) => Vec::new(),
-        };
-        run.add_all(round, DIRECT, &metrics);
-        Ok(())
-    }
-
     fn conclude(&self, run: &mut Run) -> Result<()> {
         let times = |of: &str, run: &Run| -> Result<f64> {
             Ok(run.median(WINDROW, "rows/s")? / run.median(of, "rows/s")?)
         };
         let direct = times(DIRECT, run)?;
+        let share = |of: &str, run: &Run| -> Result<f64> {
+            let cpu = "database CPU us/row";
+            Ok(run.median(WINDROW, cpu)? / run.median(of, cpu)?)
+        };
         match self.to {
             Kind::Postgres => {
-                let cpu = "database CPU us/row";
-                let share = run.median(WINDROW, cpu)? / run.median(DIRECT, cpu)?;
+                let share = share(DIRECT, run)?;
                 run.remark(format!(
                     "{direct:.2} times the rows per second of pgbench with prepared single-row inserts, \
                      at {share:.3} of PostgreSQL's CPU per row"
@@ -163,6 +179,20 @@ impl Load {
                      {alone:.1} times those of Windrow told to do so"
                 ));
             }
+            Kind::MariaDb => {
+                for (arm, program) in [
+                    (DIRECT, "mariadb-slap with single-row inserts"),
+                    (PREPARED, "a program with prepared single-row inserts"),
+                ] {
+                    let (times, share) = (times(arm, run)?, share(arm, run)?);
+                    run.remark(format!(
+                        "{times:.2} times the rows per second of {program}, at {share:.3} of MariaDB's CPU per row"
+                    ));
+                }
+            }
+            Kind::CrateDb => run.remark(format!(
+                "{direct:.2} times the rows per second of clients that send the same rows to CrateDB's own endpoint"
+            )),
         }
         Ok(())
     }

@@ -187,6 +187,17 @@ impl Table {
         Ok(())
     }
 
+    /// Gives back what the server would keep of a table that has been measured.
+    ///
+    /// # Errors
+    /// The database is down.
+    pub fn clear(&self) -> Result<()> {
+        match self {
+            Self::CrateDb(schema) => schema.drop_table(),
+            _ => Ok(()),
+        }
+    }
+
     /// How many rows there are.
     ///
     /// # Errors
