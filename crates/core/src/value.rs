@@ -65,8 +65,8 @@ impl Value {
     }
 }
 
-/// RFC 8259, section 6.
-fn is_number(text: &[u8]) -> bool {
+/// Whether a text is a number as JSON writes them (RFC 8259, section 6).
+pub fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let whole = digits(text);

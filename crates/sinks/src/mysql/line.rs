@@ -1,14 +1,21 @@
 //! A connection to the server: its settings, its prepared statements, what it costs.
 
+mod script;
+
 use std::collections::HashMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Column, Conn, Error, IoError, Opts, Params, Row, Statement, Value as Cell};
+use mysql_async::{
+    Column, Conn, Error, IoError, LocalInfileError, Opts, Params, Row, Statement, Value as Cell,
+};
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{Fault, FaultClass, Tally};
 
+pub(super) use self::script::Fetched;
+use super::bulk::FeedStream;
 use super::fault::{Trouble, refusal};
 use crate::options::Options;
 
@@ -24,6 +31,8 @@ pub(super) struct Server {
     pub(super) mariadb: bool,
     /// INSERT and DELETE give rows back (MariaDB 10.5).
     pub(super) returning: bool,
+    /// A locking read can pass over rows that others hold (MariaDB 10.6, MySQL 8.0.1).
+    pub(super) skips_locked: bool,
     /// The longest packet, in bytes.
     pub(super) packet: usize,
     /// A statement that waits too long for a lock takes its transaction with it.
@@ -92,6 +101,28 @@ impl Line {
             Ok(()) => Ok(self.conn.affected_rows()),
             Err(error) => Err(self.trouble(error)),
         }
+    }
+
+    /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back how many rows were written, and
+    /// how many warnings there are (65,535 at most).
+    pub(super) async fn load(
+        &mut self,
+        sql: &str,
+        file: FeedStream,
+    ) -> Result<(u64, u64), Trouble> {
+        // The library wants it to be `Sync`, which a stream is not.
+        let file = std::sync::Mutex::new(Some(file));
+        self.conn.set_infile_handler(async move {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(file
+                .take()
+                .unwrap_or_else(|| Box::pin(futures_util::stream::empty())))
+        });
+        let said = self.say(sql).await;
+        // If the file was not asked for, it must not be there for another statement.
+        self.conn
+            .set_infile_handler(async { Err(LocalInfileError::NoHandler.into()) });
+        Ok((said?, self.conn.get_warnings().into()))
     }
 
     /// Executes a text of one or more queries, and gives back the columns of each result that has any, as far as it came.
@@ -246,6 +277,7 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
         server: Server {
             mariadb,
             returning: mariadb && at_least(&version, (10, 5)),
+            skips_locked: at_least(&version, if mariadb { (10, 6) } else { (8, 0) }),
             packet: told(1).parse().unwrap_or(1 << 20),
             timeout_ends_all: told(2) == "1",
         },

@@ -39,7 +39,8 @@ pub(super) fn size(cell: &Cell) -> usize {
     }
 }
 
-fn push_hex(sql: &mut String, bytes: &[u8]) {
+/// Appends bytes.
+pub(super) fn push_hex(sql: &mut String, bytes: &[u8]) {
     const DIGITS: [char; 16] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F',
     ];

@@ -21,11 +21,14 @@
 //! | `create` | tables and columns that are made from rows |
 //! | `encode`, `literal`, `moment`, `decode` | values in and out |
 //! | `key` | which row a write is about |
+//! | `bulk` | many rows by LOAD DATA LOCAL |
+//! | `relocate` | rows of a queue brought into their final tables |
 //! | `fault` | the server's errors as faults |
 //!
 //! What differs from other databases is told in `docs/mysql.md`.
 
 mod batch;
+mod bulk;
 mod catalog;
 mod column;
 mod compiled;
@@ -40,6 +43,7 @@ mod literal;
 mod location;
 mod matching;
 mod moment;
+mod relocate;
 mod schema;
 mod set;
 mod single;

@@ -142,7 +142,7 @@ const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
 
 /// A query for what a view of the information schema says of a table. On servers that tell names apart by case only the one
 /// spelled alike counts.
-fn about(view: &str, what: &str, of: &str, name: &TableName, more: &str) -> String {
+pub(super) fn about(view: &str, what: &str, of: &str, name: &TableName, more: &str) -> String {
     let (schema_column, table_column) = match of {
         "CONSTRAINT" => ("CONSTRAINT_SCHEMA", "TABLE_NAME"),
         "EVENT_OBJECT" => ("EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"),
@@ -233,7 +233,7 @@ fn uniques(columns: &[Column], rows: &[Row]) -> (Vec<Unique>, bool) {
     (indexes.into_iter().filter_map(unique).collect(), hidden)
 }
 
-fn get<T: FromValue>(row: &Row, place: usize) -> Option<T> {
+pub(super) fn get<T: FromValue>(row: &Row, place: usize) -> Option<T> {
     row.get_opt::<Option<T>, _>(place)?.ok().flatten()
 }
 

@@ -23,6 +23,10 @@ const MOST_KEYS: usize = 512;
 /// The most rows of one insert.
 const MOST_ROWS: usize = 4096;
 
+/// Placeholders up to which a connection has an insert for every number of rows: a batch that is one statement is one round
+/// trip, and one of two has four. Together they fill a quarter of what a connection keeps prepared.
+const EXACT: usize = 1 << 14;
+
 /// Why there are no answers for the rows of a statement.
 #[derive(Debug)]
 pub(super) enum Failed {
@@ -69,8 +73,8 @@ pub(super) fn is_possible(compiled: &Compiled, server: &Server) -> bool {
     !(inserts && compiled.results.is_some() && !server.returning)
 }
 
-/// How many of these writes the next statement takes. The sizes of inserts are powers of two, so that few statements are
-/// prepared; lists of keys are filled up to one.
+/// How many of these writes the next statement takes. Large inserts have few sizes, so that few statements are prepared; lists
+/// of keys are filled up to powers of two.
 pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     let Some(first) = items.first() else { return 0 };
     let compiled = &*first.compiled;
@@ -90,8 +94,7 @@ pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     let fitting = fitting.count().max(1);
     let most = match compiled.form {
         Form::Insert | Form::Ignore | Form::Upsert | Form::LookedUp => {
-            let most = (MOST_PLACEHOLDERS / compiled.columns.len().max(1)).clamp(1, MOST_ROWS);
-            return floor_power(fitting.min(most));
+            return rows(fitting, compiled.columns.len().max(1));
         }
         Form::Update => MOST_KEYS,
         Form::Delete | Form::Get => MOST_KEYS.min(MOST_PLACEHOLDERS / compiled.key.len().max(1)),
@@ -99,8 +102,20 @@ pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     fitting.min(most).max(1)
 }
 
-fn floor_power(n: usize) -> usize {
-    n.checked_ilog2().map_or(1, |log| 1 << log)
+/// The rows of an insert of so many columns: all of them, or of many the next lower power of two, or one and a half times one.
+fn rows(fitting: usize, columns: usize) -> usize {
+    let most = (MOST_PLACEHOLDERS / columns).clamp(1, MOST_ROWS);
+    let rows = fitting.clamp(1, most);
+    // All sizes up to `rows` have this many placeholders together.
+    if rows * (rows + 1) / 2 * columns <= EXACT {
+        return rows;
+    }
+    let power = 1 << rows.ilog2();
+    if rows >= power + power / 2 {
+        power + power / 2
+    } else {
+        power
+    }
 }
 
 /// Executes writes of one shape by one statement. Nothing is left behind where it fails.
@@ -276,4 +291,23 @@ pub(super) fn is_uniform(items: &[&Placed]) -> bool {
         let kind = kinds.next();
         kinds.all(|k| Some(k) == kind)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_inserts_have_any_size_and_large_ones_few() {
+        assert_eq!([1, 7, 50, 80].map(|n| rows(n, 5)), [1, 7, 50, 80]);
+        assert_eq!(
+            [81, 95, 96, 127, 128].map(|n| rows(n, 5)),
+            [64, 64, 96, 96, 128]
+        );
+        assert_eq!([1000, 5000].map(|n| rows(n, 5)), [768, 1536]);
+        assert_eq!([30, 60, 100].map(|n| rows(n, 20)), [30, 48, 96]);
+        assert_eq!([1, 2].map(|n| rows(n, 4096)), [1, 2]);
+        assert_eq!(rows(3, 9000), 1);
+        assert_eq!(rows(9000, 1), 4096);
+    }
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Profile, Sink, Unit};
+use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Unit};
 
+use super::bulk::MysqlBulk;
 use super::catalog::Catalog;
 use super::executor::Connection;
 use super::line::Line;
+use super::relocate;
 use crate::options::Options;
 
 /// How long a sign of life may take.
@@ -72,6 +74,14 @@ impl Sink for MysqlSink {
                 PING.as_secs()
             ))),
         }
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(MysqlBulk::new(&self.opts, &self.options)))
+    }
+
+    fn queue(&self) -> Option<Arc<dyn Queue>> {
+        Some(relocate::queue(&self.opts, &self.options))
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -16,6 +16,7 @@
 //! | `catalog`, `column` | what a table has, read once for each version of the schema |
 //! | `bind`, `read` | values in and out |
 //! | `create`, `definition`, `rebuild` | tables made, extended and widened from the rows that come |
+//! | `bulk` | many rows in one transaction |
 //! | `fault` | SQLite's result codes as faults |
 //!
 //! # What a value becomes
@@ -35,6 +36,7 @@
 
 mod batch;
 mod bind;
+mod bulk;
 mod catalog;
 mod column;
 mod connection;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use rusqlite::Connection;
-use windrow_core::{Report, Shape};
+use windrow_core::{Report, Shape, TableName};
 
 use super::batch::Batch;
 use super::catalog::{Catalog, Table};
@@ -43,6 +43,29 @@ impl Session {
 
     pub(super) fn into_connection(self) -> Connection {
         self.connection
+    }
+
+    /// Looks whether the schema has changed, and forgets what was made for another one.
+    pub(super) fn renew(&mut self) -> rusqlite::Result<()> {
+        if self.catalog.refresh(&self.connection)? {
+            self.plans.clear();
+            self.connection.flush_prepared_statement_cache();
+        }
+        Ok(())
+    }
+
+    /// The table of that name, as it was when [`Session::renew`] looked.
+    pub(super) fn table(&mut self, name: &TableName) -> rusqlite::Result<Option<Arc<Table>>> {
+        self.catalog.table(&self.connection, name)
+    }
+
+    /// The plan of a shape.
+    pub(super) fn plan(
+        &mut self,
+        shape: &Arc<Shape>,
+    ) -> rusqlite::Result<Result<Arc<Plan>, Refusal>> {
+        let table = self.catalog.table(&self.connection, &shape.table)?;
+        Ok(self.plans.plan(shape, table.as_deref(), self.create))
     }
 
     /// Executes a batch.

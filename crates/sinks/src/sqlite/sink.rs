@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Lack, Profile, Promise, Sink};
+use windrow_core::{Bulk, Executor, Fault, FaultClass, Lack, Profile, Promise, Sink};
 
+use super::bulk::SqliteBulk;
 use super::executor::SqliteExecutor;
 use super::fault::Failure;
 use super::location::Location;
@@ -78,6 +79,10 @@ impl Sink for SqliteSink {
                 "SQLite gave no sign of life within 5 seconds",
             )),
         }
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(SqliteBulk::new(&self.writer)))
     }
 }
 

@@ -1,0 +1,94 @@
+//! Bulk loads: LOAD DATA LOCAL, whose "file" is made of the rows at hand.
+//!
+//! The server asks for the file in the course of the statement. What it is given is always these rows, whatever name it asks
+//! for: no file is ever read.
+//!
+//! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row that it does not like is left
+//! out or bent, with a warning. So a portion is committed only where every row was written and there was no warning at all;
+//! else it is undone and its rows go through a lane, which tells each its own error.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the form: which tables, how many connections |
+//! | `plan` | whether a table can be loaded, and the statement |
+//! | `field` | values as the statement reads them |
+//! | `feed` | the file |
+//! | `loader` | a portion: one transaction |
+//! | `marks` | what was loaded before |
+
+mod feed;
+mod field;
+mod loader;
+mod marks;
+mod plan;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mysql_async::Opts;
+use windrow_core::sink::Purpose;
+use windrow_core::{Bulk, Fault, LoadPlan, Loader, Marks, Name, TableName};
+
+pub(super) use self::feed::FeedStream;
+use self::loader::MysqlLoader;
+use self::marks::MysqlMarks;
+use super::fault::Trouble;
+use super::line::Line;
+use super::schema;
+use crate::options::Options;
+
+/// LOAD DATA LOCAL.
+pub(super) struct MysqlBulk {
+    opts: Opts,
+    options: Options,
+}
+
+impl MysqlBulk {
+    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
+        Self {
+            opts: opts.clone(),
+            options: options.clone(),
+        }
+    }
+
+    /// A connection that waits for locks as long as the server lets it.
+    async fn connect(&self) -> Result<Line, Fault> {
+        Line::connect(&self.opts, Some(Purpose::Alone), &self.options).await
+    }
+}
+
+#[async_trait]
+impl Bulk for MysqlBulk {
+    fn form(&self) -> &'static str {
+        "LOAD DATA LOCAL"
+    }
+
+    fn most_loaders(&self) -> usize {
+        8
+    }
+
+    fn portion_rows(&self) -> usize {
+        20_000
+    }
+
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+        let mut line = self.connect().await?;
+        let facts = schema::read(&mut line, table).await;
+        line.close().await;
+        let facts = facts.map_err(Trouble::into_fault)?;
+        Ok(facts.map(|facts| {
+            let given = facts.columns.into_iter().filter(|column| !column.generated);
+            given.map(|column| column.name).collect()
+        }))
+    }
+
+    async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        let mut line = self.connect().await?;
+        let load = plan::make(&mut line, plan).await?;
+        Ok(Box::new(MysqlLoader::new(line, load)))
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        Some(Arc::new(MysqlMarks::new(&self.opts, &self.options)))
+    }
+}

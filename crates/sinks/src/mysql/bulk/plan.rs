@@ -1,0 +1,195 @@
+//! Whether a table can be loaded, and the statement.
+
+use mysql_async::Row;
+use windrow_core::load::Fields;
+use windrow_core::{Fault, FaultClass, LoadPlan, OnConflict, TableName};
+
+use super::field;
+use crate::mysql::column::{Column, Kind};
+use crate::mysql::fault::Trouble;
+use crate::mysql::line::Line;
+use crate::mysql::schema::{self, get, push_guard};
+use crate::mysql::table::Facts;
+use crate::sql::quote::backtick::{push_ident, push_table};
+
+/// A load, ready to be executed.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) table: TableName,
+    /// Opens the transaction and looks whether the table is as it was described; from there on it stays so.
+    pub(super) open: String,
+    pub(super) print: Box<str>,
+    pub(super) sql: String,
+    /// Rows whose key is there are left out.
+    pub(super) ignores: bool,
+    columns: Box<[Column]>,
+}
+
+impl Load {
+    /// Appends the next row.
+    ///
+    /// # Errors
+    /// A value cannot be written.
+    pub(super) fn push_row(&self, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for (at, column) in self.columns.iter().enumerate() {
+            if at > 0 {
+                out.push(b'\t');
+            }
+            let field = fields.next().ok_or_else(|| {
+                Fault::internal("a portion has fewer fields than its load has columns")
+            })?;
+            field::push(out, &self.table, column, field)?;
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+/// Reads the table and makes the statement.
+///
+/// # Errors
+/// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the connection is lost.
+pub(super) async fn make(line: &mut Line, plan: &LoadPlan) -> Result<Load, Fault> {
+    // Notes are no warnings, and are said of values that are written as they should be. Warnings are all to be seen.
+    let settings = "SET SESSION sql_notes = 0, max_error_count = 65535";
+    line.say(settings).await.map_err(Trouble::into_fault)?;
+    let allowed = line.rows("SELECT @@local_infile").await;
+    let allowed = allowed.map_err(Trouble::into_fault)?;
+    if allowed.first().and_then(|row| get::<u8>(row, 0)) != Some(1) {
+        return Err(unsupported(
+            "the server does not allow LOAD DATA LOCAL (local_infile is off)",
+        ));
+    }
+    let facts = schema::read(line, &plan.table).await;
+    let facts = facts.map_err(Trouble::into_fault)?;
+    let facts = facts.ok_or_else(|| {
+        let message = format!("no such table: {}", plan.table);
+        Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*plan.table.table))
+    })?;
+    let asked = schema::about("COLUMNS", MORE, "TABLE", &plan.table, "");
+    let more = line.rows(&asked).await.map_err(Trouble::into_fault)?;
+    of_facts(plan, &facts, &more)
+}
+
+/// What the description of a table does not say.
+const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring', 'polygon', 'multipoint', \
+    'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
+    IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
+
+fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault> {
+    let places = places(plan, facts)?;
+    let Some(print) = facts.print.clone().filter(|_| facts.fuses) else {
+        return Err(unsupported(
+            "LOAD DATA is used for tables of transactional engines without triggers that do not refer to themselves, and that the user may read",
+        ));
+    };
+    for row in more {
+        let (name, shape, needed) = (get::<String>(row, 0), get(row, 1), get(row, 2));
+        let place = name.and_then(|name| facts.place_of(&name));
+        let column = place.and_then(|place| facts.columns.get(place));
+        let given = place.is_some_and(|place| places.contains(&place));
+        if given && (shape == Some(1) || column.is_some_and(|c| c.generated)) {
+            return Err(unsupported("a column's type is not loaded by LOAD DATA"));
+        }
+        if !given && needed == Some(1) && column.is_some_and(|c| !c.auto && !c.generated) {
+            return Err(unsupported(
+                "a column that must have a value is not given one",
+            ));
+        }
+    }
+    check_conflict(plan, facts, &places)?;
+    let columns = places.iter().filter_map(|place| facts.columns.get(*place));
+    let columns: Box<[Column]> = columns.cloned().collect();
+    let mut open = "START TRANSACTION; ".to_owned();
+    push_guard(&mut open, &plan.table);
+    Ok(Load {
+        open,
+        print,
+        sql: statement(&plan.table, &columns),
+        ignores: plan.on_conflict == OnConflict::Ignore,
+        table: plan.table.clone(),
+        columns,
+    })
+}
+
+fn places(plan: &LoadPlan, facts: &Facts) -> Result<Vec<usize>, Fault> {
+    let mut places = Vec::with_capacity(plan.columns.len());
+    for name in &plan.columns {
+        let place = facts.place_of(name).ok_or_else(|| {
+            let message = format!("table {} has no column named {name}", plan.table);
+            Fault::new(FaultClass::NoColumn, "42703", message)
+                .with_table(Some(&*plan.table.table))
+                .with_column(Some(&**name))
+        })?;
+        if places.contains(&place) {
+            let message = format!("column {name} is named twice");
+            return Err(Fault::new(FaultClass::Invalid, "42701", message));
+        }
+        places.push(place);
+    }
+    if places.is_empty() {
+        return Err(unsupported("a load must name at least one column"));
+    }
+    Ok(places)
+}
+
+/// A row that is left out for a key says only that some key was there; so there must be no other key than the one meant.
+fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(), Fault> {
+    match plan.on_conflict {
+        OnConflict::Error => return Ok(()),
+        OnConflict::Update => {
+            return Err(unsupported("LOAD DATA cannot change rows that are there"));
+        }
+        OnConflict::Ignore => {}
+    }
+    let names = facts.key_names(&plan.key).unwrap_or_default();
+    let key: Option<Vec<usize>> = names.iter().map(|name| facts.place_of(name)).collect();
+    match key {
+        Some(key) if facts.is_unique(&key) && !facts.has_rival(&key, given) => Ok(()),
+        _ => Err(unsupported(
+            "with several unique keys LOAD DATA does not tell which one was there already",
+        )),
+    }
+}
+
+fn statement(table: &TableName, columns: &[Column]) -> String {
+    // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read them in two ways.
+    let mut sql = "LOAD DATA LOCAL INFILE 'windrow' INTO TABLE ".to_owned();
+    push_table(&mut sql, table);
+    sql.push_str(
+        " CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A' (",
+    );
+    let mut set = String::new();
+    for (at, column) in columns.iter().enumerate() {
+        sql.push_str(if at > 0 { ", " } else { "" });
+        let Some((before, behind)) = by_variable(column.kind) else {
+            push_ident(&mut sql, &column.name);
+            continue;
+        };
+        let variable = format!("@windrow_{at}");
+        sql.push_str(&variable);
+        set.push_str(if set.is_empty() { " SET " } else { ", " });
+        push_ident(&mut set, &column.name);
+        set.push_str(&format!(" = {before}{variable}{behind}"));
+    }
+    sql.push(')');
+    sql.push_str(&set);
+    sql
+}
+
+/// What turns the text for a column into its value, where the column does not.
+fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        Kind::Binary | Kind::Blob => Some(("FROM_BASE64(", ")")),
+        Kind::Bit => Some(("CAST(", " AS UNSIGNED)")),
+        _ => None,
+    }
+}
+
+fn unsupported(why: &str) -> Fault {
+    Fault::new(FaultClass::Unsupported, "0A000", why)
+}
