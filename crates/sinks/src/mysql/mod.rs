@@ -22,7 +22,7 @@
 //! | `encode`, `literal`, `moment`, `decode` | values in and out |
 //! | `key` | which row a write is about |
 //! | `bulk` | many rows by LOAD DATA LOCAL |
-//! | `relocate` | rows of a queue brought into their final tables |
+//! | `queue` | rows of a queue brought into their final tables |
 //! | `fault` | the server's errors as faults |
 //!
 //! What differs from other databases is told in `docs/mysql.md`.
@@ -43,7 +43,7 @@ mod literal;
 mod location;
 mod matching;
 mod moment;
-mod relocate;
+mod queue;
 mod schema;
 mod set;
 mod single;

@@ -12,7 +12,7 @@ use super::bulk::MysqlBulk;
 use super::catalog::Catalog;
 use super::executor::Connection;
 use super::line::Line;
-use super::relocate;
+use super::queue;
 use crate::options::Options;
 
 /// How long a sign of life may take.
@@ -81,7 +81,7 @@ impl Sink for MysqlSink {
     }
 
     fn queue(&self) -> Option<Arc<dyn Queue>> {
-        Some(relocate::queue(&self.opts, &self.options))
+        Some(queue::queue(&self.opts, &self.options))
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

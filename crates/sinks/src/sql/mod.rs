@@ -5,3 +5,4 @@ pub mod infer;
 pub mod new_table;
 pub mod plan;
 pub mod quote;
+pub mod record;

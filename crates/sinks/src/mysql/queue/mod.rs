@@ -1,0 +1,142 @@
+//! Rows of a table that serves as a queue, brought into their final tables on the same server, or out of it.
+//!
+//! A batch is one transaction under READ COMMITTED, so that no gap between rows is locked: it reads the keys of rows that
+//! nobody else holds (`FOR UPDATE SKIP LOCKED`), copies these rows by `INSERT .. SELECT` and deletes them, both by their whole
+//! keys. Statements go in few texts; a row that comes or goes meanwhile shows in the numbers of rows, and undoes them.
+//!
+//! **Deletes read no row that is not theirs**, for one that somebody else holds would make them wait: they look keys up one by
+//! one. A range would read the row behind it too, and where a list of keys is a good part of a small table the server reads
+//! all of the table. On MariaDB a delete does not wait at all at first; if it would have had to, the index is named from then on.
+//! On MySQL it always is.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the queue: what it is, its tables, its connections |
+//! | `survey` | what would be moved |
+//! | `source` | the source as a mover uses it: statements and kinds of its columns |
+//! | `keys` | keys as literals, and conditions for them |
+//! | `script` | statements gathered into texts |
+//! | `mover` | one connection that moves |
+//! | `destination` | final tables, looked up and made |
+//! | `letters` | dead letters and noted batches |
+
+mod destination;
+mod keys;
+mod letters;
+mod mover;
+mod script;
+mod source;
+mod survey;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mysql_async::Opts;
+use windrow_core::relocate::{NameLimit, TableFacts};
+use windrow_core::{Fault, FaultClass, MovePlan, Mover, Queue, TableName};
+
+use self::mover::MysqlMover;
+use self::source::Source;
+use super::fault::Trouble;
+use super::line::Line;
+use crate::options::Options;
+
+/// How long a statement of a mover waits for a lock that somebody else holds, before its batch is undone and run again.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The most characters of a table's name.
+const NAME_CHARS: usize = 64;
+
+/// A database whose tables can be queues.
+pub(super) struct MysqlQueue {
+    opts: Opts,
+    options: Options,
+}
+
+impl MysqlQueue {
+    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
+        Self {
+            opts: opts.clone(),
+            options: options.clone(),
+        }
+    }
+
+    async fn connect(&self) -> Result<Line, Fault> {
+        connect(&self.opts, &self.options).await
+    }
+}
+
+/// A connection for movers: it locks no gaps, and a zero that is copied stays a zero in a column that counts up.
+async fn connect(opts: &Opts, options: &Options) -> Result<Line, Fault> {
+    let mut line = Line::connect(opts, None, options).await?;
+    let wait = LOCK_WAIT.as_secs();
+    let settings = format!(
+        "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'NO_AUTO_VALUE_ON_ZERO'), \
+         innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}; \
+         SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+    );
+    let (_, ended) = line.script(&settings).await;
+    ended.map_err(Trouble::into_fault)?;
+    Ok(line)
+}
+
+#[async_trait]
+impl Queue for MysqlQueue {
+    async fn place(&self) -> Result<String, Fault> {
+        let mut line = self.connect().await?;
+        let place = survey::place(&mut line).await;
+        line.close().await;
+        place.map_err(Trouble::into_fault)
+    }
+
+    fn name_limit(&self) -> NameLimit {
+        NameLimit::Chars(NAME_CHARS)
+    }
+
+    async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
+        let mut line = self.connect().await?;
+        let described = survey::describe(&mut line, table).await;
+        line.close().await;
+        described
+    }
+
+    async fn survey(
+        &self,
+        plan: &MovePlan,
+        most: usize,
+    ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+        let mut line = self.connect().await?;
+        let counted = survey::count(&mut line, plan, most).await;
+        line.close().await;
+        counted.map_err(Trouble::into_fault)
+    }
+
+    async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
+        let mut line = self.connect().await?;
+        let made = letters::prepare(&mut line, plan.across).await;
+        line.close().await;
+        made.map_err(Trouble::into_fault)
+    }
+
+    async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
+        let mut line = self.connect().await?;
+        if !line.server.skips_locked {
+            line.close().await;
+            return Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                "this server cannot pass over rows that others hold (SKIP LOCKED), by which movers are kept apart; \
+                 it takes MariaDB 10.6 or MySQL 8.0.1 at least",
+            ));
+        }
+        let source = Source::read(&mut line, plan).await?;
+        let (opts, options) = (self.opts.clone(), self.options.clone());
+        Ok(Box::new(MysqlMover::new(line, source, opts, options)))
+    }
+}
+
+/// The queue that a sink gives.
+pub(super) fn queue(opts: &Opts, options: &Options) -> Arc<dyn Queue> {
+    Arc::new(MysqlQueue::new(opts, options))
+}

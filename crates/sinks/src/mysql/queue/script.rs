@@ -1,0 +1,175 @@
+//! Statements that copy and delete, gathered into texts: a round trip each.
+
+use windrow_core::Fault;
+
+use super::keys::{Key, conditions};
+use super::source::{Source, push_list};
+use crate::mysql::fault::{Scope, Trouble};
+use crate::mysql::line::Line;
+use crate::sql::quote::backtick::{push_ident, push_table};
+use windrow_core::relocate::Destination;
+
+/// The most bytes of one text, where the server's packets allow it.
+const MOST_BYTES: usize = 4 << 20;
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Copy,
+    Delete,
+}
+
+/// A statement, as far as its answer is to be understood.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    verb: Verb,
+    /// Of which part.
+    part: usize,
+    rows: usize,
+}
+
+/// How deletes look their rows up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// As the server likes, without waiting for anybody.
+    Quick,
+    /// By the key's index.
+    Indexed,
+}
+
+/// Statements in order.
+pub(super) struct Script<'s> {
+    source: &'s Source,
+    lookup: Lookup,
+    most: usize,
+    texts: Vec<(String, Vec<Step>)>,
+}
+
+/// Why a script broke off.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// A statement failed.
+    Failed {
+        verb: Verb,
+        part: usize,
+        trouble: Trouble,
+    },
+    /// A statement met another number of rows than there are.
+    Miscounted { verb: Verb, part: usize },
+}
+
+impl Broken {
+    /// True where a quick delete met a row that somebody else holds.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, Self::Failed { verb: Verb::Delete, trouble: Trouble::Refused(refusal), .. } if refusal.scope == Scope::Lock)
+    }
+}
+
+impl<'s> Script<'s> {
+    pub(super) fn new(source: &'s Source, lookup: Lookup, packet: usize) -> Self {
+        Self {
+            source,
+            lookup,
+            most: MOST_BYTES.min(packet / 2),
+            texts: Vec::new(),
+        }
+    }
+
+    /// Adds what copies rows.
+    pub(super) fn copy(&mut self, part: usize, to: &Destination, keys: &[&Key]) {
+        let mut sql = "INSERT INTO ".to_owned();
+        push_table(&mut sql, &to.table);
+        sql.push_str(" (");
+        push_list(&mut sql, &to.columns);
+        sql.push_str(") SELECT ");
+        push_list(&mut sql, &to.columns);
+        sql.push_str(" FROM ");
+        push_table(&mut sql, &self.source.name);
+        sql.push_str(" WHERE ");
+        // A read that locks nothing.
+        for (condition, rows) in conditions(&self.source.key, keys, true) {
+            let verb = Verb::Copy;
+            self.push(&sql, &condition, Step { verb, part, rows });
+        }
+    }
+
+    /// Adds what deletes rows.
+    pub(super) fn delete(&mut self, part: usize, keys: &[&Key]) {
+        let mut sql = String::new();
+        match self.lookup {
+            Lookup::Quick => {
+                sql.push_str("SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE FROM ");
+                push_table(&mut sql, &self.source.name);
+            }
+            Lookup::Indexed => {
+                sql.push_str("DELETE windrow_row FROM ");
+                push_table(&mut sql, &self.source.name);
+                sql.push_str(" AS windrow_row FORCE INDEX (");
+                push_ident(&mut sql, &self.source.index);
+                sql.push(')');
+            }
+        }
+        sql.push_str(" WHERE ");
+        for (condition, rows) in conditions(&self.source.key, keys, false) {
+            let verb = Verb::Delete;
+            self.push(&sql, &condition, Step { verb, part, rows });
+        }
+    }
+
+    fn push(&mut self, head: &str, condition: &str, step: Step) {
+        let more = head.len() + condition.len() + 1;
+        let fits = |text: &String| text.len() + more <= self.most;
+        if !self.texts.last().is_some_and(|(text, _)| fits(text)) {
+            self.texts.push((String::new(), Vec::new()));
+        }
+        if let Some((text, steps)) = self.texts.last_mut() {
+            text.push_str(if text.is_empty() { "" } else { ";" });
+            text.push_str(head);
+            text.push_str(condition);
+            steps.push(step);
+        }
+    }
+
+    /// Executes all statements, up to the first that fails or does not meet as many rows as it names.
+    pub(super) async fn run(self, line: &mut Line) -> Result<(), Broken> {
+        for (text, steps) in &self.texts {
+            let (counts, ended) = line.script(text).await;
+            let wrong = steps
+                .iter()
+                .zip(&counts)
+                .find(|(step, count)| **count != step.rows as u64);
+            if let Some((step, _)) = wrong {
+                let Step { verb, part, .. } = *step;
+                return Err(Broken::Miscounted { verb, part });
+            }
+            let Some(step) = steps.get(counts.len().min(steps.len().saturating_sub(1))) else {
+                continue;
+            };
+            let Step { verb, part, .. } = *step;
+            match ended {
+                Ok(()) if counts.len() == steps.len() => {}
+                Ok(()) => return Err(Broken::Miscounted { verb, part }),
+                Err(trouble) => {
+                    return Err(Broken::Failed {
+                        verb,
+                        part,
+                        trouble,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is said where rows that are locked could not be deleted.
+pub(super) fn not_deleted(source: &Source) -> Fault {
+    Fault::new(
+        windrow_core::FaultClass::Check,
+        "09000",
+        format!(
+            "rows of {} were read and locked, but not as many were deleted",
+            source.name
+        ),
+    )
+}

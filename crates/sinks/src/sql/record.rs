@@ -1,0 +1,79 @@
+//! Rows as JSON texts: what a dead letter keeps of a row, and how a move names one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use windrow_core::{Name, Value};
+
+/// An array of values.
+pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
+    let mut json = String::from("[");
+    for (place, value) in values.into_iter().enumerate() {
+        json.push_str(if place > 0 { "," } else { "" });
+        push(&mut json, value);
+    }
+    json.push(']');
+    json
+}
+
+/// An object of columns and their values.
+pub fn object<'v>(fields: impl IntoIterator<Item = (&'v Name, &'v Value)>) -> String {
+    let mut json = String::from("{");
+    for (place, (name, value)) in fields.into_iter().enumerate() {
+        json.push_str(if place > 0 { "," } else { "" });
+        push_text(&mut json, name);
+        json.push(':');
+        push(&mut json, value);
+    }
+    json.push('}');
+    json
+}
+
+/// Appends a value. Numbers keep their digits; binary data is base64.
+fn push(json: &mut String, value: &Value) {
+    match value {
+        Value::Null => json.push_str("null"),
+        Value::Bool(truth) => json.push_str(if *truth { "true" } else { "false" }),
+        Value::Int(n) => json.push_str(&n.to_string()),
+        Value::Number(digits) if is_json(digits) => json.push_str(digits),
+        Value::Json(text) if is_json(text) => json.push_str(text),
+        Value::Number(text) | Value::Json(text) | Value::Text(text) => push_text(json, text),
+        Value::Bytes(bytes) => push_text(json, &STANDARD.encode(bytes)),
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+fn push_text(json: &mut String, text: &str) {
+    // A text can always be written.
+    json.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_has_a_form() {
+        let values = [
+            Value::Null,
+            true.into(),
+            7.into(),
+            Value::number("1.50"),
+            Value::text("a\"b\n"),
+            Value::Json("{\"a\": 1}".into()),
+            Value::Json("[1".into()),
+            Value::Bytes([0, 255].into()),
+        ];
+        assert_eq!(
+            array(&values),
+            r#"[null,true,7,1.50,"a\"b\n",{"a": 1},"[1","AP8="]"#
+        );
+        let names = ["a", "b\"c"].map(Name::from);
+        assert_eq!(
+            object(names.iter().zip(&values)),
+            r#"{"a":null,"b\"c":true}"#
+        );
+    }
+}
