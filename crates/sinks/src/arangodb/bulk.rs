@@ -10,10 +10,10 @@ use windrow_core::{Done, Fault, OnConflict, Op, Returning, Rung, Verdict, Write}
 use super::answer::{Document, Entry, Failure};
 use super::decode;
 use super::executor::{Connection, Stop};
-use super::fault::{MISSING, Meaning, NO_COLLECTION, is_key_taken, meaning};
+use super::fault::{MISSING, NO_COLLECTION, is_key_taken, meaning};
 use super::form::Form;
 use super::place::none;
-use crate::web::{Answer, Batch, Loss, push_text};
+use crate::web::{Answer, Batch, Loss, Meaning, push_text};
 
 /// The most bytes of values in one request.
 const REQUEST: usize = 16 << 20;

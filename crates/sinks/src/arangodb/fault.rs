@@ -5,41 +5,13 @@
 use windrow_core::{Fault, FaultClass};
 
 use super::answer::Failure;
+use crate::web::{Meaning, of_status};
 
 /// No document has the key.
 pub(super) const MISSING: i64 = 1202;
 
 /// There is no such collection.
 pub(super) const NO_COLLECTION: i64 = 1203;
-
-/// What a failure says of the documents of its request.
-#[derive(Clone, Debug)]
-pub(super) enum Meaning {
-    /// Refused before anything was written.
-    Refused {
-        fault: Fault,
-        /// It is the request that is refused, whatever its documents are.
-        request: bool,
-    },
-    /// Others were in the way; it may be run again.
-    Conflict(Fault),
-    /// The database cannot take writes now; nothing was written.
-    Away(Fault),
-    /// It cannot be told what was written.
-    Unsure(Fault),
-}
-
-impl Meaning {
-    /// The fault itself.
-    pub(super) fn into_fault(self) -> Fault {
-        match self {
-            Self::Refused { fault, .. }
-            | Self::Conflict(fault)
-            | Self::Away(fault)
-            | Self::Unsure(fault) => fault,
-        }
-    }
-}
 
 /// Tells what a failure means.
 pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
@@ -60,12 +32,7 @@ pub(super) fn meaning(failure: &Failure, collection: &str) -> Meaning {
         .with_detail(detail)
         .with_constraint(constraint(failure))
         .with_table(Some(collection));
-    match class {
-        FaultClass::Conflict => Meaning::Conflict(fault),
-        FaultClass::Unavailable if !request => Meaning::Away(fault),
-        FaultClass::Unknown => Meaning::Unsure(fault),
-        _ => Meaning::Refused { fault, request },
-    }
+    Meaning::of(fault, request)
 }
 
 /// True for a key that is taken, as opposed to another unique index:
@@ -108,16 +75,12 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
     }
 }
 
+/// Without a number that is known here the status says it; ArangoDB itself answers 409 to a conflict.
 fn without_number(status: u16) -> (FaultClass, &'static str, bool) {
-    match status {
-        401 => (FaultClass::Denied, "28000", true),
-        403 => (FaultClass::Denied, "42501", true),
-        408 => (FaultClass::Unknown, "08007", false),
-        409 => (FaultClass::Conflict, "40001", false),
-        413 => (FaultClass::TooLarge, "54000", false),
-        429 | 503 => (FaultClass::Unavailable, "08001", false),
-        400..=499 => (FaultClass::Invalid, "22023", true),
-        _ => (FaultClass::Unknown, "08007", false),
+    match of_status(status) {
+        _ if status == 409 => (FaultClass::Conflict, "40001", false),
+        (FaultClass::Invalid, _, request) => (FaultClass::Invalid, "22023", request),
+        other => other,
     }
 }
 

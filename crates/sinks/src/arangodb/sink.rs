@@ -1,10 +1,8 @@
 //! The sink: connections, and what they share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, Lack, Op, Profile, Promise, Sink, Unit};
 
@@ -14,10 +12,7 @@ use super::form::KEY;
 use super::place::hash;
 use super::session::{Identity, Session};
 use crate::options::Options;
-use crate::web::{Origin, Target};
-
-/// How long a sign of life may take.
-const PING: Duration = Duration::from_secs(5);
+use crate::web::{Origin, Target, alive, connected};
 
 /// The database that is there from the start.
 const SYSTEM: &str = "_system";
@@ -105,11 +100,8 @@ impl Sink for ArangoSink {
 
     // A document that somebody else is writing is a conflict at once: nobody waits.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let limit = self.options.connect_timeout.saturating_add(PING);
-        let session = timeout(limit, self.session()).await.map_err(|_| {
-            let peer = self.origin.peer();
-            Fault::unavailable(format!("{peer} did not answer within {limit:?}"))
-        })??;
+        let limit = self.options.connect_timeout;
+        let session = connected(&self.origin, limit, self.session()).await?;
         Ok(Box::new(Connection::new(
             session,
             self.options.create_tables,
@@ -117,14 +109,7 @@ impl Sink for ArangoSink {
     }
 
     async fn ping(&self) -> Result<(), Fault> {
-        match timeout(PING, self.session()).await {
-            Ok(greeted) => greeted.map(|_| ()),
-            Err(_) => Err(Fault::unavailable(format!(
-                "{} gave no sign of life within {} seconds",
-                self.origin.peer(),
-                PING.as_secs()
-            ))),
-        }
+        alive(&self.origin, self.session()).await
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -10,10 +10,10 @@ use windrow_core::{Done, Fault, Op, Rung, Write};
 use super::answer::{Entry, Failure, Reply};
 use super::encode;
 use super::executor::{Connection, Stop, again};
-use super::fault::{MISSING, Meaning, meaning};
+use super::fault::{MISSING, meaning};
 use super::lookup::returned;
 use super::statement::Statement;
-use crate::web::{Answer, Batch, Loss};
+use crate::web::{Answer, Batch, Loss, Meaning};
 
 /// The most bytes of values in one request. CrateDB takes 100 MiB (`http.max_content_length`).
 const REQUEST: usize = 16 << 20;
@@ -124,7 +124,10 @@ impl Connection {
             Err(loss) => return Err(lost(batch, items, loss, rung)),
         };
         match meaning(&failure, &statement.table.name) {
-            Meaning::Refused { fault, statement } => Ok(Sent::Refused { fault, statement }),
+            Meaning::Refused { fault, request } => Ok(Sent::Refused {
+                fault,
+                statement: request,
+            }),
             Meaning::Conflict(fault) => Ok(Sent::Refused {
                 fault,
                 statement: false,
@@ -228,7 +231,7 @@ impl Connection {
         match meaning(&failure, &statement.table.name) {
             Meaning::Refused {
                 fault,
-                statement: whole,
+                request: whole,
             } => {
                 if whole {
                     self.forget(statement);

@@ -6,12 +6,12 @@
 use windrow_core::{Fault, Name, Shape, TableName, Tally, Value};
 
 use super::executor::{Connection, Stop};
-use super::fault::{Meaning, meaning};
+use super::fault::meaning;
 use super::table::Facts;
 use crate::sql::infer::{Kind, Sight, Sights};
 use crate::sql::new_table::NewTable;
 use crate::sql::quote::{push_ident, push_idents, push_table};
-use crate::web::Loss;
+use crate::web::{Loss, Meaning};
 
 /// What the rows of a batch ask of one table.
 #[derive(Clone, Debug, Default)]

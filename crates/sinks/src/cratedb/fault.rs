@@ -5,42 +5,13 @@
 use windrow_core::{Fault, FaultClass, TableName};
 
 use super::answer::Failure;
+use crate::web::{Meaning, of_status};
 
 /// A row that is not there: an update or a delete of nothing.
 pub(super) const MISSING: i64 = 40_411;
 
 /// A duplicate of a primary key.
 pub(super) const DUPLICATE: i64 = 4091;
-
-/// What a failure says of the rows of its request.
-#[derive(Clone, Debug)]
-pub(super) enum Meaning {
-    /// The statement or one of its rows was refused before anything was written.
-    Refused {
-        fault: Fault,
-        /// It is the statement that is refused, whatever its rows are.
-        statement: bool,
-    },
-    /// Others were in the way of the row; it may be run again.
-    Conflict(Fault),
-    /// The database cannot take writes now: a single row was certainly not written, of a bulk other shards may have
-    /// taken theirs.
-    Away(Fault),
-    /// It cannot be told what was written.
-    Unsure(Fault),
-}
-
-impl Meaning {
-    /// The fault itself.
-    pub(super) fn into_fault(self) -> Fault {
-        match self {
-            Self::Refused { fault, .. }
-            | Self::Conflict(fault)
-            | Self::Away(fault)
-            | Self::Unsure(fault) => fault,
-        }
-    }
-}
 
 /// Tells what a failure means.
 pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
@@ -56,12 +27,7 @@ pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
     let fault = Fault::new(class, state, message)
         .with_detail(detail(failure))
         .with_table(Some(&*table.table));
-    match class {
-        FaultClass::Conflict => Meaning::Conflict(fault),
-        FaultClass::Unavailable if !statement => Meaning::Away(fault),
-        FaultClass::Unknown => Meaning::Unsure(fault),
-        _ => Meaning::Refused { fault, statement },
-    }
+    Meaning::of(fault, statement)
 }
 
 fn detail(failure: &Failure) -> Option<String> {
@@ -75,7 +41,7 @@ fn detail(failure: &Failure) -> Option<String> {
 /// Class, SQLSTATE, and whether it concerns the statement rather than one of its rows.
 fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
     let Some(code) = failure.code else {
-        return without_code(failure.status);
+        return of_status(failure.status);
     };
     match code {
         4000 | 4003 => {
@@ -98,18 +64,6 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
         }
         // A row of a bulk that failed on its shard was not written, whatever the reason; -1 is no reason.
         5000.. if failure.status == 0 => (FaultClass::Other, "58000", false),
-        _ => (FaultClass::Unknown, "08007", false),
-    }
-}
-
-/// Something else has answered: a proxy, or the server's HTTP layer.
-fn without_code(status: u16) -> (FaultClass, &'static str, bool) {
-    match status {
-        401 => (FaultClass::Denied, "28000", true),
-        403 => (FaultClass::Denied, "42501", true),
-        413 => (FaultClass::TooLarge, "54000", false),
-        429 | 503 => (FaultClass::Unavailable, "08001", false),
-        400..=499 => (FaultClass::Invalid, "08P01", true),
         _ => (FaultClass::Unknown, "08007", false),
     }
 }
@@ -212,17 +166,11 @@ mod tests {
     fn only_what_is_certain_is_called_refused() {
         assert!(matches!(
             told(400, 4000, "x"),
-            Meaning::Refused {
-                statement: false,
-                ..
-            }
+            Meaning::Refused { request: false, .. }
         ));
         assert!(matches!(
             told(404, 4043, "x"),
-            Meaning::Refused {
-                statement: true,
-                ..
-            }
+            Meaning::Refused { request: true, .. }
         ));
         assert!(matches!(told(503, 5030, "x"), Meaning::Away(_)));
         assert!(matches!(told(500, 5003, "x"), Meaning::Unsure(_)));

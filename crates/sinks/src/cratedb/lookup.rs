@@ -14,12 +14,12 @@ use windrow_core::{Done, Fault, FaultClass, Name, Rung, Value, Write};
 use super::answer::Reply;
 use super::encode;
 use super::executor::{Connection, Stop, again};
-use super::fault::{Meaning, meaning};
+use super::fault::meaning;
 use super::key::{self, Found};
 use super::statement::{Returned, Statement, push_match};
 use super::table::Facts;
 use crate::sql::quote::{push_idents, push_table};
-use crate::web::{Answer, Batch, Loss};
+use crate::web::{Answer, Batch, Loss, Meaning};
 
 /// Keys that one statement asks for. The server tries every combination of a key's parts, and gives up after 10,000 of them.
 fn keys_at_once(parts: usize) -> usize {
@@ -217,7 +217,7 @@ impl Connection {
         match meaning(&failure, &statement.table.name) {
             Meaning::Refused {
                 fault,
-                statement: whole,
+                request: whole,
             } => {
                 if whole {
                     self.forget(statement);

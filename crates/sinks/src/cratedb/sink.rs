@@ -1,10 +1,8 @@
 //! The sink: connections, and what they share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, Lack, Profile, Promise, Sink, Unit};
 
@@ -13,10 +11,7 @@ use super::executor::Connection;
 use super::key;
 use super::session::Session;
 use crate::options::Options;
-use crate::web::{Origin, Target};
-
-/// How long a sign of life may take.
-const PING: Duration = Duration::from_secs(5);
+use crate::web::{Origin, Target, alive, connected};
 
 /// What CrateDB can do.
 pub(super) const PROFILE: Profile = Profile {
@@ -97,24 +92,14 @@ impl Sink for CrateSink {
 
     // Nobody waits for the lock of another: there are none.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let limit = self.options.connect_timeout.saturating_add(PING);
-        let session = timeout(limit, self.session()).await.map_err(|_| {
-            let peer = self.origin.peer();
-            Fault::unavailable(format!("{peer} did not answer within {limit:?}"))
-        })??;
+        let limit = self.options.connect_timeout;
+        let session = connected(&self.origin, limit, self.session()).await?;
         let connection = Connection::new(session, self.catalog.clone(), self.options.create_tables);
         Ok(Box::new(connection))
     }
 
     async fn ping(&self) -> Result<(), Fault> {
-        match timeout(PING, self.session()).await {
-            Ok(greeted) => greeted.map(|_| ()),
-            Err(_) => Err(Fault::unavailable(format!(
-                "{} gave no sign of life within {} seconds",
-                self.origin.peer(),
-                PING.as_secs()
-            ))),
-        }
+        alive(&self.origin, self.session()).await
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -7,17 +7,23 @@
 //! | `secure` | TLS |
 //! | `client` | one connection, opened when it is needed: a request out, an answer in, or the reason why there is none |
 //! | `body` | whole bodies out, bounded bodies in |
+//! | `greeting` | connections that show a sign of life within their time |
+//! | `meaning` | what a failure means for the writes of its request |
 //! | `json` | JSON texts, written |
 //! | `batch` | a batch without transactions: one write a unit, and the steps in which the writes go out |
 
 mod batch;
 mod body;
 mod client;
+mod greeting;
 mod json;
+mod meaning;
 mod secure;
 mod target;
 
 pub(crate) use batch::{Batch, Placed};
 pub(crate) use client::{Answer, Ask, Client, Loss, Origin, secret};
+pub(crate) use greeting::{alive, connected};
 pub(crate) use json::{is_json, push_text};
+pub(crate) use meaning::{Meaning, of_status};
 pub(crate) use target::Target;
