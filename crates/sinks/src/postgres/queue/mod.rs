@@ -1,0 +1,181 @@
+//! PostgreSQL as the holder of pending rows.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `facts` | what a table is like |
+//! | `text` | the statements of a move |
+//! | `talk` | several of them in one round trip |
+//! | `mover` | the transactions |
+//! | `open` | destinations, looked up and made |
+//! | `news` | LISTEN |
+//!
+//! A picked row is named by its place in the table (`ctid`): nobody can change it while it is locked. Where rows lie in several
+//! tables (partitions, inheritance) they are named by their key.
+
+mod facts;
+mod mover;
+mod news;
+mod open;
+mod talk;
+mod text;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::relocate::{BATCHES, Mover, NameLimit, News, Queue, REJECTED, TableFacts};
+use windrow_core::{Fault, FaultClass, MovePlan, TableName};
+use windrow_pgwire::wire::Wire;
+
+use super::dialect::{COCKROACH, POSTGRES};
+use super::schema;
+use super::server::Server;
+use talk::{Ask, number, talk, text as word_of, word};
+
+/// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two could become one.
+const NAME_BYTES: usize = 63;
+
+/// The server, the database, who we are and where our tables lie.
+const PLACE: &str = "SELECT current_user || '/' || array_to_string(current_schemas(true), ',')";
+
+/// What no other server has, unless it is a copy of this one.
+const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
+
+/// The database's number.
+const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
+
+/// A database that speaks PostgreSQL's protocol, as a queue.
+pub(super) struct PgQueue {
+    server: Arc<Server>,
+}
+
+impl PgQueue {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+
+    async fn wire(&self) -> Result<Wire, Fault> {
+        let (wire, dialect) = self.server.wire(None).await?;
+        if *dialect == COCKROACH {
+            return Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                "rows cannot be moved out of CockroachDB; it can be the destination of a move",
+            ));
+        }
+        Ok(wire)
+    }
+
+    async fn described(&self, wire: &mut Wire, table: &TableName) -> Result<facts::Facts, Fault> {
+        facts::read(wire, table).await?.ok_or_else(|| {
+            Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!("there is no table {table}"),
+            )
+        })
+    }
+}
+
+/// What tells the database apart from all others. Who may not ask for the server's number is told by its address.
+async fn database(wire: &mut Wire) -> Result<String, Fault> {
+    let server = match word(wire, Ask::of(SERVER)).await {
+        Ok(server) => server.unwrap_or_default(),
+        Err(fault) if fault.class == FaultClass::Denied => wire.peer().to_owned(),
+        Err(fault) => return Err(fault),
+    };
+    let database = word(wire, Ask::of(DATABASE)).await?.unwrap_or_default();
+    Ok(format!("{server}/{database}"))
+}
+
+/// Makes a table, unless it is there: who may not make tables can have somebody else make it before.
+async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
+    let is_there = Ask::of("SELECT to_regclass($1)::text").text(table);
+    if word(wire, is_there).await?.is_some() {
+        return Ok(());
+    }
+    let asks = [
+        Ask::of("BEGIN"),
+        Ask::of(open::MAKING),
+        Ask::of(sql),
+        Ask::of("COMMIT"),
+    ];
+    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
+}
+
+#[async_trait]
+impl Queue for PgQueue {
+    async fn place(&self) -> Result<String, Fault> {
+        let mut wire = self.wire().await?;
+        let database = database(&mut wire).await?;
+        let place = word(&mut wire, Ask::of(PLACE)).await?.unwrap_or_default();
+        wire.terminate().await;
+        Ok(format!("{database}/{place}"))
+    }
+
+    fn name_limit(&self) -> NameLimit {
+        NameLimit::Bytes(NAME_BYTES)
+    }
+
+    async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
+        let mut wire = self.wire().await?;
+        let database = database(&mut wire).await?;
+        let facts = facts::read(&mut wire, table).await?;
+        wire.terminate().await;
+        Ok(facts.map(|facts| TableFacts {
+            identity: format!("{database}/{}", facts.oid),
+            ..facts.table
+        }))
+    }
+
+    async fn survey(
+        &self,
+        plan: &MovePlan,
+        most: usize,
+    ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+        let mut wire = self.wire().await?;
+        let facts = self.described(&mut wire, &plan.source).await?;
+        let texts = text::Texts::new(plan, &facts, None);
+        let mut found = Vec::new();
+        let asks = [
+            Ask::of("BEGIN READ ONLY"),
+            Ask::of(texts.survey(most)),
+            Ask::of("COMMIT"),
+        ];
+        talk(&mut wire, &asks, false, &mut |_, row| {
+            let route = word_of(&row, 0).map(String::into_boxed_str);
+            found.push((route, number(&row, 1)));
+        })
+        .await?;
+        wire.terminate().await;
+        Ok(found)
+    }
+
+    async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
+        let mut wire = self.wire().await?;
+        make(&mut wire, REJECTED, text::make_rejected()).await?;
+        if plan.across {
+            make(&mut wire, BATCHES, text::make_batches()).await?;
+        }
+        wire.terminate().await;
+        Ok(())
+    }
+
+    async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
+        let mut wire = self.wire().await?;
+        let facts = self.described(&mut wire, &plan.source).await?;
+        let described = match plan.across {
+            false => None,
+            true => match schema::read(&mut wire, &plan.source, &POSTGRES).await {
+                Ok(answer) => answer.map_err(Fault::from)?,
+                Err(broken) => return Err(broken.unavailable()),
+            },
+        };
+        let texts = text::Texts::new(plan, &facts, described.as_ref());
+        Ok(Box::new(mover::PgMover::new(wire, plan, &facts, texts)))
+    }
+
+    async fn news(&self, _plan: &MovePlan) -> Result<Option<Box<dyn News>>, Fault> {
+        let wire = self.wire().await?;
+        Ok(Some(Box::new(news::PgNews::open(wire).await?)))
+    }
+}
