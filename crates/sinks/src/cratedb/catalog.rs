@@ -1,8 +1,5 @@
 //! The tables that were read, shared by all connections of a sink.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,13 +7,11 @@ use windrow_core::TableName;
 
 use super::column::{Column, Kind};
 use super::table::{Facts, Table};
+use crate::sql::described::{Described, Descriptions};
 
 /// How long a description is used before it is read again. A stale one costs speed or a refusal by the server, never truth:
 /// the server converts and judges every value itself.
 const FRESH: Duration = Duration::from_secs(30);
-
-/// The most tables that are kept.
-const MOST: usize = 10_000;
 
 /// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a position.
 pub(super) const COLUMNS: &str = "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
@@ -27,52 +22,29 @@ pub(super) const KEY: &str = "SELECT column_name FROM information_schema.key_col
      WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position";
 
 /// Descriptions by name.
-#[derive(Debug, Default)]
-pub(super) struct Catalog {
-    tables: RwLock<HashMap<TableName, Arc<Table>>>,
-    versions: AtomicU64,
-}
+pub(super) type Catalog = Descriptions<Table>;
 
-impl Catalog {
-    /// The description, however old.
-    pub(super) fn get(&self, name: &TableName) -> Option<Arc<Table>> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(name).cloned()
-    }
+impl Described for Table {
+    type Facts = Facts;
 
-    /// The description, if it is not due to be read again.
-    pub(super) fn fresh(&self, name: &TableName) -> Option<Arc<Table>> {
-        self.get(name)
-            .filter(|table| table.read_at.elapsed() < FRESH)
-    }
-
-    /// The server says something else: the description is read again before it is used.
-    pub(super) fn forget(&self, name: &TableName) {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.remove(name);
-    }
-
-    /// Takes in what was read; `None`: there is no such table. A description that has not changed keeps its version.
-    pub(super) fn put(&self, name: &TableName, facts: Option<Facts>) -> Option<Arc<Table>> {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(facts) = facts else {
-            tables.remove(name);
-            return None;
-        };
-        let version = match tables.get(name) {
-            Some(known) if known.facts == facts => known.version,
-            _ => self.versions.fetch_add(1, Ordering::Relaxed),
-        };
-        let table = Arc::new(Table {
+    fn new(version: u64, facts: Facts) -> Self {
+        Self {
             version,
             read_at: Instant::now(),
             facts,
-        });
-        if tables.len() >= MOST {
-            tables.clear();
         }
-        tables.insert(name.clone(), table.clone());
-        Some(table)
+    }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() < FRESH
     }
 }
 

@@ -193,8 +193,9 @@ impl Connection {
     /// The server says something else of a table than what is known.
     pub(super) fn forget(&self, statement: &Statement) {
         let whole = &statement.table.name;
-        self.catalog.forget(whole);
-        self.catalog.forget(&TableName::bare(whole.table.clone()));
+        self.catalog.put(whole, None);
+        self.catalog
+            .put(&TableName::bare(whole.table.clone()), None);
     }
 }
 

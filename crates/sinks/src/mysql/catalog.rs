@@ -1,15 +1,16 @@
 //! The tables that were read, shared by all connections of a sink.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Shape, TableName};
+use windrow_core::Shape;
 
 use super::compiled::Compiled;
 use super::table::{Facts, Table};
+use crate::sql::described::{Described, Descriptions};
 
 /// How long a description is used before it is read again. Changes of columns are noticed at once, by the guard of a
 /// transaction; this is for what changes no column: a trigger, say.
@@ -18,62 +19,54 @@ const FRESH: Duration = Duration::from_secs(30);
 /// The same where there is no guard, because the user may not select from the table.
 const UNGUARDED: Duration = Duration::from_secs(1);
 
-/// The most tables that are kept.
-const MOST: usize = 10_000;
-
 /// The most shapes that are kept.
 const MOST_SHAPES: usize = 4096;
 
-/// Descriptions by name.
+/// Descriptions by name, and shapes joined with them.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
     shapes: RwLock<HashMap<Arc<Shape>, Arc<Compiled>>>,
-    tables: RwLock<HashMap<TableName, Arc<Table>>>,
-    versions: AtomicU64,
+    tables: Descriptions<Table>,
 }
 
-impl Catalog {
-    /// The description, however old.
-    pub(super) fn get(&self, name: &TableName) -> Option<Arc<Table>> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(name).cloned()
-    }
+impl Described for Table {
+    type Facts = Facts;
 
-    /// The description, if it is not due to be read again.
-    pub(super) fn fresh(&self, name: &TableName) -> Option<Arc<Table>> {
-        self.get(name).filter(|table| {
-            let longest = if table.print.is_some() {
-                FRESH
-            } else {
-                UNGUARDED
-            };
-            table.read_at.elapsed() < longest
-        })
-    }
-
-    /// Takes in what was read; `None`: there is no such table. A description that has not changed keeps its version.
-    pub(super) fn put(&self, name: &TableName, facts: Option<Facts>) -> Option<Arc<Table>> {
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(facts) = facts else {
-            tables.remove(name);
-            return None;
-        };
-        let version = match tables.get(name) {
-            Some(known) if known.facts == facts => known.version,
-            _ => self.versions.fetch_add(1, Ordering::Relaxed),
-        };
-        let table = Arc::new(Table {
+    fn new(version: u64, facts: Facts) -> Self {
+        Self {
             version,
             read_at: Instant::now(),
             facts,
-        });
-        if tables.len() >= MOST {
-            tables.clear();
         }
-        tables.insert(name.clone(), table.clone());
-        Some(table)
     }
 
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn is_fresh(&self) -> bool {
+        let longest = if self.print.is_some() {
+            FRESH
+        } else {
+            UNGUARDED
+        };
+        self.read_at.elapsed() < longest
+    }
+}
+
+impl Deref for Catalog {
+    type Target = Descriptions<Table>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.tables
+    }
+}
+
+impl Catalog {
     /// A shape joined with its table.
     pub(super) fn compile(&self, shape: &Arc<Shape>, table: &Arc<Table>) -> Arc<Compiled> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);

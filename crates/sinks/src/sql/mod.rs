@@ -1,6 +1,8 @@
 //! What the sinks that speak SQL have in common: data and statement texts, no I/O.
 
 pub mod decimal;
+#[cfg(any(feature = "cratedb", feature = "mysql", feature = "postgres"))]
+pub mod described;
 pub mod infer;
 pub mod new_table;
 pub mod plan;
