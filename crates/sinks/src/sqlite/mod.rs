@@ -17,6 +17,7 @@
 //! | `bind`, `read` | values in and out |
 //! | `create`, `definition`, `rebuild` | tables made, extended and widened from the rows that come |
 //! | `bulk` | many rows in one transaction |
+//! | `queue` | rows of a queue brought into their final tables |
 //! | `fault` | SQLite's result codes as faults |
 //!
 //! # What a value becomes
@@ -47,6 +48,7 @@ mod executor;
 mod fault;
 mod location;
 mod packed;
+mod queue;
 mod read;
 mod rebuild;
 mod session;

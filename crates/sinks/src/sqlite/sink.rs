@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, FaultClass, Lack, Profile, Promise, Sink};
+use windrow_core::{Bulk, Executor, Fault, FaultClass, Lack, Profile, Promise, Queue, Sink};
 
 use super::bulk::SqliteBulk;
 use super::executor::SqliteExecutor;
 use super::fault::Failure;
 use super::location::Location;
+use super::queue::SqliteQueue;
 use super::writer::{Desk, Lost, Writer};
 use crate::options::Options;
 
@@ -34,6 +35,8 @@ pub(super) const PROFILE: Profile = Profile {
 #[derive(Debug)]
 pub(super) struct SqliteSink {
     writer: Arc<Writer>,
+    location: Location,
+    options: Options,
     profile: Profile,
 }
 
@@ -44,7 +47,9 @@ impl SqliteSink {
     /// Those of opening, except that a database which is only busy is no error.
     pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
         let sink = Self {
-            writer: Arc::new(Writer::spawn(location, options.clone())?),
+            writer: Arc::new(Writer::spawn(location.clone(), options.clone())?),
+            location,
+            options: options.clone(),
             profile: PROFILE,
         };
         match sink.ready().await {
@@ -83,6 +88,11 @@ impl Sink for SqliteSink {
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         Some(Arc::new(SqliteBulk::new(&self.writer)))
+    }
+
+    fn queue(&self) -> Option<Arc<dyn Queue>> {
+        let queue = SqliteQueue::new(&self.writer, &self.location, &self.options)?;
+        Some(Arc::new(queue))
     }
 }
 

@@ -1,0 +1,147 @@
+//! Rows of a table that serves as a queue, brought into their final tables in the same file, or out of it.
+//!
+//! **SQLite locks no rows.** What keeps movers apart is the one write transaction that a file can have (BEGIN IMMEDIATE), from
+//! the moment rows are picked until they are gone: others wait for it, and so do all who write to the file. A mover that
+//! dies lets go of it, and what it did is rolled back. So a batch across databases should be as small as it can be without being slow.
+//!
+//! A mover has a connection of its own, for its transaction lasts over several calls. The rows that it holds are named by
+//! their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a temporary table with their places.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the queue: its tables, its connections |
+//! | `facts` | what a table is like, and what would be moved |
+//! | `source` | the source as a mover uses it: its statements |
+//! | `work` | what is done on the connection |
+//! | `mover` | one connection that moves |
+//! | `like` | final tables, looked up and made |
+//! | `letters` | dead letters and noted batches |
+
+mod facts;
+mod letters;
+mod like;
+mod mover;
+mod source;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::relocate::TableFacts;
+use windrow_core::{Fault, MovePlan, Mover, Queue, TableName};
+
+use self::mover::SqliteMover;
+use super::fault::Failure;
+use super::location::Location;
+use super::writer::{Desk, Lost, Writer};
+use crate::options::Options;
+
+/// A file whose tables can be queues.
+#[derive(Debug)]
+pub(super) struct SqliteQueue {
+    /// The sink's own connection, for what needs no transaction.
+    writer: Arc<Writer>,
+    location: Location,
+    options: Options,
+}
+
+impl SqliteQueue {
+    /// `None` for a database in memory, which no second connection can see.
+    pub(super) fn new(
+        writer: &Arc<Writer>,
+        location: &Location,
+        options: &Options,
+    ) -> Option<Self> {
+        matches!(location, Location::File { .. }).then(|| Self {
+            writer: writer.clone(),
+            location: location.clone(),
+            options: options.clone(),
+        })
+    }
+
+    fn place_of_file(&self) -> Result<String, Fault> {
+        let Location::File { path, .. } = &self.location else {
+            return Err(Fault::internal("a database in memory is no queue"));
+        };
+        let path: PathBuf = path.canonicalize().map_err(|error| {
+            Fault::unavailable(format!("{} cannot be found: {error}", self.location))
+        })?;
+        Ok(format!("sqlite {path:?}"))
+    }
+}
+
+/// Has the writer's thread do something.
+async fn ask<T: Send + 'static>(
+    writer: &Writer,
+    work: impl FnOnce(&mut Desk) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    match writer.ask(work).await {
+        Ok(answer) => answer,
+        Err(Lost::NotBegun) => Err(Fault::unavailable("SQLite's writer has ended")),
+        Err(Lost::HalfWay) => Err(Fault::unavailable(
+            "SQLite's writer broke off; its transaction is rolled back",
+        )),
+    }
+}
+
+fn told(failure: Failure) -> Fault {
+    failure.fault
+}
+
+#[async_trait]
+impl Queue for SqliteQueue {
+    async fn place(&self) -> Result<String, Fault> {
+        self.place_of_file()
+    }
+
+    fn name_limit(&self) -> windrow_core::relocate::NameLimit {
+        windrow_core::relocate::NameLimit::default()
+    }
+
+    fn most_movers(&self) -> usize {
+        1
+    }
+
+    async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
+        let (table, place) = (table.clone(), self.place_of_file()?);
+        ask(&self.writer, move |desk| {
+            let connection = desk.session()?.connection();
+            let facts = facts::read(connection, &table)?;
+            Ok(facts.map(|facts| facts.outside(&place)))
+        })
+        .await
+    }
+
+    async fn survey(
+        &self,
+        plan: &MovePlan,
+        most: usize,
+    ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+        let plan = plan.clone();
+        ask(&self.writer, move |desk| {
+            let connection = desk.session()?.connection();
+            facts::count(connection, &plan, most).map_err(told)
+        })
+        .await
+    }
+
+    async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
+        let across = plan.across;
+        ask(&self.writer, move |desk| {
+            letters::prepare(desk.session()?.connection(), across).map_err(told)
+        })
+        .await
+    }
+
+    async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
+        let writer = Writer::spawn(self.location.clone(), self.options.clone())?;
+        let plan = plan.clone();
+        let source = ask(&writer, move |desk| {
+            let connection = desk.session()?.connection();
+            source::Source::read(connection, &plan)
+        })
+        .await?;
+        Ok(Box::new(SqliteMover::new(writer, Arc::new(source))))
+    }
+}
