@@ -1,6 +1,20 @@
 //! Where rows are read from.
 
+mod csv;
+mod decode;
+mod input;
+mod names;
+mod ndjson;
+mod open;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod skip;
+mod window;
+
 use std::io;
+
+pub use self::open::{Format, Options, open};
+pub use self::window::MOST_RECORD_BYTES;
 
 use windrow_core::{Name, Rows};
 
@@ -99,6 +113,12 @@ pub enum SourceFault {
 pub trait Source: Send {
     /// What the file calls its columns; `None` if it has no names (a CSV file without a header).
     fn names(&self) -> Option<&[Name]>;
+
+    /// The record that names the columns, as it stands in the file: what a file that is made of its other records must begin
+    /// with. `None` if the format has none.
+    fn header(&self) -> Option<&[u8]> {
+        None
+    }
 
     /// How many columns the file has: the names, or the fields of its first record. A table's columns can be matched to
     /// a file without names only where there are as many. `None` if it cannot be known ahead.
