@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 
@@ -22,14 +23,43 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Takes each answer.
 pub type On<'a> = &'a mut (dyn FnMut(Answer<'_>) + Send);
 
+/// Both sides of an exchange that is too long to be written down before it begins.
+pub trait Dialogue: Send {
+    /// Appends the next piece of what is to be said; called whenever all before it has been sent. False: that was the last.
+    /// What was heard meanwhile may change what is said.
+    fn more(&mut self, out: &mut BytesMut) -> bool;
+
+    /// Takes an answer.
+    fn hear(&mut self, answer: Answer<'_>);
+}
+
+/// An exchange of which all is said at once.
+pub(super) struct AtOnce<'o>(pub(super) On<'o>);
+
+impl Dialogue for AtOnce<'_> {
+    fn more(&mut self, _: &mut BytesMut) -> bool {
+        false
+    }
+
+    #[inline]
+    fn hear(&mut self, answer: Answer<'_>) {
+        (self.0)(answer);
+    }
+}
+
 /// The state of an exchange that is under way.
-struct Exchange<'w, 'o> {
+struct Exchange<'w, 'o, D> {
     wire: &'w mut Wire,
-    on: On<'o>,
+    dialogue: &'o mut D,
     syncs: usize,
     syncs_seen: usize,
+    /// Bytes of the pieces that were sent before the one in the out buffer.
+    before: usize,
+    /// Bytes of the out buffer that were sent.
     sent: usize,
     flushed: bool,
+    /// There may be a further piece.
+    open: bool,
     looked: bool,
     write_error: Option<(io::Error, Pin<Box<Sleep>>)>,
 }
@@ -46,20 +76,28 @@ impl From<String> for Ended {
     }
 }
 
-/// Sends what is in the wire's out buffer and reads until `syncs` ReadyForQuery are seen. The buffer is empty afterwards.
-pub(super) async fn run(wire: &mut Wire, syncs: usize, on: On<'_>) -> Result<(), Broken> {
+/// Sends what is in the wire's out buffer, and then (if it is `open`) what the dialogue appends, and reads until `syncs`
+/// ReadyForQuery are seen. The buffer is empty afterwards.
+pub(super) async fn run<D: Dialogue>(
+    wire: &mut Wire,
+    syncs: usize,
+    dialogue: &mut D,
+    open: bool,
+) -> Result<(), Broken> {
     let mut exchange = Exchange {
         wire,
-        on,
+        dialogue,
         syncs,
         syncs_seen: 0,
+        before: 0,
         sent: 0,
         flushed: false,
+        open,
         looked: false,
         write_error: None,
     };
     let ended = poll_fn(|cx| exchange.poll(cx)).await;
-    let (sent, syncs_seen) = (exchange.sent, exchange.syncs_seen);
+    let (sent, syncs_seen) = (exchange.sent(), exchange.syncs_seen);
     wire.clear_out();
     ended.map_err(|ended| Broken {
         sent,
@@ -92,7 +130,7 @@ pub(super) fn is_quiet(wire: &mut Wire) -> bool {
     }
 }
 
-impl Exchange<'_, '_> {
+impl<D: Dialogue> Exchange<'_, '_, D> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
         // Reading comes first: a connection that ended while it was idle is found before anything is sent into it, so
         // that nobody has to wonder whether it was executed.
@@ -103,15 +141,31 @@ impl Exchange<'_, '_> {
                 Poll::Ready(Ok(())) | Poll::Pending => {}
             }
         }
-        if self.write_error.is_none()
-            && let Poll::Ready(Err(error)) = self.poll_send(cx)
-        {
-            self.write_error = Some((error, Box::pin(sleep(LAST_WORDS))));
+        loop {
+            if self.write_error.is_none()
+                && let Poll::Ready(Err(error)) = self.poll_send(cx)
+            {
+                self.write_error = Some((error, Box::pin(sleep(LAST_WORDS))));
+            }
+            match self.poll_receive(cx) {
+                Poll::Pending if self.open && self.flushed => self.say_more(),
+                Poll::Pending => return self.poll_last_words(cx),
+                ready => return ready,
+            }
         }
-        match self.poll_receive(cx) {
-            Poll::Pending => self.poll_last_words(cx),
-            ready => ready,
-        }
+    }
+
+    /// All is sent: asks for the next piece.
+    fn say_more(&mut self) {
+        self.before += std::mem::take(&mut self.sent);
+        self.wire.clear_out();
+        self.flushed = false;
+        self.open = self.dialogue.more(&mut self.wire.out);
+    }
+
+    /// Bytes sent in all.
+    fn sent(&self) -> usize {
+        self.before + self.sent
     }
 
     /// Reads until there is nothing more to read, or nothing more to wait for.
@@ -155,30 +209,30 @@ impl Exchange<'_, '_> {
     }
 
     fn is_done(&self) -> bool {
-        self.syncs_seen >= self.syncs && self.flushed
+        self.syncs_seen >= self.syncs && self.flushed && !self.open
     }
 
     /// Gives out the messages that are whole.
     fn take_answers(&mut self) -> Result<(), Ended> {
-        while self.syncs_seen < self.syncs || !self.flushed {
+        while !self.is_done() {
             let Some((tag, body)) = self.wire.inbox.next().map_err(|bad| bad.to_string())? else {
                 break;
             };
             if matches!(tag, b'S' | b'N' | b'A') {
                 self.wire.session.hear(tag, body)?;
-                if tag == b'N' && self.sent > 0 {
-                    (self.on)(Answer::Notice(body));
+                if tag == b'N' && self.before + self.sent > 0 {
+                    self.dialogue.hear(Answer::Notice(body));
                 }
                 continue;
             }
             // What ends a connection may come at any time; nothing else comes unasked.
-            if self.sent == 0 && tag != b'E' {
+            if self.before + self.sent == 0 && tag != b'E' {
                 return Err("the server answered what it was not asked"
                     .to_owned()
                     .into());
             }
             match Answer::parse(tag, body) {
-                Ok(Answer::Error(error)) if error.is_fatal() || self.sent == 0 => {
+                Ok(Answer::Error(error)) if error.is_fatal() || self.before + self.sent == 0 => {
                     return Err(Ended {
                         cause: "the server ended it".to_owned(),
                         error: Some(error),
@@ -186,7 +240,7 @@ impl Exchange<'_, '_> {
                 }
                 Ok(answer) => {
                     self.syncs_seen += usize::from(matches!(answer, Answer::Ready(_)));
-                    (self.on)(answer);
+                    self.dialogue.hear(answer);
                 }
                 Err(malformed) => return Err(malformed.of(tag).into()),
             }

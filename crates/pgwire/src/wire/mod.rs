@@ -33,11 +33,12 @@ use tokio::time;
 pub use answer::{Answer, DataRow, Field};
 pub use broken::Broken;
 pub use cancel::CancelKey;
-pub use exchange::On;
+pub use exchange::{Dialogue, On};
 pub use server_error::ServerError;
 pub use server_error::Words;
 pub use tls::server_end_point;
 
+use exchange::AtOnce;
 use inbox::Inbox;
 use session::Session;
 use socket::Socket;
@@ -87,7 +88,29 @@ impl Wire {
             return Err(self.unusable());
         }
         self.usable = false;
-        exchange::run(self, syncs, on).await?;
+        exchange::run(self, syncs, &mut AtOnce(on), false).await?;
+        self.usable = true;
+        Ok(())
+    }
+
+    /// As [`Wire::exchange`], but what is sent is made while it is sent, piece by piece: what does not fit into memory at
+    /// once, such as the data of a COPY. [`Broken::sent`] counts all pieces.
+    ///
+    /// **Not cancel safe**, as [`Wire::exchange`].
+    ///
+    /// # Errors
+    /// As [`Wire::exchange`].
+    pub async fn converse<D: Dialogue>(
+        &mut self,
+        syncs: usize,
+        dialogue: &mut D,
+    ) -> Result<(), Broken> {
+        if !self.usable {
+            self.clear_out();
+            return Err(self.unusable());
+        }
+        self.usable = false;
+        exchange::run(self, syncs, dialogue, true).await?;
         self.usable = true;
         Ok(())
     }

@@ -94,6 +94,7 @@ pub(super) mod oid {
 
     pub(in super::super) const BOOL: Oid = 16;
     pub(in super::super) const BYTEA: Oid = 17;
+    pub(in super::super) const NAME: Oid = 19;
     pub(in super::super) const INT8: Oid = 20;
     pub(in super::super) const INT2: Oid = 21;
     pub(in super::super) const INT4: Oid = 23;
@@ -106,8 +107,10 @@ pub(super) mod oid {
     pub(in super::super) const BPCHAR: Oid = 1042;
     pub(in super::super) const VARCHAR: Oid = 1043;
     pub(in super::super) const DATE: Oid = 1082;
+    pub(in super::super) const TIME: Oid = 1083;
     pub(in super::super) const TIMESTAMP: Oid = 1114;
     pub(in super::super) const TIMESTAMPTZ: Oid = 1184;
+    pub(in super::super) const INTERVAL: Oid = 1186;
     pub(in super::super) const NUMERIC: Oid = 1700;
     pub(in super::super) const UUID: Oid = 2950;
     pub(in super::super) const JSONB: Oid = 3802;

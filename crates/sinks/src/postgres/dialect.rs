@@ -23,6 +23,8 @@ pub(super) struct Dialect {
     pub(super) piece: usize,
     /// Why statements of SQL clients are not joined, if they are not.
     pub(super) apart: Option<&'static str>,
+    /// Why portions of a load do not go by COPY, if they do not.
+    pub(super) no_copy: Option<&'static str>,
 }
 
 /// What PostgreSQL can do.
@@ -53,6 +55,7 @@ pub(super) static POSTGRES: Dialect = Dialect {
     alters: true,
     piece: usize::MAX,
     apart: None,
+    no_copy: None,
 };
 
 /// CockroachDB.
@@ -65,6 +68,11 @@ pub(super) static COCKROACH: Dialect = Dialect {
     piece: 1_000,
     // The check behind each batch asks for what its catalog does not have: who wrote a row of it.
     apart: Some("CockroachDB's catalog cannot be checked behind a batch"),
+    // It refuses COPY in the extended protocol, by which a portion and its mark are one transaction, and releases before
+    // v22.2 commit it in pieces (<https://www.cockroachlabs.com/docs/v22.1/copy-from>).
+    no_copy: Some(
+        "CockroachDB's COPY cannot write rows and their mark in one transaction of one round trip; its rows go as batches of INSERT",
+    ),
 };
 
 /// The first release in which all statements up to a Sync are one transaction. Before it each was committed by itself, and

@@ -10,17 +10,20 @@
 //! | `dialect` | what CockroachDB does otherwise |
 //! | `create` | tables and columns that are made from rows |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
+//! | `bulk` | many rows of one table, by COPY |
 //! | `calls` | the same for SQL statements that clients wrote themselves |
 //! | `batch` | every write in its place: does it `fit`, which rows does it touch (`key`) |
 //! | `segment`, `order` | the transactions of a round trip |
 //! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
 //! | `send`, `text`, `encode` | values as text, or as one array a column |
 //! | `listen`, `absorb`, `decode` | from answers to verdicts, and to what runs again |
+//! | `queue` | tables of pending rows, for `windrow move` |
 //!
 //! The protocol itself is in `windrow-pgwire`.
 
 mod absorb;
 mod batch;
+mod bulk;
 mod calls;
 mod catalog;
 mod column;
@@ -38,6 +41,7 @@ mod listen;
 mod order;
 mod prepare;
 mod prepared;
+mod queue;
 mod scalar;
 mod schema;
 mod segment;

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Profile, Sink, Unit};
+use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Unit};
 
+use super::bulk::Copy;
 use super::compiled::Shaped;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, POSTGRES};
 use super::executor::{Connection, Shared};
+use super::queue::PgQueue;
 use super::server::{Named, Server};
 use crate::options::Options;
 use windrow_pgwire::Target;
@@ -75,6 +77,15 @@ impl Sink for PostgresSink {
 
     async fn ping(&self) -> Result<(), Fault> {
         ping(self.server.wire(None)).await
+    }
+
+    fn queue(&self) -> Option<Arc<dyn Queue>> {
+        let is_postgres = *self.server.dialect() == POSTGRES;
+        is_postgres.then(|| Arc::new(PgQueue::new(self.server.clone())) as Arc<dyn Queue>)
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(Copy::new(self.server.clone())))
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -28,6 +28,13 @@ pub(super) fn date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
+/// Reads a time of day without a zone: microseconds since midnight.
+pub(super) fn time_of_day(text: &str) -> Option<i64> {
+    let mut left = text.as_bytes();
+    let micros = take_time(&mut left)?;
+    left.is_empty().then_some(micros)
+}
+
 /// Reads a date with or without time of day and zone.
 pub(super) fn moment(text: &str) -> Option<Moment> {
     let mut left = text.as_bytes();

@@ -1,0 +1,151 @@
+//! What was loaded before, in a table of the database itself.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use windrow_core::{Fault, Mark, Marks, Span};
+
+use super::message::push_statement;
+use crate::postgres::server::Server;
+use windrow_pgwire::wire::{Answer, ServerError, Wire};
+
+/// How often a table that somebody else makes at the same time is looked at again.
+const TRIES: usize = 5;
+
+/// The marks of a database.
+pub(super) struct TableOfMarks {
+    pub(super) server: Arc<Server>,
+}
+
+type Table = Vec<Vec<Option<String>>>;
+
+impl TableOfMarks {
+    /// One round trip on a connection of its own: one transaction.
+    async fn run(&self, append: impl FnOnce(&mut BytesMut) + Send) -> Result<Table, Fault> {
+        let (mut wire, _) = self.server.wire(None).await?;
+        append(wire.out());
+        let answer = ask(&mut wire).await;
+        wire.terminate().await;
+        answer
+    }
+
+    fn creation(&self) -> String {
+        // Names are ASCII; elsewhere text is compared by its bytes anyway.
+        let collation = match self.server.dialect().plain_catalog {
+            true => "",
+            false => " COLLATE \"C\"",
+        };
+        format!(
+            "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))",
+            table = Mark::TABLE,
+            load = Mark::LOAD,
+            first = Mark::FIRST,
+            end = Mark::END,
+        )
+    }
+
+    async fn make(&self, wire: &mut Wire) -> Result<(), Fault> {
+        for attempt in 1.. {
+            // Looked for first: who may not make tables may still use one.
+            let sql = format!("SELECT to_regclass('{}')", Mark::TABLE);
+            push_statement(wire.out(), &sql, &[]);
+            let found = ask(wire).await?;
+            if found.into_iter().flatten().flatten().next().is_some() {
+                return Ok(());
+            }
+            push_statement(wire.out(), &self.creation(), &[]);
+            match ask(wire).await {
+                // Somebody else was faster: even IF NOT EXISTS says so.
+                Err(fault) if attempt < TRIES && matches!(&*fault.code, "23505" | "42P07") => {}
+                other => return other.map(drop),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends what is appended, with the Sync that commits it; gives all rows.
+async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
+    frontend::sync(wire.out());
+    let mut rows = Vec::new();
+    let mut error: Option<ServerError> = None;
+    let heard = wire
+        .exchange(1, &mut |answer| match answer {
+            Answer::DataRow(row) => {
+                let text = |cell: Option<&[u8]>| {
+                    cell.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+                };
+                rows.push(row.columns().map(text).collect());
+            }
+            Answer::Error(said) => error = error.take().or(Some(said)),
+            _ => {}
+        })
+        .await;
+    match (heard, error) {
+        (Err(broken), _) => Err(broken.unavailable()),
+        (Ok(()), Some(error)) => Err(error.into()),
+        (Ok(()), None) => Ok(rows),
+    }
+}
+
+#[async_trait]
+impl Marks for TableOfMarks {
+    async fn prepare(&self) -> Result<(), Fault> {
+        let (mut wire, _) = self.server.wire(None).await?;
+        let made = self.make(&mut wire).await;
+        wire.terminate().await;
+        made
+    }
+
+    async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {
+        let sql = format!(
+            "SELECT {first}, {end} FROM {table} WHERE {load} = $1 ORDER BY {first}",
+            table = Mark::TABLE,
+            load = Mark::LOAD,
+            first = Mark::FIRST,
+            end = Mark::END,
+        );
+        let rows = self.run(|out| push_statement(out, &sql, &[load])).await?;
+        let span = |row: Vec<Option<String>>| {
+            let number = |place: usize| row.get(place)?.as_ref()?.parse().ok();
+            let (first, end) = (number(0)?, number(1)?);
+            Some(Span { first, end })
+        };
+        let spans: Option<Vec<Span>> = rows.into_iter().map(span).collect();
+        spans.ok_or_else(|| {
+            Fault::internal(format!("the table {} holds what is no mark", Mark::TABLE))
+        })
+    }
+
+    async fn merge(&self, mark: &Mark) -> Result<(), Fault> {
+        let delete = format!(
+            "DELETE FROM {table} WHERE {load} = $1 AND {first} >= $2 AND {end} <= $3",
+            table = Mark::TABLE,
+            load = Mark::LOAD,
+            first = Mark::FIRST,
+            end = Mark::END,
+        );
+        let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
+        self.run(|out| {
+            push_statement(out, &delete, &[&mark.load, &first, &end]);
+            push_mark(out, mark);
+        })
+        .await
+        .map(drop)
+    }
+}
+
+/// Appends the statement that makes a mark.
+pub(super) fn push_mark(out: &mut BytesMut, mark: &Mark) {
+    let sql = format!(
+        "INSERT INTO {} ({}, {}, {}) VALUES ($1, $2, $3)",
+        Mark::TABLE,
+        Mark::LOAD,
+        Mark::FIRST,
+        Mark::END
+    );
+    let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
+    push_statement(out, &sql, &[&mark.load, &first, &end]);
+}

@@ -1,0 +1,119 @@
+//! Loading many rows by COPY.
+//!
+//! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the table still is what it was
+//! described as, and the Sync that commits. What a field means is what a write of it alone would mean.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `describe`, `layout` | what is known of the table, and the statements that follow from it |
+//! | `binary`, `numeric`, `plain`, `odd` | fields in COPY's two forms, and what neither can say |
+//! | `transfer` | a portion on its way, encoded while the server takes it in |
+//! | `heard` | from the server's answers to what became of the portion |
+//! | `loader`, `marks` | the ports |
+//!
+//! Rows go in binary, which costs the server half the time of text; a portion with a field that is not spelled as the
+//! writer knows it goes as text, so that the server itself judges. Where keys may be there already, rows go into
+//! a temporary table and from there by `INSERT .. SELECT .. ON CONFLICT`.
+//!
+//! CockroachDB has COPY too, but it is no part of a transaction that other statements of the extended protocol belong to, and
+//! earlier releases commit it in pieces of a hundred rows: there rows go through a lane.
+
+mod binary;
+mod describe;
+mod heard;
+mod layout;
+mod loader;
+mod marks;
+mod message;
+mod numeric;
+mod odd;
+mod plain;
+mod transfer;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Bulk, Fault, FaultClass, LoadPlan, Loader, Marks, Name, TableName};
+
+use super::dialect::Dialect;
+use super::schema;
+use super::server::Server;
+use describe::{describe, no_table};
+use layout::Layout;
+use loader::PortionLoader;
+use marks::TableOfMarks;
+use windrow_pgwire::wire::Wire;
+
+/// COPY into one database.
+pub(super) struct Copy {
+    server: Arc<Server>,
+}
+
+impl Copy {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+
+    async fn layout(
+        &self,
+        wire: &mut Wire,
+        dialect: &'static Dialect,
+        plan: &LoadPlan,
+    ) -> Result<Layout, Fault> {
+        if let Some(why) = dialect.no_copy {
+            return Err(Fault::new(FaultClass::Unsupported, "0A000", why));
+        }
+        let creates = self.server.options.create_tables;
+        match describe(wire, &plan.table, dialect).await? {
+            Some(table) => Layout::new(plan, &table, creates),
+            None if creates => Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                format!("COPY cannot fill {}: it is still to be made", plan.table),
+            )),
+            None => Err(no_table(&plan.table)),
+        }
+    }
+}
+
+#[async_trait]
+impl Bulk for Copy {
+    fn form(&self) -> &'static str {
+        "COPY BINARY"
+    }
+
+    fn most_loaders(&self) -> usize {
+        self.server.dialect().profile.flights
+    }
+
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+        let (mut wire, dialect) = self.server.wire(None).await?;
+        let read = schema::read(&mut wire, table, dialect).await;
+        wire.terminate().await;
+        let facts = read.map_err(|broken| broken.unavailable())??;
+        let writable = |facts: super::table::Facts| {
+            let columns = facts.columns.into_iter();
+            columns
+                .filter(|column| !column.always_generated)
+                .map(|column| column.name)
+                .collect()
+        };
+        Ok(facts.map(writable))
+    }
+
+    async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        let (mut wire, dialect) = self.server.wire(None).await?;
+        match self.layout(&mut wire, dialect, plan).await {
+            Ok(layout) => Ok(Box::new(PortionLoader::new(wire, layout))),
+            Err(fault) => {
+                wire.terminate().await;
+                Err(fault)
+            }
+        }
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        let server = self.server.clone();
+        Some(Arc::new(TableOfMarks { server }))
+    }
+}
