@@ -3,6 +3,7 @@
 //! A [`source`] reads a file into portions of rows. Nothing here knows a database: rows leave through the ports of
 //! `windrow-core`.
 
+pub mod load;
 pub mod source;
 
 pub use source::{Bad, Portion, Source, SourceFault};

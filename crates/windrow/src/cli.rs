@@ -10,7 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use windrow::settings::File;
 
 /// Gathers the single-row writes of many clients into multi-row statements; every client keeps its own answer.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "windrow", version, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -18,10 +18,12 @@ pub(crate) struct Cli {
 }
 
 /// What to do.
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway. Without any option: HTTP on loopback, rows go into ./windrow.db
     Serve(Box<Serve>),
+    /// Load files into a table
+    Load(Box<crate::loading::Load>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise

@@ -25,10 +25,12 @@
 //! | [`Writer`], [`WriterBuilder`] | a database, opened by URL, with its knobs |
 //! | [`Statement`] | what is done with a row: insert, upsert, update, delete |
 //! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
+//! | [`mod@load`] | files into a table, at the database's bulk speed |
 //! | [`settings`] | the server's configuration: file, environment, command line |
 //! | [`sinks`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
+pub mod load;
 mod metrics;
 pub mod serve;
 pub mod settings;

@@ -1,6 +1,7 @@
 //! `windrow`: the command.
 
 mod cli;
+mod loading;
 mod shutdown;
 mod telemetry;
 
@@ -16,6 +17,7 @@ use crate::cli::{Cli, Command};
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(*args),
+        Command::Load(args) => return loading::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::sinks::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::sinks::markdown()),

@@ -40,7 +40,8 @@ impl Signals {
         }
     }
 
-    async fn next(&mut self) {
+    /// Waits for one of them.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

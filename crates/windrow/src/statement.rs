@@ -68,8 +68,16 @@ impl Statement {
         mut self,
         columns: impl IntoIterator<Item = C>,
     ) -> Result<Self, Fault> {
-        self.parts.key = Key::Columns(names(columns)?);
+        self.parts.key = Self::key_of(columns)?;
         Ok(self)
+    }
+
+    /// A key by the names of its columns.
+    ///
+    /// # Errors
+    /// As [`Statement::insert`].
+    pub fn key_of<C: AsRef<str>>(columns: impl IntoIterator<Item = C>) -> Result<Key, Fault> {
+        Ok(Key::Columns(names(columns)?))
     }
 
     /// Asks for values of the row as it was written: generated keys, defaults.

@@ -16,6 +16,8 @@ pub(super) struct Csv {
     style: Style,
     nulls: Vec<Box<str>>,
     names: Option<Vec<Name>>,
+    /// The record that the names are from.
+    heading: Option<Box<[u8]>>,
     /// Fields that a record has; `None` before the first record of a file without a header.
     columns: Option<usize>,
     /// Which of them rows are made of; `None`: all.
@@ -50,6 +52,7 @@ impl Csv {
                 .map(|null| null.as_str().into())
                 .collect(),
             names: None,
+            heading: None,
             columns: None,
             chosen: None,
             found: Record::default(),
@@ -70,6 +73,7 @@ impl Csv {
         csv.columns = Some(columns);
         if options.header {
             csv.names = Some(csv.header()?);
+            csv.heading = csv.window.data().get(..csv.found.end).map(Into::into);
             csv.advance();
         }
         Ok(csv)
@@ -181,6 +185,10 @@ impl Csv {
 impl Source for Csv {
     fn names(&self) -> Option<&[Name]> {
         self.names.as_deref()
+    }
+
+    fn header(&self) -> Option<&[u8]> {
+        self.heading.as_deref()
     }
 
     fn columns(&self) -> Option<usize> {

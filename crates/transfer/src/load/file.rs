@@ -1,0 +1,413 @@
+//! One file: its columns, what is done of it already, its reader and its workers.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use windrow_core::{Bulk, Fault, LoadPlan, Mark, Name, OnConflict, Rows, Span};
+
+use super::bulk::Press;
+use super::columns::{Matched, Sides};
+use super::lane::{Lane, Marking};
+use super::patience::{Patience, is_passing};
+use super::reader::{Parcel, Read, Reader};
+use super::rejects::Origin;
+use super::resume::{Identity, head, head_of};
+use super::spans::Spans;
+use super::way::Sight;
+use super::worker::{Full, Shared, Worker, lock};
+use super::{Input, LoadError, Opener, Run};
+use crate::source::{Most, Portion, Source, SourceFault};
+
+/// Bytes of values in a portion.
+const PORTION_BYTES: usize = 4 << 20;
+
+/// Bytes of values in all portions together: with raw records and places a portion takes up to three times as much.
+const ALL_PORTIONS_BYTES: usize = 40 << 20;
+
+/// Fields in a portion: each takes some bytes besides its value.
+const PORTION_FIELDS: usize = 400_000;
+
+/// Rows of a portion where the database does not say.
+const PORTION_ROWS: usize = 10_000;
+
+/// Connections that load at once unless it is said: more of them only pay where the database has cores to spare.
+const JOBS: usize = 2;
+
+/// How a file went.
+pub(super) struct FileDone {
+    pub(super) bytes: u64,
+    pub(super) done_before: bool,
+    pub(super) unsupported: Option<String>,
+}
+
+/// A file that is open, and how its columns go to those of the table.
+struct Opened {
+    source: Box<dyn Source>,
+    matched: Matched,
+}
+
+/// Portions on their way from the reader to the workers and back.
+struct Belt {
+    full: Full,
+    free: mpsc::Sender<Portion>,
+    reader: JoinHandle<Result<Read, SourceFault>>,
+}
+
+impl Run {
+    /// Loads one file. `bytes_before`: those of the files before it.
+    pub(super) async fn file(
+        &self,
+        input: Input,
+        bytes_before: u64,
+    ) -> Result<FileDone, LoadError> {
+        let bulk = self.target.sink.bulk();
+        let halt = self.stop.child_token();
+        let table = self.table(bulk.as_deref(), &input.name).await?;
+        let opened = self.open(&input.name, input.open, table.as_deref()).await?;
+        self.rejects.header(opened.source.header())?;
+        let columns = &opened.matched.columns;
+        let marking = match &input.identity {
+            Some(identity) => Some(self.marking(bulk.as_deref(), identity, columns).await?),
+            None => None,
+        };
+        let origin = Origin {
+            file: input.name,
+            load: marking.as_ref().map(|marking| marking.load.clone()),
+        };
+        if let (Some(marking), Some(path)) = (&marking, &input.path) {
+            self.check_head(marking, path, &origin.file).await?;
+        }
+        let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
+        let plan = self.plan(columns);
+        let shared = Arc::new(Shared {
+            origin,
+            done: Arc::clone(&done),
+            rejects: Arc::clone(&self.rejects),
+            meter: Arc::clone(&self.meter),
+            marking,
+            sight: Mutex::new(Sight::new(self.portion_rows(bulk.as_deref()))),
+            unsupported: Mutex::default(),
+            away_wait: self.load.away_wait,
+            halt,
+        });
+        let create = self.load.create && (table.is_none() || opened.matched.lacking);
+        let jobs = self.jobs(bulk.as_deref());
+        let belt = self.start(&shared, opened, bulk.as_deref(), jobs, bytes_before);
+        let team = Team {
+            run: self,
+            shared: &shared,
+            plan,
+            bulk,
+            jobs,
+        };
+        let worked = team.work(&belt, create).await;
+        drop(belt.full);
+        drop(belt.free);
+        worked?;
+        if self.stop.is_cancelled() {
+            return Err(LoadError::Interrupted);
+        }
+        let read = belt.reader.await;
+        let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
+        self.finish(&shared, read).await?;
+        let unsupported = lock(&shared.unsupported).clone();
+        Ok(FileDone {
+            bytes: read.bytes,
+            done_before: !done.is_empty() && done.end() == read.records && read.whole,
+            unsupported,
+        })
+    }
+
+    /// The table's columns, where the database can tell; waits for the database.
+    async fn table(
+        &self,
+        bulk: Option<&dyn Bulk>,
+        file: &str,
+    ) -> Result<Option<Vec<Name>>, LoadError> {
+        let Some(bulk) = bulk else { return Ok(None) };
+        let columns = self
+            .patiently(file, async || bulk.columns(&self.load.table).await)
+            .await?;
+        match columns {
+            None if !self.load.create => Err(LoadError::Invalid(format!(
+                "there is no table {} in the database; make it, or let it be made from the file with --create",
+                self.load.table
+            ))),
+            found => Ok(found),
+        }
+    }
+
+    async fn open(
+        &self,
+        name: &str,
+        open: Opener,
+        table: Option<&[Name]>,
+    ) -> Result<Opened, LoadError> {
+        let opening = tokio::task::spawn_blocking(open);
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = self.stop.cancelled() => return Err(LoadError::Interrupted),
+        };
+        let mut source = opened.map_err(|_| LoadError::Defect("opening a file has crashed"))??;
+        let sides = Sides {
+            file: source.names(),
+            fields: source.columns(),
+            picks: self.load.columns.as_deref(),
+            table,
+            create: self.load.create,
+        };
+        let matched = sides
+            .matched()
+            .map_err(|told| LoadError::Invalid(format!("{name}: {told}")))?;
+        source.choose(&matched.chosen);
+        Ok(Opened { source, matched })
+    }
+
+    async fn marking(
+        &self,
+        bulk: Option<&dyn Bulk>,
+        identity: &Identity,
+        columns: &[Name],
+    ) -> Result<Marking, LoadError> {
+        let marks = bulk.and_then(Bulk::marks).ok_or_else(|| {
+            LoadError::Invalid(format!(
+                "--resume is not available: {} cannot write rows and the mark that says so in one transaction; \
+                 run the load again with --on-conflict ignore instead, which leaves out what is there",
+                self.target.sink.profile().name
+            ))
+        })?;
+        self.patiently(Mark::TABLE, async || marks.prepare().await)
+            .await?;
+        Ok(Marking {
+            marks,
+            load: identity.load(&self.load.table, columns),
+        })
+    }
+
+    /// Refuses a file that does not begin as it did when its load began.
+    async fn check_head(
+        &self,
+        marking: &Marking,
+        path: &std::path::Path,
+        file: &str,
+    ) -> Result<(), LoadError> {
+        let name = head_of(&marking.load);
+        let known = self
+            .patiently(file, async || marking.marks.read(&name).await)
+            .await?;
+        let length = known.first().map(|span| span.end - span.first);
+        let path = path.to_owned();
+        let found = tokio::task::spawn_blocking(move || head(&path, length))
+            .await
+            .map_err(|_| LoadError::Defect("reading a file has crashed"))?
+            .map_err(|error| SourceFault::Io {
+                name: file.to_owned(),
+                error,
+            })?;
+        match known.first() {
+            Some(span) if *span == found => Ok(()),
+            Some(_) => Err(LoadError::Invalid(format!(
+                "{file}: the file has changed since its load began, so it cannot be told which of its rows are in; \
+                 load it as another one with --resume-as NAME, or without --resume"
+            ))),
+            None => {
+                let mark = Mark {
+                    load: name,
+                    span: found,
+                };
+                self.patiently(file, async || marking.marks.merge(&mark).await)
+                    .await
+            }
+        }
+    }
+
+    /// What needs no work: rows that have a mark, and rows that are in the file of rejects.
+    async fn done(&self, marking: Option<&Marking>, origin: &Origin) -> Result<Spans, LoadError> {
+        let Some(marking) = marking else {
+            return Ok(Spans::default());
+        };
+        let marked = self
+            .patiently(&origin.file, async || {
+                marking.marks.read(&marking.load).await
+            })
+            .await?;
+        let rejected = self.rejects.before(&marking.load);
+        Ok(Spans::new(marked.into_iter().chain(rejected)))
+    }
+
+    /// All is done: one mark in the place of many.
+    async fn finish(&self, shared: &Shared, read: Read) -> Result<(), LoadError> {
+        let file = &shared.origin.file;
+        if read.records < shared.done.end() {
+            return Err(LoadError::Invalid(format!(
+                "{file}: the file has {} records, and an earlier run had done {} of them: it was cut or replaced since; \
+                 load it as another one with --resume-as NAME, or without --resume",
+                read.records,
+                shared.done.end()
+            )));
+        }
+        let all = Span {
+            first: 0,
+            end: read.records,
+        };
+        match &shared.marking {
+            Some(marking) if read.whole && all.first < all.end => {
+                let mark = marking.mark(all);
+                self.patiently(file, async || marking.marks.merge(&mark).await)
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the database, and waits for it if it is away.
+    async fn patiently<T>(
+        &self,
+        place: &str,
+        ask: impl AsyncFn() -> Result<T, Fault>,
+    ) -> Result<T, LoadError> {
+        let mut patience = Patience::new(self.load.away_wait, &self.stop);
+        loop {
+            match ask().await {
+                Ok(told) => return Ok(told),
+                Err(fault) if is_passing(&fault) => {
+                    patience.wait(fault, || place.to_owned()).await?;
+                }
+                Err(fault) => {
+                    let place = place.to_owned();
+                    return Err(LoadError::Database { place, fault });
+                }
+            }
+        }
+    }
+
+    fn plan(&self, columns: &[Name]) -> LoadPlan {
+        LoadPlan {
+            table: self.load.table.clone(),
+            columns: columns.into(),
+            on_conflict: self.load.on_conflict,
+            key: self.load.key.clone(),
+        }
+    }
+
+    /// How many write at once.
+    fn jobs(&self, bulk: Option<&dyn Bulk>) -> usize {
+        // Where a later row takes the place of an earlier one, their order counts.
+        let usual = match self.load.on_conflict {
+            OnConflict::Update => 1,
+            OnConflict::Error | OnConflict::Ignore => JOBS,
+        };
+        let asked = self.load.jobs.map_or(usual, std::num::NonZero::get);
+        asked.clamp(1, bulk.map_or(1, Bulk::most_loaders).max(1))
+    }
+
+    fn portion_rows(&self, bulk: Option<&dyn Bulk>) -> usize {
+        let asked = self.load.portion_rows.map(std::num::NonZero::get);
+        asked.unwrap_or_else(|| bulk.map_or(PORTION_ROWS, Bulk::portion_rows).max(1))
+    }
+
+    /// Starts to read. As many portions as are needed to keep everybody busy are all the memory that there is.
+    fn start(
+        &self,
+        shared: &Arc<Shared>,
+        opened: Opened,
+        bulk: Option<&dyn Bulk>,
+        jobs: usize,
+        bytes_before: u64,
+    ) -> Belt {
+        let columns = opened.matched.columns.len();
+        let portions = jobs + 2;
+        let (full_in, full) = mpsc::channel(1);
+        let (free, free_out) = mpsc::channel(portions);
+        for _ in 0..portions {
+            free.try_send(Portion::new(columns)).ok();
+        }
+        let reader = Reader {
+            source: opened.source,
+            most: Most {
+                records: self
+                    .portion_rows(bulk)
+                    .min((PORTION_FIELDS / columns.max(1)).max(1)),
+                bytes: PORTION_BYTES.min(ALL_PORTIONS_BYTES / portions),
+            },
+            done: Arc::clone(&shared.done),
+            meter: Arc::clone(&self.meter),
+            bytes_before,
+            halt: shared.halt.clone(),
+        };
+        Belt {
+            full: Arc::new(tokio::sync::Mutex::new(full)),
+            free,
+            reader: tokio::task::spawn_blocking(move || reader.run(free_out, &full_in)),
+        }
+    }
+}
+
+/// Those who write the portions of one file.
+struct Team<'a> {
+    run: &'a Run,
+    shared: &'a Arc<Shared>,
+    plan: LoadPlan,
+    bulk: Option<Arc<dyn Bulk>>,
+    jobs: usize,
+}
+
+impl Team<'_> {
+    /// Writes all portions. `create`: the first one makes the table.
+    async fn work(&self, belt: &Belt, create: bool) -> Result<(), LoadError> {
+        if create {
+            let first = self.next(belt).await;
+            if let Some(parcel) = first {
+                let mut worker = self.worker(false);
+                worker.settle(&parcel).await?;
+                belt.free.try_send(parcel.portion).ok();
+            }
+        }
+        let mut workers = JoinSet::new();
+        for _ in 0..self.jobs {
+            let worker = self.worker(true);
+            workers.spawn(worker.run(Arc::clone(&belt.full), belt.free.clone()));
+        }
+        let mut outcome = Ok(());
+        while let Some(ended) = workers.join_next().await {
+            let ended = ended.unwrap_or_else(|_| {
+                self.shared.halt.cancel();
+                Err(LoadError::Defect("a task that writes rows has crashed"))
+            });
+            // The first fault is the cause; that the others were stopped is its consequence.
+            if outcome.is_ok() || matches!(outcome, Err(LoadError::Interrupted)) {
+                outcome = ended.and(outcome);
+            }
+        }
+        outcome
+    }
+
+    async fn next(&self, belt: &Belt) -> Option<Parcel> {
+        let mut full = belt.full.lock().await;
+        tokio::select! {
+            biased;
+            () = self.shared.halt.cancelled() => None,
+            parcel = full.recv() => parcel,
+        }
+    }
+
+    fn worker(&self, by_bulk: bool) -> Worker {
+        let (run, marking) = (self.run, &self.shared.marking);
+        let away_wait = run.load.away_wait;
+        let press = |bulk: &Arc<dyn Bulk>| {
+            Press::new(
+                Arc::clone(bulk),
+                self.plan.clone(),
+                marking.clone(),
+                away_wait,
+            )
+        };
+        Worker {
+            shared: Arc::clone(self.shared),
+            press: self.bulk.as_ref().filter(|_| by_bulk).map(press),
+            lane: Lane::new(&run.target.intake, &self.plan, marking.clone(), away_wait),
+            scratch: Rows::default(),
+        }
+    }
+}

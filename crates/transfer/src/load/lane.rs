@@ -1,0 +1,405 @@
+//! Rows through a lane: each for itself, with its own outcome. For databases without a bulk form, and for what a bulk form refuses.
+
+mod outcome;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::intake::Receipt;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Field, Intake, LoadPlan, Mark, Marks, Op, Returning, Row, Shape, SourceId, Span, Unit, Write,
+};
+
+use self::outcome::{Fate, fate};
+use super::patience::{Patience, is_passing};
+use super::reader::Parcel;
+use super::rejects::{Origin, Reason, Reject, Rejects};
+use super::{LoadError, Meter};
+
+/// Rows that are handed to the lane at once at most.
+const CHUNK_ROWS: usize = 1000;
+
+/// Bytes of a chunk after which no further row is added.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Chunks under way at once, so that rows are made while others are written.
+const CHUNKS_AHEAD: usize = 4;
+
+/// How rows get into one table through a lane.
+pub(super) struct Lane {
+    intake: Intake,
+    shape: Arc<Shape>,
+    mark_shape: Arc<Shape>,
+    source: SourceId,
+    marking: Option<Marking>,
+    away_wait: Duration,
+}
+
+/// Rows are written together with a mark each.
+#[derive(Clone)]
+pub(super) struct Marking {
+    pub(super) marks: Arc<dyn Marks>,
+    pub(super) load: Box<str>,
+}
+
+/// What the rows of one file have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) origin: &'a Origin,
+    pub(super) rejects: &'a Rejects,
+    pub(super) meter: &'a Meter,
+    pub(super) halt: &'a CancellationToken,
+}
+
+/// What became of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) rows: usize,
+    pub(super) bad: usize,
+}
+
+/// Rows that are under way together, by their places in the portion.
+struct Chunk {
+    rows: Vec<usize>,
+    receipt: Receipt,
+}
+
+/// Rows that have no outcome yet.
+#[derive(Default)]
+struct Left {
+    /// Certainly not written.
+    again: Vec<usize>,
+    /// Perhaps written; their marks tell.
+    unknown: Vec<usize>,
+    fault: Option<windrow_core::Fault>,
+}
+
+impl Lane {
+    pub(super) fn new(
+        intake: &Intake,
+        plan: &LoadPlan,
+        marking: Option<Marking>,
+        away_wait: Duration,
+    ) -> Self {
+        let shape = Shape::new(ShapeParts {
+            op: Op::Insert,
+            table: plan.table.clone(),
+            columns: plan.columns.clone(),
+            key: plan.key.clone(),
+            on_conflict: plan.on_conflict,
+            returning: Returning::Nothing,
+        });
+        Self {
+            intake: intake.clone(),
+            shape: Arc::new(shape),
+            mark_shape: Arc::new(Mark::shape()),
+            source: intake.new_source(),
+            marking,
+            away_wait,
+        }
+    }
+
+    /// Writes rows of a portion, given by their places in it, in order; gives back how many there were and how many were bad.
+    pub(super) async fn write(
+        &self,
+        scene: Scene<'_>,
+        parcel: &Parcel,
+        rows: Vec<usize>,
+    ) -> Result<Passed, LoadError> {
+        let mut passed = Passed {
+            rows: rows.len(),
+            bad: 0,
+        };
+        let mut pending = rows;
+        let mut patience = Patience::new(self.away_wait, scene.halt);
+        loop {
+            let mut left = Left::default();
+            let sent = self
+                .pass(scene, parcel, &pending, &mut left, &mut passed)
+                .await;
+            // Rejects are in their file before anything says that their rows are done.
+            let settled = scene.rejects.settle(scene.origin);
+            sent?;
+            settled?;
+            let Some(fault) = left.fault.take() else {
+                return Ok(passed);
+            };
+            let first = left.again.iter().chain(&left.unknown).min().copied();
+            let place = || place(scene.origin, parcel, first.unwrap_or_default());
+            patience.wait(fault, place).await?;
+            pending = self.sort_out(scene, parcel, left, &mut patience).await?;
+        }
+    }
+
+    /// Sends rows once.
+    async fn pass(
+        &self,
+        scene: Scene<'_>,
+        parcel: &Parcel,
+        pending: &[usize],
+        left: &mut Left,
+        passed: &mut Passed,
+    ) -> Result<(), LoadError> {
+        let mut under_way = VecDeque::with_capacity(CHUNKS_AHEAD);
+        let mut maker = Maker::new(self, parcel, pending);
+        let mut ended = None;
+        loop {
+            let next = match ended {
+                None => maker.chunk(),
+                Some(_) => None,
+            };
+            let full = under_way.len() == CHUNKS_AHEAD;
+            if (full || next.is_none())
+                && let Some(chunk) = under_way.pop_front()
+            {
+                let taken = self.take_in(scene, parcel, chunk, left, passed).await;
+                ended = ended.or(taken.err());
+            }
+            match next {
+                Some((rows, units)) => match self.submit(units).await {
+                    Ok(receipt) => under_way.push_back(Chunk { rows, receipt }),
+                    Err(fault) => {
+                        let at = rows.first().copied().unwrap_or_default();
+                        let place = place(scene.origin, parcel, at);
+                        ended = ended.or(Some(LoadError::Database { place, fault }));
+                    }
+                },
+                None if under_way.is_empty() => break,
+                None => {}
+            }
+        }
+        ended.map_or(Ok(()), Err)
+    }
+
+    async fn submit(&self, units: Vec<Unit>) -> Result<Receipt, windrow_core::Fault> {
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let permit = self.intake.budget().take(bytes).await?;
+        self.intake.submit(self.source, units, permit).await
+    }
+
+    /// Notes the outcomes of a chunk. What ends the load is told after all others are noted.
+    async fn take_in(
+        &self,
+        scene: Scene<'_>,
+        parcel: &Parcel,
+        chunk: Chunk,
+        left: &mut Left,
+        passed: &mut Passed,
+    ) -> Result<(), LoadError> {
+        let outcomes = chunk.receipt.await;
+        let mut ended = Ok(());
+        for (row, outcome) in chunk.rows.into_iter().zip(outcomes) {
+            match fate(outcome, self.marking.is_some()) {
+                Fate::Written(0) if self.shape.on_conflict != windrow_core::OnConflict::Error => {
+                    scene.meter.done(0, 1);
+                }
+                Fate::Written(_) => scene.meter.done(1, 0),
+                Fate::WrittenBefore => scene.meter.before(1),
+                Fate::Bad(fault) => {
+                    passed.bad += 1;
+                    note(scene, parcel, row, &fault)?;
+                }
+                Fate::Again(fault) => {
+                    left.again.push(row);
+                    left.fault = Some(fault);
+                }
+                Fate::Unknown(fault) if self.marking.is_some() => {
+                    left.unknown.push(row);
+                    left.fault = Some(fault);
+                }
+                Fate::Unknown(fault) => {
+                    let place = place(scene.origin, parcel, row);
+                    ended = ended.and(Err(LoadError::Unknown { place, fault }));
+                }
+                Fate::Away(fault) => {
+                    let (place, waited) = (place(scene.origin, parcel, row), self.away_wait);
+                    ended = ended.and(Err(LoadError::Away {
+                        place,
+                        waited,
+                        fault,
+                    }));
+                }
+                Fate::End(fault) => {
+                    let place = place(scene.origin, parcel, row);
+                    ended = ended.and(Err(LoadError::Database { place, fault }));
+                }
+            }
+        }
+        ended
+    }
+
+    /// What is still to be written of rows that may be written already.
+    async fn sort_out(
+        &self,
+        scene: Scene<'_>,
+        parcel: &Parcel,
+        left: Left,
+        patience: &mut Patience<'_>,
+    ) -> Result<Vec<usize>, LoadError> {
+        let mut pending = left.again;
+        let Some(marking) = self.marking.as_ref().filter(|_| !left.unknown.is_empty()) else {
+            return Ok(pending);
+        };
+        let first = left.unknown.first().copied().unwrap_or_default();
+        let at = || place(scene.origin, parcel, first);
+        let done = marking.read(patience, at).await?;
+        for row in left.unknown {
+            let record = parcel.portion.records.get(row).copied();
+            if record.is_some_and(|record| done.holds(record)) {
+                scene.meter.done(1, 0);
+            } else {
+                pending.push(row);
+            }
+        }
+        pending.sort_unstable();
+        Ok(pending)
+    }
+
+    fn unit(&self, row: Row, record: u64) -> Unit {
+        let write = Write::new(Arc::clone(&self.shape), row);
+        let Some(marking) = &self.marking else {
+            return Unit::one(write);
+        };
+        let span = Span {
+            first: record,
+            end: record + 1,
+        };
+        let mark = marking.mark(span);
+        Unit::of([write, Write::new(Arc::clone(&self.mark_shape), mark.row())])
+    }
+}
+
+impl Marking {
+    pub(super) fn mark(&self, span: Span) -> Mark {
+        Mark {
+            load: self.load.clone(),
+            span,
+        }
+    }
+
+    /// What is done, as the database tells it; waits for the database.
+    pub(super) async fn read(
+        &self,
+        patience: &mut Patience<'_>,
+        place: impl Fn() -> String,
+    ) -> Result<super::spans::Spans, LoadError> {
+        loop {
+            match self.marks.read(&self.load).await {
+                Ok(spans) => {
+                    patience.reached();
+                    return Ok(super::spans::Spans::new(spans));
+                }
+                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
+                Err(fault) => {
+                    let place = place();
+                    return Err(LoadError::Database { place, fault });
+                }
+            }
+        }
+    }
+
+    /// Puts one mark in the place of many; waits for the database.
+    pub(super) async fn merge(
+        &self,
+        span: Span,
+        patience: &mut Patience<'_>,
+        place: impl Fn() -> String,
+    ) -> Result<(), LoadError> {
+        let mark = self.mark(span);
+        loop {
+            match self.marks.merge(&mark).await {
+                Ok(()) => {
+                    patience.reached();
+                    return Ok(());
+                }
+                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
+                Err(fault) => {
+                    let place = place();
+                    return Err(LoadError::Database { place, fault });
+                }
+            }
+        }
+    }
+}
+
+/// Makes units of rows, a chunk at a time.
+struct Maker<'a> {
+    lane: &'a Lane,
+    fields: windrow_core::load::Fields<'a>,
+    /// The place of the row that `fields` is at.
+    at: usize,
+    columns: usize,
+    records: &'a [u64],
+    pending: std::slice::Iter<'a, usize>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(lane: &'a Lane, parcel: &'a Parcel, pending: &'a [usize]) -> Self {
+        Self {
+            lane,
+            fields: parcel.portion.rows.fields(),
+            at: 0,
+            columns: parcel.portion.rows.columns(),
+            records: &parcel.portion.records,
+            pending: pending.iter(),
+        }
+    }
+
+    fn chunk(&mut self) -> Option<(Vec<usize>, Vec<Unit>)> {
+        let expected = self.pending.len().min(CHUNK_ROWS);
+        let (mut rows, mut units) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
+        let mut bytes = 0;
+        while rows.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
+            let Some(row) = self.pending.next().copied() else {
+                break;
+            };
+            for _ in 0..(row - self.at) * self.columns {
+                self.fields.next();
+            }
+            self.at = row + 1;
+            let values: Row = self
+                .fields
+                .by_ref()
+                .take(self.columns)
+                .map(|field: Field<'_>| field.value())
+                .collect();
+            let record = self.records.get(row).copied().unwrap_or_default();
+            let unit = self.lane.unit(values, record);
+            bytes += unit.bytes();
+            rows.push(row);
+            units.push(unit);
+        }
+        (!rows.is_empty()).then_some((rows, units))
+    }
+}
+
+fn note(
+    scene: Scene<'_>,
+    parcel: &Parcel,
+    row: usize,
+    fault: &windrow_core::Fault,
+) -> Result<(), LoadError> {
+    let portion = &parcel.portion;
+    let get = |numbers: &[u64]| numbers.get(row).copied().unwrap_or_default();
+    scene.meter.rejected();
+    let reject = Reject {
+        file: &scene.origin.file,
+        line: get(portion.rows.lines()),
+        record: get(&portion.records),
+        raw: portion.raw(row),
+        reason: Reason::Database(fault),
+    };
+    scene.rejects.note(scene.origin, &reject)
+}
+
+/// `file, line 7`.
+pub(super) fn place(origin: &Origin, parcel: &Parcel, row: usize) -> String {
+    let lines = parcel.portion.rows.lines();
+    match lines.get(row) {
+        Some(line) => format!("{}, line {line}", origin.file),
+        None => origin.file.clone(),
+    }
+}

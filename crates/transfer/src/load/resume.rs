@@ -1,0 +1,115 @@
+//! What a load is called in the database that it fills, and whether its file is still the same.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use windrow_core::{Name, Span, TableName};
+
+/// What a file is known by from one run to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Where the file lies: its canonical path.
+    Path(Box<str>),
+    /// A name that the user gives, for what lies nowhere.
+    Name(Box<str>),
+}
+
+/// Bytes of the beginning of a file that tell whether it is still the same.
+const HEAD: usize = 64 << 10;
+
+/// The most bytes of a file's name that stand in a load's name, for those who read the table of marks.
+const LABEL: usize = 40;
+
+impl Identity {
+    /// A load's name: the same for the same file, table and columns.
+    pub(super) fn load(&self, table: &TableName, columns: &[Name]) -> Box<str> {
+        let (kind, text) = match self {
+            Self::Path(path) => ("path", path),
+            Self::Name(name) => ("name", name),
+        };
+        let mut hash = Sha256::new();
+        let schema = table.schema.as_deref().unwrap_or_default();
+        let parts = [kind, text, schema, &table.table];
+        for part in parts.into_iter().chain(columns.iter().map(|c| &**c)) {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let tail = text.rsplit('/').next().unwrap_or_default();
+        let plain = |c: char| match c.is_ascii_alphanumeric() || c == '.' {
+            true => c,
+            false => '-',
+        };
+        let mut name: String = tail.chars().map(plain).take(LABEL).collect();
+        name.push('-');
+        for byte in hash.finalize().iter().take(16) {
+            // A string takes everything.
+            write!(name, "{byte:02x}").ok();
+        }
+        name.into()
+    }
+}
+
+/// The name under which the beginning of a load's file is kept.
+pub(super) fn head_of(load: &str) -> Box<str> {
+    format!("{load}/head").into()
+}
+
+/// The beginning of a file as a span: where it begins is a hash of the bytes, how long it is says how many of them.
+pub(super) fn head(path: &Path, most: Option<u64>) -> io::Result<Span> {
+    let most = most.unwrap_or(HEAD as u64).min(HEAD as u64);
+    let mut bytes = Vec::with_capacity(HEAD);
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    let digest = Sha256::digest(&bytes);
+    let hash = digest
+        .iter()
+        .take(6)
+        .fold(0, |hash, byte| (hash << 8) | u64::from(*byte));
+    Ok(Span {
+        first: hash,
+        end: hash + bytes.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_file_table_and_columns() {
+        let name = |file: &str, table: &str, columns: &[&str]| {
+            let columns: Vec<Name> = columns.iter().map(|c| Name::from(*c)).collect();
+            let table = TableName::parse(table).unwrap();
+            Identity::Path(file.into()).load(&table, &columns)
+        };
+        let one = name("/data/my weather.csv", "s.t", &["a", "b"]);
+        assert_eq!(one, name("/data/my weather.csv", "s.t", &["a", "b"]));
+        assert!(one.starts_with("my-weather.csv-"), "{one}");
+        for other in [
+            name("/other/my weather.csv", "s.t", &["a", "b"]),
+            name("/data/my weather.csv", "t", &["a", "b"]),
+            name("/data/my weather.csv", "s.t", &["ab"]),
+            Identity::Name("/data/my weather.csv".into())
+                .load(&TableName::parse("s.t").unwrap(), &["a".into(), "b".into()]),
+        ] {
+            assert_ne!(one, other);
+        }
+        let long = name(&"ü/x".repeat(500), "t", &["a"]);
+        assert!(head_of(&long).len() <= windrow_core::Mark::NAME_BYTES && long.is_ascii());
+    }
+
+    #[test]
+    fn a_file_that_has_grown_begins_as_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "a\n1\n").unwrap();
+        let before = head(&path, None).unwrap();
+        assert_eq!(before.end - before.first, 4);
+        std::fs::write(&path, "a\n1\n2\n").unwrap();
+        assert_eq!(head(&path, Some(4)).unwrap(), before);
+        std::fs::write(&path, "a\n3\n2\n").unwrap();
+        assert_ne!(head(&path, Some(4)).unwrap(), before);
+    }
+}

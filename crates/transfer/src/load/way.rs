@@ -1,0 +1,213 @@
+//! Which way the next rows go: by the bulk form, whole or in smaller pieces, or one by one through a lane. Pure.
+//!
+//! A bulk form writes a piece whole or not at all, so a piece with a bad row costs its time in vain and goes through the lane
+//! then. What is cheapest follows from four numbers that are measured as the load goes on: what a row costs either way, what a
+//! piece costs besides its rows, and how many rows are bad.
+
+use std::time::Duration;
+
+/// How rows are to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the bulk form, in pieces of so many rows at most.
+    Bulk(usize),
+    /// Through the lane.
+    Lane,
+}
+
+/// What has been seen so far.
+#[derive(Clone, Debug)]
+pub(super) struct Sight {
+    whole: usize,
+    /// Seconds a row by the bulk form.
+    bulk: Option<f64>,
+    /// Seconds a row through the lane.
+    lane: Option<f64>,
+    /// The part of the rows that are bad.
+    bad: f64,
+    /// Bulk pieces in a row that were refused although the lane took every row of them.
+    in_vain: u32,
+    /// Portions that go through the lane before the bulk form is tried again.
+    rest: u32,
+}
+
+/// Seconds that a piece costs besides its rows: a round trip or two and a commit.
+const PIECE: f64 = 0.002;
+
+/// What a row costs through the lane before one has gone there, in terms of the bulk form.
+const LANE_TIMES: f64 = 3.0;
+
+/// How fast old sights fade: rows, for the part that is bad.
+const MEMORY_ROWS: f64 = 50_000.0;
+
+/// The smallest piece that is worth a bulk statement.
+const SMALLEST: usize = 100;
+
+impl Sight {
+    /// Nothing seen. `whole` is the number of rows in a portion.
+    pub(super) fn new(whole: usize) -> Self {
+        Self {
+            whole,
+            bulk: None,
+            lane: None,
+            bad: 0.0,
+            in_vain: 0,
+            rest: 0,
+        }
+    }
+
+    /// The way of the next portion.
+    pub(super) fn way(&mut self) -> Way {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return Way::Lane;
+        }
+        let Some(bulk) = self.bulk.or(self.lane.map(|lane| lane / LANE_TIMES)) else {
+            return Way::Bulk(self.whole);
+        };
+        let lane = self.lane.unwrap_or(bulk * LANE_TIMES);
+        let mut best = (lane, Way::Lane);
+        let mut rows = self.whole;
+        while rows >= SMALLEST.min(self.whole) {
+            let cost = self.piece_cost(rows, bulk, lane);
+            if cost < best.0 {
+                best = (cost, Way::Bulk(rows));
+            }
+            rows /= 4;
+            if rows == 0 {
+                break;
+            }
+        }
+        best.1
+    }
+
+    /// Seconds a row, where pieces have so many.
+    fn piece_cost(&self, rows: usize, bulk: f64, lane: f64) -> f64 {
+        let clean = (1.0 - self.bad).powf(rows as f64);
+        PIECE / rows as f64 + bulk + (1.0 - clean) * lane
+    }
+
+    /// A piece was written by the bulk form.
+    pub(super) fn loaded(&mut self, rows: usize, took: Duration) {
+        (self.in_vain, self.rest) = (0, 0);
+        // What a piece costs besides is thought of as the same everywhere.
+        let seconds = (took.as_secs_f64() - PIECE).max(took.as_secs_f64() / 2.0);
+        self.bulk = Some(mixed(self.bulk, seconds, rows));
+        self.seen_bad(0, rows);
+    }
+
+    /// A piece went through the lane; `refused`: after the bulk form had refused it.
+    pub(super) fn written(&mut self, rows: usize, bad: usize, took: Duration, refused: bool) {
+        self.lane = Some(mixed(self.lane, took.as_secs_f64(), rows));
+        if refused && bad == 0 {
+            // The bulk form does not take something that is good: it is tried more and more seldom.
+            self.in_vain += 1;
+            self.rest = 1 << self.in_vain.min(6);
+        }
+        self.seen_bad(bad, rows);
+    }
+
+    fn seen_bad(&mut self, bad: usize, rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        let part = bad as f64 / rows as f64;
+        let weight = 1.0 - (-(rows as f64) / MEMORY_ROWS).exp();
+        // The first bad rows are believed at once.
+        let weight = if self.bad == 0.0 { 1.0 } else { weight };
+        self.bad += (part - self.bad) * weight;
+    }
+}
+
+fn mixed(old: Option<f64>, seconds: f64, rows: usize) -> f64 {
+    let new = seconds / rows.max(1) as f64;
+    old.map_or(new, |old| old + (new - old) * 0.3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database where a row costs 2 us by the bulk form and 6 us through the lane; `bad` tells bad rows. Gives seconds.
+    fn load(rows: usize, bad: impl Fn(usize) -> bool) -> f64 {
+        let mut sight = Sight::new(10_000);
+        let (mut at, mut seconds) = (0, 0.0);
+        while at < rows {
+            let end = (at + 10_000).min(rows);
+            let (way, mut from) = (sight.way(), at);
+            while from < end {
+                let to = match way {
+                    Way::Bulk(piece) => (from + piece).min(end),
+                    Way::Lane => end,
+                };
+                let n = to - from;
+                let count = (from..to).filter(|row| bad(*row)).count();
+                let refused = count > 0 && way != Way::Lane;
+                if way != Way::Lane {
+                    let took = PIECE + n as f64 * 2e-6;
+                    seconds += took;
+                    if !refused {
+                        sight.loaded(n, Duration::from_secs_f64(took));
+                    }
+                }
+                if way == Way::Lane || refused {
+                    let took = n as f64 * 6e-6;
+                    seconds += took;
+                    sight.written(n, count, Duration::from_secs_f64(took), refused);
+                }
+                from = to;
+            }
+            at = end;
+        }
+        seconds
+    }
+
+    /// Bad rows in no order, so many in a million.
+    fn scattered(in_a_million: usize) -> impl Fn(usize) -> bool {
+        move |row| (row.wrapping_mul(2_654_435_761) >> 7) % 1_000_000 < in_a_million
+    }
+
+    #[test]
+    fn clean_rows_go_by_the_bulk_form() {
+        let clean = load(1_000_000, |_| false);
+        assert!((clean - (2.0 + 100.0 * PIECE)).abs() < 1e-9, "{clean}");
+    }
+
+    #[test]
+    fn few_bad_rows_cost_little() {
+        let clean = load(1_000_000, |_| false);
+        let one = load(1_000_000, |row| row == 4_711);
+        assert!(one < clean * 1.1, "{one} {clean}");
+        let some = load(1_000_000, scattered(50));
+        assert!(some < clean * 1.8, "{some} {clean}");
+    }
+
+    #[test]
+    fn many_bad_rows_go_through_the_lane_at_once() {
+        for in_a_million in [2_000, 10_000, 100_000] {
+            let bad = load(1_000_000, scattered(in_a_million));
+            assert!(bad < 6.0 * 1.1, "{in_a_million}: {bad}");
+        }
+    }
+
+    #[test]
+    fn a_bad_stretch_does_not_last() {
+        let clean = load(2_000_000, |_| false);
+        let bad = load(2_000_000, |row| {
+            (500_000..600_000).contains(&row) && row % 50 == 0
+        });
+        assert!(bad < clean * 1.7, "{bad} {clean}");
+    }
+
+    #[test]
+    fn what_the_bulk_form_never_takes_is_hardly_tried() {
+        let mut sight = Sight::new(1000);
+        let mut tries = 0;
+        for _ in 0..1000 {
+            let refused = sight.way() != Way::Lane;
+            tries += usize::from(refused);
+            sight.written(1000, 0, Duration::from_millis(6), refused);
+        }
+        assert!((5..30).contains(&tries), "{tries}");
+    }
+}

@@ -1,0 +1,251 @@
+//! Files into a table: what `windrow load` does, for programs.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), windrow::load::LoadError> {
+//! use windrow::load::{Files, Listener, LoadSettings, Loading};
+//!
+//! let settings = LoadSettings::new("postgres://app@localhost/app", "readings")?;
+//! let files = Files::new(["readings.csv".into()]);
+//! let listener: Listener = Box::new(|reject| eprintln!("{}", reject.sentence()));
+//! let summary = Loading::open(settings, files, listener).await?.run().await?;
+//! println!("{} rows", summary.counts.written);
+//! # Ok(()) }
+//! ```
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Budget, Fault, Intake, Key, Limits, OnConflict, TableName};
+use windrow_lanes::{Lane, LaneMetrics};
+use windrow_sinks::Options;
+use windrow_transfer::load::{Identity, Input, Load, Run, Target};
+use windrow_transfer::source;
+
+pub use windrow_transfer::load::{
+    Listener, LoadError, Meter, Pick, Reading, Reason, Reject, Rejects, Summary,
+};
+pub use windrow_transfer::source::{Format, Options as SourceOptions};
+
+use crate::writer::LANE_CAPACITY;
+
+/// The memory of rows that go one by one. Portions have their own bound.
+const LANE_MEMORY: usize = 64 << 20;
+
+/// How long a database that is away is waited for, unless it is said: longer than a server does, for nobody waits for an answer.
+pub const AWAY_WAIT: Duration = Duration::from_secs(60);
+
+/// Which files, and how they are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// Their paths; `-` is standard input.
+    pub paths: Vec<String>,
+    /// How they are read.
+    pub options: SourceOptions,
+}
+
+impl Files {
+    /// Files that are read as their names and first bytes say.
+    pub fn new(paths: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            paths: paths.into_iter().collect(),
+            options: SourceOptions::default(),
+        }
+    }
+}
+
+/// By what a load knows that it was begun before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// The files' paths.
+    ByPath,
+    /// A name, for a single file or standard input.
+    As(String),
+}
+
+/// Where rows go, and how. The URL may hold a password, so there is no `Debug`.
+#[derive(Clone)]
+pub struct LoadSettings {
+    /// The database's URL.
+    pub url: String,
+    /// What is loaded, and how.
+    pub load: Load,
+    /// Whether what an earlier run has loaded is left out, and this run can be gone on with.
+    pub resume: Option<Resume>,
+    /// Where refused rows are kept.
+    pub rejects: Option<PathBuf>,
+    /// How many rows may be refused before the load ends; `None`: any number.
+    pub max_rejects: Option<u64>,
+}
+
+impl LoadSettings {
+    /// Plain inserts into a table that is there, all columns by name.
+    ///
+    /// # Errors
+    /// [`LoadError::Invalid`] if this cannot be a table's name.
+    pub fn new(url: impl Into<String>, table: &str) -> Result<Self, LoadError> {
+        let table = TableName::parse(table).map_err(invalid)?;
+        Ok(Self {
+            url: url.into(),
+            load: Load {
+                table,
+                columns: None,
+                on_conflict: OnConflict::Error,
+                key: Key::Primary,
+                create: false,
+                jobs: None,
+                portion_rows: None,
+                away_wait: AWAY_WAIT,
+            },
+            resume: None,
+            rejects: None,
+            max_rejects: None,
+        })
+    }
+}
+
+/// A load that is ready to run.
+pub struct Loading {
+    run: Run,
+    inputs: Vec<Input>,
+    lane: Lane,
+    bytes: Option<u64>,
+}
+
+impl Loading {
+    /// Checks what is asked for and opens the database, which may be away yet. `listener` hears of every row that is refused.
+    ///
+    /// # Errors
+    /// What makes no sense, and what is wrong with the file of rejects.
+    pub async fn open(
+        settings: LoadSettings,
+        files: Files,
+        listener: Listener,
+    ) -> Result<Self, LoadError> {
+        let inputs = inputs(&files, settings.resume.as_ref())?;
+        let options = Options {
+            create_tables: settings.load.create,
+            ..Options::default()
+        };
+        let sink = windrow_sinks::open(&settings.url, &options)
+            .await
+            .map_err(invalid)?;
+        let rejects = Arc::new(Rejects::new(settings.max_rejects, listener));
+        if let Some(path) = &settings.rejects {
+            rejects.keep(path, settings.resume.is_some())?;
+        }
+        let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
+        let limits = Limits {
+            batch_rows: settings.load.portion_rows.map(NonZero::get),
+            away_wait: settings.load.away_wait,
+            ..Limits::default()
+        };
+        let metrics = LaneMetrics::register(&mut Registry::default());
+        let lane = Lane::start(Arc::clone(&sink), limits, arrivals, metrics, "load".into());
+        Ok(Self {
+            run: Run {
+                load: settings.load,
+                target: Target { sink, intake },
+                rejects,
+                meter: Arc::default(),
+                stop: CancellationToken::new(),
+            },
+            inputs,
+            lane,
+            bytes: sizes(&files.paths),
+        })
+    }
+
+    /// The counters, to be looked at while it runs.
+    pub fn meter(&self) -> Arc<Meter> {
+        Arc::clone(&self.run.meter)
+    }
+
+    /// Bytes of all files, as they lie on the disk; `None` where that cannot be known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
+    /// Cancelled by whoever asks for the end: portions under way are finished, and the load ends with
+    /// [`LoadError::Interrupted`].
+    pub fn stop(&self) -> CancellationToken {
+        self.run.stop.clone()
+    }
+
+    /// Where refused rows and their reasons go, once there are some.
+    pub fn rejects(&self) -> Arc<Rejects> {
+        Arc::clone(&self.run.rejects)
+    }
+
+    /// Loads all files.
+    ///
+    /// # Errors
+    /// Why it ended early. What was committed before stays.
+    pub async fn run(self) -> Result<Summary, LoadError> {
+        let Self {
+            run, inputs, lane, ..
+        } = self;
+        let loaded = run.files(inputs).await;
+        drop(run);
+        lane.shutdown().await;
+        loaded
+    }
+}
+
+fn inputs(files: &Files, resume: Option<&Resume>) -> Result<Vec<Input>, LoadError> {
+    let several = files.paths.len() > 1;
+    if several && matches!(resume, Some(Resume::As(_))) {
+        let told = "a name to continue by (--resume-as) is that of one file; give each file a run of its own";
+        return Err(LoadError::Invalid(told.into()));
+    }
+    let input = |path: &String| {
+        let (file, options) = (path.clone(), files.options.clone());
+        let is_stdin = path == "-";
+        Ok(Input {
+            name: match is_stdin {
+                true => "standard input".into(),
+                false => path.clone(),
+            },
+            open: Box::new(move || source::open(&file, &options)),
+            identity: resume.map(|resume| identity(resume, path)).transpose()?,
+            path: (!is_stdin).then(|| PathBuf::from(path)),
+        })
+    };
+    files.paths.iter().map(input).collect()
+}
+
+fn identity(resume: &Resume, path: &str) -> Result<Identity, LoadError> {
+    match resume {
+        Resume::As(name) => Ok(Identity::Name(name.as_str().into())),
+        Resume::ByPath if path == "-" => Err(LoadError::Invalid(
+            "standard input has no path by which a load could be continued; give it a name with --resume-as".into(),
+        )),
+        Resume::ByPath => {
+            let found = Path::new(path).canonicalize();
+            let found = found.map_err(|error| {
+                LoadError::Source(source::SourceFault::Io {
+                    name: path.to_owned(),
+                    error,
+                })
+            })?;
+            Ok(Identity::Path(found.to_string_lossy().into()))
+        }
+    }
+}
+
+/// All or nothing: half of a sum would be shown as a wrong time.
+fn sizes(paths: &[String]) -> Option<u64> {
+    let size = |path: &String| {
+        let about = std::fs::metadata(path).ok()?;
+        about.is_file().then_some(about.len())
+    };
+    paths.iter().map(size).sum()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn invalid(fault: Fault) -> LoadError {
+    LoadError::Invalid(fault.message.into_string())
+}

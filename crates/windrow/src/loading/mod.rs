@@ -1,0 +1,153 @@
+//! `windrow load`: files into a table.
+
+mod args;
+mod show;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use windrow::load::{LoadError, Loading, Summary};
+
+pub(crate) use self::args::Load;
+use self::show::Screen;
+use crate::shutdown::Signals;
+use crate::telemetry;
+
+/// It came to the end, and some rows were refused.
+const SOME_REFUSED: u8 = 3;
+
+/// It was interrupted, as shells count it: 128 and the number of SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Refused rows that are told one by one.
+const TOLD: u64 = 10;
+
+/// Runs the command.
+pub(crate) fn run(args: &Load) -> ExitCode {
+    match load(args) {
+        Ok(code) => code,
+        Err(error) => {
+            telemetry::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load(args: &Load) -> anyhow::Result<ExitCode> {
+    telemetry::init(&windrow::settings::Log {
+        filter: Some(args.log.clone().unwrap_or_else(|| "warn".into())),
+        json: false,
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("windrow")
+        .build()?;
+    let outcome = runtime.block_on(to_the_end(args));
+    // The thread that reads may still hang on standard input: it is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen()?;
+    let screen = Arc::new(Screen::new(args.progress));
+    let (listener, told) = (Arc::clone(&screen), AtomicU64::new(0));
+    let loading = Loading::open(
+        args.settings()?,
+        args.files(),
+        Box::new(move |reject| match told.fetch_add(1, Ordering::Relaxed) {
+            n if n < TOLD => listener.say(&format!("refused: {}", reject.sentence())),
+            TOLD => listener.say("refused: further rows are counted and not told one by one"),
+            _ => {}
+        }),
+    )
+    .await?;
+    let (started, stop, meter) = (Instant::now(), loading.stop(), loading.meter());
+    let rejects = loading.rejects();
+    let resumes = args.resumes();
+    let show = tokio::spawn(Arc::clone(&screen).run(loading.meter(), loading.bytes()));
+    let mut running = std::pin::pin!(loading.run());
+    let outcome = tokio::select! {
+        outcome = &mut running => outcome,
+        () = signals.next() => {
+            screen.say("stopping: finishing what is under way; a second signal ends at once");
+            stop.cancel();
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = signals.next() => anyhow::bail!("ended at once by a second signal; rows under way were not waited for"),
+            }
+        }
+    };
+    show.abort();
+    screen.clear();
+    let kept = rejects.kept();
+    rejects.close();
+    if let Some((rows, reasons)) = kept {
+        let (rows, reasons) = (rows.display(), reasons.display());
+        telemetry::say(&format!(
+            "refused rows are in {rows}, the reasons in {reasons}"
+        ));
+    }
+    let counts = meter.read();
+    let so_far = format!("{} rows were written before", counts.written);
+    match outcome {
+        Ok(summary) => {
+            telemetry::say(&sentence(&summary, started.elapsed().as_secs_f64()));
+            Ok(match summary.counts.rejected {
+                0 => ExitCode::SUCCESS,
+                _ => ExitCode::from(SOME_REFUSED),
+            })
+        }
+        Err(LoadError::Interrupted) => {
+            telemetry::say(&format!("interrupted; {so_far}{}", how_to_go_on(resumes)));
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        Err(error) if counts.written + counts.ignored + counts.rejected == 0 => Err(error.into()),
+        Err(error) => Err(anyhow::anyhow!(
+            "{error}; {so_far}{}",
+            how_to_go_on(resumes)
+        )),
+    }
+}
+
+fn how_to_go_on(resumes: bool) -> &'static str {
+    match resumes {
+        true => ": the same command goes on from there",
+        false => {
+            " and stay: to load the rest, run it again with --on-conflict ignore (needs a key), or begin with --resume next time"
+        }
+    }
+}
+
+/// What was done, in one line.
+fn sentence(summary: &Summary, seconds: f64) -> String {
+    let counts = summary.counts;
+    let files = match summary.files {
+        1 => "1 file".to_owned(),
+        n => format!("{n} files"),
+    };
+    if counts.rows() == 0 && counts.before > 0 {
+        return format!(
+            "nothing to do: all {} rows of {files} were loaded before",
+            counts.before
+        );
+    }
+    let mut text = format!("{} rows written", counts.written);
+    for (count, what) in [
+        (counts.ignored, "left out, for their keys were there"),
+        (counts.rejected, "refused"),
+        (counts.before, "loaded before"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {what}"));
+        }
+    }
+    let rate = counts.rows() as f64 / seconds.max(1e-3);
+    text.push_str(&format!(
+        "; {files}, {seconds:.1} s, {rate:.0} rows/s by {}",
+        summary.form
+    ));
+    text
+}
