@@ -22,7 +22,7 @@ pub(crate) struct Bed {
 impl Bed {
     /// `None`: the sink declares that it lacks one of the promises.
     pub(crate) async fn new(ground: Box<dyn Ground>, needs: &[Promise]) -> Option<Self> {
-        let sink = open(&ground.url()).await;
+        let sink = ground.in_words(open(&ground.url()).await);
         // What a sink says of itself may depend on the server's own words.
         sink.ping().await.unwrap();
         if needs
@@ -38,6 +38,12 @@ impl Bed {
             executor,
             other: Mutex::default(),
         })
+    }
+
+    /// Another sink on the same ground, maybe by another way to it.
+    pub(crate) async fn another(&self, url: &str, options: &Options) -> Arc<dyn Sink> {
+        let sink = windrow_sinks::open(url, options).await.unwrap();
+        self.ground.in_words(sink)
     }
 
     pub(crate) async fn lay(&self, tables: &[Table]) {

@@ -90,9 +90,7 @@ async fn all_wait(bed: &mut Bed) {
         lock_wait: Duration::from_millis(50),
         ..Options::default()
     };
-    let sink = windrow_sinks::open(&bed.ground.url(), &options)
-        .await
-        .unwrap();
+    let sink = bed.another(&bed.ground.url(), &options).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let Some(_lock) = bed.ground.lock("t", 1).await else {
         return;

@@ -7,7 +7,7 @@ use windrow_core::{FaultClass, Unit, Verdict};
 use windrow_sinks::Options;
 use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::bed::{Bed, open};
+use crate::bed::Bed;
 use crate::row;
 use crate::words::*;
 
@@ -34,7 +34,8 @@ pub(crate) async fn a_broken_connection_gives_no_false_success(bed: Bed) {
     for (direction, bytes) in CUTS {
         for size in [1, 50] {
             let proxy = Proxy::builder(wire.clone()).start().await.unwrap();
-            let sink = open(&proxy.through(&bed.ground.url()).unwrap()).await;
+            let through = proxy.through(&bed.ground.url()).unwrap();
+            let sink = bed.another(&through, &Options::default()).await;
             let mut executor = sink.connect(Purpose::Batches).await.unwrap();
             let mut next = || {
                 id += 1;
@@ -75,9 +76,7 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
         lock_wait: Duration::from_millis(50),
         ..Options::default()
     };
-    let sink = windrow_sinks::open(&bed.ground.url(), &options)
-        .await
-        .unwrap();
+    let sink = bed.another(&bed.ground.url(), &options).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let put = insert("t", &["id", "a"]);
     let units: Vec<Unit> = (0..20).map(|id| put.unit(row![id, "old"])).collect();

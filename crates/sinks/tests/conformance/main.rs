@@ -18,6 +18,8 @@ mod bed;
 mod cockroachdb;
 mod counts;
 mod grounds;
+#[cfg(feature = "arangodb")]
+mod keyed;
 mod keys;
 mod lacks;
 mod lost;
@@ -73,3 +75,5 @@ conform!(cockroach);
 conform!(cratedb);
 #[cfg(feature = "mysql")]
 conform!(mariadb);
+#[cfg(feature = "arangodb")]
+conform!(arangodb);

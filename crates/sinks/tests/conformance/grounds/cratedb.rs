@@ -5,7 +5,7 @@ use std::any::Any;
 use async_trait::async_trait;
 use windrow_testkit::cratedb::CrateDb;
 
-use super::{Ground, create, host};
+use super::{Ground, create, host, post};
 use crate::words::{Column, Table, Type};
 
 struct Crate(CrateDb);
@@ -39,14 +39,7 @@ impl Ground for Crate {
             Type::Text | Type::Number | Type::Bytes | Type::Json => "text",
         });
         let at = format!("http://{}/_sql", host(&self.0.url()).unwrap());
-        let request = reqwest::Client::new()
-            .post(at)
-            .header("content-type", "application/json")
-            .body(serde_json::json!({ "stmt": sql }).to_string());
-        let answer = request.send().await.unwrap();
-        let status = answer.status();
-        let said = answer.text().await.unwrap();
-        assert!(status.is_success(), "{sql}: {said}");
+        post(&at, &serde_json::json!({ "stmt": sql })).await;
     }
 
     fn wire(&self) -> Option<String> {

@@ -1,5 +1,7 @@
 //! The databases that the suite runs on, and how a table is made there.
 
+#[cfg(feature = "arangodb")]
+pub(crate) mod arangodb;
 pub(crate) mod cockroach;
 #[cfg(feature = "cratedb")]
 pub(crate) mod cratedb;
@@ -9,8 +11,10 @@ pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 use std::any::Any;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use windrow_core::Sink;
 
 use crate::words::{Table, Type};
 
@@ -28,6 +32,24 @@ pub(crate) trait Ground: Send + Sync {
 
     /// A lock that somebody else holds on a row of a table, or on more, until it is dropped; `None`: there is no such thing.
     async fn lock(&self, table: &str, id: i64) -> Option<Box<dyn Any + Send>>;
+
+    /// A sink on this database, spoken to in the words of the rules: where its keys have a name that is given, that one.
+    fn in_words(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
+        sink
+    }
+}
+
+/// Sends JSON to a database's own HTTP endpoint.
+#[cfg(any(feature = "arangodb", feature = "cratedb"))]
+pub(crate) async fn post(at: &str, body: &serde_json::Value) {
+    let request = reqwest::Client::new()
+        .post(at)
+        .header("content-type", "application/json")
+        .body(body.to_string());
+    let answer = request.send().await.unwrap();
+    let status = answer.status();
+    let said = answer.text().await.unwrap();
+    assert!(status.is_success(), "{body}: {said}");
 }
 
 /// The statement that makes a table.
