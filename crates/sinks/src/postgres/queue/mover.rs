@@ -97,7 +97,7 @@ impl PgMover {
     }
 
     /// Adds the arrays that name rows.
-    fn named(&self, mut ask: Ask, rows: impl Iterator<Item = usize> + Clone) -> Ask {
+    fn named(&self, mut ask: Ask, rows: &(impl Iterator<Item = usize> + Clone)) -> Ask {
         for place in 0..self.texts.handles() {
             let handle = |row: usize| Some(self.handles.get(row)?.get(place)?.as_str());
             ask = ask.texts(rows.clone().map(handle));
@@ -241,7 +241,7 @@ impl Mover for PgMover {
         let before = asks.len();
         for part in parts {
             let ask = Ask::of(self.texts.transfer(part.to));
-            asks.push(self.named(ask, part.rows.iter().copied()));
+            asks.push(self.named(ask, &part.rows.iter().copied()));
         }
         asks.push(Ask::of("SET CONSTRAINTS ALL IMMEDIATE"));
         let mut counts = vec![(0, 0); parts.len()];
@@ -273,14 +273,14 @@ impl Mover for PgMover {
     }
 
     async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
-        let ask = self.named(Ask::of(self.texts.delete()), rows.iter().copied());
+        let ask = self.named(Ask::of(self.texts.delete()), &rows.iter().copied());
         self.must(ask, Some(rows.len() as u64)).await
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
         let ask = self.named(
             Ask::of(self.texts.reject()),
-            rows.iter().map(|rejected| rejected.row),
+            &rows.iter().map(|rejected| rejected.row),
         );
         let ask = ask
             .text(&self.plan.source.to_string())
@@ -306,8 +306,8 @@ impl Mover for PgMover {
             found.extend(text(&row, 0));
         })
         .await?;
-        let is_noted = |batch: &Box<str>| found.iter().any(|name| **name == **batch);
-        Ok(batches.iter().map(is_noted).collect())
+        let is_noted = |batch: &str| found.iter().any(|name| **name == *batch);
+        Ok(batches.iter().map(|batch| is_noted(batch)).collect())
     }
 
     async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {

@@ -49,10 +49,6 @@ impl Texts {
         }
     }
 
-    pub(super) fn source(&self) -> &str {
-        &self.source
-    }
-
     /// How many texts name a row.
     pub(super) fn handles(&self) -> usize {
         match &self.handle {

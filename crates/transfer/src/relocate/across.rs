@@ -1,0 +1,321 @@
+//! A batch to another database: written there while the rows are locked here, deleted here once it is committed there.
+//!
+//! What tells where a dead mover had come to, by the order of its commits:
+//!
+//! 1. in the destination: each row together with its marker, which names the batch;
+//! 2. in the source: the rows deleted, the batch noted;
+//! 3. in the destination: the batch's markers go; in the source: the batch is forgotten.
+//!
+//! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never came, and the row only goes.
+//! If it is noted, the row that the marker was made for is gone, and this is another one with the same key.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use windrow_core::relocate::{Mover, PickMost, Picked, Rejected};
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Fault, FaultClass, Key, OnConflict, Op, Returning, Shape, TableName, Unit, UnitOutcome, Write,
+};
+
+use super::markers::Markers;
+use super::trouble::{Trouble, is_of_row, is_passing};
+use super::within::Batch;
+use super::{Elsewhere, Order};
+
+/// Batches of dead movers that are cleaned up at once.
+const MOST_OLD: usize = 1_000;
+
+/// The write of a row failed on its marker.
+const MARKER: usize = 0;
+
+pub(super) struct Across {
+    mover: Box<dyn Mover>,
+    markers: Markers,
+    elsewhere: Elsewhere,
+    shapes: HashMap<TableName, Arc<Shape>>,
+    /// Batches whose markers are gone, to be forgotten by the source.
+    done: Vec<Box<str>>,
+    /// What dead movers left was looked for.
+    cleaned: bool,
+}
+
+/// What becomes of the rows of a batch, by their places.
+#[derive(Default)]
+struct Fates {
+    /// They are in their destinations.
+    gone: Vec<usize>,
+    /// Their markers were there before.
+    met: Vec<usize>,
+    /// They are refused: where, and why.
+    refused: Vec<(usize, String, Fault)>,
+    /// They were not written for no fault of their own.
+    passing: Option<Fault>,
+}
+
+impl Across {
+    pub(super) fn new(mover: Box<dyn Mover>, elsewhere: Elsewhere) -> Self {
+        Self {
+            mover,
+            markers: Markers::new(&elsewhere),
+            elsewhere,
+            shapes: HashMap::new(),
+            done: Vec::new(),
+            cleaned: false,
+        }
+    }
+
+    pub(super) fn mover(&mut self) -> &mut Box<dyn Mover> {
+        &mut self.mover
+    }
+
+    pub(super) fn into_mover(self) -> Box<dyn Mover> {
+        self.mover
+    }
+
+    /// Moves up to so many rows.
+    pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
+        let source = order.plan.source.to_string();
+        if self.elsewhere.transactional && !self.cleaned {
+            let cleaned = self.clean().await;
+            cleaned.map_err(|fault| Trouble::of(source.as_str(), fault))?;
+            self.cleaned = true;
+        }
+        let moved = self.carry(order, rows, &source).await;
+        if moved.is_err() {
+            // An error here says that the connection is lost, which rolls back as well.
+            self.mover.rollback().await.ok();
+        }
+        moved
+    }
+
+    async fn carry(&mut self, order: &Order, rows: usize, source: &str) -> Result<Batch, Trouble> {
+        let trouble = |fault| Trouble::of(source, fault);
+        let most = PickMost {
+            rows,
+            bytes: order.batch_bytes,
+        };
+        let mut picked = self.mover.pick(most).await.map_err(trouble)?;
+        if picked.is_empty() {
+            return Ok(Batch::default());
+        }
+        let batch = self.new_batch();
+        let mut fates = self.write(order, &mut picked, &batch).await?;
+        self.meet(&picked, &mut fates, &batch)
+            .await
+            .map_err(trouble)?;
+        self.take_out(&fates, &batch).await.map_err(trouble)?;
+        if self.elsewhere.transactional && !fates.gone.is_empty() {
+            let batch = [batch];
+            match self.markers.remove(&batch).await {
+                Ok(()) => self.done.extend(batch),
+                // They are cleaned up by a later move, and do no harm until then.
+                Err(fault) => tracing::debug!(%fault, "markers stay for now"),
+            }
+        }
+        let moved = Batch {
+            picked: picked.len() as u64,
+            moved: fates.gone.len() as u64,
+            rejected: fates.refused.len() as u64,
+        };
+        match fates.passing {
+            Some(fault) if moved.moved + moved.rejected == 0 => Err(Trouble::Again(fault)),
+            _ => Ok(moved),
+        }
+    }
+
+    /// A name that no other batch has.
+    fn new_batch(&self) -> Box<str> {
+        // The keys of each new state are random.
+        let [a, b] = [0, 1].map(|word: u8| RandomState::new().hash_one(word));
+        format!("{}{a:016x}{b:016x}", self.elsewhere.batches).into()
+    }
+
+    /// Writes the rows to the destination.
+    async fn write(
+        &mut self,
+        order: &Order,
+        picked: &mut [Picked],
+        batch: &str,
+    ) -> Result<Fates, Trouble> {
+        let mut fates = Fates::default();
+        let (mut units, mut places) = (Vec::new(), Vec::new());
+        for (place, row) in picked.iter_mut().enumerate() {
+            match order.template.name(row.route.as_deref(), order.name_limit) {
+                Ok(table) => {
+                    units.push(self.unit(order, &table, row, batch));
+                    places.push((place, table));
+                }
+                Err(fault) => fates.refused.push((place, String::new(), fault)),
+            }
+        }
+        let outcomes = self.markers.run(units).await;
+        let outcomes = outcomes.map_err(|fault| Trouble::of("the destination", fault))?;
+        let routed = order.plan.route.is_some();
+        for ((place, table), outcome) in places.into_iter().zip(outcomes) {
+            self.sort(&mut fates, place, &table, outcome, routed)?;
+        }
+        Ok(fates)
+    }
+
+    fn unit(&mut self, order: &Order, table: &TableName, row: &mut Picked, batch: &str) -> Unit {
+        let shape = match self.shapes.get(table) {
+            Some(shape) => shape.clone(),
+            None => {
+                let shape = Arc::new(shape(order, table, self.elsewhere.transactional));
+                self.shapes.insert(table.clone(), shape.clone());
+                shape
+            }
+        };
+        let write = Write::new(shape, std::mem::take(&mut row.values));
+        match self.elsewhere.transactional {
+            true => self.markers.marked(&row.key, batch, write),
+            false => Unit::one(write),
+        }
+    }
+
+    fn sort(
+        &self,
+        fates: &mut Fates,
+        place: usize,
+        table: &TableName,
+        outcome: UnitOutcome,
+        routed: bool,
+    ) -> Result<(), Trouble> {
+        let Err(failed) = outcome else {
+            fates.gone.push(place);
+            return Ok(());
+        };
+        let fault = failed.fault;
+        let of_marker = self.elsewhere.transactional && failed.at == MARKER;
+        if is_passing(&fault) {
+            fates.passing = Some(fault);
+        } else if of_marker && fault.class == FaultClass::Unique {
+            fates.met.push(place);
+        } else if !of_marker && is_of_row(&fault, routed) {
+            fates.refused.push((place, table.to_string(), fault));
+        } else {
+            return Err(Trouble::of(table.to_string(), fault));
+        }
+        Ok(())
+    }
+
+    /// Judges rows whose markers were there before.
+    async fn meet(
+        &mut self,
+        picked: &[Picked],
+        fates: &mut Fates,
+        batch: &str,
+    ) -> Result<(), Fault> {
+        if fates.met.is_empty() {
+            return Ok(());
+        }
+        let met = std::mem::take(&mut fates.met);
+        let key = |place: &usize| picked.get(*place).map_or("", |row| &*row.key);
+        let keys: Vec<&str> = met.iter().map(key).collect();
+        let found = self.markers.batches(&keys).await?;
+        let mut named: Vec<Box<str>> = found.iter().flatten().cloned().collect();
+        named.sort_unstable();
+        named.dedup();
+        let noted = self.mover.noted(&named).await?;
+        let (old, live): (Vec<_>, Vec<_>) = named.into_iter().zip(noted).partition(|(_, n)| *n);
+        let old: Vec<Box<str>> = old.into_iter().map(|(batch, _)| batch).collect();
+        // Rows that only have the key of one that was moved before: their turn comes with the next batch.
+        self.markers.remove(&old).await?;
+        let is_live = |batch: &str| live.iter().any(|(name, _)| **name == *batch);
+        let mine: Vec<usize> = met
+            .iter()
+            .zip(&found)
+            .filter(|(_, found)| found.as_deref().is_some_and(is_live))
+            .map(|(place, _)| *place)
+            .collect();
+        let keys: Vec<&str> = mine.iter().map(key).collect();
+        let adopted = self.markers.adopt(&keys, batch).await?;
+        let adopted = mine.into_iter().zip(adopted).filter(|(_, done)| *done);
+        fates.gone.extend(adopted.map(|(place, _)| place));
+        Ok(())
+    }
+
+    /// What was written goes from the source, what was refused goes to the dead letters.
+    async fn take_out(&mut self, fates: &Fates, batch: &str) -> Result<(), Fault> {
+        if !fates.gone.is_empty() {
+            self.mover.delete(&fates.gone).await?;
+            if self.elsewhere.transactional {
+                self.mover.note(batch).await?;
+            }
+        }
+        if !fates.refused.is_empty() {
+            let rejected: Vec<Rejected<'_>> = fates
+                .refused
+                .iter()
+                .map(|(row, destination, fault)| Rejected {
+                    row: *row,
+                    destination,
+                    fault,
+                })
+                .collect();
+            self.mover.reject(&rejected).await?;
+        }
+        if !self.done.is_empty() {
+            self.mover.forget(&self.done).await?;
+        }
+        self.mover.commit().await?;
+        self.done.clear();
+        Ok(())
+    }
+
+    /// Takes out what dead movers to this destination left: the markers of batches that are noted.
+    async fn clean(&mut self) -> Result<(), Fault> {
+        let prefix = &*self.elsewhere.batches;
+        let mut old = self.mover.batches(MOST_OLD).await?;
+        old.retain(|batch| batch.starts_with(prefix));
+        if old.is_empty() {
+            return Ok(());
+        }
+        self.markers.remove(&old).await?;
+        self.mover.forget(&old).await
+    }
+
+    /// Forgets the last batches. What is not forgotten does no harm.
+    pub(super) async fn finish(&mut self) {
+        if self.done.is_empty() {
+            return;
+        }
+        if let Err(fault) = self.mover.forget(&self.done).await {
+            tracing::debug!(%fault, "a batch stays noted for now");
+        }
+        self.done.clear();
+    }
+}
+
+fn shape(order: &Order, table: &TableName, transactional: bool) -> Shape {
+    Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: table.clone(),
+        columns: order.plan.columns.clone(),
+        key: match order.create {
+            true => Key::Columns(order.plan.key.clone()),
+            false => Key::Primary,
+        },
+        on_conflict: match transactional {
+            true => OnConflict::Error,
+            false => OnConflict::Update,
+        },
+        returning: Returning::Nothing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passing_faults_concern_no_row() {
+        let away = Fault::unavailable("x");
+        assert!(is_passing(&away) && !is_of_row(&away, true));
+        let unknown = Fault::unknown("x");
+        assert!(is_passing(&unknown) && !is_of_row(&unknown, true));
+    }
+}

@@ -1,0 +1,87 @@
+//! How far a move has come, to be looked at while it runs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of a running move. Written by the move, read by whoever shows them.
+#[derive(Debug, Default)]
+pub struct Counts {
+    moved: AtomicU64,
+    rejected: AtomicU64,
+    batches: AtomicU64,
+}
+
+/// What the counters said at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Rows that are in their destinations and gone from the source.
+    pub moved: u64,
+    /// Rows that went to the dead letters.
+    pub rejected: u64,
+    /// Batches that were committed.
+    pub batches: u64,
+}
+
+impl Counts {
+    /// What the counters say now.
+    pub fn read(&self) -> Counted {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counted {
+            moved: get(&self.moved),
+            rejected: get(&self.rejected),
+            batches: get(&self.batches),
+        }
+    }
+
+    pub(super) fn committed(&self, moved: u64, rejected: u64) {
+        self.moved.fetch_add(moved, Ordering::Relaxed);
+        self.rejected.fetch_add(rejected, Ordering::Relaxed);
+        self.batches.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Rows that may still be moved, shared by all movers.
+#[derive(Debug)]
+pub(super) struct Ration {
+    left: Option<AtomicU64>,
+}
+
+impl Ration {
+    pub(super) fn new(limit: Option<u64>) -> Self {
+        Self {
+            left: limit.map(AtomicU64::new),
+        }
+    }
+
+    /// Takes up to `rows` of what is left.
+    pub(super) fn take(&self, rows: usize) -> usize {
+        let Some(left) = &self.left else { return rows };
+        let wanted = rows as u64;
+        let before = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(wanted))
+            })
+            .unwrap_or_default();
+        usize::try_from(before.min(wanted)).unwrap_or(rows)
+    }
+
+    /// Gives back what was taken and not used.
+    pub(super) fn give_back(&self, rows: usize) {
+        if let Some(left) = &self.left {
+            left.fetch_add(rows as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_given_than_there_is() {
+        let ration = Ration::new(Some(10));
+        assert_eq!((ration.take(7), ration.take(7), ration.take(7)), (7, 3, 0));
+        ration.give_back(2);
+        assert_eq!(ration.take(7), 2);
+        assert_eq!(Ration::new(None).take(7), 7);
+    }
+}
