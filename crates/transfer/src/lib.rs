@@ -4,6 +4,7 @@
 //! `windrow-core`.
 
 pub mod load;
+pub mod relocate;
 pub mod source;
 
 pub use source::{Bad, Portion, Source, SourceFault};
