@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Load files into a table
     Load(Box<crate::loading::Load>),
+    /// Move rows of a table that serves as a queue into their final tables, one for each tenant if asked
+    Move(Box<crate::moving::Move>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise

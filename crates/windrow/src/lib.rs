@@ -26,12 +26,14 @@
 //! | [`Statement`] | what is done with a row: insert, upsert, update, delete |
 //! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
 //! | [`mod@load`] | files into a table, at the database's bulk speed |
+//! | [`relocate`] | rows of a table that serves as a queue into their final tables |
 //! | [`settings`] | the server's configuration: file, environment, command line |
 //! | [`sinks`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
 pub mod load;
 mod metrics;
+pub mod relocate;
 pub mod serve;
 pub mod settings;
 pub mod sinks;

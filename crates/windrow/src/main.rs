@@ -2,6 +2,7 @@
 
 mod cli;
 mod loading;
+mod moving;
 mod shutdown;
 mod telemetry;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(*args),
         Command::Load(args) => return loading::run(&args),
+        Command::Move(args) => return moving::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::sinks::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::sinks::markdown()),

@@ -1,0 +1,120 @@
+//! `windrow move`: rows of a table that serves as a queue into their final tables.
+
+mod args;
+mod show;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use windrow::relocate::{Counted, Moving, Planned};
+
+pub(crate) use self::args::Move;
+use self::show::Screen;
+use crate::shutdown::Signals;
+use crate::{cli, telemetry};
+
+/// It came to the end, and some rows went to the dead letters.
+const SOME_REJECTED: u8 = 3;
+
+/// It was interrupted, as shells count it: 128 and the number of SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the command.
+pub(crate) fn run(args: &Move) -> ExitCode {
+    match relocate(args) {
+        Ok(code) => code,
+        Err(error) => {
+            telemetry::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn relocate(args: &Move) -> anyhow::Result<ExitCode> {
+    telemetry::init(&windrow::settings::Log {
+        filter: Some(args.log.clone().unwrap_or_else(|| "warn".into())),
+        json: false,
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("windrow")
+        .build()?;
+    let outcome = runtime.block_on(to_the_end(args));
+    // After a second signal tasks may still hang on a database that does not answer: they are not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen()?;
+    let moving = Moving::open(args.settings()).await?;
+    if args.dry_run {
+        cli::print(&listing(&moving.survey().await?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let screen = Arc::new(Screen::new(args.progress));
+    let (started, counts, stop) = (Instant::now(), moving.counts(), moving.stop());
+    if args.follows() {
+        screen.say("moving rows as they arrive; SIGINT or SIGTERM ends it");
+    }
+    let show = tokio::spawn(Arc::clone(&screen).run(counts.clone()));
+    let mut running = std::pin::pin!(moving.run());
+    let mut interrupted = false;
+    let outcome = tokio::select! {
+        outcome = &mut running => outcome,
+        () = signals.next() => {
+            interrupted = true;
+            screen.say("stopping: finishing what is under way; a second signal ends at once");
+            stop.cancel();
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = signals.next() => anyhow::bail!("ended at once by a second signal; batches under way were not waited for"),
+            }
+        }
+    };
+    show.abort();
+    screen.clear();
+    let counted = counts.read();
+    if outcome.is_ok() || counted != Counted::default() {
+        telemetry::say(&sentence(counted, started.elapsed().as_secs_f64()));
+    }
+    outcome?;
+    Ok(match counted.rejected {
+        _ if interrupted && !args.follows() => ExitCode::from(INTERRUPTED),
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(SOME_REJECTED),
+    })
+}
+
+/// What was done, in one line.
+fn sentence(counted: Counted, seconds: f64) -> String {
+    let rate = (counted.moved + counted.rejected) as f64 / seconds.max(1e-3);
+    let mut text = format!(
+        "{} rows moved in {} batches; {seconds:.1} s, {rate:.0} rows/s",
+        counted.moved, counted.batches
+    );
+    if counted.rejected > 0 {
+        text.push_str(&format!(
+            "; {} went to the dead letters: table windrow_rejected of the source's database",
+            counted.rejected
+        ));
+    }
+    text
+}
+
+/// What would be moved, a line for each destination.
+fn listing(planned: &[Planned]) -> String {
+    let mut text = String::new();
+    for planned in planned {
+        let name = planned.destination.as_deref().unwrap_or("-");
+        text.push_str(&format!("{:>12}  {name}", planned.rows));
+        if let Some(remark) = &planned.remark {
+            text.push_str(&format!("  ({remark})"));
+        }
+        text.push('\n');
+    }
+    let rows: u64 = planned.iter().map(|planned| planned.rows).sum();
+    text.push_str(&format!("{rows:>12}  rows in all; nothing was changed\n"));
+    text
+}

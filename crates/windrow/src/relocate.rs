@@ -1,0 +1,504 @@
+//! Rows of a table that serves as a queue into their final tables: what `windrow move` does, for programs.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), windrow::relocate::MoveError> {
+//! use windrow::relocate::{MoveSettings, Moving};
+//!
+//! let settings = MoveSettings::new("postgres://app@localhost/app", "pending", "final_{tenant}");
+//! let moving = Moving::open(settings).await?;
+//! let counts = moving.counts();
+//! moving.run().await?;
+//! println!("{} rows", counts.read().moved);
+//! # Ok(()) }
+//! ```
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use windrow_core::relocate::{Moved, NameLimit, Queue, TableFacts};
+use windrow_core::{
+    Budget, Fault, FaultClass, Intake, Limits, MovePlan, Name, Row, Sink, TableName, Unit, Write,
+};
+use windrow_lanes::{Lane, LaneMetrics};
+use windrow_sinks::Options;
+use windrow_transfer::relocate::{Elsewhere, Order, Template, fingerprint, relocate};
+
+pub use windrow_transfer::relocate::{Counted, Counts, MoveError};
+
+use crate::writer::LANE_CAPACITY;
+
+/// The memory of rows on their way to another database.
+const LANE_MEMORY: usize = 128 << 20;
+
+/// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
+const READ_ROWS: usize = 2_000;
+const READ_BYTES: usize = 8 << 20;
+
+/// Values of a route that a survey looks at.
+const MOST_ROUTES: usize = 10_000;
+
+/// What is to be moved. The URLs may hold passwords, so there is no `Debug`.
+#[derive(Clone)]
+pub struct MoveSettings {
+    /// The URL of the database that holds the rows.
+    pub from: String,
+    /// The URL of the database that they go to; `None`: the same.
+    pub to: Option<String>,
+    /// The table that they are in.
+    pub source: String,
+    /// The table that they go to, with `{column}` where the value of a column belongs.
+    pub destination: String,
+    /// The columns that tell rows apart; `None`: the primary key.
+    pub key: Option<Vec<String>>,
+    /// The column that decides where a row goes; `None`: the one that the destination names, if it does.
+    pub route_by: Option<String>,
+    /// Whether destinations that are not there are made.
+    pub create: bool,
+    /// The most rows of one batch; `None`: what suits the database.
+    pub batch_rows: Option<NonZero<usize>>,
+    /// Connections that move at once; `None`: one.
+    pub jobs: Option<NonZero<usize>>,
+    /// A condition in the source's SQL that rows must meet. It is put into statements as it is, and trusted.
+    pub filter: Option<String>,
+    /// The most rows that are moved; `None`: all.
+    pub limit: Option<u64>,
+    /// Whether it goes on as rows arrive, until it is stopped.
+    pub follow: bool,
+}
+
+impl MoveSettings {
+    /// All rows of a table, within one database.
+    pub fn new(
+        from: impl Into<String>,
+        source: impl Into<String>,
+        destination: impl Into<String>,
+    ) -> Self {
+        Self {
+            from: from.into(),
+            to: None,
+            source: source.into(),
+            destination: destination.into(),
+            key: None,
+            route_by: None,
+            create: false,
+            batch_rows: None,
+            jobs: None,
+            filter: None,
+            limit: None,
+            follow: false,
+        }
+    }
+}
+
+/// A destination, as a survey sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Its name; `None`: the value of the route makes none.
+    pub destination: Option<String>,
+    /// Rows that would be moved there.
+    pub rows: u64,
+    /// What would become of them otherwise: made first, or refused and why.
+    pub remark: Option<String>,
+}
+
+/// A move that is ready to run.
+pub struct Moving {
+    queue: Arc<dyn Queue>,
+    order: Arc<Order>,
+    to: Option<(Arc<dyn Sink>, Elsewhere, Lane)>,
+    /// The destination's URL.
+    url: String,
+    counts: Arc<Counts>,
+    stop: CancellationToken,
+}
+
+impl Moving {
+    /// Checks what is asked for against both databases. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// What makes no sense, is not there, or does not fit.
+    pub async fn open(settings: MoveSettings) -> Result<Self, MoveError> {
+        let (from, queue) = source_of(&settings.from).await?;
+        let source = TableName::parse(&settings.source).map_err(invalid)?;
+        let template = Template::parse(&settings.destination).map_err(invalid)?;
+        let route = template
+            .route(settings.route_by.as_deref())
+            .map_err(invalid)?;
+        let facts = described(&*queue, &source).await?;
+        let key = key(&facts, &source, settings.key.as_deref())?;
+        if let Some(route) = &route {
+            has_column(&facts, &source, route)?;
+        }
+        let to = match &settings.to {
+            Some(to) if *to != settings.from => {
+                destination_of(to, &*queue, settings.create).await?
+            }
+            _ => None,
+        };
+        let plan = MovePlan {
+            columns: facts.plain().cloned().collect(),
+            source,
+            key,
+            route,
+            filter: settings.filter.as_deref().map(Into::into),
+            across: to.is_some(),
+            alike: to.as_ref().is_some_and(|to| alike(&*from, &**to)),
+        };
+        let name_limit = match &to {
+            None => queue.name_limit(),
+            Some(to) => to.queue().map_or(NameLimit::default(), |q| q.name_limit()),
+        };
+        if let (Some(to), Some(table)) = (&to, template.table()) {
+            not_itself(&**to, table, &facts).await?;
+        }
+        let rows = settings.batch_rows.map(NonZero::get);
+        let jobs = settings.jobs.map_or(1, NonZero::get);
+        let order = Order {
+            name_limit,
+            template,
+            create: settings.create,
+            batch_rows: rows.unwrap_or(match plan.across {
+                true => READ_ROWS,
+                false => queue.batch_rows(),
+            }),
+            batch_bytes: READ_BYTES,
+            jobs: jobs.min(queue.most_movers()),
+            limit: settings.limit,
+            follow: settings.follow,
+            plan,
+        };
+        let to = to.map(|sink| {
+            let url = settings.to.as_deref().unwrap_or_default();
+            let (elsewhere, lane) = elsewhere(&sink, &facts, url);
+            (sink, elsewhere, lane)
+        });
+        Ok(Self {
+            queue,
+            order: Arc::new(order),
+            to,
+            url: settings.to.unwrap_or_default(),
+            counts: Arc::default(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// How far it has come, also while it runs.
+    pub fn counts(&self) -> Arc<Counts> {
+        self.counts.clone()
+    }
+
+    /// Cancelled, it ends the move: batches that are under way are finished.
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// What would be moved, by destination. Changes nothing.
+    ///
+    /// # Errors
+    /// What a database says.
+    pub async fn survey(&self) -> Result<Vec<Planned>, MoveError> {
+        let plan = &self.order.plan;
+        let found = self.queue.survey(plan, MOST_ROUTES).await;
+        let found = found.map_err(|fault| of_table(&plan.source, fault))?;
+        let mut planned = Vec::with_capacity(found.len());
+        for (route, rows) in found {
+            let name = self
+                .order
+                .template
+                .name(route.as_deref(), self.order.name_limit);
+            planned.push(match name {
+                Err(fault) => Planned {
+                    destination: None,
+                    rows,
+                    remark: Some(format!("to the dead letters: {fault}")),
+                },
+                Ok(table) => Planned {
+                    remark: self.remark(&table).await?,
+                    destination: Some(table.to_string()),
+                    rows,
+                },
+            });
+        }
+        Ok(planned)
+    }
+
+    /// What is to be said of a destination; nothing if it is there, or cannot be looked at.
+    async fn remark(&self, table: &TableName) -> Result<Option<String>, MoveError> {
+        let queue = match &self.to {
+            None => Some(self.queue.clone()),
+            Some((to, ..)) => to.queue(),
+        };
+        let Some(queue) = queue else { return Ok(None) };
+        let found = queue.describe(table).await;
+        let plan = &self.order.plan;
+        Ok(match found.map_err(|fault| of_table(table, fault))? {
+            None if self.order.create => Some("would be made".into()),
+            None if plan.route.is_some() => {
+                Some("to the dead letters: there is no such table".into())
+            }
+            None => Some("there is no such table".into()),
+            Some(facts) => windrow_core::relocate::Destination::new(table, &facts, &plan.columns)
+                .err()
+                .map(|fault| fault.to_string()),
+        })
+    }
+
+    /// Moves, until nothing is left, or (if it follows) until it is stopped.
+    ///
+    /// # Errors
+    /// [`MoveError`]; what was moved before stays moved.
+    pub async fn run(self) -> Result<(), MoveError> {
+        let plan = &self.order.plan;
+        let prepared = self.queue.prepare(plan).await;
+        prepared.map_err(|fault| of_table(&plan.source, fault))?;
+        let elsewhere = match &self.to {
+            None => None,
+            Some((sink, elsewhere, _)) => {
+                tracing::debug!(to = sink.profile().name, "rows go to another database");
+                if elsewhere.transactional {
+                    make_markers(&self.url, elsewhere).await?;
+                }
+                Some(elsewhere.clone())
+            }
+        };
+        let moved = relocate(self.queue, self.order, elsewhere, self.counts, self.stop).await;
+        if let Some((_, _, lane)) = self.to {
+            lane.shutdown().await;
+        }
+        moved
+    }
+}
+
+/// Makes the table of markers if it is not there, by a lane of its own that may make tables.
+async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
+    let (intake, lane) = lane_to(&sink);
+    let marker = Moved {
+        relocation: elsewhere.relocation.clone(),
+        key: "[]".into(),
+        batch: "none".into(),
+    };
+    let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
+    let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
+    let source = intake.new_source();
+    let outcome = intake.run(source, Unit::of([made, gone])).await;
+    lane.shutdown().await;
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(unit) => Err(of_table(&TableName::bare(Moved::TABLE), unit.fault)),
+    }
+}
+
+fn lane_to(sink: &Arc<dyn Sink>) -> (Intake, Lane) {
+    let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
+    let metrics = LaneMetrics::register(&mut Registry::default());
+    let limits = Limits::default();
+    let lane = Lane::start(sink.clone(), limits, arrivals, metrics, "move".into());
+    (intake, lane)
+}
+
+async fn source_of(url: &str) -> Result<(Arc<dyn Sink>, Arc<dyn Queue>), MoveError> {
+    let sink = windrow_sinks::open(url, &Options::default())
+        .await
+        .map_err(invalid)?;
+    let queue = sink.queue().ok_or_else(|| {
+        MoveError::Invalid(
+            format!(
+                "rows cannot be moved out of {}; it can only be a destination",
+                sink.profile().name
+            )
+            .into(),
+        )
+    })?;
+    Ok((sink, queue))
+}
+
+/// The destination's database, if it is another one.
+async fn destination_of(
+    url: &str,
+    from: &dyn Queue,
+    create: bool,
+) -> Result<Option<Arc<dyn Sink>>, MoveError> {
+    let options = Options {
+        create_tables: create,
+        ..Options::default()
+    };
+    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
+    let away = |fault| MoveError::Database {
+        place: "the destination".into(),
+        fault,
+    };
+    // Only who has spoken to it knows what it is.
+    sink.ping().await.map_err(away)?;
+    let Some(queue) = sink.queue() else {
+        return Ok(Some(sink));
+    };
+    let (there, here) = (queue.place().await.map_err(away)?, from.place().await);
+    let here = here.map_err(|fault| MoveError::Database {
+        place: "the source".into(),
+        fault,
+    })?;
+    Ok((there != here).then_some(sink))
+}
+
+/// The lane to the destination.
+fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> (Elsewhere, Lane) {
+    let (intake, lane) = lane_to(sink);
+    let profile = sink.profile();
+    let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
+    let elsewhere = Elsewhere {
+        intake,
+        transactional: profile.transactional,
+        relocation: fingerprint(&facts.identity),
+        batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
+    };
+    (elsewhere, lane)
+}
+
+/// A URL without what is nobody's business.
+fn without_user(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(url) => format!(
+            "{}:{}{}",
+            url.host_str().unwrap_or_default(),
+            url.port().map(|port| port.to_string()).unwrap_or_default(),
+            url.path()
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+async fn described(queue: &dyn Queue, table: &TableName) -> Result<TableFacts, MoveError> {
+    match queue.describe(table).await {
+        Ok(Some(facts)) => Ok(facts),
+        Ok(None) => Err(MoveError::Invalid(
+            format!("there is no table {table}").into(),
+        )),
+        Err(fault) => Err(of_table(table, fault)),
+    }
+}
+
+/// The columns that tell rows apart.
+fn key(
+    facts: &TableFacts,
+    source: &TableName,
+    asked: Option<&[String]>,
+) -> Result<Box<[Name]>, MoveError> {
+    let Some(asked) = asked else {
+        if facts.key.is_empty() {
+            return Err(MoveError::Invalid(
+                format!(
+                    "the table {source} has no primary key: name the columns of a unique index, all NOT NULL, by --key, or give it a primary key"
+                )
+                .into(),
+            ));
+        }
+        return Ok(facts.key.clone().into());
+    };
+    let key: Box<[Name]> = asked.iter().map(|name| Name::from(name.as_str())).collect();
+    for column in &key {
+        has_column(facts, source, column)?;
+    }
+    if !facts.tells_apart(&key) {
+        return Err(MoveError::Invalid(
+            format!(
+                "--key {} does not tell the rows of {source} apart: it must hold all columns of its primary key, or of a unique index whose columns are NOT NULL",
+                asked.join(",")
+            )
+            .into(),
+        ));
+    }
+    Ok(key)
+}
+
+fn has_column(facts: &TableFacts, table: &TableName, column: &Name) -> Result<(), MoveError> {
+    match facts.columns.contains(column) {
+        true => Ok(()),
+        false => Err(MoveError::Invalid(
+            format!("the table {table} has no column {column}").into(),
+        )),
+    }
+}
+
+/// The same table may be reached by two URLs.
+async fn not_itself(
+    to: &dyn Sink,
+    table: &TableName,
+    source: &TableFacts,
+) -> Result<(), MoveError> {
+    let Some(queue) = to.queue() else {
+        return Ok(());
+    };
+    let found = queue.describe(table).await;
+    match found.map_err(|fault| of_table(table, fault))? {
+        Some(found) if found.identity == source.identity => Err(MoveError::Invalid(
+            format!("the destination {table} is the source itself").into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether what one of them writes of a value, the other reads without loss.
+fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
+    let family = |sink: &dyn Sink| match sink.profile().name {
+        "CockroachDB" => "PostgreSQL",
+        name => name,
+    };
+    family(from) == family(to)
+}
+
+fn of_table(table: &TableName, fault: Fault) -> MoveError {
+    MoveError::Database {
+        place: table.to_string().into(),
+        fault,
+    }
+}
+
+/// What a user asked for makes no sense; what a database said keeps its code.
+fn invalid(fault: Fault) -> MoveError {
+    match fault.class {
+        FaultClass::Invalid => MoveError::Invalid(fault.message),
+        _ => MoveError::Database {
+            place: "the database".into(),
+            fault,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_must_tell_rows_apart() {
+        let names = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>();
+        let facts = TableFacts {
+            columns: names(&["id", "code", "v"]),
+            key: names(&["id"]),
+            uniques: vec![names(&["id"]), names(&["code"])],
+            ..TableFacts::default()
+        };
+        let table = TableName::bare("t");
+        let asked = |columns: &[&str]| {
+            let columns: Vec<String> = columns.iter().map(|c| (*c).to_owned()).collect();
+            key(&facts, &table, Some(&columns))
+        };
+        assert_eq!(&*key(&facts, &table, None).unwrap(), names(&["id"]));
+        assert_eq!(&*asked(&["v", "code"]).unwrap(), names(&["v", "code"]));
+        assert!(asked(&["v"]).is_err());
+        assert!(asked(&["w"]).is_err());
+        let bare = TableFacts::default();
+        assert!(key(&bare, &table, None).is_err());
+    }
+
+    #[test]
+    fn a_password_is_in_no_name() {
+        assert_eq!(without_user("postgres://a:secret@h:1/d"), "h:1/d");
+    }
+}
