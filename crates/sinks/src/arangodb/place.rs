@@ -20,16 +20,15 @@ pub(super) fn hash(collection: &str, key: &str) -> u64 {
 pub(super) fn place(batch: &mut Batch<'_>, database: &str) -> (Vec<Form>, Vec<Placed>) {
     let mut forms: Vec<Form> = Vec::new();
     let mut placed = Vec::new();
-    let mut groups: HashMap<*const Shape, Result<u32, Fault>> = HashMap::new();
+    // By what they are, not by address: equal shapes of different requests are one.
+    let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
     let pending: Vec<_> = batch.pending().collect();
     for (at, write) in pending {
         let shape = &write.shape;
-        let group = groups
-            .entry(std::sync::Arc::as_ptr(shape))
-            .or_insert_with(|| {
-                forms.push(Form::new(shape, database)?);
-                u32::try_from(forms.len() - 1).map_err(|_| Fault::internal("too many shapes"))
-            });
+        let group = groups.entry(&**shape).or_insert_with(|| {
+            forms.push(Form::new(shape, database)?);
+            u32::try_from(forms.len() - 1).map_err(|_| Fault::internal("too many shapes"))
+        });
         let group = match group {
             Ok(group) => *group,
             Err(fault) => {

@@ -30,12 +30,9 @@ pub(super) fn meaning(failure: &Failure, table: &TableName) -> Meaning {
     Meaning::of(fault, statement)
 }
 
+/// The same for a row of a bulk, which has no status of its own, and for a request.
 fn detail(failure: &Failure) -> Option<String> {
-    match (failure.code, failure.status) {
-        (Some(code), 0) => Some(format!("CrateDB error {code}")),
-        (Some(code), status) => Some(format!("CrateDB error {code}, HTTP {status}")),
-        (None, _) => None,
-    }
+    failure.code.map(|code| format!("CrateDB error {code}"))
 }
 
 /// Class, SQLSTATE, and whether it concerns the statement rather than one of its rows.

@@ -23,11 +23,12 @@ pub(super) struct Plan {
 /// Places all writes that have no verdict. What is senseless is told so, what finds nothing is told that.
 pub(super) fn place(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bool) -> Plan {
     let mut plan = Plan::default();
-    let mut groups: HashMap<*const Shape, Result<u32, Fault>> = HashMap::new();
+    // By what they are, not by address: equal shapes of different requests are one.
+    let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
     let mut tables: Vec<TableName> = Vec::new();
     let pending: Vec<_> = batch.pending().collect();
     for (at, write) in pending {
-        let group = groups.entry(Arc::as_ptr(&write.shape)).or_insert_with(|| {
+        let group = groups.entry(&*write.shape).or_insert_with(|| {
             let statement = statement(&write.shape, knowledge, creates)?;
             plan.statements.push(statement);
             u32::try_from(plan.statements.len() - 1).map_err(|_| Fault::internal("too many shapes"))

@@ -75,17 +75,11 @@ impl Keyed {
         }))
     }
 
-    /// Writes of one shape keep one shape.
     fn units(&self, units: &[Unit]) -> Vec<Unit> {
-        let mut known: HashMap<u64, Arc<Shape>> = HashMap::new();
-        let mut write = |write: &Write| {
-            let shape = known.entry(write.shape.id());
-            let shape = shape.or_insert_with(|| self.shape(&write.shape));
-            Write::new(shape.clone(), write.row.clone())
-        };
+        let write = |write: &Write| Write::new(self.shape(&write.shape), write.row.clone());
         let units = units.iter();
         units
-            .map(|unit| Unit::of(unit.writes().iter().map(&mut write)))
+            .map(|unit| Unit::of(unit.writes().iter().map(write)))
             .collect()
     }
 

@@ -26,6 +26,8 @@ mod lost;
 mod order;
 mod poison;
 mod returned;
+#[cfg(all(feature = "arangodb", feature = "cratedb", feature = "mysql"))]
+mod trips;
 mod values;
 mod words;
 
