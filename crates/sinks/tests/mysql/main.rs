@@ -16,5 +16,6 @@ mod generated;
 mod isolation;
 mod keys;
 mod lost;
+mod queue;
 mod support;
 mod values;

@@ -49,10 +49,10 @@ async fn counted(conn: &mut Conn, sql: &str, counts: &mut Vec<u64>) -> Result<()
     let mut result = conn.query_iter(sql).await?;
     while result.columns().is_some() {
         counts.push(result.affected_rows());
-        result.for_each(drop).await?;
         if result.is_empty() {
             break;
         }
+        result.for_each(drop).await?;
     }
     result.drop_result().await
 }

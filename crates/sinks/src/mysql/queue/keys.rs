@@ -102,6 +102,29 @@ fn run(keys: &[&Key]) -> usize {
     keys.iter().take_while(follows).count()
 }
 
+/// Whole numbers as a table of one column.
+pub(super) fn values(keys: &[&Key]) -> String {
+    let mut sql = String::from("(VALUES ");
+    for (place, key) in keys.iter().enumerate() {
+        sql.push_str(if place > 0 { "),(" } else { "(" });
+        if let Key::Number(n) = key {
+            sql.push_str(&n.to_string());
+        }
+    }
+    sql.push_str("))");
+    sql
+}
+
+/// What joins rows with that table, whose column is called as its first value.
+pub(super) fn joined(columns: &[(Name, Kind)], keys: &[&Key]) -> String {
+    let mut sql = String::from(" ON windrow_row.");
+    if let ([(name, _)], [Key::Number(first), ..]) = (columns, keys) {
+        push_ident(&mut sql, name);
+        sql.push_str(&format!(" = windrow_list.`{first}`"));
+    }
+    sql
+}
+
 fn list(columns: &[(Name, Kind)], keys: &[&Key]) -> String {
     let mut sql = String::new();
     let single = match columns {

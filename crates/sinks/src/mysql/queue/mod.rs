@@ -5,9 +5,9 @@
 //! keys. Statements go in few texts; a row that comes or goes meanwhile shows in the numbers of rows, and undoes them.
 //!
 //! **Deletes read no row that is not theirs**, for one that somebody else holds would make them wait: they look keys up one by
-//! one. A range would read the row behind it too, and where a list of keys is a good part of a small table the server reads
-//! all of the table. On MariaDB a delete does not wait at all at first; if it would have had to, the index is named from then on.
-//! On MySQL it always is.
+//! one. A range would read the row behind it too, and where a list of keys is a good part of a small table the server may read
+//! all of the table. On MariaDB a delete does not wait at all at first; if it would have had to, the keys are looked up singly from then
+//! on. On MySQL the index is named.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -36,7 +36,11 @@ pub(super) struct MysqlMover {
 
 impl MysqlMover {
     pub(super) fn new(line: Line, source: Source, opts: Opts, options: Options) -> Self {
-        let quick = line.server.mariadb && !line.server.timeout_ends_all;
+        let lookup = match (line.server.mariadb, line.server.timeout_ends_all) {
+            (false, _) => Lookup::Named,
+            (true, false) => Lookup::Quick,
+            (true, true) => Lookup::Single,
+        };
         Self {
             line,
             source,
@@ -46,11 +50,7 @@ impl MysqlMover {
             picked: Vec::new(),
             in_transaction: false,
             after: None,
-            lookup: if quick {
-                Lookup::Quick
-            } else {
-                Lookup::Indexed
-            },
+            lookup,
         }
     }
 
@@ -198,7 +198,7 @@ impl MysqlMover {
     fn learn(&mut self, broken: &Broken) -> bool {
         let learned = self.lookup == Lookup::Quick && broken.waits();
         if learned {
-            self.lookup = Lookup::Indexed;
+            self.lookup = Lookup::Single;
         }
         learned
     }

@@ -1,13 +1,13 @@
 //! Statements that copy and delete, gathered into texts: a round trip each.
 
 use windrow_core::Fault;
+use windrow_core::relocate::Destination;
 
-use super::keys::{Key, conditions};
+use super::keys::{self, Key, conditions};
 use super::source::{Source, push_list};
 use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
 use crate::sql::quote::backtick::{push_ident, push_table};
-use windrow_core::relocate::Destination;
 
 /// The most bytes of one text, where the server's packets allow it.
 const MOST_BYTES: usize = 4 << 20;
@@ -31,11 +31,17 @@ struct Step {
 /// How deletes look their rows up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// As the server likes, without waiting for anybody.
+    /// By lists of keys, as the server likes, without waiting for anybody (MariaDB).
     Quick,
-    /// By the key's index.
-    Indexed,
+    /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table for a list of keys even where the
+    /// index is named).
+    Single,
+    /// By lists of keys and the key's index (MySQL).
+    Named,
 }
+
+/// What a quick delete begins with.
+const QUICK: &str = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE FROM ";
 
 /// Statements in order.
 pub(super) struct Script<'s> {
@@ -95,25 +101,58 @@ impl<'s> Script<'s> {
 
     /// Adds what deletes rows.
     pub(super) fn delete(&mut self, part: usize, keys: &[&Key]) {
-        let mut sql = String::new();
+        let verb = Verb::Delete;
         match self.lookup {
             Lookup::Quick => {
-                sql.push_str("SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE FROM ");
+                let mut sql = QUICK.to_owned();
                 push_table(&mut sql, &self.source.name);
+                sql.push_str(" WHERE ");
+                for (condition, rows) in conditions(&self.source.key, keys, false) {
+                    // With a limit that is below the number of rows the server prefers the index.
+                    let condition = format!("{condition} LIMIT {rows}");
+                    self.push(&sql, &condition, Step { verb, part, rows });
+                }
             }
-            Lookup::Indexed => {
-                sql.push_str("DELETE windrow_row FROM ");
-                push_table(&mut sql, &self.source.name);
-                sql.push_str(" AS windrow_row FORCE INDEX (");
-                push_ident(&mut sql, &self.source.index);
-                sql.push(')');
+            Lookup::Named => {
+                let mut sql = "DELETE windrow_row FROM ".to_owned();
+                self.push_indexed(&mut sql);
+                sql.push_str(" WHERE ");
+                for (condition, rows) in conditions(&self.source.key, keys, false) {
+                    self.push(&sql, &condition, Step { verb, part, rows });
+                }
             }
+            Lookup::Single => self.delete_singly(part, keys),
         }
+    }
+
+    /// Whole numbers are joined with a list of them; of other keys, whose types a list would not keep, each is a statement.
+    fn delete_singly(&mut self, part: usize, keys: &[&Key]) {
+        let verb = Verb::Delete;
+        let (numbers, others): (Vec<&Key>, Vec<&Key>) =
+            keys.iter().partition(|key| matches!(key, Key::Number(_)));
+        let mut join = " windrow_list STRAIGHT_JOIN ".to_owned();
+        self.push_indexed(&mut join);
+        for chunk in numbers.chunks(keys::MOST) {
+            let sql = format!("DELETE windrow_row FROM {}{join}", keys::values(chunk));
+            let on = keys::joined(&self.source.key, chunk);
+            let rows = chunk.len();
+            self.push(&sql, &on, Step { verb, part, rows });
+        }
+        let mut sql = "DELETE FROM ".to_owned();
+        push_table(&mut sql, &self.source.name);
         sql.push_str(" WHERE ");
-        for (condition, rows) in conditions(&self.source.key, keys, false) {
-            let verb = Verb::Delete;
-            self.push(&sql, &condition, Step { verb, part, rows });
+        for key in others {
+            for (condition, rows) in conditions(&self.source.key, &[key], false) {
+                self.push(&sql, &condition, Step { verb, part, rows });
+            }
         }
+    }
+
+    fn push_indexed(&self, sql: &mut String) {
+        push_table(sql, &self.source.name);
+        sql.push_str(" AS windrow_row FORCE INDEX (");
+        push_ident(sql, &self.source.index);
+        sql.push(')');
     }
 
     fn push(&mut self, head: &str, condition: &str, step: Step) {
@@ -165,7 +204,7 @@ impl<'s> Script<'s> {
 /// What is said where rows that are locked could not be deleted.
 pub(super) fn not_deleted(source: &Source) -> Fault {
     Fault::new(
-        windrow_core::FaultClass::Check,
+        windrow_core::FaultClass::Other,
         "09000",
         format!(
             "rows of {} were read and locked, but not as many were deleted",

@@ -209,7 +209,7 @@ fn delete_now(connection: &Connection, source: &Source, rows: &Numbers) -> Resul
         return Ok(());
     }
     Err(Fault::new(
-        FaultClass::Check,
+        FaultClass::Other,
         "09000",
         format!(
             "{} rows of {} were picked and {deleted} deleted: a trigger keeps them",
