@@ -88,6 +88,9 @@ fn write(
     plan: &Plan,
     rows: &Rows,
 ) -> Result<Loaded, LoadFault> {
+    if rows.is_empty() {
+        return Ok(Loaded::default());
+    }
     if rows.columns() != plan.slots.len() {
         let why = "a portion has another number of columns than its load";
         return Err(LoadFault::Hopeless(Fault::internal(why)));

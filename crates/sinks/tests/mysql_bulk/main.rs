@@ -1,0 +1,16 @@
+//! LOAD DATA LOCAL against a real server.
+
+#![cfg(feature = "mysql")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
+
+mod alike;
+mod chance;
+mod lost;
+mod marks;
+mod portions;
+mod support;

@@ -1,0 +1,13 @@
+//! Many rows in one transaction, on real SQLite files.
+
+#![cfg(feature = "sqlite")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may end by any of these"
+)]
+
+mod alike;
+mod marks;
+mod portions;
+mod support;
