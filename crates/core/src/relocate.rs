@@ -111,8 +111,8 @@ pub const BATCHES: &str = "windrow_batches";
 /// A database that can hold pending rows. Shared by all connections of a move.
 #[async_trait]
 pub trait Queue: Send + Sync + 'static {
-    /// What tells this database, and what this connection may see of it, apart from all others: two queues that say the
-    /// same can move rows between their tables by statements of the server. Never shown. Cancel safe.
+    /// What tells this database apart from all others, copies of it included: two queues that say the same lead to the same
+    /// tables, and rows are moved by statements of the server, with the rights of the source's role. Never shown. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].

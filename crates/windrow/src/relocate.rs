@@ -150,9 +150,6 @@ impl Moving {
             None => queue.name_limit(),
             Some(to) => to.queue().map_or(NameLimit::default(), |q| q.name_limit()),
         };
-        if let (Some(to), Some(table)) = (&to, template.table()) {
-            not_itself(&**to, table, &facts).await?;
-        }
         let rows = settings.batch_rows.map(NonZero::get);
         let jobs = settings.jobs.map_or(1, NonZero::get);
         let order = Order {
@@ -423,24 +420,6 @@ fn has_column(facts: &TableFacts, table: &TableName, column: &Name) -> Result<()
         false => Err(MoveError::Invalid(
             format!("the table {table} has no column {column}").into(),
         )),
-    }
-}
-
-/// The same table may be reached by two URLs.
-async fn not_itself(
-    to: &dyn Sink,
-    table: &TableName,
-    source: &TableFacts,
-) -> Result<(), MoveError> {
-    let Some(queue) = to.queue() else {
-        return Ok(());
-    };
-    let found = queue.describe(table).await;
-    match found.map_err(|fault| of_table(table, fault))? {
-        Some(found) if found.identity == source.identity => Err(MoveError::Invalid(
-            format!("the destination {table} is the source itself").into(),
-        )),
-        _ => Ok(()),
     }
 }
 

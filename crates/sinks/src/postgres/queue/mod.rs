@@ -34,10 +34,10 @@ use talk::{Ask, number, talk, text as word_of, word};
 /// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two could become one.
 const NAME_BYTES: usize = 63;
 
-/// The server, the database, who we are and where our tables lie.
-const PLACE: &str = "SELECT current_user || '/' || array_to_string(current_schemas(true), ',')";
+/// Copies of a server (a standby that was promoted, a copy of its files) share its number, but not this.
+const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text";
 
-/// What no other server has, unless it is a copy of this one.
+/// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows do.
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 
 /// The database's number.
@@ -107,9 +107,9 @@ impl Queue for PgQueue {
     async fn place(&self) -> Result<String, Fault> {
         let mut wire = self.wire().await?;
         let database = database(&mut wire).await?;
-        let place = word(&mut wire, Ask::of(PLACE)).await?.unwrap_or_default();
+        let since = word(&mut wire, Ask::of(SINCE)).await?.unwrap_or_default();
         wire.terminate().await;
-        Ok(format!("{database}/{place}"))
+        Ok(format!("{database}/{since}"))
     }
 
     fn name_limit(&self) -> NameLimit {
