@@ -18,12 +18,14 @@ mod columns;
 mod error;
 mod file;
 mod lane;
+mod marking;
 mod meter;
 mod patience;
 mod reader;
 mod rejects;
 mod resume;
 mod spans;
+mod team;
 mod way;
 mod worker;
 

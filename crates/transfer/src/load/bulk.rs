@@ -9,7 +9,7 @@ use windrow_core::{
 };
 
 use super::LoadError;
-use super::lane::Marking;
+use super::marking::Marking;
 use super::patience::{Patience, is_passing};
 
 /// One connection that loads, opened when it is needed.

@@ -3,19 +3,18 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
-use windrow_core::{Bulk, Fault, LoadPlan, Mark, Name, OnConflict, Rows, Span};
+use windrow_core::{Bulk, Fault, LoadPlan, Mark, Name, OnConflict, Span};
 
-use super::bulk::Press;
 use super::columns::{Matched, Sides};
-use super::lane::{Lane, Marking};
+use super::marking::Marking;
 use super::patience::{Patience, is_passing};
-use super::reader::{Parcel, Read, Reader};
+use super::reader::{Read, Reader};
 use super::rejects::Origin;
 use super::resume::{Identity, head, head_of};
 use super::spans::Spans;
+use super::team::{Belt, Team};
 use super::way::Sight;
-use super::worker::{Full, Shared, Worker, lock};
+use super::worker::{Shared, lock};
 use super::{Input, LoadError, Opener, Run};
 use crate::source::{Most, Portion, Source, SourceFault};
 
@@ -45,13 +44,6 @@ pub(super) struct FileDone {
 struct Opened {
     source: Box<dyn Source>,
     matched: Matched,
-}
-
-/// Portions on their way from the reader to the workers and back.
-struct Belt {
-    full: Full,
-    free: mpsc::Sender<Portion>,
-    reader: JoinHandle<Result<Read, SourceFault>>,
 }
 
 impl Run {
@@ -340,74 +332,6 @@ impl Run {
             full: Arc::new(tokio::sync::Mutex::new(full)),
             free,
             reader: tokio::task::spawn_blocking(move || reader.run(free_out, &full_in)),
-        }
-    }
-}
-
-/// Those who write the portions of one file.
-struct Team<'a> {
-    run: &'a Run,
-    shared: &'a Arc<Shared>,
-    plan: LoadPlan,
-    bulk: Option<Arc<dyn Bulk>>,
-    jobs: usize,
-}
-
-impl Team<'_> {
-    /// Writes all portions. `create`: the first one makes the table.
-    async fn work(&self, belt: &Belt, create: bool) -> Result<(), LoadError> {
-        if create {
-            let first = self.next(belt).await;
-            if let Some(parcel) = first {
-                let mut worker = self.worker(false);
-                worker.settle(&parcel).await?;
-                belt.free.try_send(parcel.portion).ok();
-            }
-        }
-        let mut workers = JoinSet::new();
-        for _ in 0..self.jobs {
-            let worker = self.worker(true);
-            workers.spawn(worker.run(Arc::clone(&belt.full), belt.free.clone()));
-        }
-        let mut outcome = Ok(());
-        while let Some(ended) = workers.join_next().await {
-            let ended = ended.unwrap_or_else(|_| {
-                self.shared.halt.cancel();
-                Err(LoadError::Defect("a task that writes rows has crashed"))
-            });
-            // The first fault is the cause; that the others were stopped is its consequence.
-            if outcome.is_ok() || matches!(outcome, Err(LoadError::Interrupted)) {
-                outcome = ended.and(outcome);
-            }
-        }
-        outcome
-    }
-
-    async fn next(&self, belt: &Belt) -> Option<Parcel> {
-        let mut full = belt.full.lock().await;
-        tokio::select! {
-            biased;
-            () = self.shared.halt.cancelled() => None,
-            parcel = full.recv() => parcel,
-        }
-    }
-
-    fn worker(&self, by_bulk: bool) -> Worker {
-        let (run, marking) = (self.run, &self.shared.marking);
-        let away_wait = run.load.away_wait;
-        let press = |bulk: &Arc<dyn Bulk>| {
-            Press::new(
-                Arc::clone(bulk),
-                self.plan.clone(),
-                marking.clone(),
-                away_wait,
-            )
-        };
-        Worker {
-            shared: Arc::clone(self.shared),
-            press: self.bulk.as_ref().filter(|_| by_bulk).map(press),
-            lane: Lane::new(&run.target.intake, &self.plan, marking.clone(), away_wait),
-            scratch: Rows::default(),
         }
     }
 }

@@ -10,11 +10,13 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Field, Intake, LoadPlan, Mark, Marks, Op, Returning, Row, Shape, SourceId, Span, Unit, Write,
+    Fault, Field, Intake, LoadPlan, Mark, OnConflict, Op, Returning, Row, Shape, SourceId, Span,
+    Unit, Write,
 };
 
 use self::outcome::{Fate, fate};
-use super::patience::{Patience, is_passing};
+use super::marking::Marking;
+use super::patience::Patience;
 use super::reader::Parcel;
 use super::rejects::{Origin, Reason, Reject, Rejects};
 use super::{LoadError, Meter};
@@ -36,13 +38,6 @@ pub(super) struct Lane {
     source: SourceId,
     marking: Option<Marking>,
     away_wait: Duration,
-}
-
-/// Rows are written together with a mark each.
-#[derive(Clone)]
-pub(super) struct Marking {
-    pub(super) marks: Arc<dyn Marks>,
-    pub(super) load: Box<str>,
 }
 
 /// What the rows of one file have in common.
@@ -74,7 +69,7 @@ struct Left {
     again: Vec<usize>,
     /// Perhaps written; their marks tell.
     unknown: Vec<usize>,
-    fault: Option<windrow_core::Fault>,
+    fault: Option<Fault>,
 }
 
 impl Lane {
@@ -174,7 +169,7 @@ impl Lane {
         ended.map_or(Ok(()), Err)
     }
 
-    async fn submit(&self, units: Vec<Unit>) -> Result<Receipt, windrow_core::Fault> {
+    async fn submit(&self, units: Vec<Unit>) -> Result<Receipt, Fault> {
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = self.intake.budget().take(bytes).await?;
         self.intake.submit(self.source, units, permit).await
@@ -193,7 +188,7 @@ impl Lane {
         let mut ended = Ok(());
         for (row, outcome) in chunk.rows.into_iter().zip(outcomes) {
             match fate(outcome, self.marking.is_some()) {
-                Fate::Written(0) if self.shape.on_conflict != windrow_core::OnConflict::Error => {
+                Fate::Written(0) if self.shape.on_conflict != OnConflict::Error => {
                     scene.meter.done(0, 1);
                 }
                 Fate::Written(_) => scene.meter.done(1, 0),
@@ -272,59 +267,6 @@ impl Lane {
     }
 }
 
-impl Marking {
-    pub(super) fn mark(&self, span: Span) -> Mark {
-        Mark {
-            load: self.load.clone(),
-            span,
-        }
-    }
-
-    /// What is done, as the database tells it; waits for the database.
-    pub(super) async fn read(
-        &self,
-        patience: &mut Patience<'_>,
-        place: impl Fn() -> String,
-    ) -> Result<super::spans::Spans, LoadError> {
-        loop {
-            match self.marks.read(&self.load).await {
-                Ok(spans) => {
-                    patience.reached();
-                    return Ok(super::spans::Spans::new(spans));
-                }
-                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
-                Err(fault) => {
-                    let place = place();
-                    return Err(LoadError::Database { place, fault });
-                }
-            }
-        }
-    }
-
-    /// Puts one mark in the place of many; waits for the database.
-    pub(super) async fn merge(
-        &self,
-        span: Span,
-        patience: &mut Patience<'_>,
-        place: impl Fn() -> String,
-    ) -> Result<(), LoadError> {
-        let mark = self.mark(span);
-        loop {
-            match self.marks.merge(&mark).await {
-                Ok(()) => {
-                    patience.reached();
-                    return Ok(());
-                }
-                Err(fault) if is_passing(&fault) => patience.wait(fault, &place).await?,
-                Err(fault) => {
-                    let place = place();
-                    return Err(LoadError::Database { place, fault });
-                }
-            }
-        }
-    }
-}
-
 /// Makes units of rows, a chunk at a time.
 struct Maker<'a> {
     lane: &'a Lane,
@@ -376,12 +318,7 @@ impl<'a> Maker<'a> {
     }
 }
 
-fn note(
-    scene: Scene<'_>,
-    parcel: &Parcel,
-    row: usize,
-    fault: &windrow_core::Fault,
-) -> Result<(), LoadError> {
+fn note(scene: Scene<'_>, parcel: &Parcel, row: usize, fault: &Fault) -> Result<(), LoadError> {
     let portion = &parcel.portion;
     let get = |numbers: &[u64]| numbers.get(row).copied().unwrap_or_default();
     scene.meter.rejected();

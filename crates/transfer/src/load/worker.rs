@@ -10,7 +10,8 @@ use windrow_core::load::Fields;
 use windrow_core::{Rows, Span};
 
 use super::bulk::{Press, Pressed};
-use super::lane::{Lane, Marking, Scene, place};
+use super::lane::{Lane, Scene, place};
+use super::marking::Marking;
 use super::patience::Patience;
 use super::reader::Parcel;
 use super::rejects::{Origin, Reject, Rejects};

@@ -1,0 +1,89 @@
+//! Those who write the portions of one file, and what brings the portions to them.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+use windrow_core::{Bulk, LoadPlan, Rows};
+
+use super::bulk::Press;
+use super::lane::Lane;
+use super::reader::{Parcel, Read};
+use super::worker::{Full, Shared, Worker};
+use super::{LoadError, Run};
+use crate::source::{Portion, SourceFault};
+
+/// Portions on their way from the reader to the workers and back.
+pub(super) struct Belt {
+    pub(super) full: Full,
+    pub(super) free: mpsc::Sender<Portion>,
+    pub(super) reader: JoinHandle<Result<Read, SourceFault>>,
+}
+
+/// Those who write the portions of one file.
+pub(super) struct Team<'a> {
+    pub(super) run: &'a Run,
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) plan: LoadPlan,
+    pub(super) bulk: Option<Arc<dyn Bulk>>,
+    pub(super) jobs: usize,
+}
+
+impl Team<'_> {
+    /// Writes all portions. `create`: the first one makes the table.
+    pub(super) async fn work(&self, belt: &Belt, create: bool) -> Result<(), LoadError> {
+        if create {
+            let first = self.next(belt).await;
+            if let Some(parcel) = first {
+                let mut worker = self.worker(false);
+                worker.settle(&parcel).await?;
+                belt.free.try_send(parcel.portion).ok();
+            }
+        }
+        let mut workers = JoinSet::new();
+        for _ in 0..self.jobs {
+            let worker = self.worker(true);
+            workers.spawn(worker.run(Arc::clone(&belt.full), belt.free.clone()));
+        }
+        let mut outcome = Ok(());
+        while let Some(ended) = workers.join_next().await {
+            let ended = ended.unwrap_or_else(|_| {
+                self.shared.halt.cancel();
+                Err(LoadError::Defect("a task that writes rows has crashed"))
+            });
+            // The first fault is the cause; that the others were stopped is its consequence.
+            if outcome.is_ok() || matches!(outcome, Err(LoadError::Interrupted)) {
+                outcome = ended.and(outcome);
+            }
+        }
+        outcome
+    }
+
+    async fn next(&self, belt: &Belt) -> Option<Parcel> {
+        let mut full = belt.full.lock().await;
+        tokio::select! {
+            biased;
+            () = self.shared.halt.cancelled() => None,
+            parcel = full.recv() => parcel,
+        }
+    }
+
+    fn worker(&self, by_bulk: bool) -> Worker {
+        let (run, marking) = (self.run, &self.shared.marking);
+        let away_wait = run.load.away_wait;
+        let press = |bulk: &Arc<dyn Bulk>| {
+            Press::new(
+                Arc::clone(bulk),
+                self.plan.clone(),
+                marking.clone(),
+                away_wait,
+            )
+        };
+        Worker {
+            shared: Arc::clone(self.shared),
+            press: self.bulk.as_ref().filter(|_| by_bulk).map(press),
+            lane: Lane::new(&run.target.intake, &self.plan, marking.clone(), away_wait),
+            scratch: Rows::default(),
+        }
+    }
+}

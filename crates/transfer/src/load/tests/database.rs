@@ -1,0 +1,262 @@
+//! A database of one table, of numbers: a sink, its bulk form, its marks and its lane in one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tokio::task::JoinHandle;
+use windrow_core::{
+    Budget, Bulk, Done, Executor, Fault, FaultClass, Field, Intake, LoadFault, LoadPlan, Loaded,
+    Loader, Mark, Marks, Name, Outcomes, Profile, Purpose, Rows, Sink, Span, TableName, Unit,
+    UnitFault, UnitOutcome, Value,
+};
+
+/// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
+pub(super) type Script = fn(usize, &mut bool) -> Option<LoadFault>;
+
+pub(super) struct Database {
+    profile: Profile,
+    script: Option<Script>,
+    state: Mutex<State>,
+    /// Itself, for what is handed out.
+    me: std::sync::Weak<Database>,
+}
+
+#[derive(Default)]
+struct State {
+    rows: Vec<u64>,
+    marks: BTreeMap<(String, u64), u64>,
+    calls: usize,
+    by_lane: usize,
+}
+
+struct Connection(Arc<Database>);
+
+pub(super) fn conflict() -> Fault {
+    Fault::new(FaultClass::Conflict, "40P01", "deadlock detected")
+}
+
+pub(super) fn lost() -> Fault {
+    Fault::unavailable("the connection ended")
+}
+
+pub(super) fn refused() -> Fault {
+    Fault::new(FaultClass::Value, "22P02", "this is no number")
+}
+
+fn unique() -> Fault {
+    Fault::new(FaultClass::Unique, "23505", "it is there already")
+}
+
+impl Database {
+    pub(super) fn new(script: Script) -> Arc<Self> {
+        Self::of(Some(script))
+    }
+
+    pub(super) fn without_loaders() -> Arc<Self> {
+        Self::of(None)
+    }
+
+    fn of(script: Option<Script>) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            profile: Profile {
+                name: "Test",
+                transactional: true,
+                flights: 4,
+                batch_rows: 1000,
+                lacks: &[],
+            },
+            script,
+            state: Mutex::default(),
+            me: me.clone(),
+        })
+    }
+
+    /// What is in, in order.
+    pub(super) fn rows(&self) -> Vec<u64> {
+        let mut rows = self.state.lock().unwrap().rows.clone();
+        rows.sort_unstable();
+        rows
+    }
+
+    pub(super) fn marks(&self) -> Vec<(u64, u64)> {
+        let state = self.state.lock().unwrap();
+        state
+            .marks
+            .iter()
+            .map(|((_, first), end)| (*first, *end))
+            .collect()
+    }
+
+    pub(super) fn by_lane(&self) -> usize {
+        self.state.lock().unwrap().by_lane
+    }
+
+    /// A lane that answers each unit at once. It ends with its last intake.
+    pub(super) fn lane(self: &Arc<Self>) -> (Intake, JoinHandle<()>) {
+        let (intake, mut arrivals) = Intake::channel(Budget::new(16 << 20), 16);
+        let database = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            while let Some(submission) = arrivals.recv().await {
+                let outcomes: Outcomes = submission
+                    .units
+                    .iter()
+                    .map(|unit| database.unit(unit))
+                    .collect();
+                submission.reply.send(outcomes);
+            }
+        });
+        (intake, task)
+    }
+
+    fn unit(&self, unit: &Unit) -> UnitOutcome {
+        let mut state = self.state.lock().unwrap();
+        let failed = |at, fault| UnitFault {
+            at,
+            fault,
+            before: Vec::new(),
+        };
+        let [row, mark @ ..] = unit.writes() else {
+            return Err(failed(0, Fault::internal("empty")));
+        };
+        let Value::Int(id) = row.row[0] else {
+            return Err(failed(0, refused()));
+        };
+        for mark in mark {
+            let [Value::Text(load), Value::Int(first), Value::Int(end)] = &*mark.row else {
+                return Err(failed(1, Fault::internal("no mark")));
+            };
+            let key = (load.to_string(), first.unsigned_abs());
+            if state.marks.contains_key(&key) {
+                return Err(failed(1, unique()));
+            }
+            state.marks.insert(key, end.unsigned_abs());
+        }
+        state.rows.push(id.unsigned_abs());
+        state.by_lane += 1;
+        Ok(unit.writes().iter().map(|_| Done::rows(1)).collect())
+    }
+
+    fn insert(&self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        let mut state = self.state.lock().unwrap();
+        let number = |field| match field {
+            Field::Plain(text) => text
+                .parse::<u64>()
+                .map_err(|_| LoadFault::Refused(refused())),
+            _ => Err(LoadFault::Refused(refused())),
+        };
+        let new: Vec<u64> = rows.fields().map(number).collect::<Result<_, _>>()?;
+        if let Some(mark) = mark {
+            let key = (mark.load.to_string(), mark.span.first);
+            if state.marks.contains_key(&key) {
+                return Err(LoadFault::Refused(unique()));
+            }
+            state.marks.insert(key, mark.span.end);
+        }
+        let written = new.len() as u64;
+        state.rows.extend(new);
+        Ok(Loaded {
+            written,
+            ignored: 0,
+        })
+    }
+}
+
+#[async_trait]
+impl Sink for Database {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        Err(Fault::internal("the lane of this test needs no connection"))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        let me = self.me.upgrade()?;
+        Some(me)
+    }
+}
+
+#[async_trait]
+impl Bulk for Database {
+    fn form(&self) -> &'static str {
+        "test form"
+    }
+
+    fn most_loaders(&self) -> usize {
+        4
+    }
+
+    async fn columns(&self, _: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+        Ok(Some(vec!["id".into()]))
+    }
+
+    async fn loader(&self, _: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        match self.script {
+            Some(_) => Ok(Box::new(Connection(self.me.upgrade().unwrap()))),
+            None => Err(Fault::new(FaultClass::Unsupported, "0A000", "not here")),
+        }
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        let me = self.me.upgrade()?;
+        Some(me)
+    }
+}
+
+#[async_trait]
+impl Loader for Connection {
+    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        let call = {
+            let mut state = self.0.state.lock().unwrap();
+            state.calls += 1;
+            state.calls - 1
+        };
+        let mut committed = false;
+        match self.0.script.unwrap()(call, &mut committed) {
+            None => self.0.insert(rows, mark),
+            Some(fault) => {
+                if committed {
+                    self.0.insert(rows, mark)?;
+                }
+                Err(fault)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Marks for Database {
+    async fn prepare(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {
+        let state = self.state.lock().unwrap();
+        let marks = state.marks.iter().filter(|((name, _), _)| name == load);
+        Ok(marks
+            .map(|((_, first), end)| Span {
+                first: *first,
+                end: *end,
+            })
+            .collect())
+    }
+
+    async fn merge(&self, mark: &Mark) -> Result<(), Fault> {
+        let mut state = self.state.lock().unwrap();
+        let within = |name: &str, first: u64, end: u64| {
+            name == &*mark.load && first >= mark.span.first && end <= mark.span.end
+        };
+        state
+            .marks
+            .retain(|(name, first), end| !within(name, *first, *end));
+        let key = (mark.load.to_string(), mark.span.first);
+        state.marks.insert(key, mark.span.end);
+        Ok(())
+    }
+}
