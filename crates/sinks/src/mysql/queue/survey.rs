@@ -13,13 +13,12 @@ use crate::sql::quote::backtick::push_table;
 /// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a server may share them.
 const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
 
-/// What tells this database under this user apart.
+/// What tells this database apart.
 pub(super) async fn place(line: &mut Line) -> Result<String, Trouble> {
     let server = server(line).await?;
-    let who = line.rows("SELECT DATABASE(), CURRENT_USER()").await?;
-    let who = who.first();
-    let part = |place| who.and_then(|row| get::<String>(row, place));
-    Ok(format!("{server} {:?} {:?}", part(0), part(1)))
+    let rows = line.rows("SELECT DATABASE()").await?;
+    let database = rows.first().and_then(|row| get::<String>(row, 0));
+    Ok(format!("{server} {database:?}"))
 }
 
 async fn server(line: &mut Line) -> Result<String, Trouble> {

@@ -73,7 +73,7 @@ fn make(connection: &Connection, source: &Source, table: &TableName) -> Result<(
     }
     say("RELEASE windrow_like")?;
     if made.is_ok() {
-        tracing::info!(sql = texts.concat(), "changed");
+        tracing::info!(sql = texts.join("; "), "changed");
     }
     made
 }
@@ -86,7 +86,8 @@ fn renamed(facts: &Facts, table: &TableName) -> Result<String, Fault> {
     let Some(rest) = rest else {
         return Err(unreadable(&facts.name));
     };
-    let mut sql = "CREATE TABLE ".to_owned();
+    // Another mover may have made it meanwhile, with all that belongs to it.
+    let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
     push_table(&mut sql, &table.table);
     sql.push_str(rest);
     Ok(sql)
@@ -121,7 +122,7 @@ fn indexes(
             return Err(unreadable(&name));
         };
         let mut text = head.to_owned();
-        text.push_str("main.");
+        text.push_str("IF NOT EXISTS main.");
         push_ident(&mut text, &name_of_index(&name, &facts.name, &table.table));
         text.push_str(" ON ");
         push_ident(&mut text, &table.table);

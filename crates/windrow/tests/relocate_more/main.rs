@@ -1,0 +1,15 @@
+//! `windrow move` with MariaDB and SQLite, through the real program.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test ends where something is not as expected, in its helpers too"
+)]
+
+mod across;
+mod kills;
+mod mariadb;
+mod sqlite;
+mod support;
