@@ -83,6 +83,7 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     show.abort();
     screen.clear();
     let kept = rejects.kept();
+    let any_refused = kept.is_some();
     rejects.close();
     if let Some((rows, reasons)) = kept {
         let (rows, reasons) = (rows.display(), reasons.display());
@@ -95,9 +96,10 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     match outcome {
         Ok(summary) => {
             telemetry::say(&sentence(&summary, started.elapsed().as_secs_f64()));
-            Ok(match summary.counts.rejected {
-                0 => ExitCode::SUCCESS,
-                _ => ExitCode::from(SOME_REFUSED),
+            // Rows that an earlier run has put into the file of rejects are not in either.
+            Ok(match summary.counts.rejected > 0 || any_refused {
+                false => ExitCode::SUCCESS,
+                true => ExitCode::from(SOME_REFUSED),
             })
         }
         Err(LoadError::Interrupted) => {
@@ -130,7 +132,7 @@ fn sentence(summary: &Summary, seconds: f64) -> String {
     };
     if counts.rows() == 0 && counts.before > 0 {
         return format!(
-            "nothing to do: all {} rows of {files} were loaded before",
+            "nothing to do: an earlier run is done with all {} rows of {files}",
             counts.before
         );
     }
@@ -138,7 +140,7 @@ fn sentence(summary: &Summary, seconds: f64) -> String {
     for (count, what) in [
         (counts.ignored, "left out, for their keys were there"),
         (counts.rejected, "refused"),
-        (counts.before, "loaded before"),
+        (counts.before, "done by an earlier run"),
     ] {
         if count > 0 {
             text.push_str(&format!(", {count} {what}"));

@@ -1,0 +1,16 @@
+//! `windrow load` as its users meet it: the program itself, files as they come, real databases.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    reason = "a test ends where something is not as expected, in its helpers too"
+)]
+
+mod clean;
+mod end;
+mod input;
+mod modes;
+mod refused;
+mod resume;
+mod support;
