@@ -7,5 +7,6 @@ mod hostile;
 mod hosts;
 mod loss;
 mod peer;
+mod pieces;
 mod pipeline;
 mod support;

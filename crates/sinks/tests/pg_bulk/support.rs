@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Fault, Field, Key, LoadFault, LoadPlan, Loaded, Loader, Mark, Name, OnConflict, Op,
-    Returning, Rows, Shape, Sink, Span, TableName, Unit, UnitOutcome, Value, Verdict, Write,
+    Bulk, Executor, Fault, Field, Key, LoadFault, LoadPlan, Loaded, Loader, Mark, Name, OnConflict,
+    Op, Returning, Rows, Shape, Sink, Span, TableName, Unit, UnitOutcome, Value, Verdict, Write,
 };
 use windrow_sinks::Options;
 use windrow_testkit::postgres::{Database, shared};
@@ -63,23 +63,31 @@ impl Bed {
         outcome
     }
 
-    /// A row by itself, as a lane writes it.
-    pub(crate) async fn alone(&self, plan: &LoadPlan, fields: &[Field<'_>]) -> UnitOutcome {
-        let shape = Arc::new(Shape::new(ShapeParts {
-            op: Op::Insert,
-            table: plan.table.clone(),
-            columns: plan.columns.clone(),
-            key: plan.key.clone(),
-            on_conflict: plan.on_conflict,
-            returning: Returning::Nothing,
-        }));
-        let row: Vec<Value> = fields.iter().map(Field::value).collect();
-        let mut executor = self.sink.connect(Purpose::Alone).await.unwrap();
-        let unit = Unit::one(Write::new(shape, row));
-        match executor.execute(&[unit]).await.verdicts.remove(0) {
-            Verdict::Told(outcome) => outcome,
-            other => panic!("not told: {other:?}"),
-        }
+    /// A connection that writes rows by themselves, as a lane does.
+    pub(crate) async fn executor(&self) -> Box<dyn Executor> {
+        self.sink.connect(Purpose::Alone).await.unwrap()
+    }
+}
+
+/// A row by itself.
+pub(crate) async fn alone(
+    executor: &mut dyn Executor,
+    plan: &LoadPlan,
+    fields: &[Field<'_>],
+) -> UnitOutcome {
+    let shape = Arc::new(Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: plan.table.clone(),
+        columns: plan.columns.clone(),
+        key: plan.key.clone(),
+        on_conflict: plan.on_conflict,
+        returning: Returning::Nothing,
+    }));
+    let row: Vec<Value> = fields.iter().map(Field::value).collect();
+    let unit = Unit::one(Write::new(shape, row));
+    match executor.execute(&[unit]).await.verdicts.remove(0) {
+        Verdict::Told(outcome) => outcome,
+        other => panic!("not told: {other:?}"),
     }
 }
 

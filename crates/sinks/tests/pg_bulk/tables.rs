@@ -112,3 +112,27 @@ async fn row_level_security_goes_row_by_row_for_whom_it_concerns() {
     assert_eq!(fault.class, FaultClass::Unsupported);
     theirs.sql(&format!("drop owned by rls_{name}; drop role rls_{name}"));
 }
+
+#[tokio::test]
+async fn cockroachdb_has_its_rows_go_as_batches_and_keeps_marks() {
+    let database = windrow_testkit::cockroachdb::shared().await.unwrap();
+    database
+        .exec("create table t (id int primary key, v int)")
+        .unwrap();
+    let url = database.url().replacen("postgres", "cockroachdb", 1);
+    let sink = windrow_sinks::open(&url, &windrow_sinks::Options::default())
+        .await
+        .unwrap();
+    let bulk = sink.bulk().unwrap();
+    let Err(fault) = bulk.loader(&plan("t", &["id"])).await else {
+        panic!("a loader");
+    };
+    assert_eq!(fault.class, FaultClass::Unsupported);
+    let columns = bulk.columns(&TableName::bare("t")).await.unwrap().unwrap();
+    assert_eq!(columns.len(), 2);
+    let marks = bulk.marks().unwrap();
+    marks.prepare().await.unwrap();
+    marks.prepare().await.unwrap();
+    marks.merge(&mark("l", 0, 5)).await.unwrap();
+    assert_eq!(marks.read("l").await.unwrap().len(), 1);
+}

@@ -94,6 +94,9 @@ pub(super) fn push(
         Field::Number(text) if form == Form::Text && text.starts_with(['0', '-', '+']) => {
             return generic(&Kind::Text, field, out, scratch);
         }
+        Field::Number(text) if form == Form::Name && text.starts_with(['0', '-', '+']) => {
+            return Err(Odd::Spelling);
+        }
         Field::Plain(text) | Field::Text(text) | Field::Number(text) | Field::Json(text) => text,
         Field::Bool(true) => "true",
         Field::Bool(false) => "false",
