@@ -12,25 +12,22 @@
 //! # Ok(()) }
 //! ```
 
+mod checks;
+mod ends;
+
 use std::num::NonZero;
 use std::sync::Arc;
 
-use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::relocate::{Moved, NameLimit, Queue, TableFacts};
-use windrow_core::{
-    Budget, Fault, FaultClass, Intake, Limits, MovePlan, Name, Row, Sink, TableName, Unit, Write,
-};
-use windrow_lanes::{Lane, LaneMetrics};
-use windrow_sinks::Options;
-use windrow_transfer::relocate::{Elsewhere, Order, Template, fingerprint, relocate};
+use windrow_core::relocate::{Destination, NameLimit};
+use windrow_core::{MovePlan, Queue, Sink, TableName};
+use windrow_lanes::Lane;
+use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
 
 pub use windrow_transfer::relocate::{Counted, Counts, MoveError};
 
-use crate::writer::LANE_CAPACITY;
-
-/// The memory of rows on their way to another database.
-const LANE_MEMORY: usize = 128 << 20;
+use self::checks::{described, has_column, invalid, key, of_table};
+use self::ends::{alike, destination_of, elsewhere, make_markers, source_of};
 
 /// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
 const READ_ROWS: usize = 2_000;
@@ -236,7 +233,7 @@ impl Moving {
                 Some("to the dead letters: there is no such table".into())
             }
             None => Some("there is no such table".into()),
-            Some(facts) => windrow_core::relocate::Destination::new(table, &facts, &plan.columns)
+            Some(facts) => Destination::new(table, &facts, &plan.columns)
                 .err()
                 .map(|fault| fault.to_string()),
         })
@@ -265,219 +262,5 @@ impl Moving {
             lane.shutdown().await;
         }
         moved
-    }
-}
-
-/// Makes the table of markers if it is not there, by a lane of its own that may make tables.
-async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
-    let options = Options {
-        create_tables: true,
-        ..Options::default()
-    };
-    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
-    let (intake, lane) = lane_to(&sink);
-    let marker = Moved {
-        relocation: elsewhere.relocation.clone(),
-        key: "[]".into(),
-        batch: "none".into(),
-    };
-    let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
-    let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
-    let source = intake.new_source();
-    let outcome = intake.run(source, Unit::of([made, gone])).await;
-    lane.shutdown().await;
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(unit) => Err(of_table(&TableName::bare(Moved::TABLE), unit.fault)),
-    }
-}
-
-fn lane_to(sink: &Arc<dyn Sink>) -> (Intake, Lane) {
-    let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
-    let metrics = LaneMetrics::register(&mut Registry::default());
-    let limits = Limits::default();
-    let lane = Lane::start(sink.clone(), limits, arrivals, metrics, "move".into());
-    (intake, lane)
-}
-
-async fn source_of(url: &str) -> Result<(Arc<dyn Sink>, Arc<dyn Queue>), MoveError> {
-    let sink = windrow_sinks::open(url, &Options::default())
-        .await
-        .map_err(invalid)?;
-    let queue = sink.queue().ok_or_else(|| {
-        MoveError::Invalid(
-            format!(
-                "rows cannot be moved out of {}; it can only be a destination",
-                sink.profile().name
-            )
-            .into(),
-        )
-    })?;
-    Ok((sink, queue))
-}
-
-/// The destination's database, if it is another one.
-async fn destination_of(
-    url: &str,
-    from: &dyn Queue,
-    create: bool,
-) -> Result<Option<Arc<dyn Sink>>, MoveError> {
-    let options = Options {
-        create_tables: create,
-        ..Options::default()
-    };
-    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
-    let away = |fault| MoveError::Database {
-        place: "the destination".into(),
-        fault,
-    };
-    // Only who has spoken to it knows what it is.
-    sink.ping().await.map_err(away)?;
-    let Some(queue) = sink.queue() else {
-        return Ok(Some(sink));
-    };
-    let (there, here) = (queue.place().await.map_err(away)?, from.place().await);
-    let here = here.map_err(|fault| MoveError::Database {
-        place: "the source".into(),
-        fault,
-    })?;
-    Ok((there != here).then_some(sink))
-}
-
-/// The lane to the destination.
-fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> (Elsewhere, Lane) {
-    let (intake, lane) = lane_to(sink);
-    let profile = sink.profile();
-    let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
-    let elsewhere = Elsewhere {
-        intake,
-        transactional: profile.transactional,
-        relocation: fingerprint(&facts.identity),
-        batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
-    };
-    (elsewhere, lane)
-}
-
-/// A URL without what is nobody's business.
-fn without_user(url: &str) -> String {
-    match url::Url::parse(url) {
-        Ok(url) => format!(
-            "{}:{}{}",
-            url.host_str().unwrap_or_default(),
-            url.port().map(|port| port.to_string()).unwrap_or_default(),
-            url.path()
-        ),
-        Err(_) => String::new(),
-    }
-}
-
-async fn described(queue: &dyn Queue, table: &TableName) -> Result<TableFacts, MoveError> {
-    match queue.describe(table).await {
-        Ok(Some(facts)) => Ok(facts),
-        Ok(None) => Err(MoveError::Invalid(
-            format!("there is no table {table}").into(),
-        )),
-        Err(fault) => Err(of_table(table, fault)),
-    }
-}
-
-/// The columns that tell rows apart.
-fn key(
-    facts: &TableFacts,
-    source: &TableName,
-    asked: Option<&[String]>,
-) -> Result<Box<[Name]>, MoveError> {
-    let Some(asked) = asked else {
-        if facts.key.is_empty() {
-            return Err(MoveError::Invalid(
-                format!(
-                    "the table {source} has no primary key: name the columns of a unique index, all NOT NULL, by --key, or give it a primary key"
-                )
-                .into(),
-            ));
-        }
-        return Ok(facts.key.clone().into());
-    };
-    let key: Box<[Name]> = asked.iter().map(|name| Name::from(name.as_str())).collect();
-    for column in &key {
-        has_column(facts, source, column)?;
-    }
-    if !facts.tells_apart(&key) {
-        return Err(MoveError::Invalid(
-            format!(
-                "--key {} does not tell the rows of {source} apart: it must hold all columns of its primary key, or of a unique index whose columns are NOT NULL",
-                asked.join(",")
-            )
-            .into(),
-        ));
-    }
-    Ok(key)
-}
-
-fn has_column(facts: &TableFacts, table: &TableName, column: &Name) -> Result<(), MoveError> {
-    match facts.columns.contains(column) {
-        true => Ok(()),
-        false => Err(MoveError::Invalid(
-            format!("the table {table} has no column {column}").into(),
-        )),
-    }
-}
-
-/// Whether what one of them writes of a value, the other reads without loss.
-fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
-    let family = |sink: &dyn Sink| match sink.profile().name {
-        "CockroachDB" => "PostgreSQL",
-        name => name,
-    };
-    family(from) == family(to)
-}
-
-fn of_table(table: &TableName, fault: Fault) -> MoveError {
-    MoveError::Database {
-        place: table.to_string().into(),
-        fault,
-    }
-}
-
-/// What a user asked for makes no sense; what a database said keeps its code.
-fn invalid(fault: Fault) -> MoveError {
-    match fault.class {
-        FaultClass::Invalid => MoveError::Invalid(fault.message),
-        _ => MoveError::Database {
-            place: "the database".into(),
-            fault,
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_must_tell_rows_apart() {
-        let names = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>();
-        let facts = TableFacts {
-            columns: names(&["id", "code", "v"]),
-            key: names(&["id"]),
-            uniques: vec![names(&["id"]), names(&["code"])],
-            ..TableFacts::default()
-        };
-        let table = TableName::bare("t");
-        let asked = |columns: &[&str]| {
-            let columns: Vec<String> = columns.iter().map(|c| (*c).to_owned()).collect();
-            key(&facts, &table, Some(&columns))
-        };
-        assert_eq!(&*key(&facts, &table, None).unwrap(), names(&["id"]));
-        assert_eq!(&*asked(&["v", "code"]).unwrap(), names(&["v", "code"]));
-        assert!(asked(&["v"]).is_err());
-        assert!(asked(&["w"]).is_err());
-        let bare = TableFacts::default();
-        assert!(key(&bare, &table, None).is_err());
-    }
-
-    #[test]
-    fn a_password_is_in_no_name() {
-        assert_eq!(without_user("postgres://a:secret@h:1/d"), "h:1/d");
     }
 }

@@ -1,0 +1,138 @@
+//! The two ends of a move: the database that holds the rows, and the one that they go to.
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use windrow_core::relocate::{Moved, TableFacts};
+use windrow_core::{Budget, Intake, Limits, Queue, Row, Sink, TableName, Unit, Write};
+use windrow_lanes::{Lane, LaneMetrics};
+use windrow_sinks::Options;
+use windrow_transfer::relocate::{Elsewhere, MoveError, fingerprint};
+
+use super::checks::{invalid, of_table};
+use crate::writer::LANE_CAPACITY;
+
+/// The memory of rows on their way to another database.
+const LANE_MEMORY: usize = 128 << 20;
+
+pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Sink>, Arc<dyn Queue>), MoveError> {
+    let sink = windrow_sinks::open(url, &Options::default())
+        .await
+        .map_err(invalid)?;
+    let queue = sink.queue().ok_or_else(|| {
+        MoveError::Invalid(
+            format!(
+                "rows cannot be moved out of {}; it can only be a destination",
+                sink.profile().name
+            )
+            .into(),
+        )
+    })?;
+    Ok((sink, queue))
+}
+
+/// The destination's database, if it is another one.
+pub(super) async fn destination_of(
+    url: &str,
+    from: &dyn Queue,
+    create: bool,
+) -> Result<Option<Arc<dyn Sink>>, MoveError> {
+    let options = Options {
+        create_tables: create,
+        ..Options::default()
+    };
+    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
+    let away = |fault| MoveError::Database {
+        place: "the destination".into(),
+        fault,
+    };
+    // Only who has spoken to it knows what it is.
+    sink.ping().await.map_err(away)?;
+    let Some(queue) = sink.queue() else {
+        return Ok(Some(sink));
+    };
+    let (there, here) = (queue.place().await.map_err(away)?, from.place().await);
+    let here = here.map_err(|fault| MoveError::Database {
+        place: "the source".into(),
+        fault,
+    })?;
+    Ok((there != here).then_some(sink))
+}
+
+/// The lane to the destination.
+pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> (Elsewhere, Lane) {
+    let (intake, lane) = lane_to(sink);
+    let profile = sink.profile();
+    let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
+    let elsewhere = Elsewhere {
+        intake,
+        transactional: profile.transactional,
+        relocation: fingerprint(&facts.identity),
+        batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
+    };
+    (elsewhere, lane)
+}
+
+/// A URL without what is nobody's business.
+fn without_user(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(url) => format!(
+            "{}:{}{}",
+            url.host_str().unwrap_or_default(),
+            url.port().map(|port| port.to_string()).unwrap_or_default(),
+            url.path()
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+/// Whether what one of them writes of a value, the other reads without loss.
+pub(super) fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
+    let family = |sink: &dyn Sink| match sink.profile().name {
+        "CockroachDB" => "PostgreSQL",
+        name => name,
+    };
+    family(from) == family(to)
+}
+
+/// Makes the table of markers if it is not there, by a lane of its own that may make tables.
+pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
+    let (intake, lane) = lane_to(&sink);
+    let marker = Moved {
+        relocation: elsewhere.relocation.clone(),
+        key: "[]".into(),
+        batch: "none".into(),
+    };
+    let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
+    let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
+    let source = intake.new_source();
+    let outcome = intake.run(source, Unit::of([made, gone])).await;
+    lane.shutdown().await;
+    match outcome {
+        Ok(_) => Ok(()),
+        Err(unit) => Err(of_table(&TableName::bare(Moved::TABLE), unit.fault)),
+    }
+}
+
+fn lane_to(sink: &Arc<dyn Sink>) -> (Intake, Lane) {
+    let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
+    let metrics = LaneMetrics::register(&mut Registry::default());
+    let limits = Limits::default();
+    let lane = Lane::start(sink.clone(), limits, arrivals, metrics, "move".into());
+    (intake, lane)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_in_no_name() {
+        assert_eq!(without_user("postgres://a:secret@h:1/d"), "h:1/d");
+    }
+}
