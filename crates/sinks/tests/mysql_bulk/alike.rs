@@ -265,8 +265,9 @@ fn fields(text: &str, all: bool) -> Vec<Field<'_>> {
 fn all_fields(long: &[String], third: usize) -> Vec<Field<'_>> {
     let texts = TEXTS.iter().copied().chain(long.iter().map(String::as_str));
     let numbered = texts.enumerate();
-    let some = |(at, text)| fields(text, at % 3 == third % 3);
-    let mut all: Vec<_> = numbered.flat_map(some).collect();
+    let mut all: Vec<_> = numbered
+        .flat_map(|(at, text)| fields(text, at % 3 == third % 3))
+        .collect();
     all.extend([
         Field::Null,
         Field::Bool(true),
