@@ -9,7 +9,7 @@ use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad,
     pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
-    poison::Poison, restart::Restart, stall::Stall,
+    poison::Poison, relocate::Relocate, restart::Restart, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -40,6 +40,8 @@ enum Experiment {
     Bulk(Bulk),
     /// Bad rows among good ones, against good ones only.
     Poison(Poison),
+    /// Rows of a pending table into a final one: the usual ways, and `windrow move`.
+    Move(Relocate),
     /// The database stands still under full load.
     Stall(Stall),
     /// The database is killed and started again under load.
@@ -67,6 +69,7 @@ fn main() -> Result<()> {
         Experiment::Files(e) => e.run(&cli.out),
         Experiment::Bulk(e) => e.run(&cli.out),
         Experiment::Poison(e) => e.run(&cli.out),
+        Experiment::Move(e) => e.run(&cli.out),
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),

@@ -3,6 +3,7 @@
 pub mod copy;
 pub mod cratedb;
 pub mod mariadb;
+pub mod mover;
 pub mod parallel_copy;
 pub mod pgbench;
 pub mod slap;

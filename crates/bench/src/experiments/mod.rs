@@ -11,6 +11,7 @@ pub mod pg_load;
 pub mod pg_low_load;
 pub mod pg_many;
 pub mod poison;
+pub mod relocate;
 pub mod restart;
 pub mod stall;
 pub mod timeline;
