@@ -245,7 +245,6 @@ fn sizes(paths: &[String]) -> Option<u64> {
     paths.iter().map(size).sum()
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn invalid(fault: Fault) -> LoadError {
     LoadError::Invalid(fault.message.into_string())
 }

@@ -70,7 +70,10 @@ impl Screen {
                 tokio::time::sleep(DRAWN).await;
             }
         }
-        while self.lines {
+        if !self.lines {
+            return;
+        }
+        loop {
             tokio::time::sleep(LINES).await;
             telemetry::say(&line(&meter.read(), bytes, started.elapsed()));
         }

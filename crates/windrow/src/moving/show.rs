@@ -58,8 +58,11 @@ impl Screen {
                 tokio::time::sleep(DRAWN).await;
             }
         }
+        if !self.lines {
+            return;
+        }
         let mut told = Counted::default();
-        while self.lines {
+        loop {
             tokio::time::sleep(LINES).await;
             let now = counts.read();
             if std::mem::replace(&mut told, now) != now {

@@ -18,7 +18,7 @@ fn kills() -> usize {
 const ROWS: u64 = 30_000;
 
 fn is_bad(id: u64) -> bool {
-    id % 211 == 0 && id > 4000
+    id.is_multiple_of(211) && id > 4000
 }
 
 /// Good rows, and bad ones of three kinds behind the first portions.

@@ -2,8 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
     unreachable_pub,
     reason = "a test ends where something is not as expected, in its helpers too"
 )]

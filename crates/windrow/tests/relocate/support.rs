@@ -21,7 +21,7 @@ pub struct Told {
 }
 
 impl Told {
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         Self {
             status: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -71,7 +71,7 @@ fn command(from: &str, source: &str, destination: &str, more: &[&str]) -> Comman
 
 /// Runs `windrow move` to its end.
 pub fn relocate(from: &str, source: &str, destination: &str, more: &[&str]) -> Told {
-    Told::of(command(from, source, destination, more).output().unwrap())
+    Told::of(&command(from, source, destination, more).output().unwrap())
 }
 
 /// A `windrow move` that runs. Killed when it is dropped.
@@ -95,12 +95,12 @@ impl Mover {
         let child = self.0.take().unwrap();
         let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        Told::of(child.wait_with_output().unwrap())
+        Told::of(&child.wait_with_output().unwrap())
     }
 
     /// What it said to its end.
     pub fn end(mut self) -> Told {
-        Told::of(self.0.take().unwrap().wait_with_output().unwrap())
+        Told::of(&self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 

@@ -94,7 +94,7 @@ pub struct Told {
 }
 
 impl Told {
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         Self {
             status: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -127,7 +127,7 @@ fn command(from: &Db, destination: &str, more: &[&str]) -> Command {
 
 /// Runs `windrow move` of the table `pending` to its end.
 pub fn relocate(from: &Db, destination: &str, more: &[&str]) -> Told {
-    Told::of(command(from, destination, more).output().unwrap())
+    Told::of(&command(from, destination, more).output().unwrap())
 }
 
 /// A `windrow move` that runs. Killed when it is dropped.
@@ -147,7 +147,7 @@ impl Mover {
 
     /// What it said to its end.
     pub fn end(mut self) -> Told {
-        Told::of(self.0.take().unwrap().wait_with_output().unwrap())
+        Told::of(&self.0.take().unwrap().wait_with_output().unwrap())
     }
 }
 

@@ -167,7 +167,7 @@ fn push_literal(sql: &mut String, kind: Kind, cell: &Cell) -> bool {
                     .bytes()
                     .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'.')) =>
             {
-                sql.push_str(digits)
+                sql.push_str(digits);
             }
             _ => return false,
         },

@@ -64,7 +64,7 @@ pub(super) async fn write(
         let Some((key, row)) = found else {
             return Err(Fault::internal("a locked row cannot be read any more"));
         };
-        letters.push(letter(source, rejected, key, row));
+        letters.push(letter(source, rejected, &key, &row));
     }
     let most = line.server.packet / 2;
     for chunk in letters.chunks(TOGETHER) {
@@ -80,14 +80,14 @@ pub(super) async fn write(
     Ok(())
 }
 
-fn letter(source: &Source, rejected: &Rejected<'_>, key: String, row: String) -> Vec<Cell> {
+fn letter(source: &Source, rejected: &Rejected<'_>, key: &str, row: &str) -> Vec<Cell> {
     let fault = rejected.fault;
     let text = |text: &str| Cell::Bytes(text.as_bytes().to_vec());
     vec![
         text(&source.name.to_string()),
         text(rejected.destination),
-        text(&key),
-        text(&row),
+        text(key),
+        text(row),
         text(fault.code.get(..16).unwrap_or(&fault.code)),
         text(&fault.message),
         fault.constraint().map_or(Cell::NULL, text),
@@ -95,7 +95,7 @@ fn letter(source: &Source, rejected: &Rejected<'_>, key: String, row: String) ->
 }
 
 async fn insert(line: &mut Line, cells: Vec<Cell>, letters: usize) -> Result<(), Fault> {
-    let group = format!("({})", vec!["?"; GIVEN].join(", "));
+    let group = format!("({})", ["?"; GIVEN].join(", "));
     let sql = format!(
         "INSERT INTO {REJECTED} (source, destination, `key`, `row`, code, message, `constraint`) VALUES {}",
         vec![group; letters].join(", ")
@@ -170,8 +170,8 @@ pub(super) async fn noted(line: &mut Line, batches: &[Box<str>]) -> Result<Vec<b
         let rows = line.rows(&sql).await?;
         found.extend(rows.iter().filter_map(|row| get::<String>(row, 0)));
     }
-    let is_found = |batch: &Box<str>| found.iter().any(|f| **f == **batch);
-    Ok(batches.iter().map(is_found).collect())
+    let is_found = |batch: &str| found.iter().any(|f| f == batch);
+    Ok(batches.iter().map(|batch| is_found(batch)).collect())
 }
 
 /// The oldest batches that are noted.

@@ -243,7 +243,7 @@ fn at_start(trouble: Trouble) -> Broken {
 }
 
 /// Keys of picked rows by their places.
-fn at<'k>(picked: &'k [Key], rows: impl IntoIterator<Item = usize>) -> Vec<&'k Key> {
+fn at(picked: &[Key], rows: impl IntoIterator<Item = usize>) -> Vec<&Key> {
     rows.into_iter().filter_map(|row| picked.get(row)).collect()
 }
 

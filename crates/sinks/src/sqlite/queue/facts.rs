@@ -185,12 +185,15 @@ impl Facts {
     }
 }
 
+/// Values of a route, and how many rows have each.
+type Counts = Vec<(Option<Box<str>>, u64)>;
+
 /// Rows by their route, whose bytes tell routes apart.
 pub(super) fn count(
     connection: &Connection,
     plan: &MovePlan,
     most: usize,
-) -> Result<Vec<(Option<Box<str>>, u64)>, Failure> {
+) -> Result<Counts, Failure> {
     let mut sql = "SELECT ".to_owned();
     match &plan.route {
         Some(route) => push_route(&mut sql, "", route),

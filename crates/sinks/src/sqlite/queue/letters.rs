@@ -123,10 +123,10 @@ pub(super) fn note(connection: &Connection, batch: &str) -> Result<(), Failure> 
 pub(super) fn noted(connection: &Connection, batches: &[Box<str>]) -> Result<Vec<bool>, Failure> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM main.{BATCHES} WHERE batch = ?1)");
     let mut ask = connection.prepare_cached(&sql)?;
-    let mut is_noted = |batch: &Box<str>| ask.query_row([batch], |row| row.get(0));
+    let mut is_noted = |batch: &str| ask.query_row([batch], |row| row.get(0));
     Ok(batches
         .iter()
-        .map(&mut is_noted)
+        .map(|batch| is_noted(batch))
         .collect::<rusqlite::Result<_>>()?)
 }
 

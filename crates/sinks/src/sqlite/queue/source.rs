@@ -91,7 +91,7 @@ impl Source {
             whole: texts.whole(all.clone().map(|(name, _)| name)),
             delete: texts.delete(),
             left: texts.left(),
-            locator: texts.locator.clone(),
+            locator: texts.locator,
             all: all.collect(),
         })
     }

@@ -32,7 +32,7 @@ pub(crate) async fn start() -> Option<Box<dyn Ground>> {
         base,
         schema: format!("w_{}_{number}", std::process::id()),
         laid: Mutex::default(),
-        stand_in: stand_in,
+        stand_in,
     }))
 }
 
