@@ -1,6 +1,7 @@
 //! Parquet files, batch by batch.
 
 mod column;
+mod number;
 mod text;
 
 use std::fs::File;

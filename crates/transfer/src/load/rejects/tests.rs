@@ -42,7 +42,7 @@ fn rows_can_be_loaded_again_and_reasons_are_beside() {
         (&lines[0]["line"], &lines[0]["code"]),
         (&7.into(), &"22P04".into())
     );
-    assert_eq!(lines[1]["ends_at"], 20);
+    assert_eq!(lines[1]["ends_at"], 18);
 }
 
 #[test]

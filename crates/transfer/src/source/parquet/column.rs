@@ -11,6 +11,7 @@ use arrow_array::{
 use arrow_schema::extension::{EXTENSION_TYPE_NAME_KEY, ExtensionType, Json, Uuid};
 use arrow_schema::{DataType, Field, TimeUnit};
 
+use super::number::{decimal, float, int};
 use super::text::{self, Unit};
 
 /// What a value is; its text, if it has one, was written.
@@ -394,35 +395,4 @@ fn comma(wanted: bool, out: &mut String) {
     if wanted {
         out.push(',');
     }
-}
-
-fn int(value: impl itoa::Integer, out: &mut String) {
-    out.push_str(itoa::Buffer::new().format(value));
-}
-
-fn decimal(value: impl itoa::Integer, scale: i8, out: &mut String) {
-    text::decimal(itoa::Buffer::new().format(value), scale, out);
-}
-
-/// The shortest text that gives the same number again. What is no number in JSON is a text, spelled as PostgreSQL does.
-fn float<F: Copy + std::fmt::Debug + Into<f64>>(
-    value: F,
-    is_finite: fn(F) -> bool,
-    out: &mut String,
-) -> Kind {
-    use std::fmt::Write;
-    if is_finite(value) {
-        // Writing into a String cannot fail.
-        write!(out, "{value:?}").ok();
-        return Kind::Number;
-    }
-    let value: f64 = value.into();
-    out.push_str(if value.is_nan() {
-        "NaN"
-    } else if value > 0.0 {
-        "Infinity"
-    } else {
-        "-Infinity"
-    });
-    Kind::Text
 }
