@@ -103,9 +103,12 @@ impl Relocate {
         };
         mover::fill(&url, self.rows)?;
         let before = store.cpu_time();
-        let start = Instant::now();
-        say::during(arm, Duration::from_secs(10), || work(&url))?;
-        let elapsed = start.elapsed().as_secs_f64();
+        // The progress bar ends a moment later than the work.
+        let elapsed = say::during(arm, Duration::from_secs(10), || {
+            let start = Instant::now();
+            work(&url)?;
+            anyhow::Ok(start.elapsed().as_secs_f64())
+        })?;
         let (pending, arrived) = mover::count(&url)?;
         anyhow::ensure!(
             pending == 0 && arrived == self.rows,
