@@ -102,7 +102,10 @@ pub(super) async fn grow(
             Err(error) => {
                 // Whatever it says of a transaction that has ended by itself does not matter.
                 drop(wire.simple("ROLLBACK").await?);
-                let raced = matches!(error.code.as_str(), "42P07" | "42701" | "23505" | "42P01");
+                let raced = matches!(
+                    error.code.as_str(),
+                    "42P07" | "42710" | "42701" | "23505" | "42P01"
+                );
                 last = Some(error);
                 if !raced {
                     break;

@@ -57,8 +57,9 @@ impl TableOfMarks {
             }
             push_statement(wire.out(), &self.creation(), &[]);
             match ask(wire).await {
-                // Somebody else was faster: even IF NOT EXISTS says so.
-                Err(fault) if attempt < TRIES && matches!(&*fault.code, "23505" | "42P07") => {}
+                // Somebody else was faster: even IF NOT EXISTS says so, of the table, its type or a row of the catalog.
+                Err(fault)
+                    if attempt < TRIES && matches!(&*fault.code, "23505" | "42P07" | "42710") => {}
                 other => return other.map(drop),
             }
         }
