@@ -1,6 +1,7 @@
 //! `windrow`: the command.
 
 mod cli;
+mod errand;
 mod loading;
 mod moving;
 mod shutdown;

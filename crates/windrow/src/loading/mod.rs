@@ -11,48 +11,24 @@ use std::time::Instant;
 use windrow::load::{LoadError, Loading, Summary};
 
 pub(crate) use self::args::Load;
-use self::show::Screen;
+use crate::errand::{self, INTERRUPTED};
 use crate::shutdown::Signals;
 use crate::telemetry;
 
 /// It came to the end, and some rows were refused.
 const SOME_REFUSED: u8 = 3;
 
-/// It was interrupted, as shells count it: 128 and the number of SIGINT.
-const INTERRUPTED: u8 = 130;
-
 /// Refused rows that are told one by one.
 const TOLD: u64 = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &Load) -> ExitCode {
-    match load(args) {
-        Ok(code) => code,
-        Err(error) => {
-            telemetry::say(&format!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn load(args: &Load) -> anyhow::Result<ExitCode> {
-    telemetry::init(&windrow::settings::Log {
-        filter: Some(args.log.clone().unwrap_or_else(|| "warn".into())),
-        json: false,
-    })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("windrow")
-        .build()?;
-    let outcome = runtime.block_on(to_the_end(args));
-    // The thread that reads may still hang on standard input: it is not waited for.
-    runtime.shutdown_background();
-    outcome
+    errand::run(args.log.as_deref(), to_the_end(args))
 }
 
 async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
-    let screen = Arc::new(Screen::new(args.progress));
+    let screen = Arc::new(args.progress.screen());
     let (listener, told) = (Arc::clone(&screen), AtomicU64::new(0));
     let loading = Loading::open(
         args.settings()?,
@@ -67,7 +43,11 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     let (started, stop, meter) = (Instant::now(), loading.stop(), loading.meter());
     let rejects = loading.rejects();
     let resumes = args.resumes();
-    let show = tokio::spawn(Arc::clone(&screen).run(loading.meter(), loading.bytes()));
+    let show = tokio::spawn(show::run(
+        Arc::clone(&screen),
+        loading.meter(),
+        loading.bytes(),
+    ));
     let mut running = std::pin::pin!(loading.run());
     let outcome = tokio::select! {
         outcome = &mut running => outcome,

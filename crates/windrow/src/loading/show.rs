@@ -1,13 +1,13 @@
 //! What is told while a load runs: a bar on a terminal, lines elsewhere.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use windrow::load::{Meter, Reading};
 
+use crate::errand::{DRAWN, LINES, Screen};
 use crate::telemetry;
 
 /// How progress is told.
@@ -21,62 +21,35 @@ pub(crate) enum Progress {
     None,
 }
 
-/// How often a bar is drawn.
-const DRAWN: Duration = Duration::from_millis(100);
-
-/// How often a line is written, at most.
-const LINES: Duration = Duration::from_secs(5);
-
-/// Where it is told.
-pub(super) struct Screen {
-    bar: Option<ProgressBar>,
-    lines: bool,
+impl Progress {
+    /// Where it is told then.
+    pub(super) fn screen(self) -> Screen {
+        match self {
+            Self::Auto => Screen::auto(),
+            Self::Plain => Screen::plain(true),
+            Self::None => Screen::plain(false),
+        }
+    }
 }
 
-impl Screen {
-    pub(super) fn new(progress: Progress) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = progress == Progress::Auto && terminal;
-        Self {
-            bar: bar.then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
-            lines: progress == Progress::Plain || (progress == Progress::Auto && !terminal),
-        }
-    }
-
-    /// A line to a person, above the bar if there is one.
-    pub(super) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| telemetry::say(text)),
-            None => telemetry::say(text),
-        }
-    }
-
-    /// Takes the bar away.
-    pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-
-    /// Tells how far it is until its future is dropped.
-    pub(super) async fn run(self: Arc<Self>, meter: Arc<Meter>, bytes: Option<u64>) {
-        let started = Instant::now();
-        if let Some(bar) = &self.bar {
-            dress(bar, bytes);
-            loop {
-                let read = meter.read();
-                bar.set_position(read.bytes);
-                bar.set_message(message(&read, started.elapsed()));
-                tokio::time::sleep(DRAWN).await;
-            }
-        }
-        if !self.lines {
-            return;
-        }
+/// Tells how far it is until its future is dropped.
+pub(super) async fn run(screen: Arc<Screen>, meter: Arc<Meter>, bytes: Option<u64>) {
+    let started = Instant::now();
+    if let Some(bar) = &screen.bar {
+        dress(bar, bytes);
         loop {
-            tokio::time::sleep(LINES).await;
-            telemetry::say(&line(&meter.read(), bytes, started.elapsed()));
+            let read = meter.read();
+            bar.set_position(read.bytes);
+            bar.set_message(message(&read, started.elapsed()));
+            tokio::time::sleep(DRAWN).await;
         }
+    }
+    if !screen.lines {
+        return;
+    }
+    loop {
+        tokio::time::sleep(LINES).await;
+        telemetry::say(&line(&meter.read(), bytes, started.elapsed()));
     }
 }
 

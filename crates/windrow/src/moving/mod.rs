@@ -10,40 +10,16 @@ use std::time::Instant;
 use windrow::relocate::{Counted, Moving, Planned};
 
 pub(crate) use self::args::Move;
-use self::show::Screen;
+use crate::errand::{self, INTERRUPTED};
 use crate::shutdown::Signals;
 use crate::{cli, telemetry};
 
 /// It came to the end, and some rows went to the dead letters.
 const SOME_REJECTED: u8 = 3;
 
-/// It was interrupted, as shells count it: 128 and the number of SIGINT.
-const INTERRUPTED: u8 = 130;
-
 /// Runs the command.
 pub(crate) fn run(args: &Move) -> ExitCode {
-    match relocate(args) {
-        Ok(code) => code,
-        Err(error) => {
-            telemetry::say(&format!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn relocate(args: &Move) -> anyhow::Result<ExitCode> {
-    telemetry::init(&windrow::settings::Log {
-        filter: Some(args.log.clone().unwrap_or_else(|| "warn".into())),
-        json: false,
-    })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("windrow")
-        .build()?;
-    let outcome = runtime.block_on(to_the_end(args));
-    // After a second signal tasks may still hang on a database that does not answer: they are not waited for.
-    runtime.shutdown_background();
-    outcome
+    errand::run(args.log.as_deref(), to_the_end(args))
 }
 
 async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
@@ -53,12 +29,12 @@ async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
         cli::print(&listing(&moving.survey().await?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let screen = Arc::new(Screen::new(args.progress));
+    let screen = Arc::new(args.progress.screen());
     let (started, counts, stop) = (Instant::now(), moving.counts(), moving.stop());
     if args.follows() {
         screen.say("moving rows as they arrive; SIGINT or SIGTERM ends it");
     }
-    let show = tokio::spawn(Arc::clone(&screen).run(counts.clone()));
+    let show = tokio::spawn(show::run(Arc::clone(&screen), counts.clone()));
     let mut running = std::pin::pin!(moving.run());
     let mut interrupted = false;
     let outcome = tokio::select! {

@@ -1,73 +1,48 @@
 //! What is told while a move runs.
 
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressStyle};
 use windrow::relocate::{Counted, Counts};
 
 use super::args::Progress;
+use crate::errand::{DRAWN, LINES, Screen};
 use crate::telemetry;
 
-/// How often the line on a terminal is drawn, and how often a line is written elsewhere if rows were moved.
-const DRAWN: Duration = Duration::from_millis(100);
-const LINES: Duration = Duration::from_secs(5);
-
-/// Where it is told.
-pub(super) struct Screen {
-    bar: Option<ProgressBar>,
-    lines: bool,
+impl Progress {
+    /// Where it is told then.
+    pub(super) fn screen(self) -> Screen {
+        match self {
+            Self::Auto => Screen::auto(),
+            Self::Plain => Screen::plain(true),
+            Self::None => Screen::plain(false),
+        }
+    }
 }
 
-impl Screen {
-    pub(super) fn new(progress: Progress) -> Self {
-        let terminal = std::io::stderr().is_terminal();
-        let bar = progress == Progress::Auto && terminal;
-        Self {
-            bar: bar.then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
-            lines: progress == Progress::Plain || (progress == Progress::Auto && !terminal),
+/// Tells how far it is until its future is dropped.
+pub(super) async fn run(screen: Arc<Screen>, counts: Arc<Counts>) {
+    let started = Instant::now();
+    if let Some(bar) = &screen.bar {
+        if let Ok(style) = ProgressStyle::with_template("{spinner}  {msg}  {elapsed}") {
+            bar.set_style(style);
         }
-    }
-
-    /// A line to a person.
-    pub(super) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| telemetry::say(text)),
-            None => telemetry::say(text),
-        }
-    }
-
-    /// Takes away what was drawn.
-    pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-
-    /// Tells how far it is until its future is dropped.
-    pub(super) async fn run(self: Arc<Self>, counts: Arc<Counts>) {
-        let started = Instant::now();
-        if let Some(bar) = &self.bar {
-            if let Ok(style) = ProgressStyle::with_template("{spinner}  {msg}  {elapsed}") {
-                bar.set_style(style);
-            }
-            loop {
-                bar.set_message(line(counts.read(), started.elapsed()));
-                bar.tick();
-                tokio::time::sleep(DRAWN).await;
-            }
-        }
-        if !self.lines {
-            return;
-        }
-        let mut told = Counted::default();
         loop {
-            tokio::time::sleep(LINES).await;
-            let now = counts.read();
-            if std::mem::replace(&mut told, now) != now {
-                telemetry::say(&line(now, started.elapsed()));
-            }
+            bar.set_message(line(counts.read(), started.elapsed()));
+            bar.tick();
+            tokio::time::sleep(DRAWN).await;
+        }
+    }
+    if !screen.lines {
+        return;
+    }
+    let mut told = Counted::default();
+    loop {
+        tokio::time::sleep(LINES).await;
+        let now = counts.read();
+        if std::mem::replace(&mut told, now) != now {
+            telemetry::say(&line(now, started.elapsed()));
         }
     }
 }

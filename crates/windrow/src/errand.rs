@@ -1,0 +1,87 @@
+//! What commands that come to an end have in common: their runtime, their exit status, what they tell on the way.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+use crate::telemetry;
+
+/// It was interrupted, as shells count it: 128 and the number of SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// How often what is on a terminal is drawn.
+pub(crate) const DRAWN: Duration = Duration::from_millis(100);
+
+/// How often a line is written, at most.
+pub(crate) const LINES: Duration = Duration::from_secs(5);
+
+/// Runs a command; its error is told in one line. `log`: the filter of the log, else warnings.
+pub(crate) fn run(
+    log: Option<&str>,
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> ExitCode {
+    to_the_end(log, work).unwrap_or_else(|error| {
+        telemetry::say(&format!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn to_the_end(
+    log: Option<&str>,
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
+    telemetry::init(&windrow::settings::Log {
+        filter: Some(log.unwrap_or("warn").into()),
+        json: false,
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("windrow")
+        .build()?;
+    let outcome = runtime.block_on(work);
+    // What may still hang on standard input, or after a second signal on a database that does not answer, is not waited for.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Where progress is told.
+pub(crate) struct Screen {
+    /// What is drawn again and again on a terminal.
+    pub(crate) bar: Option<ProgressBar>,
+    /// Whether lines are written.
+    pub(crate) lines: bool,
+}
+
+impl Screen {
+    /// A bar on a terminal, lines elsewhere.
+    pub(crate) fn auto() -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        Self {
+            bar: terminal
+                .then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())),
+            lines: !terminal,
+        }
+    }
+
+    /// Lines, or nothing.
+    pub(crate) fn plain(lines: bool) -> Self {
+        Self { bar: None, lines }
+    }
+
+    /// A line to a person, above the bar if there is one.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| telemetry::say(text)),
+            None => telemetry::say(text),
+        }
+    }
+
+    /// Takes away what was drawn.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
