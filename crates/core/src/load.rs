@@ -1,8 +1,8 @@
 //! The port between a load and a database: many rows of one table, written by the database's own bulk form.
 //!
 //! A [`Loader`] takes portions of rows whose values are still texts, as a file gave them. It writes a portion whole or not
-//! at all. Why a single row is refused is not its work: a portion that is refused goes through a lane, where every row
-//! gets its own outcome.
+//! at all. Why a single row is refused is not its work: a portion that is refused, or what was left out of one,
+//! goes through a lane, where every row gets its own outcome.
 
 mod mark;
 mod rows;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use mark::{Mark, Marks, Span};
+pub use mark::{Claim, Mark, Marks, Span};
 pub use rows::{Field, Fields, Rows};
 
 use crate::fault::Fault;
@@ -38,6 +38,15 @@ pub struct Loaded {
     pub written: u64,
     /// Rows that were left out because their key was there already ([`OnConflict::Ignore`]).
     pub ignored: u64,
+}
+
+/// What became of a portion that was written without some of its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sifted {
+    /// Of the rows that were taken.
+    pub loaded: Loaded,
+    /// The places of those that were left out, in their order. They were not written, and their marks were not either.
+    pub left: Vec<usize>,
 }
 
 /// Why a portion was not written.
@@ -80,6 +89,20 @@ pub trait Loader: Send {
     /// [`LoadFault`], which says what may be done next. After [`LoadFault::Again`] and [`LoadFault::Unknown`] the loader is of no use any more.
     async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault>;
 
+    /// As [`Loader::load`], but leaves out the rows that look as though they would be refused. That is a guess, and only
+    /// one of speed: whoever asks writes the rows that were left out by themselves. What is taken is written in one
+    /// transaction together with the marks of just those rows ([`Claim::spans`]).
+    ///
+    /// **Not cancel safe**, as [`Loader::load`].
+    ///
+    /// # Errors
+    /// As [`Loader::load`]; [`LoadFault::Refused`] where the rows that are at fault could not be found.
+    async fn sift(&mut self, _: &Rows, _: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        Err(LoadFault::Refused(Fault::internal(
+            "this bulk form does not sift",
+        )))
+    }
+
     /// Says good-bye to the database. Dropping a loader without it is allowed.
     async fn close(self: Box<Self>) {}
 }
@@ -96,6 +119,11 @@ pub trait Bulk: Send + Sync + 'static {
     /// The rows that a portion should have, where memory allows it.
     fn portion_rows(&self) -> usize {
         10_000
+    }
+
+    /// True if its loaders know [`Loader::sift`].
+    fn sifts(&self) -> bool {
+        false
     }
 
     /// The table's columns that a load can write, in the table's order: what a file without names is matched to.

@@ -64,6 +64,39 @@ impl Mark {
     }
 }
 
+/// The mark that a portion is to have, for a loader that may leave some of its rows out.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The mark of the whole portion.
+    pub mark: &'a Mark,
+    /// Of each row of the portion its record: a number within the mark's span, each larger than the one before.
+    pub records: &'a [u64],
+}
+
+impl Claim<'_> {
+    /// The spans that may be marked where some rows, given by their places in order, are left out: all that lies between them.
+    pub fn spans(&self, left: &[usize]) -> Vec<Span> {
+        let mut spans = Vec::with_capacity(left.len() + 1);
+        let mut first = self.mark.span.first;
+        for record in left.iter().filter_map(|place| self.records.get(*place)) {
+            if first < *record {
+                spans.push(Span {
+                    first,
+                    end: *record,
+                });
+            }
+            first = record + 1;
+        }
+        if first < self.mark.span.end {
+            spans.push(Span {
+                first,
+                end: self.mark.span.end,
+            });
+        }
+        spans
+    }
+}
+
 /// The marks that a database keeps.
 #[async_trait]
 pub trait Marks: Send + Sync + 'static {
@@ -84,4 +117,32 @@ pub trait Marks: Send + Sync + 'static {
     /// # Errors
     /// What the database says.
     async fn merge(&self, mark: &Mark) -> Result<(), Fault>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_between_the_rows_that_are_left_out_is_marked() {
+        let mark = Mark {
+            load: "l".into(),
+            span: Span { first: 10, end: 20 },
+        };
+        // Records 12 and 17 could not be read.
+        let records = [10, 11, 13, 14, 15, 16, 18, 19];
+        let claim = Claim {
+            mark: &mark,
+            records: &records,
+        };
+        let spans = |left: &[usize]| {
+            let spans = claim.spans(left).into_iter();
+            spans.map(|s| (s.first, s.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(spans(&[]), [(10, 20)]);
+        assert_eq!(spans(&[0]), [(11, 20)]);
+        assert_eq!(spans(&[2, 3, 6]), [(10, 13), (15, 18), (19, 20)]);
+        assert_eq!(spans(&[7]), [(10, 19)]);
+        assert_eq!(spans(&[0, 1, 2, 3, 4, 5, 6, 7]), [(12, 13), (17, 18)]);
+    }
 }

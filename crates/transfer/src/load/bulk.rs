@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Bulk, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows, Span,
+    Bulk, Claim, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows, Sifted, Span,
 };
 
 use super::LoadError;
@@ -21,11 +21,28 @@ pub(super) struct Press {
     away_wait: Duration,
 }
 
+/// Rows that are to be written together.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub(super) rows: &'a Rows,
+    /// Their records.
+    pub(super) records: &'a [u64],
+    /// What is done of the file once they are.
+    pub(super) span: Span,
+}
+
+/// Whether rows may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    Whole,
+    Sift,
+}
+
 /// What became of a piece.
 #[derive(Debug)]
 pub(super) enum Pressed {
-    /// It is in.
-    Loaded(Loaded),
+    /// It is in, but for what was left out.
+    Loaded(Sifted),
     /// Its rows are to go through a lane.
     Refused(Fault),
     /// All rows are to go through a lane: the bulk form cannot do what is asked for.
@@ -48,15 +65,24 @@ impl Press {
         }
     }
 
-    /// Writes a piece whole or not at all.
+    /// True if it may leave rows out.
+    pub(super) fn sifts(&self) -> bool {
+        self.bulk.sifts()
+    }
+
+    /// Writes a piece, or nothing of it.
     pub(super) async fn load(
         &mut self,
-        rows: &Rows,
-        span: Span,
+        piece: Piece<'_>,
+        manner: Manner,
         halt: &CancellationToken,
         place: impl Fn() -> String,
     ) -> Result<Pressed, LoadError> {
-        let mark = self.marking.as_ref().map(|marking| marking.mark(span));
+        let mark = self
+            .marking
+            .as_ref()
+            .map(|marking| marking.mark(piece.span));
+        let mark = mark.as_ref();
         let mut patience = Patience::new(self.away_wait, halt);
         // True once a commit may have taken place that nobody has heard of.
         let mut doubtful = false;
@@ -78,15 +104,17 @@ impl Press {
                     }
                 },
             };
-            let fault = match loader.load(rows, mark.as_ref()).await {
+            let fault = match write(&mut *loader, piece, manner, mark).await {
                 Ok(loaded) => {
                     self.loader = Some(loader);
                     return Ok(Pressed::Loaded(loaded));
                 }
                 Err(LoadFault::Refused(fault)) => {
                     self.loader = Some(loader);
-                    if doubtful && self.is_in(mark.as_ref(), &mut patience, &place).await? {
-                        return Ok(Pressed::Loaded(whole(rows)));
+                    if doubtful
+                        && let Some(loaded) = self.is_in(piece, &mut patience, &place).await?
+                    {
+                        return Ok(Pressed::Loaded(loaded));
                     }
                     return Ok(Pressed::Refused(fault));
                 }
@@ -107,24 +135,36 @@ impl Press {
             drop(loader);
             tracing::debug!(%fault, doubtful, "a portion is tried again");
             patience.wait(fault, &place).await?;
-            if doubtful && self.is_in(mark.as_ref(), &mut patience, &place).await? {
-                return Ok(Pressed::Loaded(whole(rows)));
+            if doubtful && let Some(loaded) = self.is_in(piece, &mut patience, &place).await? {
+                return Ok(Pressed::Loaded(loaded));
             }
         }
     }
 
-    /// Whether the mark of a piece is in the database, and with it the piece.
+    /// What the marks say of a piece whose answer was lost: they came into the database together with its rows, or not at all.
+    /// What they leave open was left out.
     async fn is_in(
         &mut self,
-        mark: Option<&Mark>,
+        piece: Piece<'_>,
         patience: &mut Patience<'_>,
         place: impl Fn() -> String,
-    ) -> Result<bool, LoadError> {
-        let (Some(marking), Some(mark)) = (&self.marking, mark) else {
-            return Ok(false);
+    ) -> Result<Option<Sifted>, LoadError> {
+        let Some(marking) = &self.marking else {
+            return Ok(None);
         };
         let done = marking.read(patience, place).await?;
-        Ok(done.hold_all(mark.span))
+        if done.gaps(piece.span) == [piece.span] {
+            return Ok(None);
+        }
+        let open = |(_, record): &(usize, &u64)| !done.holds(**record);
+        let records = piece.records.iter().enumerate();
+        let left: Vec<usize> = records.filter(open).map(|(place, _)| place).collect();
+        // How many were there before cannot be known any more.
+        let loaded = Loaded {
+            written: (piece.rows.len() - left.len()) as u64,
+            ignored: 0,
+        };
+        Ok(Some(Sifted { loaded, left }))
     }
 
     pub(super) async fn close(self) {
@@ -134,10 +174,22 @@ impl Press {
     }
 }
 
-/// What is taken for granted of a piece whose answer was lost.
-fn whole(rows: &Rows) -> Loaded {
-    Loaded {
-        written: rows.len() as u64,
-        ignored: 0,
+async fn write(
+    loader: &mut dyn Loader,
+    piece: Piece<'_>,
+    manner: Manner,
+    mark: Option<&Mark>,
+) -> Result<Sifted, LoadFault> {
+    match manner {
+        Manner::Whole => {
+            let loaded = loader.load(piece.rows, mark).await?;
+            let left = Vec::new();
+            Ok(Sifted { loaded, left })
+        }
+        Manner::Sift => {
+            let records = piece.records;
+            let claim = mark.map(|mark| Claim { mark, records });
+            loader.sift(piece.rows, claim.as_ref()).await
+        }
     }
 }

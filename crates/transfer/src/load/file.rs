@@ -78,7 +78,10 @@ impl Run {
             rejects: Arc::clone(&self.rejects),
             meter: Arc::clone(&self.meter),
             marking,
-            sight: Mutex::new(Sight::new(self.portion_rows(bulk.as_deref()))),
+            sight: Mutex::new(Sight::new(
+                self.portion_rows(bulk.as_deref()),
+                bulk.as_deref().is_some_and(Bulk::sifts),
+            )),
             unsupported: Mutex::default(),
             away_wait: self.load.away_wait,
             halt,

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::load::Fields;
 use windrow_core::{Rows, Span};
 
-use super::bulk::{Press, Pressed};
+use super::bulk::{Manner, Piece, Press, Pressed};
 use super::lane::{Lane, Scene, place};
 use super::marking::Marking;
 use super::patience::Patience;
@@ -114,8 +114,10 @@ impl Worker {
             Some(_) => self.sight().way(),
             None => Way::Lane,
         };
-        let Way::Bulk(most) = way else {
-            return self.by_lane(parcel, gap, rows, false).await;
+        let (most, manner) = match way {
+            Way::Bulk(most) => (most, Manner::Whole),
+            Way::Sift => (rows.len(), Manner::Sift),
+            Way::Lane => return self.by_lane(parcel, gap, rows, false).await,
         };
         let all = &parcel.portion.rows;
         let mut cutter = Cutter::new(all);
@@ -134,11 +136,15 @@ impl Worker {
                     false => record(to).unwrap_or(gap.end),
                 },
             };
-            let piece = match to - from == all.len() {
-                true => all,
-                false => cutter.cut(from..to, &mut scratch),
+            let piece = Piece {
+                rows: match to - from == all.len() {
+                    true => all,
+                    false => cutter.cut(from..to, &mut scratch),
+                },
+                records: parcel.portion.records.get(from..to).unwrap_or_default(),
+                span,
             };
-            self.by_bulk(parcel, span, from..to, piece).await?;
+            self.by_bulk(parcel, from..to, piece, manner).await?;
             from = to;
         }
         self.scratch = scratch;
@@ -148,33 +154,81 @@ impl Worker {
     async fn by_bulk(
         &mut self,
         parcel: &Parcel,
-        span: Span,
         rows: Range<usize>,
-        piece: &Rows,
+        piece: Piece<'_>,
+        mut manner: Manner,
     ) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
-        let Some(press) = &mut self.press else {
-            return self.by_lane(parcel, span, rows, false).await;
-        };
-        let started = Instant::now();
-        let place = || lines(&shared.origin, parcel, &rows);
-        match press.load(piece, span, &shared.halt, place).await? {
-            Pressed::Loaded(loaded) => {
-                shared.meter.done(loaded.written, loaded.ignored);
-                self.sight().loaded(rows.len(), started.elapsed());
-                Ok(())
-            }
-            Pressed::Refused(fault) => {
-                tracing::debug!(%fault, rows = rows.len(), "a piece goes row by row");
-                self.by_lane(parcel, span, rows, true).await
-            }
-            Pressed::Unsupported(fault) => {
-                self.press = None;
-                let why = fault.message.into_string();
-                lock(&shared.unsupported).get_or_insert(why);
-                self.by_lane(parcel, span, rows, false).await
+        let mut refused = false;
+        loop {
+            let Some(press) = &mut self.press else {
+                return self.by_lane(parcel, piece.span, rows, false).await;
+            };
+            let sifts = press.sifts();
+            let started = Instant::now();
+            let place = || lines(&shared.origin, parcel, &rows);
+            match press.load(piece, manner, &shared.halt, place).await? {
+                Pressed::Loaded(sifted) => {
+                    let loaded = sifted.loaded;
+                    shared.meter.done(loaded.written, loaded.ignored);
+                    if manner == Manner::Whole {
+                        self.sight().loaded(rows.len(), started.elapsed());
+                        return Ok(());
+                    }
+                    let left = sifted.left.iter().map(|place| rows.start + place).collect();
+                    let bad = self.rest_by_lane(parcel, piece.span, left).await?;
+                    self.sight()
+                        .sifted(rows.len(), bad, started.elapsed(), refused);
+                    return Ok(());
+                }
+                Pressed::Refused(fault) if manner == Manner::Whole && sifts => {
+                    tracing::debug!(%fault, rows = rows.len(), "a piece is sifted");
+                    (manner, refused) = (Manner::Sift, true);
+                }
+                Pressed::Refused(fault) => {
+                    tracing::debug!(%fault, rows = rows.len(), "a piece goes row by row");
+                    let (count, span) = (rows.len(), piece.span);
+                    self.by_lane(parcel, span, rows, true).await?;
+                    if manner == Manner::Sift {
+                        self.sight().sifted_in_vain(count, started.elapsed());
+                    }
+                    return Ok(());
+                }
+                Pressed::Unsupported(fault) => {
+                    self.press = None;
+                    let why = fault.message.into_string();
+                    lock(&shared.unsupported).get_or_insert(why);
+                }
             }
         }
+    }
+
+    /// Writes what was left out of a piece; gives back how many of those are bad.
+    async fn rest_by_lane(
+        &mut self,
+        parcel: &Parcel,
+        span: Span,
+        left: Vec<usize>,
+    ) -> Result<usize, LoadError> {
+        if left.is_empty() {
+            return Ok(0);
+        }
+        let shared = Arc::clone(&self.shared);
+        let first = left.first().copied().unwrap_or_default();
+        let passed = self.lane.write(scene(&shared), parcel, left).await?;
+        self.merge(parcel, span, first).await?;
+        Ok(passed.bad)
+    }
+
+    /// One mark in the place of many.
+    async fn merge(&mut self, parcel: &Parcel, span: Span, row: usize) -> Result<(), LoadError> {
+        let shared = Arc::clone(&self.shared);
+        let Some(marking) = &shared.marking else {
+            return Ok(());
+        };
+        let mut patience = Patience::new(shared.away_wait, &shared.halt);
+        let at = || place(&shared.origin, parcel, row);
+        marking.merge(span, &mut patience, at).await
     }
 
     async fn by_lane(
@@ -192,12 +246,7 @@ impl Worker {
             .await?;
         self.sight()
             .written(passed.rows, passed.bad, started.elapsed(), refused);
-        if let Some(marking) = &shared.marking {
-            let mut patience = Patience::new(shared.away_wait, &shared.halt);
-            let at = || place(&shared.origin, parcel, rows.start);
-            marking.merge(span, &mut patience, at).await?;
-        }
-        Ok(())
+        self.merge(parcel, span, rows.start).await
     }
 
     fn sight(&self) -> MutexGuard<'_, Sight> {
