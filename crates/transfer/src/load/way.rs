@@ -73,7 +73,11 @@ impl Sight {
         if self.bad == 0.0 && self.rest == 0 {
             return Way::Bulk(self.whole);
         }
-        let Some(bulk) = self.bulk.or(self.lane.map(|lane| lane / LANE_TIMES)) else {
+        let guess = || match (self.sift, self.lane) {
+            (Some(sift), _) => Some(sift / SIFT_TIMES),
+            (None, lane) => lane.map(|lane| lane / LANE_TIMES),
+        };
+        let Some(bulk) = self.bulk.or_else(guess) else {
             return Way::Bulk(self.whole);
         };
         let other = self.other(bulk);
