@@ -10,4 +10,5 @@
 mod alike;
 mod marks;
 mod portions;
+mod sifted;
 mod support;

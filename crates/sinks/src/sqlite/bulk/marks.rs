@@ -68,7 +68,7 @@ impl Marks for SqliteMarks {
 }
 
 /// Writes a mark, in the transaction that is open.
-pub(super) fn insert(connection: &Connection, mark: &Mark) -> rusqlite::Result<()> {
+pub(super) fn insert(connection: &Connection, load: &str, span: Span) -> rusqlite::Result<()> {
     let sql = format!(
         "INSERT INTO {} ({}, {}, {}) VALUES (?1, ?2, ?3)",
         Mark::TABLE,
@@ -76,9 +76,9 @@ pub(super) fn insert(connection: &Connection, mark: &Mark) -> rusqlite::Result<(
         Mark::FIRST,
         Mark::END
     );
-    let (first, end) = (number(mark.span.first), number(mark.span.end));
+    let (first, end) = (number(span.first), number(span.end));
     let mut insert = connection.prepare_cached(&sql)?;
-    insert.execute(params![&*mark.load, first, end]).map(|_| ())
+    insert.execute(params![load, first, end]).map(|_| ())
 }
 
 fn read(connection: &Connection, load: &str) -> rusqlite::Result<Vec<Span>> {
@@ -112,7 +112,7 @@ fn merge(connection: &Connection, mark: &Mark) -> rusqlite::Result<()> {
     connection
         .prepare_cached(&sql)?
         .execute(params![&*mark.load, first, end])?;
-    insert(connection, mark)?;
+    insert(connection, &mark.load, mark.span)?;
     say(connection, "COMMIT")
 }
 

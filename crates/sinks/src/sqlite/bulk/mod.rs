@@ -1,27 +1,31 @@
 //! Bulk loads: one statement and one transaction for many rows, on the sink's one writer.
 //!
-//! Values are bound exactly as single writes bind them. A row that fails takes its portion back; its rows go through the
-//! lane then, which tells each its own error.
+//! Values are bound exactly as single writes bind them. A row that fails takes its portion back, or is left out of it where the
+//! portion is sifted: each row is an execution of the statement, which SQLite undoes by itself where it fails. What was not
+//! written goes through the lane, which tells each row its own error.
 //!
 //! | room | what it does |
 //! | --- | --- |
 //! | this file | the form, and the way to the writer |
 //! | `portion` | a portion: one transaction |
+//! | `row` | one of its rows |
 //! | `marks` | what was loaded before |
 
 mod marks;
 mod portion;
+mod row;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Bulk, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Name, Op, Returning,
-    Rows, Shape, TableName,
+    Bulk, Claim, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Name, Op,
+    Returning, Rows, Shape, Sifted, TableName,
 };
 
 use self::marks::SqliteMarks;
+use self::portion::Manner;
 use super::fault::Failure;
 use super::writer::{Desk, Lost, Writer};
 
@@ -50,6 +54,10 @@ impl Bulk for SqliteBulk {
 
     fn portion_rows(&self) -> usize {
         50_000
+    }
+
+    fn sifts(&self) -> bool {
+        true
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
@@ -105,20 +113,24 @@ struct SqliteLoader {
     spare: Rows,
 }
 
-#[async_trait]
-impl Loader for SqliteLoader {
-    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+impl SqliteLoader {
+    /// Has the writer write a portion, of which it gets a copy.
+    async fn write(
+        &mut self,
+        rows: &Rows,
+        write: impl FnOnce(&mut Desk, &Arc<Shape>, &Rows) -> Result<Sifted, LoadFault> + Send + 'static,
+    ) -> Result<Sifted, LoadFault> {
         let mut copy = std::mem::take(&mut self.spare);
         copy.clone_from(rows);
-        let (shape, mark) = (self.shape.clone(), mark.cloned());
+        let shape = self.shape.clone();
         let asked = self.writer.ask(move |desk| {
-            let loaded = portion::load(desk, &shape, &copy, mark.as_ref());
-            (loaded, copy)
+            let sifted = write(desk, &shape, &copy);
+            (sifted, copy)
         });
         match asked.await {
-            Ok((loaded, copy)) => {
+            Ok((sifted, copy)) => {
                 self.spare = copy;
-                loaded
+                sifted
             }
             Err(Lost::NotBegun) => {
                 let fault = Fault::unavailable("SQLite's writer has ended");
@@ -128,6 +140,28 @@ impl Loader for SqliteLoader {
                 "SQLite's writer broke off; it cannot be known whether this was written",
             ))),
         }
+    }
+}
+
+#[async_trait]
+impl Loader for SqliteLoader {
+    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        let mark = mark.cloned();
+        let write = move |desk: &mut Desk, shape: &Arc<Shape>, rows: &Rows| {
+            portion::load(desk, shape, rows, Manner::Whole(mark.as_ref()))
+        };
+        self.write(rows, write).await.map(|sifted| sifted.loaded)
+    }
+
+    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        let owned = claim.map(|claim| (claim.mark.clone(), claim.records.to_vec()));
+        let write = move |desk: &mut Desk, shape: &Arc<Shape>, rows: &Rows| {
+            let claim = owned
+                .as_ref()
+                .map(|(mark, records)| Claim { mark, records });
+            portion::load(desk, shape, rows, Manner::Sift(claim))
+        };
+        self.write(rows, write).await
     }
 }
 

@@ -1,16 +1,13 @@
 //! A portion: one transaction.
 
 use rusqlite::Connection;
-use rusqlite::types::ToSqlOutput;
-use windrow_core::value::is_number;
 use windrow_core::{
-    Fault, FaultClass, Field, LoadFault, Loaded, Mark, Name, OnConflict, Rows, Shape, TableName,
+    Claim, Fault, FaultClass, LoadFault, Mark, Name, OnConflict, Rows, Shape, Sifted, TableName,
 };
 
+use super::row::{Bad, RowWriter};
 use super::{marks, plain, unsupported};
-use crate::sqlite::bind::{Misfit, fit};
 use crate::sqlite::fault::{Failure, Scope};
-use crate::sqlite::packed::Datum;
 use crate::sqlite::session::Session;
 use crate::sqlite::statement::{Plan, Refusal, Use};
 use crate::sqlite::writer::Desk;
@@ -44,15 +41,24 @@ pub(super) fn check(desk: &mut Desk, shape: &std::sync::Arc<Shape>) -> Result<()
     }
 }
 
-/// Writes a portion and its mark, or nothing.
+/// What becomes of rows that fail, and the marks of the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Manner<'a> {
+    /// They take the portion back.
+    Whole(Option<&'a Mark>),
+    /// They are left out.
+    Sift(Option<Claim<'a>>),
+}
+
+/// Writes a portion and its marks, or nothing.
 pub(super) fn load(
     desk: &mut Desk,
     shape: &std::sync::Arc<Shape>,
     rows: &Rows,
-    mark: Option<&Mark>,
-) -> Result<Loaded, LoadFault> {
+    manner: Manner<'_>,
+) -> Result<Sifted, LoadFault> {
     let session = desk.session().map_err(LoadFault::Again)?;
-    let loaded = transaction(session, shape, rows, mark);
+    let loaded = transaction(session, shape, rows, manner);
     let broken = matches!(loaded, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
     if loaded.is_err() && (!roll_back(session.connection()) || broken) {
         desk.discard();
@@ -64,8 +70,8 @@ fn transaction(
     session: &mut Session,
     shape: &std::sync::Arc<Shape>,
     rows: &Rows,
-    mark: Option<&Mark>,
-) -> Result<Loaded, LoadFault> {
+    manner: Manner<'_>,
+) -> Result<Sifted, LoadFault> {
     say(session.connection(), "BEGIN IMMEDIATE").map_err(before_commit)?;
     session.renew().map_err(before_commit)?;
     let plan = session.plan(shape).map_err(before_commit)?;
@@ -73,75 +79,59 @@ fn transaction(
         Refusal::Grow => LoadFault::Refused(grows()),
         Refusal::Fault(fault) => LoadFault::Hopeless(fault),
     })?;
-    let loaded = write(session.connection(), shape, &plan, rows)?;
-    if let Some(mark) = mark {
-        marks::insert(session.connection(), mark).map_err(of_mark)?;
-    }
-    say(session.connection(), "COMMIT").map_err(of_commit)?;
-    Ok(loaded)
+    let connection = session.connection();
+    let sifted = write(connection, shape, &plan, rows, manner)?;
+    mark(connection, manner, &sifted.left).map_err(of_mark)?;
+    say(connection, "COMMIT").map_err(of_commit)?;
+    Ok(sifted)
 }
 
-/// Writes all rows.
+/// Writes all rows, or those that can be.
 fn write(
     connection: &Connection,
     shape: &Shape,
     plan: &Plan,
     rows: &Rows,
-) -> Result<Loaded, LoadFault> {
+    manner: Manner<'_>,
+) -> Result<Sifted, LoadFault> {
+    let mut sifted = Sifted::default();
     if rows.is_empty() {
-        return Ok(Loaded::default());
+        return Ok(sifted);
     }
     if rows.columns() != plan.slots.len() {
         let why = "a portion has another number of columns than its load";
         return Err(LoadFault::Hopeless(Fault::internal(why)));
     }
-    let mut statement = connection
-        .prepare_cached(&plan.sql)
-        .map_err(before_commit)?;
+    if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) {
+        return Err(LoadFault::Refused(grows()));
+    }
+    let sifts = matches!(manner, Manner::Sift(_));
+    let mut row = RowWriter::new(connection, shape, plan, sifts).map_err(before_commit)?;
     let mut fields = rows.fields();
-    let mut scratch = Vec::new();
-    let mut loaded = Loaded::default();
-    for _ in 0..rows.len() {
-        for slot in &plan.slots {
-            let datum = datum(fields.next().unwrap_or(Field::Null));
-            if slot.use_ == Use::Missing {
-                return Err(LoadFault::Refused(grows()));
+    for place in 0..rows.len() {
+        match row.write(&mut fields) {
+            Ok(written) => {
+                sifted.loaded.written += written;
+                let ignored = written == 0 && shape.on_conflict == OnConflict::Ignore;
+                sifted.loaded.ignored += u64::from(ignored);
             }
-            let value = fit(datum, slot, &shape.table, &mut scratch).map_err(|misfit| {
-                LoadFault::Refused(match misfit {
-                    Misfit::Grow => grows(),
-                    Misfit::Fault(fault) => fault,
-                })
-            })?;
-            statement
-                .raw_bind_parameter(slot.parameter, ToSqlOutput::Borrowed(value))
-                .map_err(before_commit)?;
+            Err(Bad::Row(_)) if sifts => sifted.left.push(place),
+            Err(Bad::Row(fault)) => return Err(LoadFault::Refused(fault)),
+            Err(Bad::Portion(fault)) => return Err(fault),
         }
-        let written = statement.raw_execute().map_err(before_commit)? as u64;
-        loaded.written += written;
-        loaded.ignored += u64::from(written == 0 && shape.on_conflict == OnConflict::Ignore);
     }
-    Ok(loaded)
+    Ok(sifted)
 }
 
-/// The value as a batch has it: what a write of the field alone would bring.
-fn datum(field: Field<'_>) -> Datum<'_> {
-    match field {
-        Field::Null => Datum::Null,
-        Field::Plain(text) if is_number(text.as_bytes()) => number(text),
-        Field::Plain(text) | Field::Text(text) => Datum::Text(text),
-        Field::Number(digits) => number(digits),
-        Field::Bool(truth) => Datum::Bool(truth),
-        Field::Json(text) => Datum::Json(text),
-        Field::Bytes(bytes) => Datum::Bytes(bytes),
-    }
-}
-
-/// As [`windrow_core::Value::number`].
-fn number(digits: &str) -> Datum<'_> {
-    match digits.parse() {
-        Ok(n) if digits != "-0" && !digits.starts_with('+') => Datum::Int(n),
-        _ => Datum::Number(digits),
+/// Marks what was written.
+fn mark(connection: &Connection, manner: Manner<'_>, left: &[usize]) -> rusqlite::Result<()> {
+    match manner {
+        Manner::Whole(None) | Manner::Sift(None) => Ok(()),
+        Manner::Whole(Some(mark)) => marks::insert(connection, &mark.load, mark.span),
+        Manner::Sift(Some(claim)) => {
+            let mut spans = claim.spans(left).into_iter();
+            spans.try_for_each(|span| marks::insert(connection, &claim.mark.load, span))
+        }
     }
 }
 
@@ -159,7 +149,7 @@ pub(super) fn roll_back(connection: &Connection) -> bool {
     connection.is_autocommit()
 }
 
-fn before_commit(error: rusqlite::Error) -> LoadFault {
+pub(super) fn before_commit(error: rusqlite::Error) -> LoadFault {
     let Failure { fault, scope } = error.into();
     match (scope, fault.class) {
         (Scope::Busy, _) | (_, FaultClass::Unavailable) => LoadFault::Again(fault),
@@ -191,6 +181,6 @@ fn of_mark(error: rusqlite::Error) -> LoadFault {
     }
 }
 
-fn grows() -> Fault {
+pub(super) fn grows() -> Fault {
     unsupported("a column is to be added or widened first")
 }
