@@ -14,5 +14,6 @@ mod large;
 mod lost;
 mod marks;
 mod random;
+mod sift;
 mod support;
 mod tables;

@@ -1,6 +1,8 @@
 //! What the server said of a portion.
 
 use windrow_core::{Fault, FaultClass, LoadFault};
+
+use super::sieve::Judge;
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
@@ -46,6 +48,25 @@ impl Heard {
     /// All statements ended well, so what follows is the commit.
     fn at_commit(&self, steps: &[Step]) -> bool {
         self.done.len() >= steps.len()
+    }
+
+    /// Who refused a row, if that can be asked beforehand.
+    pub(super) fn judge(&self) -> Option<Judge> {
+        Judge::of(&self.error.as_ref()?.code)
+    }
+
+    /// Which of the rows that came in was refused, from 1: `COPY weather, line 3, column temp: "x"`, in any language.
+    /// `target`: what is copied into.
+    pub(super) fn line(&self, target: &str) -> Option<usize> {
+        let context = self.error.as_ref()?.context.as_ref()?;
+        context.lines().find_map(|line| {
+            let line = line.strip_prefix("COPY ")?.strip_prefix(target)?;
+            let number = line
+                .strip_prefix(", ")?
+                .trim_start_matches(|c: char| !c.is_ascii_digit());
+            let end = number.find(|c: char| !c.is_ascii_digit());
+            number.get(..end.unwrap_or(number.len()))?.parse().ok()
+        })
     }
 
     /// Why the server refused the portion; `None`: it did not.
@@ -155,6 +176,26 @@ mod tests {
                 LoadFault::Unknown(_) => "unknown",
             };
             assert_eq!(found, expected, "{step:?} {code}");
+        }
+    }
+
+    #[test]
+    fn the_row_is_told_in_any_language() {
+        for (context, line) in [
+            ("COPY t, line 3", Some(3)),
+            ("COPY t, Zeile 12, Spalte a1: \"5, 7\"", Some(12)),
+            (
+                "PL/pgSQL function f() line 3 at RAISE\nCOPY t, line 4",
+                Some(4),
+            ),
+            ("COPY t2, line 3", None),
+            ("SQL statement", None),
+        ] {
+            let heard = Heard {
+                error: Some(error("22P02", Some(context))),
+                ..Heard::default()
+            };
+            assert_eq!(heard.line("t"), line, "{context}");
         }
     }
 

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, FaultClass, LoadPlan, Name, OnConflict, Op, Returning, Shape};
+use windrow_core::{Fault, FaultClass, Field, LoadPlan, Name, OnConflict, Op, Returning, Shape};
 
 use super::binary::Form;
 use super::describe::{Described, check, quoted};
+use super::sieve::Sieve;
 use crate::postgres::column::{Column, Kind, oid};
 use crate::postgres::statement::{push, push_conflict};
 use crate::postgres::table::Facts;
@@ -14,12 +15,43 @@ use crate::sql::quote::push_idents;
 
 /// The temporary table that rows come to first where keys may be there already.
 const STAGE: &str = "pg_temp.windrow_portion";
+const STAGE_NAME: &str = "windrow_portion";
 
 /// A column that a portion fills.
 pub(super) struct Target {
     pub(super) kind: Kind,
     /// How it is written in binary, if it can be.
     pub(super) form: Option<Form>,
+    /// NULL is refused, whatever else happens.
+    not_null: bool,
+    /// The most characters.
+    longest: Option<usize>,
+    /// The most digits before and behind the point.
+    digits: Option<(usize, usize)>,
+}
+
+impl Target {
+    /// False if the column looks as though it would refuse a field, for a reason that its spelling does not show.
+    pub(super) fn takes(&self, field: &Field<'_>) -> bool {
+        let text = match *field {
+            Field::Null => return !self.not_null,
+            Field::Plain(text) | Field::Text(text) | Field::Number(text) => text,
+            Field::Bool(_) | Field::Json(_) | Field::Bytes(_) => return true,
+        };
+        let short = |most: usize| {
+            // Blanks at the end are cut off.
+            text.len() <= most || text.trim_end_matches(' ').chars().count() <= most
+        };
+        let small = |(most, scale): (usize, usize)| {
+            let number = text.trim_start_matches(['-', '+']);
+            let number = number.trim_start_matches('0');
+            let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+            // Digits that are too many behind the point may carry.
+            let carries = fraction.len() > scale && whole.bytes().all(|digit| digit == b'9');
+            whole.len() + usize::from(carries) <= most || number.contains(['e', 'E'])
+        };
+        self.longest.is_none_or(short) && self.digits.is_none_or(small)
+    }
 }
 
 /// A plan joined with its table.
@@ -29,8 +61,12 @@ pub(super) struct Layout {
     pub(super) binary: bool,
     /// `COPY .. (..) FROM STDIN`, for the text form.
     pub(super) copy: String,
+    /// The name of what it copies into, without its schema.
+    pub(super) target: String,
     /// How rows get from the stage into their table, where they do not go there directly.
     pub(super) staged: Option<Staged>,
+    /// How bad rows are found.
+    pub(super) sieve: Sieve,
     pub(super) check: String,
     /// The parameters of the check.
     pub(super) table: String,
@@ -75,12 +111,19 @@ impl Layout {
             }
         }
         copy.push_str(" FROM STDIN");
+        let sieve = Sieve::new(plan, table, &columns);
+        let target = |column| target(column, facts.has_hooks);
         let columns: Box<[Target]> = columns.into_iter().map(target).collect();
         Ok(Self {
             binary: columns.iter().all(|c| c.form.is_some()),
             columns,
             copy,
+            target: match &staged {
+                Some(_) => STAGE_NAME.to_owned(),
+                None => plan.table.table.to_string(),
+            },
             staged,
+            sieve,
             check: check(),
             table: quoted(&plan.table),
             print: table.print.clone(),
@@ -88,10 +131,29 @@ impl Layout {
     }
 }
 
-fn target(column: &Column) -> Target {
+fn target(column: &Column, hooks: bool) -> Target {
     Target {
         kind: column.kind.clone(),
         form: Form::of(column),
+        // A trigger may give it a value.
+        not_null: column.not_null && !hooks,
+        longest: column.longest(),
+        digits: digits(column),
+    }
+}
+
+/// The digits that a `numeric(p, s)` takes before and behind the point (`numeric_typmod_precision` of
+/// `src/backend/utils/adt/numeric.c`).
+fn digits(column: &Column) -> Option<(usize, usize)> {
+    let modifier = column.narrowed.checked_sub(4).filter(|m| *m >= 0)?;
+    let (precision, scale) = (modifier >> 16 & 0xffff, modifier & 0x7ff);
+    // The scale has a sign of its own; with a negative one there may be more digits than the precision says.
+    match column.kind == Kind::Numeric && scale <= 1000 {
+        true => Some((
+            usize::try_from(precision - scale).ok()?,
+            usize::try_from(scale).ok()?,
+        )),
+        false => None,
     }
 }
 
@@ -173,8 +235,7 @@ impl Staged {
 
 /// The stage: the row's place in the portion, then the columns in the plan's order.
 fn create(table: &Described, columns: &[&Column]) -> Option<String> {
-    let name = STAGE.strip_prefix("pg_temp.")?;
-    let mut sql = format!("CREATE TEMPORARY TABLE {name} (o int8");
+    let mut sql = format!("CREATE TEMPORARY TABLE {STAGE_NAME} (o int8");
     for (place, column) in columns.iter().enumerate() {
         let type_name = table.more.type_of(&column.name)?;
         write!(sql, ", c{place} {type_name}").ok()?;

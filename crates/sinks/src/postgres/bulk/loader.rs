@@ -1,12 +1,14 @@
 //! One connection that loads.
 
 use async_trait::async_trait;
-use windrow_core::{Fault, LoadFault, Loaded, Loader, Mark, OnConflict, Rows};
+use windrow_core::{Claim, Fault, LoadFault, Loaded, Loader, Mark, OnConflict, Rows, Sifted};
 
-use super::heard::Step;
+use super::heard::{Heard, Step};
 use super::layout::Layout;
 use super::odd::Odd;
-use super::transfer::{Spelling, Transfer};
+use super::sieve::Judge;
+use super::stream::Spelling;
+use super::transfer::{Marked, Order, Transfer};
 use windrow_pgwire::wire::Wire;
 
 /// The most portions that go as text before the binary form is tried again.
@@ -14,23 +16,37 @@ const MOST_TEXT: u32 = 64;
 
 /// A connection, and what is done with each portion.
 pub(super) struct PortionLoader {
-    wire: Wire,
-    layout: Layout,
+    pub(super) wire: Wire,
+    pub(super) layout: Layout,
+    /// What has refused rows so far.
+    pub(super) seen: Vec<Judge>,
     /// Portions that go as text, because the last one had to.
     text_left: u32,
     /// How many that were.
     text_last: u32,
     /// Keys come more than once in a portion.
-    repeated: bool,
+    pub(super) repeated: bool,
 }
 
-/// How an attempt ended, if not with a fault.
-enum Ended {
-    Done(Loaded),
+/// How an attempt ended, if not with a fault that is none of its rows.
+pub(super) enum Ended {
+    Done(Sifted),
     /// The form has no words for a field.
     Odd(Odd),
     /// A key came twice.
     Repeated(LoadFault),
+    Refused(Refusal),
+}
+
+/// What the server refused rows for.
+pub(super) struct Refusal {
+    pub(super) fault: LoadFault,
+    /// Who refused them, if it can be asked beforehand.
+    pub(super) judge: Option<Judge>,
+    /// Which of the rows that were sent it was, from 1, if the server said so.
+    pub(super) line: Option<usize>,
+    /// The rows that were not sent.
+    pub(super) left: Vec<usize>,
 }
 
 impl PortionLoader {
@@ -38,6 +54,7 @@ impl PortionLoader {
         Self {
             wire,
             layout,
+            seen: Vec::new(),
             text_left: 0,
             text_last: 0,
             repeated: false,
@@ -45,7 +62,7 @@ impl PortionLoader {
     }
 
     /// The form of the next portion.
-    fn spelling(&mut self) -> Spelling {
+    pub(super) fn spelling(&mut self) -> Spelling {
         if !self.layout.binary {
             return Spelling::Text;
         }
@@ -59,47 +76,70 @@ impl PortionLoader {
     }
 
     /// A portion cannot be written in binary: others like it will follow.
-    fn turn_to_text(&mut self) {
+    pub(super) fn turn_to_text(&mut self) {
         self.text_last = (self.text_last * 2).clamp(1, MOST_TEXT);
         self.text_left = self.text_last;
     }
 
-    async fn attempt(
+    /// False if keys that come more than once were no news, or nothing can be done about them.
+    pub(super) fn learns_of_repeated(&mut self) -> bool {
+        let known = self.layout.staged.as_ref();
+        let helps = known.is_some_and(|staged| staged.merge_last.is_some());
+        helps && !std::mem::replace(&mut self.repeated, true)
+    }
+
+    /// Sends a portion once.
+    pub(super) async fn attempt(
         &mut self,
         rows: &Rows,
-        mark: Option<&Mark>,
-        spelling: Spelling,
+        order: Order<'_>,
     ) -> Result<Ended, LoadFault> {
         let staged = self.layout.staged.as_ref();
         let merge = staged.map(|staged| match &staged.merge_last {
             Some(last) if self.repeated => last.as_str(),
             _ => staged.merge.as_str(),
         });
-        let mut transfer = Transfer::new(&self.layout, merge, mark, spelling, rows);
+        let mut transfer = Transfer::new(&self.layout, merge, order, rows);
         let ended = self.wire.converse(1, &mut transfer).await;
         let said = transfer.said();
         let Transfer {
             steps,
             mut heard,
-            odd,
+            stream,
             ..
         } = transfer;
         if let Err(broken) = ended {
             return Err(heard.lost(&steps, said, &broken));
         }
-        if let Some(odd) = odd {
+        if let Some(odd) = stream.odd {
             return Ok(Ended::Odd(odd));
         }
+        let left = stream.left;
         let repeats = heard.error.as_ref().is_some_and(|e| e.code == "21000")
             && heard.rows(&steps, Step::Copy).is_some();
+        let (judge, line) = (heard.judge(), heard.line(&self.layout.target));
         match heard.refusal(&steps) {
-            Some(fault) if repeats => return Ok(Ended::Repeated(fault)),
-            Some(fault) => return Err(fault),
-            None => {}
+            Some(fault) if repeats => Ok(Ended::Repeated(fault)),
+            Some(fault @ LoadFault::Refused(_)) => Ok(Ended::Refused(Refusal {
+                fault,
+                judge,
+                line,
+                left,
+            })),
+            Some(fault) => Err(fault),
+            None => {
+                let loaded = self.loaded(rows.len() - left.len(), &heard, &steps);
+                Ok(Ended::Done(Sifted { loaded, left }))
+            }
         }
-        let all = rows.len() as u64;
-        let merged = heard.rows(&steps, Step::Merge);
-        let copied = heard.rows(&steps, Step::Copy);
+    }
+
+    /// What became of the rows that were sent.
+    fn loaded(&self, sent: usize, heard: &Heard, steps: &[Step]) -> Loaded {
+        let staged = self.layout.staged.as_ref();
+        let all = sent as u64;
+        let merged = heard.rows(steps, Step::Merge);
+        let copied = heard.rows(steps, Step::Copy);
         let written = match staged.map(|staged| staged.on_conflict) {
             // Rows that were replaced within the portion were written first.
             Some(OnConflict::Update) if self.repeated => Some(all),
@@ -111,37 +151,51 @@ impl PortionLoader {
             Some(OnConflict::Ignore) => all.saturating_sub(written),
             _ => 0,
         };
-        Ok(Ended::Done(Loaded { written, ignored }))
+        Loaded { written, ignored }
+    }
+
+    pub(super) fn check(&self, rows: &Rows) -> Result<(), LoadFault> {
+        if rows.columns() == self.layout.columns.len() {
+            return Ok(());
+        }
+        let fault = Fault::internal("a portion has not the columns of its load");
+        Err(LoadFault::Hopeless(fault))
     }
 }
 
 #[async_trait]
 impl Loader for PortionLoader {
     async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        if rows.columns() != self.layout.columns.len() {
-            let fault = Fault::internal("a portion has not the columns of its load");
-            return Err(LoadFault::Hopeless(fault));
-        }
-        let mut spelling = self.spelling();
+        self.check(rows)?;
+        let mut order = Order {
+            marked: mark.map_or(Marked::Not, Marked::Whole),
+            spelling: self.spelling(),
+            without: &[],
+            sifts: false,
+        };
         loop {
-            match self.attempt(rows, mark, spelling).await? {
-                Ended::Done(loaded) => return Ok(loaded),
-                Ended::Odd(odd) if spelling == Spelling::Text => {
+            match self.attempt(rows, order).await? {
+                Ended::Done(sifted) => return Ok(sifted.loaded),
+                Ended::Odd(odd) if order.spelling == Spelling::Text => {
                     return Err(LoadFault::Refused(odd.fault()));
                 }
                 Ended::Odd(_) => {
                     self.turn_to_text();
-                    spelling = Spelling::Text;
+                    order.spelling = Spelling::Text;
                 }
-                Ended::Repeated(fault) => {
-                    let known = self.layout.staged.as_ref();
-                    if self.repeated || known.is_none_or(|s| s.merge_last.is_none()) {
-                        return Err(fault);
-                    }
-                    self.repeated = true;
+                Ended::Repeated(_) if self.learns_of_repeated() => {}
+                Ended::Repeated(fault) => return Err(fault),
+                Ended::Refused(refusal) => {
+                    self.see(refusal.judge);
+                    return Err(refusal.fault);
                 }
             }
         }
+    }
+
+    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        self.check(rows)?;
+        self.sifted(rows, claim).await
     }
 
     async fn close(self: Box<Self>) {

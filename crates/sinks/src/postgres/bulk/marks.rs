@@ -131,22 +131,33 @@ impl Marks for TableOfMarks {
         let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
         self.run(|out| {
             push_statement(out, &delete, &[&mark.load, &first, &end]);
-            push_mark(out, mark);
+            push_marks(out, &mark.load, &[mark.span]);
         })
         .await
         .map(drop)
     }
 }
 
-/// Appends the statement that makes a mark.
-pub(super) fn push_mark(out: &mut BytesMut, mark: &Mark) {
-    let sql = format!(
-        "INSERT INTO {} ({}, {}, {}) VALUES ($1, $2, $3)",
+/// Appends the statement that makes marks.
+pub(super) fn push_marks(out: &mut BytesMut, load: &str, spans: &[Span]) {
+    let into = format!(
+        "INSERT INTO {} ({}, {}, {})",
         Mark::TABLE,
         Mark::LOAD,
         Mark::FIRST,
         Mark::END
     );
-    let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
-    push_statement(out, &sql, &[&mark.load, &first, &end]);
+    if let [span] = spans {
+        let (first, end) = (span.first.to_string(), span.end.to_string());
+        let sql = format!("{into} VALUES ($1, $2, $3)");
+        push_statement(out, &sql, &[load, &first, &end]);
+        return;
+    }
+    let array = |number: fn(&Span) -> u64| {
+        let numbers: Vec<String> = spans.iter().map(|s| number(s).to_string()).collect();
+        format!("{{{}}}", numbers.join(","))
+    };
+    let sql = format!("{into} SELECT $1, * FROM unnest($2::int8[], $3::int8[])");
+    let (firsts, ends) = (array(|s| s.first), array(|s| s.end));
+    push_statement(out, &sql, &[load, &firsts, &ends]);
 }

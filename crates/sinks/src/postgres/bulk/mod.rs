@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | `describe`, `layout` | what is known of the table, and the statements that follow from it |
 //! | `binary`, `numeric`, `plain`, `odd` | fields in COPY's two forms, and what neither can say |
-//! | `transfer` | a portion on its way, encoded while the server takes it in |
+//! | `stream`, `transfer` | a portion on its way, encoded while the server takes it in |
+//! | `sieve`, `sift` | which rows would be refused, and the portion without them |
 //! | `heard` | from the server's answers to what became of the portion |
 //! | `loader`, `marks` | the ports |
 //!
@@ -28,6 +29,9 @@ mod message;
 mod numeric;
 mod odd;
 mod plain;
+mod sieve;
+mod sift;
+mod stream;
 mod transfer;
 
 use std::sync::Arc;
@@ -80,6 +84,10 @@ impl Copy {
 impl Bulk for Copy {
     fn form(&self) -> &'static str {
         "COPY BINARY"
+    }
+
+    fn sifts(&self) -> bool {
+        true
     }
 
     fn most_loaders(&self) -> usize {

@@ -1,0 +1,331 @@
+//! Which rows of a portion the table would refuse, asked before they are written.
+//!
+//! What such a question is about goes into a temporary table first: only those columns. The answer is a guess: that rows are
+//! refused for it, their own statements say. It is asked only about what has refused rows of this load before.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use windrow_core::{LoadPlan, Name, OnConflict, Rows};
+use windrow_pgwire::wire::{Answer, Dialogue};
+
+use super::describe::{Described, quoted};
+use super::layout::Target;
+use super::message::push_statement;
+use super::stream::{Choice, Spelling, Stream};
+use super::transfer::push_break;
+use crate::postgres::column::{Column, Kind};
+use crate::postgres::fused::push_conditions;
+use crate::postgres::statement::push;
+use crate::postgres::table::{Condition, Facts, Test, Unique};
+use crate::sql::quote::push_ident;
+
+/// The temporary table with the columns in question.
+const TABLE: &str = "windrow_sieve";
+
+/// What refuses rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judge {
+    Checks,
+    References,
+    Uniques,
+}
+
+impl Judge {
+    const ALL: [Self; 3] = [Self::Checks, Self::References, Self::Uniques];
+
+    /// Who gave an error of this code.
+    pub(super) fn of(code: &str) -> Option<Self> {
+        match code {
+            "23514" => Some(Self::Checks),
+            "23503" => Some(Self::References),
+            "23505" => Some(Self::Uniques),
+            _ => None,
+        }
+    }
+}
+
+/// A question: true for a row that is bad.
+struct Trial {
+    judge: Judge,
+    sql: String,
+    /// Places in the plan of the columns that it is about.
+    columns: Vec<usize>,
+}
+
+/// All that can be asked.
+pub(super) struct Sieve {
+    tests: Vec<Trial>,
+    /// The columns' types as SQL; empty where none can be made.
+    types: Vec<String>,
+}
+
+impl Sieve {
+    pub(super) fn new(plan: &LoadPlan, table: &Described, columns: &[&Column]) -> Self {
+        let type_of = |column: &&Column| type_of(column, table).map(str::to_owned);
+        let types: Option<Vec<String>> = columns.iter().map(type_of).collect();
+        let types = types.filter(|_| table.more.makes_temporary);
+        let judges = |judge: &Judge| match plan.on_conflict {
+            OnConflict::Error | OnConflict::Ignore => true,
+            // What is left out is written later, where it must not take the place of what came behind it. A check never
+            // changes its mind.
+            OnConflict::Update => *judge == Judge::Checks,
+        };
+        let mut tests = Vec::new();
+        for judge in Judge::ALL.into_iter().filter(judges) {
+            match judge {
+                Judge::Uniques => tests.extend(uniques(plan, &table.facts)),
+                _ => tests.extend(conditions(plan, &table.facts, judge)),
+            }
+        }
+        Self {
+            tests,
+            types: types.unwrap_or_default(),
+        }
+    }
+
+    /// The question of what these judges would refuse; `None`: there is nothing to ask.
+    pub(super) fn ask(&self, seen: &[Judge]) -> Option<Question> {
+        let tests = || self.tests.iter().filter(|test| seen.contains(&test.judge));
+        if self.types.is_empty() || tests().next().is_none() {
+            return None;
+        }
+        let mut only = vec![false; self.types.len()];
+        for column in tests().flat_map(|test| &test.columns) {
+            *only.get_mut(*column)? = true;
+        }
+        let mut create = format!("CREATE TEMPORARY TABLE {TABLE} (o int8");
+        for (place, of_type) in self.types.iter().enumerate() {
+            if only.get(place) == Some(&true) {
+                push(&mut create, format_args!(", c{place} {of_type}"));
+            }
+        }
+        create.push_str(") ON COMMIT DROP");
+        let tests: Vec<&str> = tests().map(|test| test.sql.as_str()).collect();
+        let select = format!(
+            "SELECT s.o FROM pg_temp.{TABLE} AS s WHERE {} ORDER BY s.o",
+            tests.join(" OR ")
+        );
+        Some(Question {
+            create,
+            select,
+            only,
+        })
+    }
+}
+
+/// A type that refuses less than the column itself: it is asked about one thing only.
+fn type_of<'t>(column: &'t Column, table: &'t Described) -> Option<&'t str> {
+    match column.kind {
+        // Without a length it would be that of one character.
+        Kind::Char => Some("bpchar"),
+        Kind::Other | Kind::Array(..) | Kind::Composite => table.more.type_of(&column.name),
+        _ => Some(&column.type_name),
+    }
+}
+
+/// Checks or foreign keys of which all columns are given.
+fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> impl Iterator<Item = Trial> {
+    let given = |column: usize| {
+        let name = &facts.columns.get(column)?.name;
+        plan.columns.iter().position(|given| given == name)
+    };
+    let test = |condition: &Condition| {
+        let of_this = match condition.test {
+            Test::Check(_) => judge == Judge::Checks,
+            Test::Reference(..) => judge == Judge::References,
+        };
+        let columns: Vec<usize> = condition
+            .columns
+            .iter()
+            .map(|c| given(*c))
+            .collect::<Option<_>>()?;
+        let alone = Facts {
+            conditions: vec![condition.clone()],
+            ..facts.clone()
+        };
+        let mut sql = String::new();
+        push_conditions(&mut sql, &alone, &|column| {
+            Some(format!("s.c{}", given(column)?))
+        });
+        let sql = format!("NOT {}", sql.strip_prefix(" WHERE ")?);
+        of_this.then_some(Trial {
+            judge,
+            sql,
+            columns,
+        })
+    };
+    let tests: Vec<Trial> = facts.conditions.iter().filter_map(test).collect();
+    tests.into_iter()
+}
+
+/// Keys that are in the table, or earlier in the portion.
+fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
+    let place = |column: &usize| {
+        let name = &facts.columns.get(*column)?.name;
+        plan.columns.iter().position(|given| given == name)
+    };
+    // The key that rows are left out by is no reason to refuse them.
+    let key = match plan.on_conflict {
+        OnConflict::Error => None,
+        OnConflict::Ignore | OnConflict::Update => facts.key_names(&plan.key),
+    };
+    let is_key = |unique: &Unique| {
+        let names = unique.columns.iter().filter_map(|c| facts.columns.get(*c));
+        let names: HashSet<&Name> = names.map(|column| &column.name).collect();
+        key.as_ref()
+            .is_some_and(|key| key.iter().collect::<HashSet<_>>() == names)
+    };
+    let table = quoted(&plan.table);
+    let mut tests = Vec::new();
+    let uniques = facts.uniques.iter().filter(|unique| unique.immediate);
+    for unique in uniques.filter(|unique| !is_key(unique)) {
+        let Some(columns) = unique.columns.iter().map(place).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        // One look into the index for each row: a join could read the whole table.
+        let mut sql = format!("(SELECT 1 FROM {table} AS t WHERE ");
+        let (mut list, mut some) = (String::new(), String::new());
+        for (number, (column, place)) in unique.columns.iter().zip(&columns).enumerate() {
+            let Some(column) = facts.columns.get(*column) else {
+                continue;
+            };
+            sql.push_str(if number > 0 { " AND t." } else { "t." });
+            push_ident(&mut sql, &column.name);
+            push(&mut sql, format_args!(" = s.c{place}"));
+            let (comma, and) = if number > 0 {
+                (", ", " AND ")
+            } else {
+                ("", "")
+            };
+            write!(list, "{comma}c{place}").ok();
+            write!(some, "{and}c{place} IS NOT NULL").ok();
+        }
+        push(
+            &mut sql,
+            format_args!(
+                " LIMIT 1) IS NOT NULL OR s.o IN (SELECT o FROM (SELECT o, row_number() OVER (PARTITION BY {list} ORDER BY o) AS r \
+                 FROM pg_temp.{TABLE} WHERE {some}) AS d WHERE r > 1)"
+            ),
+        );
+        tests.push(Trial {
+            judge: Judge::Uniques,
+            sql,
+            columns,
+        });
+    }
+    tests
+}
+
+impl Question {
+    /// The form that is tried first.
+    pub(super) fn spelling(&self, targets: &[Target]) -> Spelling {
+        let mut sent = targets.iter().zip(&self.only).filter(|(_, sent)| **sent);
+        match sent.all(|(target, _)| target.form.is_some()) {
+            true => Spelling::Binary,
+            false => Spelling::Text,
+        }
+    }
+}
+
+/// What is asked of a portion.
+pub(super) struct Question {
+    create: String,
+    select: String,
+    only: Vec<bool>,
+}
+
+/// The question on its way: a transaction of its own.
+pub(super) struct Asking<'a> {
+    question: &'a Question,
+    stream: Stream<'a>,
+    begun: bool,
+    /// The places of the rows that are bad, and of those that could not be asked.
+    bad: Vec<usize>,
+    failed: bool,
+}
+
+impl<'a> Asking<'a> {
+    pub(super) fn new(
+        question: &'a Question,
+        targets: &'a [Target],
+        rows: &'a Rows,
+        spelling: Spelling,
+        leaves_out: bool,
+    ) -> Self {
+        let choice = Choice {
+            targets,
+            only: Some(&question.only),
+            placed: true,
+            spelling,
+            without: &[],
+            sifts: leaves_out && spelling == Spelling::Binary,
+        };
+        Self {
+            question,
+            stream: Stream::new(choice, rows),
+            begun: false,
+            bad: Vec::new(),
+            failed: false,
+        }
+    }
+
+    /// True if the rows could not be sent in this form.
+    pub(super) fn is_odd(&self) -> bool {
+        self.stream.odd.is_some()
+    }
+
+    /// The places of the rows to leave out, in order; `None`: there was no answer.
+    pub(super) fn found(mut self) -> Option<Vec<usize>> {
+        if self.failed {
+            return None;
+        }
+        self.bad.append(&mut self.stream.left);
+        self.bad.sort_unstable();
+        self.bad.dedup();
+        Some(self.bad)
+    }
+}
+
+impl Dialogue for Asking<'_> {
+    fn more(&mut self, out: &mut BytesMut) -> bool {
+        if !std::mem::replace(&mut self.begun, true) {
+            push_statement(out, &self.question.create, &[]);
+            let sql = format!("COPY pg_temp.{TABLE} FROM STDIN{}", self.stream.options());
+            push_statement(out, &sql, &[]);
+            self.stream.head(out);
+        }
+        if self.failed {
+            self.stream.stop();
+        } else if self.stream.has_more() {
+            self.stream.piece(out);
+        }
+        let broken = self.stream.odd.is_some();
+        if broken {
+            self.failed = true;
+            push_break(out);
+        } else if self.stream.has_more() {
+            return true;
+        } else if !self.failed {
+            self.stream.tail(out);
+            frontend::copy_done(out);
+            push_statement(out, &self.question.select, &[]);
+        }
+        frontend::sync(out);
+        false
+    }
+
+    fn hear(&mut self, answer: Answer<'_>) {
+        match answer {
+            Answer::DataRow(row) => {
+                let place = row.columns().next().flatten();
+                let number = |text| std::str::from_utf8(text).ok()?.parse::<usize>().ok();
+                self.bad.extend(place.and_then(number));
+            }
+            Answer::Error(_) => self.failed = true,
+            _ => {}
+        }
+    }
+}
