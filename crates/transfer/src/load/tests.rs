@@ -145,6 +145,44 @@ async fn marks_tell_what_nobody_heard() {
     assert!(error.to_string().contains("lines 2 to 101"), "{error}");
 }
 
+/// What is left out of a portion goes through the lane, and nothing else does.
+#[tokio::test]
+async fn a_portion_goes_without_its_bad_rows() {
+    let (_folder, path) = file(3_000, |id| id % 50 == 7);
+    let good: Vec<u64> = (1..=3_000).filter(|id| id % 50 != 7).collect();
+    for resume in [false, true] {
+        let database = Database::sifting(|_, _| None);
+        let summary = load(&database, &path, 2, resume).await.unwrap();
+        let counts = summary.counts;
+        assert_eq!((counts.written, counts.rejected), (2_940, 60));
+        assert_eq!((database.rows(), database.by_lane()), (good.clone(), 0));
+        if resume {
+            assert_eq!(database.marks(), [(0, 3_000)], "one mark for all");
+        }
+    }
+}
+
+/// A commit whose answer is lost: what its marks leave open was left out.
+#[tokio::test]
+async fn marks_tell_what_was_left_out_of_a_portion() {
+    let (_folder, path) = file(1_000, |id| id % 50 == 7);
+    let script: Script = |call, committed| match call % 3 {
+        0 => {
+            *committed = true;
+            Some(LoadFault::Unknown(lost()))
+        }
+        1 => Some(LoadFault::Unknown(lost())),
+        _ => None,
+    };
+    let database = Database::sifting(script);
+    let summary = load(&database, &path, 1, true).await.unwrap();
+    let counts = summary.counts;
+    assert_eq!((counts.written, counts.rejected), (980, 20));
+    let good: Vec<u64> = (1..=1_000).filter(|id| id % 50 != 7).collect();
+    assert_eq!(database.rows(), good);
+    assert_eq!(database.marks(), [(0, 1_000)]);
+}
+
 /// What the bulk form cannot take goes through the lane, and so does all where there is no bulk form for it.
 #[tokio::test]
 async fn the_lane_takes_what_the_bulk_form_does_not() {

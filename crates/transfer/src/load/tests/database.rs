@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use windrow_core::{
-    Budget, Bulk, Done, Executor, Fault, FaultClass, Field, Intake, LoadFault, LoadPlan, Loaded,
-    Loader, Mark, Marks, Name, Outcomes, Profile, Purpose, Rows, Sink, Span, TableName, Unit,
-    UnitFault, UnitOutcome, Value,
+    Budget, Bulk, Claim, Done, Executor, Fault, FaultClass, Field, Intake, LoadFault, LoadPlan,
+    Loaded, Loader, Mark, Marks, Name, Outcomes, Profile, Purpose, Rows, Sifted, Sink, Span,
+    TableName, Unit, UnitFault, UnitOutcome, Value,
 };
 
 /// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
@@ -17,6 +17,7 @@ pub(super) type Script = fn(usize, &mut bool) -> Option<LoadFault>;
 pub(super) struct Database {
     profile: Profile,
     script: Option<Script>,
+    sifts: bool,
     state: Mutex<State>,
     /// Itself, for what is handed out.
     me: std::sync::Weak<Database>,
@@ -50,14 +51,19 @@ fn unique() -> Fault {
 
 impl Database {
     pub(super) fn new(script: Script) -> Arc<Self> {
-        Self::of(Some(script))
+        Self::of(Some(script), false)
+    }
+
+    /// One that leaves bad rows out.
+    pub(super) fn sifting(script: Script) -> Arc<Self> {
+        Self::of(Some(script), true)
     }
 
     pub(super) fn without_loaders() -> Arc<Self> {
-        Self::of(None)
+        Self::of(None, false)
     }
 
-    fn of(script: Option<Script>) -> Arc<Self> {
+    fn of(script: Option<Script>, sifts: bool) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             profile: Profile {
                 name: "Test",
@@ -67,6 +73,7 @@ impl Database {
                 lacks: &[],
             },
             script,
+            sifts,
             state: Mutex::default(),
             me: me.clone(),
         })
@@ -160,6 +167,36 @@ impl Database {
             ignored: 0,
         })
     }
+
+    fn sift(&self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        let (mut good, mut left) = (Rows::new(1), Vec::new());
+        for (place, field) in rows.fields().enumerate() {
+            match field {
+                Field::Plain(text) if text.parse::<u64>().is_ok() => _ = good.push(1, [field]),
+                _ => left.push(place),
+            }
+        }
+        let loaded = self.insert(&good, None)?;
+        let mut state = self.state.lock().unwrap();
+        for (claim, span) in claim
+            .iter()
+            .flat_map(|c| c.spans(&left).into_iter().map(move |s| (c, s)))
+        {
+            let key = (claim.mark.load.to_string(), span.first);
+            assert!(state.marks.insert(key, span.end).is_none());
+        }
+        Ok(Sifted { loaded, left })
+    }
+
+    /// What the script says of the next call, and whether it takes place.
+    fn next(&self) -> (Option<LoadFault>, bool) {
+        let mut state = self.state.lock().unwrap();
+        let call = state.calls;
+        state.calls += 1;
+        let mut committed = false;
+        let fault = self.script.unwrap()(call, &mut committed);
+        (fault, committed)
+    }
 }
 
 #[async_trait]
@@ -192,6 +229,10 @@ impl Bulk for Database {
         4
     }
 
+    fn sifts(&self) -> bool {
+        self.sifts
+    }
+
     async fn columns(&self, _: &TableName) -> Result<Option<Vec<Name>>, Fault> {
         Ok(Some(vec!["id".into()]))
     }
@@ -212,21 +253,21 @@ impl Bulk for Database {
 #[async_trait]
 impl Loader for Connection {
     async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        let call = {
-            let mut state = self.0.state.lock().unwrap();
-            state.calls += 1;
-            state.calls - 1
-        };
-        let mut committed = false;
-        match self.0.script.unwrap()(call, &mut committed) {
-            None => self.0.insert(rows, mark),
-            Some(fault) => {
-                if committed {
-                    self.0.insert(rows, mark)?;
-                }
-                Err(fault)
-            }
+        let (fault, committed) = self.0.next();
+        if fault.is_none() || committed {
+            let loaded = self.0.insert(rows, mark)?;
+            return fault.map_or(Ok(loaded), Err);
         }
+        fault.map_or(Ok(Loaded::default()), Err)
+    }
+
+    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        let (fault, committed) = self.0.next();
+        if fault.is_none() || committed {
+            let sifted = self.0.sift(rows, claim)?;
+            return fault.map_or(Ok(sifted), Err);
+        }
+        fault.map_or(Ok(Sifted::default()), Err)
     }
 }
 
