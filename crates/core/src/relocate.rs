@@ -155,6 +155,16 @@ pub trait Queue: Send + Sync + 'static {
     /// What the database says.
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault>;
 
+    /// Of the database as a destination: gives the table of markers ([`Moved`]), which is there, an index by which those of a batch
+    /// are found without looking at others; also to one that an earlier version made. Nothing happens where it has one, or where
+    /// the role may not. Safe to run at the same time elsewhere. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`crate::Sink::connect`].
+    async fn index_markers(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Opens a connection that moves. Cancel safe.
     ///
     /// # Errors
@@ -209,7 +219,8 @@ pub trait Mover: Send {
     /// that are picked stay locked. Whether what was made stays if the transaction is rolled back is left to the database.
     ///
     /// # Errors
-    /// [`crate::FaultClass::NoTable`]; [`crate::FaultClass::NoColumn`] if it lacks columns, which the message names ([`Destination::new`]);
+    /// [`crate::FaultClass::NoTable`]; [`crate::FaultClass::NoColumn`] if it lacks columns, and [`crate::FaultClass::NotNull`] if it requires
+    /// others; the message names them ([`Destination::new`]);
     /// [`crate::FaultClass::Invalid`] if it is the source itself; what the database says when it is made. The transaction is as it was before.
     async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault>;
 
@@ -261,8 +272,17 @@ pub trait Mover: Send {
     /// Commits what was done since [`Mover::pick`], and lets go of the rows.
     ///
     /// # Errors
-    /// What the database says; the transaction has ended.
+    /// What the database says; the transaction has ended, or [`Mover::retreat`] or [`Mover::rollback`] is to be called.
     async fn commit(&mut self) -> Result<(), Fault>;
+
+    /// After a commit that failed for what was written: goes back to where [`Mover::pick`] left the transaction, its rows still locked.
+    /// False: the transaction has ended, for the database keeps none whose commit fails.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn retreat(&mut self) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Undoes what was done since [`Mover::pick`], and lets go of the rows. Nothing happens if no transaction is open.
     ///

@@ -19,14 +19,14 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::relocate::{Destination, NameLimit};
-use windrow_core::{MovePlan, Queue, Sink, TableName};
+use windrow_core::relocate::NameLimit;
+use windrow_core::{Fault, FaultClass, MovePlan, Queue, Sink, TableName};
 use windrow_lanes::Lane;
 use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
 
 pub use windrow_transfer::relocate::{Counted, Counts, MoveError};
 
-use self::checks::{described, has_column, invalid, key, of_table};
+use self::checks::{described, fits, has_column, invalid, key, of_table};
 use self::ends::{alike, destination_of, elsewhere, make_markers, source_of};
 
 /// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
@@ -103,6 +103,8 @@ pub struct Planned {
 /// A move that is ready to run.
 pub struct Moving {
     queue: Arc<dyn Queue>,
+    /// Which table the source is.
+    identity: String,
     order: Arc<Order>,
     to: Option<(Arc<dyn Sink>, Elsewhere, Lane)>,
     /// The destination's URL.
@@ -170,6 +172,7 @@ impl Moving {
         });
         Ok(Self {
             queue,
+            identity: facts.identity,
             order: Arc::new(order),
             to,
             url: settings.to.unwrap_or_default(),
@@ -233,10 +236,42 @@ impl Moving {
                 Some("to the dead letters: there is no such table".into())
             }
             None => Some("there is no such table".into()),
-            Some(facts) => Destination::new(table, &facts, &plan.columns)
-                .err()
-                .map(|fault| fault.to_string()),
+            Some(facts) if self.to.is_none() && facts.identity == self.identity => {
+                Some("this is the source itself; rows cannot be moved into it".into())
+            }
+            Some(facts) => {
+                fits(table, facts, plan, self.order.create)
+                    .err()
+                    .map(|fault| match plan.route {
+                        Some(_) => format!("to the dead letters: {fault}"),
+                        None => fault.to_string(),
+                    })
+            }
         })
+    }
+
+    /// Looks at the one table in another database that all rows go to, as far as that can be described. Within one database the mover
+    /// does so.
+    async fn check(&self) -> Result<(), MoveError> {
+        let (Some((to, ..)), Some(table)) = (&self.to, self.order.template.table()) else {
+            return Ok(());
+        };
+        let Some(queue) = to.queue() else {
+            return Ok(());
+        };
+        let (found, create) = (queue.describe(table).await, self.order.create);
+        let fitting = match found.map_err(|fault| of_table(table, fault))? {
+            Some(facts) => fits(table, facts, &self.order.plan, create),
+            None if create => Ok(()),
+            None => Err(Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!(
+                    "there is no table {table} in the destination; create it, or let it be made by --create"
+                ),
+            )),
+        };
+        fitting.map_err(|fault| of_table(table, fault))
     }
 
     /// Moves, until nothing is left, or (if it follows) until it is stopped.
@@ -244,6 +279,7 @@ impl Moving {
     /// # Errors
     /// [`MoveError`]; what was moved before stays moved.
     pub async fn run(self) -> Result<(), MoveError> {
+        self.check().await?;
         let plan = &self.order.plan;
         let prepared = self.queue.prepare(plan).await;
         prepared.map_err(|fault| of_table(&plan.source, fault))?;

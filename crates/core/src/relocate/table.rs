@@ -18,6 +18,9 @@ pub struct TableFacts {
     /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain columns, without a condition,
     /// checked at once) all of whose columns are NOT NULL. A move's key must hold one of them.
     pub uniques: Vec<Vec<Name>>,
+    /// The columns that every row must be given a value for: NOT NULL, without a default, and filled in by nothing else that is known
+    /// (a generator of numbers, a trigger).
+    pub required: Vec<Name>,
 }
 
 impl TableFacts {
@@ -32,6 +35,32 @@ impl TableFacts {
     pub fn tells_apart(&self, columns: &[Name]) -> bool {
         let mut uniques = self.uniques.iter().filter(|unique| !unique.is_empty());
         uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
+    }
+
+    /// Whether rows that bring these columns along have all that the table asks of every row.
+    ///
+    /// # Errors
+    /// [`FaultClass::NotNull`] if they lack columns that it requires; they are named.
+    pub fn filled(&self, table: &TableName, columns: &[Name]) -> Result<(), Fault> {
+        let required = self.required.iter();
+        let empty: Vec<&str> = required
+            .filter(|column| !columns.contains(column))
+            .map(|column| &**column)
+            .collect();
+        if empty.is_empty() {
+            return Ok(());
+        }
+        Err(Fault::new(
+            FaultClass::NotNull,
+            "23502",
+            format!(
+                "the table {table} has columns that the source does not have, that may not be NULL and have no default: {}; \
+                 give them a default, or the source these columns",
+                empty.join(", ")
+            ),
+        )
+        .with_table(Some(&*table.table))
+        .with_column(empty.first().copied()))
     }
 
     /// What is said of a row that a destination left out without an error.
@@ -60,7 +89,8 @@ impl Destination {
     /// Joins the columns that are brought along with those of a table, by their names.
     ///
     /// # Errors
-    /// [`FaultClass::NoColumn`] if the table lacks some of them; they are named.
+    /// [`FaultClass::NoColumn`] if the table lacks some of them; they are named. [`FaultClass::NotNull`] if it has others that it
+    /// requires ([`TableFacts::filled`]).
     pub fn new(table: &TableName, facts: &TableFacts, columns: &[Name]) -> Result<Self, Fault> {
         let lacking: Vec<&str> = columns
             .iter()
@@ -78,6 +108,7 @@ impl Destination {
             )
             .with_table(Some(&*table.table)));
         }
+        facts.filled(table, columns)?;
         Ok(Self {
             table: table.clone(),
             columns: columns
@@ -149,6 +180,24 @@ mod tests {
         let fault = Destination::new(&table, &facts, &more).unwrap_err();
         assert_eq!(fault.class, FaultClass::NoColumn);
         assert!(fault.message.ends_with(": c, d"), "{fault}");
+    }
+
+    #[test]
+    fn columns_that_every_row_needs_are_missed_before_the_first() {
+        let facts = TableFacts {
+            columns: ["a", "b", "c", "d"].map(Name::from).into(),
+            required: ["b", "c", "d"].map(Name::from).into(),
+            ..TableFacts::default()
+        };
+        let table = TableName::bare("t");
+        let joined = |columns: &[&str]| {
+            let columns: Vec<Name> = columns.iter().map(|c| Name::from(*c)).collect();
+            Destination::new(&table, &facts, &columns)
+        };
+        assert!(joined(&["d", "c", "b"]).is_ok());
+        let fault = joined(&["a", "c"]).unwrap_err();
+        assert_eq!((fault.class, &*fault.code), (FaultClass::NotNull, "23502"));
+        assert!(fault.message.contains("no default: b, d;"), "{fault}");
     }
 
     #[test]

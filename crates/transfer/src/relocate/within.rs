@@ -34,6 +34,8 @@ pub(super) struct Within {
     careful: u32,
     /// How many they will be after the next refusal.
     caution: u32,
+    /// The most rows of a batch, where one was refused as late as by its commit. It doubles with each batch that is not.
+    reach: usize,
 }
 
 /// Rows of a batch that have one destination.
@@ -56,6 +58,7 @@ impl Within {
             known: HashMap::new(),
             careful: 0,
             caution: 1,
+            reach: usize::MAX,
         }
     }
 
@@ -69,6 +72,8 @@ impl Within {
 
     /// Moves up to so many rows, in one transaction.
     pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
+        let rows = rows.min(self.reach);
+        self.reach = self.reach.saturating_mul(2);
         if let Some(table) = order.template.table() {
             let to = self.destination(table, order.create).await;
             let to = to.map_err(|fault| Trouble::of(table.to_string(), fault))?;
@@ -114,19 +119,60 @@ impl Within {
         if picked.is_empty() {
             return Ok(Batch::default());
         }
+        let mut rows = &*picked;
+        // The single row whose commit failed, and why.
+        let mut hopeless = None;
+        loop {
+            let (moved, refusals) = match hopeless.take() {
+                None => self.bring(order, rows).await?,
+                Some(refusal) => (0, vec![refusal]),
+            };
+            let rejected = self.reject(&refusals).await;
+            rejected.map_err(|fault| Trouble::of(source(), fault))?;
+            let Err(fault) = self.mover.commit().await else {
+                return Ok(Batch {
+                    picked: rows.len() as u64,
+                    moved,
+                    rejected: refusals.len() as u64,
+                });
+            };
+            if moved == 0 || !is_of_row(&fault, order.plan.route.is_some()) || !self.retreat().await
+            {
+                return Err(Trouble::of(source(), fault));
+            }
+            // What is checked at the commit alone names no row: fewer are tried, the others are left to the next batch.
+            match rows {
+                [row] => {
+                    let table = order.template.name(row.route.as_deref(), order.name_limit);
+                    hopeless = Some(Refusal {
+                        row: 0,
+                        destination: table.map_or(String::new(), |table| table.to_string()),
+                        fault,
+                    });
+                }
+                _ => rows = rows.get(..rows.len() / 2).unwrap_or_default(),
+            }
+            self.reach = rows.len().saturating_mul(2);
+        }
+    }
+
+    /// Goes back to where nothing but rows was picked; false if that is not possible.
+    async fn retreat(&mut self) -> bool {
+        // What was made since is gone.
+        self.known.clear();
+        self.mover.retreat().await.unwrap_or(false)
+    }
+
+    /// Brings rows to their destinations. How many went, and those that are refused.
+    async fn bring(
+        &mut self,
+        order: &Order,
+        picked: &[Picked],
+    ) -> Result<(u64, Vec<Refusal>), Trouble> {
         let mut refusals = Vec::new();
-        let groups = self.group(order, &picked, &mut refusals).await?;
+        let groups = self.group(order, picked, &mut refusals).await?;
         let moved = self.transfer(order, groups, &mut refusals).await?;
-        self.reject(&refusals)
-            .await
-            .map_err(|fault| Trouble::of(source(), fault))?;
-        let committed = self.mover.commit().await;
-        committed.map_err(|fault| Trouble::of(source(), fault))?;
-        Ok(Batch {
-            picked: picked.len() as u64,
-            moved,
-            rejected: refusals.len() as u64,
-        })
+        Ok((moved, refusals))
     }
 
     /// Sorts rows by their destinations, and looks those up. Rows of routes past [`MOST_DESTINATIONS`] are in no group.

@@ -1,7 +1,7 @@
 //! What is asked for, held against the tables.
 
-use windrow_core::relocate::TableFacts;
-use windrow_core::{Fault, FaultClass, Name, Queue, TableName};
+use windrow_core::relocate::{Destination, TableFacts};
+use windrow_core::{Fault, FaultClass, MovePlan, Name, Queue, TableName};
 use windrow_transfer::relocate::MoveError;
 
 pub(super) async fn described(
@@ -60,6 +60,31 @@ pub(super) fn has_column(
         false => Err(MoveError::Invalid(
             format!("the table {table} has no column {column}").into(),
         )),
+    }
+}
+
+/// Whether the rows of a plan fit a table. `create`: columns that another database's table lacks are added to it.
+///
+/// # Errors
+/// As [`Destination::new`].
+pub(super) fn fits(
+    table: &TableName,
+    mut facts: TableFacts,
+    plan: &MovePlan,
+    create: bool,
+) -> Result<(), Fault> {
+    // Some databases do not tell names apart that differ in their case; those that do say so themselves.
+    let names = facts.columns.iter_mut().chain(&mut facts.required);
+    for name in names.chain(&mut facts.generated) {
+        let mut alike = plan.columns.iter();
+        let same = alike.find(|column| column.to_lowercase() == name.to_lowercase());
+        if let Some(same) = same.filter(|_| !plan.columns.contains(name)) {
+            *name = same.clone();
+        }
+    }
+    match plan.across && create {
+        true => facts.filled(table, &plan.columns),
+        false => Destination::new(table, &facts, &plan.columns).map(|_| ()),
     }
 }
 

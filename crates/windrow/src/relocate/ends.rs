@@ -95,7 +95,7 @@ pub(super) fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
     family(from) == family(to)
 }
 
-/// Makes the table of markers if it is not there, by a lane of its own that may make tables.
+/// Makes the table of markers if it is not there, by a lane of its own that may make tables, and sees to it that a batch's markers are found.
 pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
     let options = Options {
         create_tables: true,
@@ -106,16 +106,18 @@ pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(),
     let marker = Moved {
         relocation: elsewhere.relocation.clone(),
         key: "[]".into(),
-        batch: "none".into(),
+        batch: elsewhere.relocation.clone(),
     };
     let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
     let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
     let source = intake.new_source();
     let outcome = intake.run(source, Unit::of([made, gone])).await;
     lane.shutdown().await;
-    match outcome {
-        Ok(_) => Ok(()),
-        Err(unit) => Err(of_table(&TableName::bare(Moved::TABLE), unit.fault)),
+    let of_markers = |fault| of_table(&TableName::bare(Moved::TABLE), fault);
+    outcome.map_err(|unit| of_markers(unit.fault))?;
+    match sink.queue() {
+        Some(queue) => queue.index_markers().await.map_err(of_markers),
+        None => Ok(()),
     }
 }
 

@@ -101,6 +101,33 @@ fn constraints_of_the_commit_and_errors_of_triggers_name_their_row() {
 }
 
 #[test]
+fn triggers_and_unique_keys_of_the_commit_name_their_row() {
+    let db = postgres();
+    sql(&db, "create table pending (id int primary key, tenant text, v int);
+        create table final_a (id int, tenant text, v int, constraint one_each unique (v) deferrable initially deferred);
+        create table final_b (id int, tenant text, v int);
+        create function late() returns trigger language plpgsql as $$ begin if new.v = 77 then raise exception 'too late' using errcode = '23514'; end if; return null; end $$;
+        create constraint trigger t after insert on final_b deferrable initially deferred for each row execute function late();
+        insert into pending select i, chr(97 + i % 2), i from generate_series(1, 400) i; update pending set v = 100 where id = 200");
+    for destination in ["final_{tenant}", "final_b"] {
+        relocate(db.url(), "pending", destination, &[]).ends(3);
+        sql(
+            &db,
+            "insert into pending values (1000, 'b', 77), (1001, 'b', 78)",
+        );
+    }
+    let letters = sql(
+        &db,
+        "select \"row\"->>'id', destination, code, \"constraint\" from windrow_rejected order by id",
+    );
+    assert_eq!(
+        letters,
+        "77|final_b|23514|\n200|final_a|23505|one_each\n1000|final_b|23514|"
+    );
+    assert_eq!(sql(&db, "select count(*) from final_b"), "200");
+}
+
+#[test]
 fn a_batch_of_nothing_but_bad_rows_ends() {
     let db = postgres();
     sql(&db, "create table pending (id int primary key, tenant text); create table final_t (id int check (id < 0), tenant text);

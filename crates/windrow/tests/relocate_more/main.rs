@@ -8,7 +8,9 @@
 )]
 
 mod across;
+mod fitting;
 mod kills;
 mod mariadb;
+mod markers;
 mod sqlite;
 mod support;

@@ -63,6 +63,41 @@ fn refused_rows_become_dead_letters_and_all_others_go() {
 }
 
 #[test]
+fn constraints_of_the_commit_name_their_row() {
+    let db = Db::sqlite();
+    db.sql("create table devices (id integer primary key); insert into devices values (1);
+        create table pending (id integer primary key, device int, parent int);
+        create table final (id integer primary key, device int references devices deferrable initially deferred,
+            parent int references final deferrable initially deferred);
+        create table seen (device int references devices deferrable initially deferred);
+        create trigger t after insert on final when new.id = 250 begin insert into seen values (77); end;
+        insert into pending with t (i) as (select 1 union all select i + 1 from t where i < 1000) select i, 1, i - 1 from t;
+        update pending set parent = null where id in (1, 34, 251, 501); update pending set device = 2 where id in (33, 500)");
+    let told = relocate(&db, "final", &["--batch", "1000"]).ends(3);
+    assert!(told.err.contains("3 went"), "{}", told.err);
+    let letters = db.sql("select \"row\" ->> 'id', destination, code from windrow_rejected order by 1 + (\"row\" ->> 'id')");
+    assert_eq!(letters, "33|final|23503\n250|final|23503\n500|final|23503");
+    assert_eq!((db.count("pending"), db.count("final")), (0, 997));
+    // The same where each tenant has a table.
+    db.sql("insert into pending (id, device) select id, 1 from final; update pending set device = 5 where id = 3;
+        create table of_5 (id integer primary key, device int references devices deferrable initially deferred, parent int)");
+    relocate(&db, "of_{device}", &["--create"]).ends(3);
+    assert_eq!((db.count("of_1"), db.count("pending")), (996, 0));
+    let letters = db.sql("select destination from windrow_rejected where destination like 'of%'");
+    assert_eq!(letters, "of_5");
+}
+
+#[test]
+fn what_must_stay_ends_the_move() {
+    let db = Db::sqlite();
+    db.sql("create table pending (id integer primary key); create table final (id integer primary key);
+        create table child (parent int references pending deferrable initially deferred); insert into pending values (1), (2), (3); insert into child values (2)");
+    let told = relocate(&db, "final", &[]).ends(1);
+    assert!(told.err.contains("pending: FOREIGN KEY"), "{}", told.err);
+    assert_eq!((db.count("pending"), db.count("final")), (2, 1));
+}
+
+#[test]
 fn tables_without_row_numbers_and_keys_of_several_columns() {
     let db = Db::sqlite();
     db.sql("create table pending (device text collate nocase, n int, b blob, primary key (device, n)) without rowid;

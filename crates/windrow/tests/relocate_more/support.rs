@@ -51,12 +51,18 @@ impl Db {
         }
     }
 
-    fn ask(&self, text: &str) -> String {
+    /// A connection to the file.
+    pub fn connection(&self) -> Connection {
         let Self::Sqlite(folder) = self else {
             panic!("no SQLite")
         };
         let connection = Connection::open(folder.path().join("test.db")).unwrap();
         connection.busy_timeout(PATIENCE).unwrap();
+        connection
+    }
+
+    fn ask(&self, text: &str) -> String {
+        let connection = self.connection();
         if !(text.starts_with("select") || text.starts_with("pragma")) {
             connection.execute_batch(text).unwrap();
             return String::new();

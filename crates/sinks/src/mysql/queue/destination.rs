@@ -43,9 +43,12 @@ pub(super) async fn open(
     if !facts.transactional {
         return Err(no_transactions(table));
     }
-    let mut outside = survey::outside(&facts, String::new());
+    let mut outside = survey::outside(&facts);
+    let required = survey::required(line, table, &facts).await;
+    outside.required = required.map_err(Trouble::into_fault)?;
     // The server does not tell names of columns apart that differ in their case.
-    for name in outside.columns.iter_mut().chain(&mut outside.generated) {
+    let names = outside.columns.iter_mut().chain(&mut outside.generated);
+    for name in names.chain(&mut outside.required) {
         let lower = name.to_lowercase();
         if let Some(column) = source.columns.iter().find(|c| c.to_lowercase() == lower) {
             *name = column.clone();

@@ -19,10 +19,12 @@
 //! | `mover` | one connection that moves |
 //! | `destination` | final tables, looked up and made |
 //! | `letters` | dead letters and noted batches |
+//! | `markers` | the table of markers, in a destination |
 
 mod destination;
 mod keys;
 mod letters;
+mod markers;
 mod mover;
 mod script;
 mod source;
@@ -117,6 +119,13 @@ impl Queue for MysqlQueue {
         let made = letters::prepare(&mut line, plan.across).await;
         line.close().await;
         made.map_err(Trouble::into_fault)
+    }
+
+    async fn index_markers(&self) -> Result<(), Fault> {
+        let mut line = self.connect().await?;
+        let indexed = markers::index(&mut line).await;
+        line.close().await;
+        indexed.map_err(Trouble::into_fault)
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

@@ -3,8 +3,9 @@
 use windrow_core::relocate::TableFacts;
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
-use super::source::{push_filter, push_route};
-use crate::mysql::fault::Trouble;
+use super::source::{push_filter, push_list, push_route};
+use crate::mysql::column::Column;
+use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
 use crate::mysql::schema::{self, about, get};
 use crate::mysql::table::Facts;
@@ -12,6 +13,9 @@ use crate::sql::quote::backtick::push_table;
 
 /// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a server may share them.
 const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
+
+/// A column was given no value, and has no default.
+const NO_DEFAULT: u16 = 1364;
 
 /// What tells this database apart.
 pub(super) async fn place(line: &mut Line) -> Result<String, Trouble> {
@@ -48,7 +52,76 @@ pub(super) async fn describe(
         return Ok(None);
     };
     let identity = identity(line, name).await.map_err(Trouble::into_fault)?;
-    Ok(Some(outside(&facts, identity)))
+    let mut outside = outside(&facts);
+    if !fills(line, name).await.map_err(Trouble::into_fault)? {
+        let required = required(line, name, &facts).await;
+        outside.required = required.map_err(Trouble::into_fault)?;
+    }
+    Ok(Some(TableFacts {
+        identity,
+        ..outside
+    }))
+}
+
+/// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where rows come as values, and not where
+/// they come from another table.
+async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
+    let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
+    let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
+    let rows = line.rows(&sql).await?;
+    Ok(rows.first().and_then(|row| get::<u64>(row, 0)) > Some(0))
+}
+
+/// The columns that an insert from another table must give a value to. The information schema names those that may be, the server
+/// says whether it insists: its mode or a trigger can be a reason that it does not.
+pub(super) async fn required(
+    line: &mut Line,
+    name: &TableName,
+    facts: &Facts,
+) -> Result<Vec<Name>, Trouble> {
+    let more = " AND IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL AND DATA_TYPE <> 'enum' \
+        AND EXTRA NOT LIKE '%auto_increment%' AND EXTRA NOT LIKE '%generated%' ORDER BY ORDINAL_POSITION";
+    let rows = line
+        .rows(&about("COLUMNS", "COLUMN_NAME", "TABLE", name, more))
+        .await?;
+    let required: Vec<Name> = rows
+        .iter()
+        .filter_map(|row| Some(get::<String>(row, 0)?.into()))
+        .collect();
+    if required.is_empty() {
+        return Ok(required);
+    }
+    match line.say(&trial(name, facts, &required)).await {
+        Err(Trouble::Refused(refusal)) if refusal.number == NO_DEFAULT => Ok(required),
+        Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => Ok(Vec::new()),
+        Ok(_) => Ok(Vec::new()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// An insert of no row that gives no value to these columns; to one of them where there are no others.
+fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
+    let given = |column: &&Column| !column.generated && !required.contains(&column.name);
+    let given: Vec<Name> = facts
+        .columns
+        .iter()
+        .filter(given)
+        .map(|column| column.name.clone())
+        .collect();
+    let given = match given.as_slice() {
+        [] => required.get(..1).unwrap_or_default(),
+        given => given,
+    };
+    let mut sql = "INSERT INTO ".to_owned();
+    push_table(&mut sql, name);
+    sql.push_str(" (");
+    push_list(&mut sql, given);
+    sql.push_str(") SELECT ");
+    push_list(&mut sql, given);
+    sql.push_str(" FROM ");
+    push_table(&mut sql, name);
+    sql.push_str(" WHERE FALSE");
+    sql
 }
 
 /// Reads a table's description, and refuses what is no table.
@@ -80,8 +153,8 @@ async fn identity(line: &mut Line, name: &TableName) -> Result<String, Trouble> 
     Ok(format!("{server} {schema:?} {:?}", &*name.table))
 }
 
-/// The description as a move uses it.
-pub(super) fn outside(facts: &Facts, identity: String) -> TableFacts {
+/// The description as a move uses it, but for what the server must be asked.
+pub(super) fn outside(facts: &Facts) -> TableFacts {
     let named = |places: &[usize]| -> Vec<Name> {
         let columns = places.iter().filter_map(|place| facts.columns.get(*place));
         columns.map(|column| column.name.clone()).collect()
@@ -92,7 +165,6 @@ pub(super) fn outside(facts: &Facts, identity: String) -> TableFacts {
     });
     let primary = facts.uniques.iter().find(|unique| unique.primary);
     TableFacts {
-        identity,
         columns: facts.columns.iter().map(|c| c.name.clone()).collect(),
         generated: facts
             .columns
@@ -104,6 +176,7 @@ pub(super) fn outside(facts: &Facts, identity: String) -> TableFacts {
             .map(|unique| named(&unique.columns))
             .unwrap_or_default(),
         uniques: uniques.map(|unique| named(&unique.columns)).collect(),
+        ..TableFacts::default()
     }
 }
 

@@ -12,10 +12,15 @@ const TABLE: &str = "\
 SELECT c.oid, c.relkind, c.relkind = 'p' OR c.relhassubclass, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 FROM pg_class c WHERE c.oid = to_regclass($1)";
 
-/// The columns; of each whether it is computed, and its type.
+/// The columns; of each whether it is computed, its type, and whether every row must bring a value: it may not be NULL and has no default,
+/// and no trigger or rule can give it one.
 const COLUMNS: &str = "\
-SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod)
-FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
+  (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
+  AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = a.attrelid AND r.ev_type = '3')
+  AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgtype & 7 = 7 AND NOT g.tgisinternal
+    AND (g.tgrelid = a.attrelid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(a.attrelid))))
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 /// The unique indexes whose columns are never NULL, the primary key first.
 const UNIQUES: &str = "\
@@ -68,6 +73,9 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
             1 => {
                 if word(1) == "t" {
                     facts.table.generated.push(word(0).into());
+                }
+                if word(3) == "t" {
+                    facts.table.required.push(word(0).into());
                 }
                 facts.table.columns.push(word(0).into());
                 facts.types.push(word(2));

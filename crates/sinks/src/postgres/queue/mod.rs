@@ -22,7 +22,7 @@ mod text;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::relocate::{BATCHES, Mover, NameLimit, News, Queue, REJECTED, TableFacts};
+use windrow_core::relocate::{BATCHES, Moved, Mover, NameLimit, News, Queue, REJECTED, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, TableName};
 use windrow_pgwire::wire::Wire;
 
@@ -42,6 +42,11 @@ const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 
 /// The database's number.
 const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
+
+/// An index by which the markers of a batch are found.
+const BY_BATCH: &str = "\
+SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'batch' AND a.attnum = ANY (i.indkey)";
 
 /// A database that speaks PostgreSQL's protocol, as a queue.
 pub(super) struct PgQueue {
@@ -97,6 +102,24 @@ async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
         Ask::of("BEGIN"),
         Ask::of(open::MAKING),
         Ask::of(sql),
+        Ask::of("COMMIT"),
+    ];
+    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
+}
+
+/// Making it waits for those who write markers, but not for ever.
+async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
+    let mut is_there = false;
+    let asks = [Ask::of(BY_BATCH).text(Moved::TABLE)];
+    talk(wire, &asks, false, &mut |_, _| is_there = true).await?;
+    if is_there {
+        return Ok(());
+    }
+    let asks = [
+        Ask::of("BEGIN"),
+        Ask::of("SET LOCAL lock_timeout = '10s'"),
+        Ask::of(open::MAKING),
+        Ask::of(text::index_markers()),
         Ask::of("COMMIT"),
     ];
     Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
@@ -158,6 +181,20 @@ impl Queue for PgQueue {
         }
         wire.terminate().await;
         Ok(())
+    }
+
+    async fn index_markers(&self) -> Result<(), Fault> {
+        let mut wire = self.wire().await?;
+        let indexed = index_markers(&mut wire).await;
+        wire.terminate().await;
+        match indexed {
+            Err(fault) if fault.class != FaultClass::Unavailable => {
+                let table = Moved::TABLE;
+                tracing::warn!(why = %fault, "the table {table} goes without an index by batches");
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

@@ -1,6 +1,6 @@
 //! The statements of a move.
 
-use windrow_core::relocate::{BATCHES, Destination, MovePlan, REJECTED};
+use windrow_core::relocate::{BATCHES, Destination, MovePlan, Moved, REJECTED};
 use windrow_core::{Name, Value};
 use windrow_pgwire::wire::DataRow;
 
@@ -304,4 +304,10 @@ pub(super) fn make_batches() -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {BATCHES} (batch text PRIMARY KEY, moved_at timestamptz NOT NULL DEFAULT now())"
     )
+}
+
+/// The index of the table of markers, by batches.
+pub(super) fn index_markers() -> String {
+    let (table, relocation, batch) = (Moved::TABLE, Moved::MOVE, Moved::BATCH);
+    format!("CREATE INDEX IF NOT EXISTS {table}_batch ON {table} (\"{relocation}\", \"{batch}\")")
 }

@@ -31,6 +31,9 @@ pub(super) struct Column {
     pub(super) column_type: ColumnType,
     not_null: bool,
     generated: bool,
+    has_default: bool,
+    /// Declared as `INTEGER`: alone in the primary key of an ordinary table it is another name of the row's number.
+    integer: bool,
 }
 
 /// Reads a table; `None`: there is none of that name.
@@ -94,7 +97,7 @@ fn columns(
 ) -> rusqlite::Result<(Vec<Column>, Vec<Name>)> {
     // Hidden: 2 and 3 are generated columns.
     let mut ask = connection.prepare(
-        r#"SELECT name, coalesce(type, ''), "notnull", pk, hidden FROM pragma_table_xinfo(?1, 'main')
+        r#"SELECT name, coalesce(type, ''), "notnull", pk, hidden, coalesce(dflt_value, 'NULL') FROM pragma_table_xinfo(?1, 'main')
            WHERE hidden <> 1 ORDER BY cid"#,
     )?;
     let mut rows = ask.query([table])?;
@@ -102,12 +105,16 @@ fn columns(
     while let Some(row) = rows.next()? {
         let name: Name = row.get::<_, String>(0)?.into();
         let place: i64 = row.get(3)?;
+        let declared: String = row.get(1)?;
+        let default: String = row.get(5)?;
         if place > 0 {
             primary.push((place, name.clone()));
         }
         columns.push(Column {
-            column_type: ColumnType::declared(&row.get::<_, String>(1)?, strict),
+            column_type: ColumnType::declared(&declared, strict),
             not_null: row.get(2)?,
+            integer: declared.eq_ignore_ascii_case("INTEGER"),
+            has_default: !default.eq_ignore_ascii_case("NULL"),
             generated: row.get::<_, i64>(4)? > 1,
             name,
         });
@@ -175,12 +182,24 @@ impl Facts {
     /// The description as a move uses it. `place` is the file's.
     pub(super) fn outside(&self, place: &str) -> TableFacts {
         let generated = self.columns.iter().filter(|column| column.generated);
+        let counts = |column: &Column| {
+            column.integer && !self.without_row_number && self.primary == [column.name.clone()]
+        };
+        let required = |column: &&Column| {
+            column.not_null && !column.has_default && !column.generated && !counts(column)
+        };
         TableFacts {
             identity: format!("{place} {:?}", self.name.to_lowercase()),
             columns: self.columns.iter().map(|c| c.name.clone()).collect(),
             generated: generated.map(|column| column.name.clone()).collect(),
             key: self.primary.clone(),
             uniques: self.uniques.clone(),
+            required: self
+                .columns
+                .iter()
+                .filter(required)
+                .map(|column| column.name.clone())
+                .collect(),
         }
     }
 }
@@ -209,8 +228,8 @@ pub(super) fn count(
     }
     let mut ask = connection.prepare(&sql)?;
     let rows = ask.query_map([], |row| {
-        let route = row.get::<_, Option<Vec<u8>>>(0)?;
-        let route = route.map(|text| String::from_utf8_lossy(&text).into());
+        let route = row.get_ref(0)?.as_bytes_or_null()?;
+        let route = route.map(|text| String::from_utf8_lossy(text).into());
         Ok((route, row.get::<_, i64>(1)?.unsigned_abs()))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

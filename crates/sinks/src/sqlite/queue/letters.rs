@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rusqlite::Connection;
-use windrow_core::relocate::{BATCHES, REJECTED, Rejected};
+use windrow_core::relocate::{BATCHES, Moved, REJECTED, Rejected};
 use windrow_core::{Fault, Name, Value};
 
 use super::source::Source;
@@ -51,6 +51,16 @@ pub(super) fn prepare(connection: &Connection, across: bool) -> Result<(), Failu
             "CREATE TABLE IF NOT EXISTS main.{BATCHES} (batch TEXT NOT NULL PRIMARY KEY, moved_at TEXT NOT NULL DEFAULT {NOW})"
         ))?;
     }
+    Ok(())
+}
+
+/// Gives the table of markers an index by batches.
+pub(super) fn index_markers(connection: &Connection) -> Result<(), Failure> {
+    let (table, batch) = (Moved::TABLE, Moved::BATCH);
+    let relocation = Moved::MOVE;
+    connection.execute_batch(&format!(
+        r#"CREATE INDEX IF NOT EXISTS main.windrow_moved_batch ON {table} ("{relocation}", "{batch}")"#
+    ))?;
     Ok(())
 }
 

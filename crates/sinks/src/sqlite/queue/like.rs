@@ -39,7 +39,8 @@ pub(super) fn open(
     };
     let mut outside = facts.outside("");
     // SQLite does not tell names of columns apart that differ in their case.
-    for name in outside.columns.iter_mut().chain(&mut outside.generated) {
+    let names = outside.columns.iter_mut().chain(&mut outside.generated);
+    for name in names.chain(&mut outside.required) {
         let mut columns = source.columns.iter();
         if let Some(column) = columns.find(|column| column.eq_ignore_ascii_case(name)) {
             *name = column.clone();

@@ -134,6 +134,13 @@ impl Queue for SqliteQueue {
         .await
     }
 
+    async fn index_markers(&self) -> Result<(), Fault> {
+        ask(&self.writer, |desk| {
+            letters::index_markers(desk.session()?.connection()).map_err(told)
+        })
+        .await
+    }
+
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
         let writer = Writer::spawn(self.location.clone(), self.options.clone())?;
         let plan = plan.clone();

@@ -106,6 +106,7 @@ impl Mover for SqliteMover {
                 work::roll_back(connection).map_err(Failure::of_write)?;
                 return Ok(Vec::new());
             }
+            work::stake(connection)?;
             work::look(connection, source, count, most)
         })
         .await
@@ -170,6 +171,11 @@ impl Mover for SqliteMover {
 
     async fn commit(&mut self) -> Result<(), Fault> {
         self.run(|connection, _| work::commit(connection)).await
+    }
+
+    async fn retreat(&mut self) -> Result<bool, Fault> {
+        self.run(|connection, _| work::retreat(connection).map_err(told))
+            .await
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {

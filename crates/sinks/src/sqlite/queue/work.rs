@@ -55,7 +55,7 @@ pub(super) fn roll_back(connection: &Connection) -> Result<(), Fault> {
         .map_err(|error| Fault::unavailable(told(error.into()).message))
 }
 
-/// Commits.
+/// Commits. Where a constraint that is checked only now refuses it, the transaction is still there.
 pub(super) fn commit(connection: &Connection) -> Result<(), Fault> {
     if connection.is_autocommit() {
         return Err(Fault::unavailable(
@@ -66,7 +66,9 @@ pub(super) fn commit(connection: &Connection) -> Result<(), Fault> {
         let Failure { fault, scope } = error.into();
         // What could not be synced may turn out to be written all the same.
         let synced = scope != crate::sqlite::fault::Scope::Sync;
-        roll_back(connection).ok();
+        if fault.class != FaultClass::ForeignKey {
+            roll_back(connection).ok();
+        }
         match synced {
             true => fault,
             false => Fault::unknown(fault.message),
@@ -83,6 +85,20 @@ pub(super) fn pick(
     connection.execute_batch(&clear())?;
     let rows = i64::try_from(rows.max(1)).unwrap_or(i64::MAX);
     Ok(connection.prepare_cached(&source.pick)?.execute([rows])?)
+}
+
+/// Makes the place that [`retreat`] goes back to.
+pub(super) fn stake(connection: &Connection) -> Result<(), Failure> {
+    Ok(connection.execute_batch("SAVEPOINT windrow_picked")?)
+}
+
+/// Undoes all that was done since, if the transaction is still there.
+pub(super) fn retreat(connection: &Connection) -> Result<bool, Failure> {
+    if connection.is_autocommit() {
+        return Ok(false);
+    }
+    connection.execute_batch("ROLLBACK TO windrow_picked")?;
+    Ok(true)
 }
 
 /// Reads what was picked, as far as the plan asks for it and its bytes allow.

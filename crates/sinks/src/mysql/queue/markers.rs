@@ -1,0 +1,55 @@
+//! The table of markers in a destination.
+
+use windrow_core::TableName;
+use windrow_core::relocate::Moved;
+
+use crate::mysql::fault::{Scope, Trouble};
+use crate::mysql::line::Line;
+use crate::mysql::schema::{about, get};
+
+/// The unique index by which a row's marker is found.
+const BY_KEY: &str = "windrow_moved_key";
+
+/// A name that is there already, or a primary key.
+const THERE: [u16; 2] = [1061, 1068];
+
+/// Orders the table by batches. An index beside the primary key would not do: for a batch that is a good part of the table the server
+/// reads all markers of the move, those of other batches too, and waits for whoever writes them.
+pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
+    if is_ordered(line).await? {
+        return Ok(());
+    }
+    let (table, batch) = (Moved::TABLE, Moved::BATCH);
+    let (relocation, key, most) = (Moved::MOVE, Moved::KEY, Moved::MOST_BYTES);
+    let sql = format!(
+        "ALTER TABLE {table} MODIFY `{batch}` VARCHAR({most}) NOT NULL, DROP PRIMARY KEY, \
+         ADD PRIMARY KEY (`{batch}`, `{key}`), ADD UNIQUE KEY {BY_KEY} (`{relocation}`, `{key}`)"
+    );
+    match line.say(&sql).await {
+        Ok(_) => {
+            tracing::info!(sql, "changed");
+            Ok(())
+        }
+        // Somebody else was faster.
+        Err(Trouble::Refused(refusal)) if THERE.contains(&refusal.number) => Ok(()),
+        Err(Trouble::Refused(refusal)) if refusal.scope != Scope::Connection => {
+            tracing::warn!(
+                why = %refusal.fault,
+                "the table {table} keeps the order that it has, so that movers may wait for each other"
+            );
+            Ok(())
+        }
+        Err(trouble) => Err(trouble),
+    }
+}
+
+async fn is_ordered(line: &mut Line) -> Result<bool, Trouble> {
+    let first = format!(
+        " AND INDEX_NAME = 'PRIMARY' AND SEQ_IN_INDEX = 1 AND COLUMN_NAME = '{}'",
+        Moved::BATCH
+    );
+    let table = TableName::bare(Moved::TABLE);
+    let sql = about("STATISTICS", "COUNT(*)", "TABLE", &table, &first);
+    let rows = line.rows(&sql).await?;
+    Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
+}
