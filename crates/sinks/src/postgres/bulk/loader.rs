@@ -20,12 +20,40 @@ pub(super) struct PortionLoader {
     pub(super) layout: Layout,
     /// What has refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// Portions that go as text, because the last one had to.
-    text_left: u32,
-    /// How many that were.
-    text_last: u32,
+    /// The form of whole portions, and that of portions that are sifted: there a few odd spellings are no reason for text.
+    whole: Form,
+    pub(super) sifted: Form,
     /// Keys come more than once in a portion.
     pub(super) repeated: bool,
+}
+
+/// Which form the next portion goes in.
+#[derive(Default)]
+pub(super) struct Form {
+    /// Portions that go as text, because the last one had to.
+    left: u32,
+    /// How many that were.
+    last: u32,
+}
+
+impl Form {
+    /// The form of the next portion; `binary`: all columns can be written in binary.
+    pub(super) fn next(&mut self, binary: bool) -> Spelling {
+        match self.left.checked_sub(1) {
+            _ if !binary => Spelling::Text,
+            Some(left) => {
+                self.left = left;
+                Spelling::Text
+            }
+            None => Spelling::Binary,
+        }
+    }
+
+    /// A portion cannot be written in binary: others like it will follow.
+    pub(super) fn turn_to_text(&mut self) {
+        self.last = (self.last * 2).clamp(1, MOST_TEXT);
+        self.left = self.last;
+    }
 }
 
 /// How an attempt ended, if not with a fault that is none of its rows.
@@ -55,30 +83,10 @@ impl PortionLoader {
             wire,
             layout,
             seen: Vec::new(),
-            text_left: 0,
-            text_last: 0,
+            whole: Form::default(),
+            sifted: Form::default(),
             repeated: false,
         }
-    }
-
-    /// The form of the next portion.
-    pub(super) fn spelling(&mut self) -> Spelling {
-        if !self.layout.binary {
-            return Spelling::Text;
-        }
-        match self.text_left.checked_sub(1) {
-            Some(left) => {
-                self.text_left = left;
-                Spelling::Text
-            }
-            None => Spelling::Binary,
-        }
-    }
-
-    /// A portion cannot be written in binary: others like it will follow.
-    pub(super) fn turn_to_text(&mut self) {
-        self.text_last = (self.text_last * 2).clamp(1, MOST_TEXT);
-        self.text_left = self.text_last;
     }
 
     /// False if keys that come more than once were no news, or nothing can be done about them.
@@ -169,7 +177,7 @@ impl Loader for PortionLoader {
         self.check(rows)?;
         let mut order = Order {
             marked: mark.map_or(Marked::Not, Marked::Whole),
-            spelling: self.spelling(),
+            spelling: self.whole.next(self.layout.binary),
             without: &[],
             sifts: false,
         };
@@ -180,7 +188,7 @@ impl Loader for PortionLoader {
                     return Err(LoadFault::Refused(odd.fault()));
                 }
                 Ended::Odd(_) => {
-                    self.turn_to_text();
+                    self.whole.turn_to_text();
                     order.spelling = Spelling::Text;
                 }
                 Ended::Repeated(_) if self.learns_of_repeated() => {}
@@ -195,7 +203,7 @@ impl Loader for PortionLoader {
 
     async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
         self.check(rows)?;
-        self.sifted(rows, claim).await
+        self.without_bad(rows, claim).await
     }
 
     async fn close(self: Box<Self>) {

@@ -261,7 +261,7 @@ impl<'a> Asking<'a> {
             placed: true,
             spelling,
             without: &[],
-            sifts: leaves_out && spelling == Spelling::Binary,
+            sifts: leaves_out,
         };
         Self {
             question,

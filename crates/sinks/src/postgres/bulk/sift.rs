@@ -23,12 +23,12 @@ impl PortionLoader {
         }
     }
 
-    pub(super) async fn sifted(
+    pub(super) async fn without_bad(
         &mut self,
         rows: &Rows,
         claim: Option<&Claim<'_>>,
     ) -> Result<Sifted, LoadFault> {
-        let mut spelling = self.spelling();
+        let mut spelling = self.sifted.next(self.layout.binary);
         let mut without = self.found(rows).await?;
         let mut unforeseen = 0;
         loop {
@@ -36,8 +36,7 @@ impl PortionLoader {
                 marked: claim.map_or(Marked::Not, Marked::Parts),
                 spelling,
                 without: &without,
-                // As text the server reads all spellings.
-                sifts: self.leaves_out() && spelling == Spelling::Binary,
+                sifts: self.leaves_out(),
             };
             match self.attempt(rows, order).await? {
                 Ended::Done(sifted) => return Ok(sifted),
@@ -45,7 +44,7 @@ impl PortionLoader {
                     return Err(LoadFault::Refused(odd.fault()));
                 }
                 Ended::Odd(_) => {
-                    self.turn_to_text();
+                    self.sifted.turn_to_text();
                     spelling = Spelling::Text;
                 }
                 Ended::Repeated(_) if self.learns_of_repeated() => {}
