@@ -48,6 +48,8 @@ pub struct Files {
 enum Arm {
     /// `windrow load` with so many jobs.
     Windrow(u32),
+    /// The same, so that it could be continued.
+    Resume(u32),
     /// The same from Parquet, with two.
     Parquet,
     /// What comes with the database.
@@ -111,9 +113,10 @@ impl Bench<'_> {
                     self.measure(&mut run, round, *arm, input)?;
                 }
             }
-            // SQLite's columns take values of any type: fewer rows are bad there, so there is nothing to compare.
-            for input in bad.iter().filter(|_| self.kind != Kind::Sqlite) {
-                self.measure(&mut run, round, Arm::Windrow(2), input)?;
+            if let Some(input) = bad {
+                for arm in [Arm::Windrow(self.jobs()), Arm::Resume(self.jobs())] {
+                    self.measure(&mut run, round, arm, input)?;
+                }
             }
         }
         self.tell(&mut run, inputs, bad)?;
@@ -123,8 +126,7 @@ impl Bench<'_> {
 
     fn arms(&self, run: &mut Run) -> Vec<Arm> {
         let mut arms = vec![Arm::Windrow(1), Arm::Windrow(2), Arm::Parquet, Arm::Own];
-        if self.kind == Kind::Sqlite {
-            // One writer.
+        if self.jobs() == 1 {
             arms.retain(|arm| *arm != Arm::Windrow(2));
         }
         if self.kind == Kind::Postgres {
@@ -145,7 +147,7 @@ impl Bench<'_> {
         let took = say::during(&name, Duration::from_secs(30), || {
             self.load(arm, &place, input)
         })?;
-        let good = input.rows - input.bad;
+        let good = input.rows - self.bad(input);
         let there = place.count(input.table)?;
         ensure!(
             there == good,
@@ -171,6 +173,11 @@ impl Bench<'_> {
     fn load(&self, arm: Arm, place: &Place, input: &Input) -> Result<Took> {
         let mut command = match arm {
             Arm::Windrow(jobs) => self.windrow(place, input, &input.csv, jobs)?,
+            Arm::Resume(jobs) => {
+                let mut command = self.windrow(place, input, &input.csv, jobs)?;
+                command.arg("--resume");
+                command
+            }
             Arm::Parquet => match &input.parquet {
                 Some(file) => self.windrow(place, input, file, 2)?,
                 None => anyhow::bail!("there is no Parquet file of {}", input.table),
@@ -200,11 +207,25 @@ impl Bench<'_> {
             command.args(["--null", null]);
         }
         if input.bad > 0 {
-            command
-                .arg("--rejects")
-                .arg(self.folder.join("rejects.csv"));
+            // Each measurement has a file of its own: one that holds rows is not overwritten.
+            let name = format!("rejects-{:016x}.csv", rand::random::<u64>());
+            command.arg("--rejects").arg(self.folder.join(name));
         }
         Ok(command)
+    }
+
+    /// Rows that this database refuses.
+    fn bad(&self, input: &Input) -> u64 {
+        match self.kind {
+            // Its columns take values of any type and length.
+            Kind::Sqlite => input.bad_anyway,
+            _ => input.bad,
+        }
+    }
+
+    fn jobs(&self) -> u32 {
+        // SQLite has one writer.
+        if self.kind == Kind::Sqlite { 1 } else { 2 }
     }
 
     fn parallel(&self, place: &Place, input: &Input) -> Result<Took> {
@@ -219,8 +240,7 @@ impl Bench<'_> {
     }
 
     fn tell(&self, run: &mut Run, inputs: &[Input], bad: Option<&Input>) -> Result<()> {
-        let jobs = if self.kind == Kind::Sqlite { 1 } else { 2 };
-        let windrow = Arm::Windrow(jobs);
+        let windrow = Arm::Windrow(self.jobs());
         for input in inputs {
             let own = Arm::Own.name(self, input);
             let ours = windrow.name(self, input);
@@ -229,14 +249,15 @@ impl Bench<'_> {
                 "{ours}: {share:.2} of the rows per second of {own}"
             ));
         }
-        if let (Some(bad), Some(clean)) = (bad, inputs.first())
-            && self.kind != Kind::Sqlite
-        {
-            let (bad, clean) = (windrow.name(self, bad), windrow.name(self, clean));
-            let share = run.median(&bad, "rows/s")? / run.median(&clean, "rows/s")?;
-            run.remark(format!(
-                "{bad}: {share:.2} of the rows per second of {clean}"
-            ));
+        if let (Some(bad), Some(clean)) = (bad, inputs.first()) {
+            let clean = windrow.name(self, clean);
+            for arm in [windrow, Arm::Resume(self.jobs())] {
+                let bad = arm.name(self, bad);
+                let share = run.median(&bad, "rows/s")? / run.median(&clean, "rows/s")?;
+                run.remark(format!(
+                    "{bad}: {share:.2} of the rows per second of {clean}"
+                ));
+            }
         }
         Ok(())
     }
@@ -255,6 +276,7 @@ impl Arm {
         };
         let way = match self {
             Self::Windrow(jobs) => format!("windrow, {jobs} jobs"),
+            Self::Resume(jobs) => format!("windrow --resume, {jobs} jobs"),
             Self::Parquet => "windrow, Parquet, 2 jobs".to_owned(),
             Self::Own => own.to_owned(),
             Self::ParallelCopy => format!("parallel COPY, {} workers", bench.files.workers),
