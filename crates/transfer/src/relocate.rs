@@ -16,6 +16,7 @@ mod across;
 mod counts;
 mod markers;
 mod news;
+mod shapes;
 mod template;
 mod trouble;
 mod within;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use windrow_core::relocate::NameLimit;
-use windrow_core::{Intake, MovePlan, Queue};
+use windrow_core::{Intake, MovePlan, Name, Queue};
 
 pub use self::counts::{Counted, Counts};
 pub use self::markers::fingerprint;
@@ -65,8 +66,14 @@ pub struct Order {
 pub struct Elsewhere {
     /// The lane that leads there.
     pub intake: Intake,
-    /// It has transactions: every row is written together with a marker, exactly once. Otherwise rows are written by their key, at least once.
+    /// It has transactions: every row is written together with a marker, exactly once. Otherwise rows are written by the source's key, and
+    /// a row that is written again is the same row.
     pub transactional: bool,
+    /// Its tables can be described ([`Queue::describe`]), and were looked at before the move.
+    pub described: bool,
+    /// The one column that all its tables tell rows apart by; `None`: that is up to each table. Where rows do not have it, it is made from
+    /// their keys.
+    pub document_key: Option<Name>,
     /// Which move it is, the same for all that move from this source: [`windrow_core::relocate::Moved::relocation`].
     pub relocation: Box<str>,
     /// What begins the names of batches to this destination.

@@ -27,7 +27,7 @@ use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
 pub use windrow_transfer::relocate::{Counted, Counts, MoveError};
 
 use self::checks::{described, fits, has_column, invalid, key, of_table};
-use self::ends::{alike, destination_of, elsewhere, make_markers, source_of};
+use self::ends::{alike, check_documents, destination_of, elsewhere, make_markers, source_of};
 
 /// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
 const READ_ROWS: usize = 2_000;
@@ -136,6 +136,9 @@ impl Moving {
             }
             _ => None,
         };
+        if let Some(to) = &to {
+            check_documents(&**to, &facts)?;
+        }
         let plan = MovePlan {
             columns: facts.plain().cloned().collect(),
             source,

@@ -8,6 +8,9 @@
 //!
 //! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never came, and the row only goes.
 //! If it is noted, the row that the marker was made for is gone, and this is another one with the same key.
+//!
+//! A database without transactions has no markers. Step 1 writes rows by their keys, so that a row whose step 2 never came is written
+//! again with the same values, and is one row all the same.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -15,12 +18,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use windrow_core::relocate::{Mover, PickMost, Picked, Rejected};
-use windrow_core::shape::ShapeParts;
-use windrow_core::{
-    Fault, FaultClass, Key, OnConflict, Op, Returning, Shape, TableName, Unit, UnitOutcome, Write,
-};
+use windrow_core::{Fault, FaultClass, Shape, TableName, Unit, UnitOutcome, Value, Write};
 
 use super::markers::Markers;
+use super::shapes::{of_key, shape, unfilled, values};
 use super::trouble::{Trouble, is_of_row, is_passing};
 use super::within::Batch;
 use super::{Elsewhere, Order};
@@ -53,6 +54,15 @@ struct Fates {
     refused: Vec<(usize, String, Fault)>,
     /// They were not written for no fault of their own.
     passing: Option<Fault>,
+}
+
+impl Fates {
+    /// Every row was refused, and each for a value that it does not have.
+    fn is_nothing_but_empty(&self) -> bool {
+        let others = self.gone.is_empty() && self.met.is_empty() && self.passing.is_none();
+        let mut faults = self.refused.iter().map(|(_, _, fault)| fault.class);
+        others && faults.all(|class| class == FaultClass::NotNull)
+    }
 }
 
 impl Across {
@@ -142,9 +152,12 @@ impl Across {
     ) -> Result<Fates, Trouble> {
         let mut fates = Fates::default();
         let (mut units, mut places) = (Vec::new(), Vec::new());
+        // No row lacks a value.
+        let mut whole = true;
         for (place, row) in picked.iter_mut().enumerate() {
             match order.template.name(row.route.as_deref(), order.name_limit) {
                 Ok(table) => {
+                    whole &= !row.values.iter().any(Value::is_null);
                     units.push(self.unit(order, &table, row, batch));
                     places.push((place, table));
                 }
@@ -155,21 +168,35 @@ impl Across {
         let outcomes = outcomes.map_err(|fault| Trouble::of("the destination", fault))?;
         let routed = order.plan.route.is_some();
         for ((place, table), outcome) in places.into_iter().zip(outcomes) {
-            self.sort(&mut fates, place, &table, outcome, routed)?;
+            self.sort(&mut fates, place, &table, outcome, order)?;
         }
-        Ok(fates)
+        match fates.refused.first() {
+            Some((_, table, fault))
+                if whole
+                    && !routed
+                    && !self.elsewhere.described
+                    && fates.is_nothing_but_empty() =>
+            {
+                Err(Trouble::of(table.as_str(), unfilled(fault.clone())))
+            }
+            _ => Ok(fates),
+        }
     }
 
     fn unit(&mut self, order: &Order, table: &TableName, row: &mut Picked, batch: &str) -> Unit {
         let shape = match self.shapes.get(table) {
             Some(shape) => shape.clone(),
             None => {
-                let shape = Arc::new(shape(order, table, self.elsewhere.transactional));
+                let shape = Arc::new(shape(order, table, &self.elsewhere));
                 self.shapes.insert(table.clone(), shape.clone());
                 shape
             }
         };
-        let write = Write::new(shape, std::mem::take(&mut row.values));
+        let given = std::mem::take(&mut row.values);
+        let write = Write::new(
+            shape,
+            values(&order.plan.columns, &self.elsewhere, &row.key, given),
+        );
         match self.elsewhere.transactional {
             true => self.markers.marked(&row.key, batch, write),
             false => Unit::one(write),
@@ -182,13 +209,17 @@ impl Across {
         place: usize,
         table: &TableName,
         outcome: UnitOutcome,
-        routed: bool,
+        order: &Order,
     ) -> Result<(), Trouble> {
         let Err(failed) = outcome else {
             fates.gone.push(place);
             return Ok(());
         };
-        let fault = failed.fault;
+        let fault = match self.elsewhere.transactional {
+            true => failed.fault,
+            false => of_key(failed.fault, order),
+        };
+        let routed = order.plan.route.is_some();
         let of_marker = self.elsewhere.transactional && failed.at == MARKER;
         if is_passing(&fault) {
             fates.passing = Some(fault);
@@ -288,23 +319,6 @@ impl Across {
         }
         self.done.clear();
     }
-}
-
-fn shape(order: &Order, table: &TableName, transactional: bool) -> Shape {
-    Shape::new(ShapeParts {
-        op: Op::Insert,
-        table: table.clone(),
-        columns: order.plan.columns.clone(),
-        key: match order.create {
-            true => Key::Columns(order.plan.key.clone()),
-            false => Key::Primary,
-        },
-        on_conflict: match transactional {
-            true => OnConflict::Error,
-            false => OnConflict::Update,
-        },
-        returning: Returning::Nothing,
-    })
 }
 
 #[cfg(test)]

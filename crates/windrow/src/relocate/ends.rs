@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use windrow_core::relocate::{Moved, TableFacts};
-use windrow_core::{Budget, Intake, Limits, Queue, Row, Sink, TableName, Unit, Write};
+use windrow_core::{Budget, Intake, Limits, Name, Queue, Row, Sink, TableName, Unit, Write};
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_sinks::Options;
 use windrow_transfer::relocate::{Elsewhere, MoveError, fingerprint};
@@ -67,10 +67,43 @@ pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> 
     let elsewhere = Elsewhere {
         intake,
         transactional: profile.transactional,
+        described: sink.queue().is_some(),
+        document_key: document_key(&**sink),
         relocation: fingerprint(&facts.identity),
         batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
     };
     (elsewhere, lane)
+}
+
+/// What tells all rows of such a database apart, where that is not up to each table.
+fn document_key(sink: &dyn Sink) -> Option<Name> {
+    (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
+}
+
+/// Looks at the source's columns with the eyes of a database whose documents have attributes of their own.
+pub(super) fn check_documents(sink: &dyn Sink, facts: &TableFacts) -> Result<(), MoveError> {
+    let Some(key) = document_key(sink) else {
+        return Ok(());
+    };
+    let database = sink.profile().name;
+    let owned = facts
+        .plain()
+        .find(|name| matches!(&***name, "_id" | "_rev"));
+    if let Some(owned) = owned {
+        let message = format!(
+            "{database} gives every document a {owned} of its own, so the source's column of that name cannot be brought along; rename it"
+        );
+        return Err(MoveError::Invalid(message.into()));
+    }
+    let given = facts.plain().any(|name| *name == key);
+    if given && !facts.tells_apart(std::slice::from_ref(&key)) {
+        let message = format!(
+            "documents of {database} are told apart by {key}, and the source's column of that name does not tell its rows apart: make it \
+             NOT NULL and unique, or rename it"
+        );
+        return Err(MoveError::Invalid(message.into()));
+    }
+    Ok(())
 }
 
 /// A URL without what is nobody's business.

@@ -8,7 +8,9 @@
 )]
 
 mod across;
+mod cockroachdb;
 mod fitting;
+mod keyed;
 mod kills;
 mod mariadb;
 mod markers;
