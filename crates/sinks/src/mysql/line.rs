@@ -33,6 +33,8 @@ pub(super) struct Server {
     pub(super) returning: bool,
     /// A locking read can pass over rows that others hold (MariaDB 10.6, MySQL 8.0.1).
     pub(super) skips_locked: bool,
+    /// It tells of every warning which row it is of (MariaDB 10.7).
+    pub(super) numbers_rows: bool,
     /// The longest packet, in bytes.
     pub(super) packet: usize,
     /// A statement that waits too long for a lock takes its transaction with it.
@@ -278,6 +280,7 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
             mariadb,
             returning: mariadb && at_least(&version, (10, 5)),
             skips_locked: at_least(&version, if mariadb { (10, 6) } else { (8, 0) }),
+            numbers_rows: mariadb && at_least(&version, (10, 7)),
             packet: told(1).parse().unwrap_or(1 << 20),
             timeout_ends_all: told(2) == "1",
         },

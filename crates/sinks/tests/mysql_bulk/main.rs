@@ -12,5 +12,7 @@ mod alike;
 mod chance;
 mod lost;
 mod marks;
+mod mixed;
 mod portions;
+mod sifted;
 mod support;

@@ -33,6 +33,14 @@ impl Bed {
         }
     }
 
+    /// The same database once this SQL has been run, for somebody who has never seen it.
+    pub(crate) async fn renew(&mut self, sql: &str) {
+        self.database.exec(sql).unwrap();
+        let url = self.database.url();
+        self.sink = windrow_sinks::open(url, &Options::default()).await.unwrap();
+        self.bulk = self.sink.bulk().unwrap();
+    }
+
     pub(crate) fn sql(&self, sql: &str) -> String {
         self.database.exec(sql).unwrap()
     }

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use windrow_core::{Fault, Rows};
 
 use super::plan::Load;
+use super::sieve::Sieve;
 
 /// Bytes that are sent at once: below the smallest packet that a server can be told to take (16 MiB are usual).
 const CHUNK: usize = 64 << 10;
@@ -30,19 +31,34 @@ pub(super) fn file() -> (mpsc::Sender<Bytes>, FeedStream) {
     (sender, chunks.boxed())
 }
 
-/// Writes the rows. Where nobody reads any more it ends early.
+/// Writes the rows, or those that a sieve lets through. Where nobody reads any more it ends early.
 ///
 /// # Errors
-/// A value cannot be written; what was sent before it is a part of the rows.
+/// A value cannot be written, and there is no sieve; what was sent before it is a part of the rows.
 pub(super) async fn write(
     rows: &Rows,
     load: &Load,
+    mut sieve: Option<&mut Sieve>,
     file: mpsc::Sender<Bytes>,
 ) -> Result<(), Fault> {
     let mut fields = rows.fields();
     let mut chunk = Vec::with_capacity(CHUNK);
-    for _ in 0..rows.len() {
-        load.push_row(&mut fields, &mut chunk)?;
+    for place in 0..rows.len() {
+        let before = chunk.len();
+        let mut row = fields.clone();
+        fields.nth(load.width().saturating_sub(1));
+        match &mut sieve {
+            None => load.push_row(&mut row, &mut chunk)?,
+            Some(sieve) if sieve.leaves(place) => continue,
+            Some(sieve) => match load.push_row(&mut row, &mut chunk) {
+                Ok(()) => sieve.send(place),
+                Err(_) => {
+                    chunk.truncate(before);
+                    sieve.leave(place);
+                    continue;
+                }
+            },
+        }
         if chunk.len() >= CHUNK {
             let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK + CHUNK / 8));
             if !send(&file, full).await {

@@ -1,9 +1,11 @@
 //! A portion: one transaction.
 
 use async_trait::async_trait;
-use windrow_core::{Fault, FaultClass, LoadFault, Loaded, Loader, Mark, Rows};
+use windrow_core::{Claim, Fault, FaultClass, LoadFault, Loaded, Loader, Mark, Rows, Sifted};
 
 use super::plan::Load;
+use super::probe::Probe;
+use super::sieve::Sieve;
 use super::{feed, marks};
 use crate::mysql::fault::{DUPLICATE, Scope, Trouble, unavailable, unknown};
 use crate::mysql::line::Line;
@@ -15,27 +17,29 @@ const MOST_WARNINGS: u64 = 65_535;
 /// A connection that loads.
 #[derive(Debug)]
 pub(super) struct MysqlLoader {
-    line: Line,
-    load: Load,
+    pub(super) line: Line,
+    pub(super) load: Load,
+    pub(super) probe: Probe,
 }
 
 impl MysqlLoader {
     pub(super) fn new(line: Line, load: Load) -> Self {
-        Self { line, load }
+        let probe = Probe::new();
+        Self { line, load, probe }
     }
 
     async fn write(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
         self.open().await?;
         let loaded = self.rows(rows).await?;
         if let Some(mark) = mark {
-            let sql = marks::insert(mark);
+            let sql = marks::insert(&mark.load, &[mark.span]);
             self.line.say(&sql).await.map_err(of_mark)?;
         }
         Ok(loaded)
     }
 
     /// Opens the transaction; the table is as it was described.
-    async fn open(&mut self) -> Result<(), LoadFault> {
+    pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
         let (results, ended) = self.line.results(&self.load.open).await;
         ended.map_err(of_trouble)?;
         let same = results.first().map(|columns| print(columns));
@@ -54,24 +58,8 @@ impl MysqlLoader {
         if rows.is_empty() {
             return Ok(Loaded::default());
         }
-        if rows.columns() != self.load.width() {
-            let why = "a portion has another number of columns than its load";
-            return Err(LoadFault::Hopeless(Fault::internal(why)));
-        }
-        let (file, contents) = feed::file();
         let load = &self.load;
-        let (said, fed) = {
-            let mut loading = std::pin::pin!(self.line.load(&load.sql, contents));
-            let mut feeding = std::pin::pin!(feed::write(rows, load, file));
-            // Where the statement ends before it has read all, it says why.
-            tokio::select! {
-                biased;
-                said = &mut loading => (said, Ok(())),
-                fed = &mut feeding => (loading.await, fed),
-            }
-        };
-        let (written, warnings) = said.map_err(of_trouble)?;
-        fed.map_err(LoadFault::Refused)?;
+        let (written, warnings) = send(&mut self.line, load, &load.sql, rows, None).await?;
         self.judge(rows.len() as u64, written, warnings).await
     }
 
@@ -104,7 +92,11 @@ impl MysqlLoader {
         Ok(rows.iter().all(duplicate).then_some(rows.len() as u64))
     }
 
-    async fn first_warning(&mut self, sent: u64, written: u64) -> Result<Fault, LoadFault> {
+    pub(super) async fn first_warning(
+        &mut self,
+        sent: u64,
+        written: u64,
+    ) -> Result<Fault, LoadFault> {
         let sql = "SHOW WARNINGS LIMIT 1";
         let rows = self.line.rows(sql).await.map_err(of_trouble)?;
         let told = rows.first().and_then(|row| get::<String>(row, 2));
@@ -112,6 +104,26 @@ impl MysqlLoader {
             Some(told) => Fault::new(FaultClass::Other, "01000", told),
             None => odd(sent, written),
         })
+    }
+
+    /// The connection can be used.
+    fn check(&self) -> Result<(), LoadFault> {
+        if self.line.is_usable() {
+            return Ok(());
+        }
+        let why = "it had ended before";
+        Err(LoadFault::Again(unavailable(why)))
+    }
+
+    /// Commits what was written, or undoes it.
+    async fn finish<T>(&mut self, written: Result<T, LoadFault>) -> Result<T, LoadFault> {
+        if written.is_ok() {
+            self.commit().await?;
+        } else if self.line.is_usable() && self.line.say("ROLLBACK").await.is_err() {
+            // Without an answer the connection is lost, and the server rolls back by itself.
+            self.line.give_up();
+        }
+        written
     }
 
     async fn commit(&mut self) -> Result<(), LoadFault> {
@@ -129,23 +141,50 @@ impl MysqlLoader {
     }
 }
 
+/// Executes a LOAD DATA whose file is these rows, or those of them that a sieve lets through. Gives back how many rows were
+/// written, and how many warnings there are.
+pub(super) async fn send(
+    line: &mut Line,
+    load: &Load,
+    sql: &str,
+    rows: &Rows,
+    mut sieve: Option<&mut Sieve>,
+) -> Result<(u64, u64), LoadFault> {
+    if rows.columns() != load.width() {
+        let why = "a portion has another number of columns than its load";
+        return Err(LoadFault::Hopeless(Fault::internal(why)));
+    }
+    if let Some(sieve) = &mut sieve {
+        sieve.begin();
+    }
+    let (file, contents) = feed::file();
+    let (said, fed) = {
+        let mut loading = std::pin::pin!(line.load(sql, contents));
+        let mut feeding = std::pin::pin!(feed::write(rows, load, sieve, file));
+        // Where the statement ends before it has read all, it says why.
+        tokio::select! {
+            biased;
+            said = &mut loading => (said, Ok(())),
+            fed = &mut feeding => (loading.await, fed),
+        }
+    };
+    let answer = said.map_err(of_trouble)?;
+    fed.map_err(LoadFault::Refused)?;
+    Ok(answer)
+}
+
 #[async_trait]
 impl Loader for MysqlLoader {
     async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
-        if !self.line.is_usable() {
-            let why = "it had ended before";
-            return Err(LoadFault::Again(unavailable(why)));
-        }
-        match self.write(rows, mark).await {
-            Ok(loaded) => self.commit().await.map(|()| loaded),
-            Err(fault) => {
-                // Without an answer the connection is lost, and the server rolls back by itself.
-                if self.line.is_usable() && self.line.say("ROLLBACK").await.is_err() {
-                    self.line.give_up();
-                }
-                Err(fault)
-            }
-        }
+        self.check()?;
+        let written = self.write(rows, mark).await;
+        self.finish(written).await
+    }
+
+    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        self.check()?;
+        let written = self.write_sifted(rows, claim).await;
+        self.finish(written).await
     }
 
     async fn close(self: Box<Self>) {
@@ -154,7 +193,7 @@ impl Loader for MysqlLoader {
 }
 
 /// What a failure before the commit means for the portion.
-fn of_trouble(trouble: Trouble) -> LoadFault {
+pub(super) fn of_trouble(trouble: Trouble) -> LoadFault {
     match trouble {
         Trouble::Lost(why) => LoadFault::Again(unavailable(&why)),
         Trouble::Refused(refusal) => match (refusal.scope, refusal.fault.class) {
@@ -170,14 +209,14 @@ fn of_trouble(trouble: Trouble) -> LoadFault {
 }
 
 /// A mark that cannot be written is no fault of the rows.
-fn of_mark(trouble: Trouble) -> LoadFault {
+pub(super) fn of_mark(trouble: Trouble) -> LoadFault {
     match of_trouble(trouble) {
         LoadFault::Refused(fault) => LoadFault::Hopeless(fault),
         other => other,
     }
 }
 
-fn odd(sent: u64, written: u64) -> Fault {
+pub(super) fn odd(sent: u64, written: u64) -> Fault {
     let message = format!("of {sent} rows LOAD DATA wrote {written}");
     Fault::new(FaultClass::Other, "XX000", message)
 }

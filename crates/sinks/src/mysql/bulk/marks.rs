@@ -92,22 +92,30 @@ impl Marks for MysqlMarks {
             mark.span.end
         ));
         let begin = "START TRANSACTION".to_owned();
-        self.say(&[begin, delete, insert(mark), "COMMIT".to_owned()])
-            .await
+        self.say(&[
+            begin,
+            delete,
+            insert(&mark.load, &[mark.span]),
+            "COMMIT".to_owned(),
+        ])
+        .await
     }
 }
 
-/// The statement that writes a mark.
-pub(super) fn insert(mark: &Mark) -> String {
+/// The statement that writes marks, one at least.
+pub(super) fn insert(load: &str, spans: &[Span]) -> String {
     let mut sql = format!(
-        "INSERT INTO `{}` (`{}`, `{}`, `{}`) VALUES (",
+        "INSERT INTO `{}` (`{}`, `{}`, `{}`) VALUES ",
         Mark::TABLE,
         Mark::LOAD,
         Mark::FIRST,
         Mark::END
     );
-    push_text(&mut sql, &mark.load);
-    sql.push_str(&format!(", {}, {})", mark.span.first, mark.span.end));
+    for (at, span) in spans.iter().enumerate() {
+        sql.push_str(if at > 0 { ", (" } else { "(" });
+        push_text(&mut sql, load);
+        sql.push_str(&format!(", {}, {})", span.first, span.end));
+    }
     sql
 }
 

@@ -4,8 +4,11 @@
 //! for: no file is ever read.
 //!
 //! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row that it does not like is left
-//! out or bent, with a warning. So a portion is committed only where every row was written and there was no warning at all;
-//! else it is undone and its rows go through a lane, which tells each its own error.
+//! out or bent, with a warning. So a portion is committed only where every row was written and there was no warning at all.
+//!
+//! Where a portion is sifted, warnings tell which rows are left out: it is committed where every row without a warning was written,
+//! and none with one. So that none is bent, values are tried out in a temporary table before. What was not written goes
+//! through a lane, which tells each row its own error.
 //!
 //! | room | what it does |
 //! | --- | --- |
@@ -14,13 +17,23 @@
 //! | `field` | values as the statement reads them |
 //! | `feed` | the file |
 //! | `loader` | a portion: one transaction |
+//! | `sift` | a portion without the rows that are not taken |
+//! | `sieve` | which rows those are |
+//! | `told` | what the server's warnings say of them |
+//! | `numbering` | how it counts the rows that they are of |
+//! | `probe` | the temporary table |
 //! | `marks` | what was loaded before |
 
 mod feed;
 mod field;
 mod loader;
 mod marks;
+mod numbering;
 mod plan;
+mod probe;
+mod sieve;
+mod sift;
+mod told;
 
 use std::sync::Arc;
 
@@ -69,6 +82,10 @@ impl Bulk for MysqlBulk {
 
     fn portion_rows(&self) -> usize {
         20_000
+    }
+
+    fn sifts(&self) -> bool {
+        true
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {

@@ -22,7 +22,7 @@ pub(super) struct Load {
     pub(super) sql: String,
     /// Rows whose key is there are left out.
     pub(super) ignores: bool,
-    columns: Box<[Column]>,
+    pub(super) columns: Box<[Column]>,
 }
 
 impl Load {
@@ -109,7 +109,7 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault>
     Ok(Load {
         open,
         print,
-        sql: statement(&plan.table, &columns),
+        sql: statement(&plan.table, &columns, |_| true),
         ignores: plan.on_conflict == OnConflict::Ignore,
         table: plan.table.clone(),
         columns,
@@ -156,7 +156,12 @@ fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(),
     }
 }
 
-fn statement(table: &TableName, columns: &[Column]) -> String {
+/// The statement for a table that has these columns, or those of them that are `there`: what the file has for the others is read over.
+pub(super) fn statement(
+    table: &TableName,
+    columns: &[Column],
+    there: impl Fn(&Column) -> bool,
+) -> String {
     // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read them in two ways.
     let mut sql = "LOAD DATA LOCAL INFILE 'windrow' INTO TABLE ".to_owned();
     push_table(&mut sql, table);
@@ -166,12 +171,16 @@ fn statement(table: &TableName, columns: &[Column]) -> String {
     let mut set = String::new();
     for (at, column) in columns.iter().enumerate() {
         sql.push_str(if at > 0 { ", " } else { "" });
-        let Some((before, behind)) = by_variable(column.kind) else {
+        let by_variable = by_variable(column.kind);
+        if by_variable.is_none() && there(column) {
             push_ident(&mut sql, &column.name);
             continue;
-        };
+        }
         let variable = format!("@windrow_{at}");
         sql.push_str(&variable);
+        let Some((before, behind)) = by_variable.filter(|_| there(column)) else {
+            continue;
+        };
         set.push_str(if set.is_empty() { " SET " } else { ", " });
         push_ident(&mut set, &column.name);
         set.push_str(&format!(" = {before}{variable}{behind}"));

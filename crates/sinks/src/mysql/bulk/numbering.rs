@@ -1,0 +1,62 @@
+//! Which number the server gives a row of a file in its warnings.
+//!
+//! Rows that a CHECK refuses are not counted by MariaDB 10.11 (`sql_load.cc` leaves them out where it counts rows, and LOAD DATA's
+//! own message is that much short). As nobody promises that, it is tried out.
+
+use bytes::Bytes;
+use windrow_core::TableName;
+
+use super::feed;
+use super::told::{self, Told};
+use crate::mysql::fault::Trouble;
+use crate::mysql::line::Line;
+use crate::sql::quote::backtick::push_table;
+
+/// Which number a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// Its place in the file.
+    All,
+    /// Its place among the rows that no CHECK refuses. A row that one does refuse has the number of the next one.
+    NotChecked,
+    /// Not known: nothing can be said of a row behind one that a CHECK refuses.
+    Unknown,
+}
+
+/// A CHECK refuses a row (MariaDB).
+pub(super) const CHECK: u32 = 4025;
+
+/// Finds out by a temporary table of this name; outside of transactions.
+///
+/// # Errors
+/// There cannot be such a table; the connection is lost.
+pub(super) async fn find(line: &mut Line, table: &TableName) -> Result<Numbering, Trouble> {
+    if !line.server.numbers_rows {
+        return Ok(Numbering::Unknown);
+    }
+    let mut name = String::new();
+    push_table(&mut name, table);
+    line.say(&format!(
+        "CREATE TEMPORARY TABLE {name} (n INT CHECK (n > 0)) ENGINE = Aria TRANSACTIONAL = 0"
+    ))
+    .await?;
+    let (file, contents) = feed::file();
+    // A row that the CHECK refuses, and one that is bent. There is room for them.
+    file.try_send(Bytes::from_static(b"0\n1x\n")).ok();
+    drop(file);
+    let load =
+        format!("LOAD DATA LOCAL INFILE 'windrow' INTO TABLE {name} LINES TERMINATED BY X'0A' (n)");
+    let (_, warnings) = line.load(&load, contents).await?;
+    let told = told::read(line, warnings).await?;
+    line.say(&format!("DROP TEMPORARY TABLE {name}")).await?;
+    Ok(told.map_or(Numbering::Unknown, |told| of(&told)))
+}
+
+fn of(told: &[Told]) -> Numbering {
+    let numbers: Vec<_> = told.iter().map(|told| told.row).collect();
+    match (told.first().map(|told| told.number), numbers.as_slice()) {
+        (Some(CHECK), [Some(1), Some(2)]) => Numbering::All,
+        (Some(CHECK), [Some(1), Some(1)]) => Numbering::NotChecked,
+        _ => Numbering::Unknown,
+    }
+}
