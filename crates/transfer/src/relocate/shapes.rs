@@ -5,9 +5,7 @@
 //! place of what has that key.
 
 use windrow_core::shape::ShapeParts;
-use windrow_core::{
-    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value,
-};
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value};
 
 use super::markers::fingerprint;
 use super::{Elsewhere, Order};

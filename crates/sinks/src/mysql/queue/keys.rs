@@ -13,7 +13,7 @@ use crate::sql::quote::backtick::push_ident;
 pub(super) const MOST: usize = 900;
 
 /// From so many whole numbers in a row on, they are named by the first and the last of them.
-const RUN: usize = 32;
+pub(super) const RUN: usize = 32;
 
 /// A locked row's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,32 +52,37 @@ pub(super) fn read(key: &[(Name, Kind)], cells: &[Cell]) -> Result<Key, Fault> {
     Ok(Key::Literal(sql.into()))
 }
 
-/// Conditions that between them name these keys, and how many each of them names. `ranges`: rows that lie between two whole
-/// numbers may be named by these; a statement that locks must not do so, for it would read the row behind the range.
+/// How whole numbers without a gap between them are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runs {
+    /// By the first and the last: for statements that lock nothing.
+    Whole,
+    /// The last by itself, behind the others: a statement that locks reads one row behind a range, and that must not be somebody else's.
+    ButLast,
+}
+
+/// Conditions that between them name these keys, and how many each of them names.
 pub(super) fn conditions(
     columns: &[(Name, Kind)],
     keys: &[&Key],
-    ranges: bool,
+    runs: Runs,
 ) -> Vec<(String, usize)> {
     let mut conditions = Vec::new();
     let mut lone: Vec<&Key> = Vec::new();
     let mut rest = keys;
     while !rest.is_empty() {
-        let run = if ranges { run(rest) } else { 0 };
-        if run >= RUN {
-            if let (Some((Key::Number(first), Key::Number(last))), [(name, _), ..]) =
-                (ends(rest, run), columns)
-            {
-                let mut sql = String::new();
-                push_ident(&mut sql, name);
-                sql.push_str(&format!(" BETWEEN {first} AND {last}"));
-                conditions.push((sql, run));
+        let run = run(rest).clamp(1, rest.len());
+        let (some, others) = rest.split_at(run);
+        rest = others;
+        match (ends(some), runs) {
+            (Some((first, last, _)), Runs::Whole) if run >= RUN => {
+                conditions.push((between(columns, first, last), run));
             }
-            rest = rest.get(run..).unwrap_or_default();
-        } else {
-            let (some, others) = rest.split_at(run.clamp(1, rest.len()));
-            lone.extend(some);
-            rest = others;
+            (Some((first, last, behind)), Runs::ButLast) if run >= RUN => {
+                conditions.push((between(columns, first, last - 1), run - 1));
+                lone.push(behind);
+            }
+            _ => lone.extend(some),
         }
     }
     let chunks = lone.chunks(MOST);
@@ -85,8 +90,22 @@ pub(super) fn conditions(
     conditions
 }
 
-fn ends<'k>(keys: &[&'k Key], run: usize) -> Option<(&'k Key, &'k Key)> {
-    Some((keys.first()?, keys.get(run.checked_sub(1)?)?))
+/// The first and the last number of a run, and the key of the last.
+fn ends<'k>(run: &[&'k Key]) -> Option<(i128, i128, &'k Key)> {
+    match (run.first()?, run.last()?) {
+        (Key::Number(first), behind @ Key::Number(last)) => Some((*first, *last, behind)),
+        _ => None,
+    }
+}
+
+/// From one number to another, both included.
+pub(super) fn between(columns: &[(Name, Kind)], first: i128, last: i128) -> String {
+    let mut sql = String::new();
+    if let [(name, _), ..] = columns {
+        push_ident(&mut sql, name);
+    }
+    sql.push_str(&format!(" BETWEEN {first} AND {last}"));
+    sql
 }
 
 /// How many keys from the first on are whole numbers without a gap.
@@ -209,10 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_ranges_only_for_readers() {
+    fn runs_are_ranges_and_who_locks_ends_at_a_row_of_its_own() {
         let keys = numbers((1..=100).chain([200, 202]).chain(301..=340));
         let keys: Vec<&Key> = keys.iter().collect();
-        let told = conditions(&id(), &keys, true);
+        let told = conditions(&id(), &keys, Runs::Whole);
         assert_eq!(
             told,
             [
@@ -221,21 +240,27 @@ mod tests {
                 ("`id` IN (200,202)".to_owned(), 2),
             ]
         );
-        let told = conditions(&id(), &keys, false);
-        assert_eq!(told.len(), 1);
-        assert!(told[0].0.starts_with("`id` IN (1,2,") && told[0].1 == 142);
+        let told = conditions(&id(), &keys, Runs::ButLast);
+        assert_eq!(
+            told,
+            [
+                ("`id` BETWEEN 1 AND 99".to_owned(), 99),
+                ("`id` BETWEEN 301 AND 339".to_owned(), 39),
+                ("`id` IN (100,200,202,340)".to_owned(), 4),
+            ]
+        );
     }
 
     #[test]
     fn long_lists_are_cut() {
         let keys = numbers((0..2000).map(|n| n * 2));
         let keys: Vec<&Key> = keys.iter().collect();
-        let sizes: Vec<usize> = conditions(&id(), &keys, true)
+        let sizes: Vec<usize> = conditions(&id(), &keys, Runs::Whole)
             .iter()
             .map(|(_, n)| *n)
             .collect();
         assert_eq!(sizes, [900, 900, 200]);
-        assert!(conditions(&id(), &[], true).is_empty());
+        assert!(conditions(&id(), &[], Runs::Whole).is_empty());
     }
 
     #[test]
@@ -264,7 +289,7 @@ mod tests {
         let key =
             |n, text: &str| read(&columns, &[Cell::Int(n), Cell::Bytes(text.into())]).unwrap();
         let (first, second) = (key(1, "x"), key(2, "y"));
-        let told = conditions(&columns, &[&first, &second], true);
+        let told = conditions(&columns, &[&first, &second], Runs::Whole);
         assert_eq!(
             told,
             [(

@@ -6,7 +6,7 @@ use mysql_async::Value as Cell;
 use windrow_core::relocate::{BATCHES, REJECTED, Rejected};
 use windrow_core::{Fault, Name, Value};
 
-use super::keys::{self, Key, conditions};
+use super::keys::{self, Key, Runs, conditions};
 use super::source::{Source, push_list};
 use crate::mysql::column::Kind;
 use crate::mysql::decode;
@@ -123,7 +123,7 @@ async fn read(
     push_table(&mut head, &source.name);
     head.push_str(" WHERE ");
     let mut rows = HashMap::new();
-    for (condition, _) in conditions(&source.key, keys, true) {
+    for (condition, _) in conditions(&source.key, keys, Runs::Whole) {
         let sql = format!("{head}{condition}");
         let fetched = line.fetch(&sql, Vec::new(), usize::MAX).await;
         let fetched = fetched.map_err(Trouble::into_fault)?;

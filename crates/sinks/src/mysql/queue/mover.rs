@@ -5,6 +5,7 @@ use mysql_async::{Opts, Value as Cell};
 use windrow_core::relocate::{Destination, Part, PickMost, Picked, Refused, Rejected, TableFacts};
 use windrow_core::{Fault, Mover, TableName, Value};
 
+use super::held::Held;
 use super::keys::{self, Key};
 use super::script::{Broken, Lookup, Script, Verb, not_deleted};
 use super::source::Source;
@@ -27,7 +28,7 @@ pub(super) struct MysqlMover {
     options: Options,
     /// For what would commit the transaction: looking tables up and making them.
     side: Option<Line>,
-    picked: Vec<Key>,
+    picked: Held,
     in_transaction: bool,
     /// The last key that was locked, where there may be more behind it.
     after: Option<Cell>,
@@ -47,7 +48,7 @@ impl MysqlMover {
             opts,
             options,
             side: None,
-            picked: Vec::new(),
+            picked: Held::default(),
             in_transaction: false,
             after: None,
             lookup,
@@ -96,8 +97,7 @@ impl MysqlMover {
     fn take(&mut self, columns: &[mysql_async::Column], cells: Vec<Cell>) -> Result<Picked, Fault> {
         let source = &self.source;
         let width = source.key.len();
-        let key = cells.get(..width).unwrap_or_default();
-        self.picked.push(keys::read(&source.key, key)?);
+        let held = keys::read(&source.key, cells.get(..width).unwrap_or_default())?;
         let mut picked = Picked::default();
         let mut cells = cells.into_iter();
         let mut columns = columns.iter();
@@ -110,7 +110,7 @@ impl MysqlMover {
             .iter()
             .map(|(_, kind)| value(Some(*kind)))
             .collect();
-        if source.routed {
+        if source.route.is_some() {
             picked.route = match value(None) {
                 Value::Null => None,
                 Value::Text(text) => Some(text),
@@ -122,6 +122,7 @@ impl MysqlMover {
             picked.key = record::array(&key).into();
             picked.values = source.read.iter().map(|kind| value(Some(*kind))).collect();
         }
+        self.picked.push(held, picked.route.clone());
         Ok(picked)
     }
 
@@ -133,13 +134,13 @@ impl MysqlMover {
         let fetched = self.lock(most).await?;
         for cells in &fetched.rows {
             let key = cells.get(..self.source.key.len()).unwrap_or_default();
-            self.picked.push(keys::read(&self.source.key, key)?);
+            self.picked.push(keys::read(&self.source.key, key)?, None);
         }
-        if self.picked.is_empty() {
+        if fetched.rows.is_empty() {
             return Ok(0);
         }
         let mut script = Script::new(&self.source, self.lookup, self.line.server.packet);
-        let keys: Vec<&Key> = self.picked.iter().collect();
+        let keys: Vec<&Key> = self.picked.keys().iter().collect();
         script.copy(0, to, &keys);
         script.delete(0, &keys);
         if let Err(broken) = script.run(&mut self.line).await {
@@ -151,7 +152,7 @@ impl MysqlMover {
     }
 
     /// Runs statements on some of the picked rows: all of them, or none.
-    async fn apply(&mut self, write: impl Fn(&mut Script<'_>, &[Key])) -> Result<(), Broken> {
+    async fn apply(&mut self, write: impl Fn(&mut Script<'_>, &Held)) -> Result<(), Broken> {
         loop {
             let begun = self.line.say(&format!("SAVEPOINT {SAVEPOINT}")).await;
             begun.map_err(at_start)?;
@@ -242,11 +243,6 @@ fn at_start(trouble: Trouble) -> Broken {
     }
 }
 
-/// Keys of picked rows by their places.
-fn at(picked: &[Key], rows: impl IntoIterator<Item = usize>) -> Vec<&Key> {
-    rows.into_iter().filter_map(|row| picked.get(row)).collect()
-}
-
 #[async_trait]
 impl Mover for MysqlMover {
     async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault> {
@@ -287,12 +283,17 @@ impl Mover for MysqlMover {
     }
 
     async fn transfer(&mut self, parts: &[Part<'_>]) -> Result<(), Refused> {
-        let write = |script: &mut Script<'_>, picked: &[Key]| {
+        let write = |script: &mut Script<'_>, picked: &Held| {
             for (place, part) in parts.iter().enumerate() {
-                let keys = at(picked, part.rows.iter().copied());
-                script.copy(place, part.to, &keys);
-                script.delete(place, &keys);
+                match picked.stretch(part.rows) {
+                    Some(stretch) => script.copy_stretch(place, part.to, stretch, part.rows.len()),
+                    None => script.copy(place, part.to, &picked.at(part.rows.iter().copied())),
+                }
             }
+            // At once, so that they lie side by side. Whose delete failed is found by trying those of the other parts again.
+            let mut rows: Vec<usize> = parts.iter().flat_map(|part| part.rows).copied().collect();
+            rows.sort_unstable();
+            script.delete(parts.len().saturating_sub(1), &picked.at(rows));
         };
         let applied = self.apply(write).await;
         applied.map_err(|broken| {
@@ -306,8 +307,8 @@ impl Mover for MysqlMover {
     }
 
     async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
-        let write = |script: &mut Script<'_>, picked: &[Key]| {
-            script.delete(0, &at(picked, rows.iter().copied()));
+        let write = |script: &mut Script<'_>, picked: &Held| {
+            script.delete(0, &picked.at(rows.iter().copied()));
         };
         let applied = self.apply(write).await;
         applied.map_err(|broken| self.fault(broken, &[]))
@@ -316,7 +317,7 @@ impl Mover for MysqlMover {
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
         let begun = self.line.say("SAVEPOINT windrow_letters").await;
         begun.map_err(Trouble::into_fault)?;
-        let mut done = letters::write(&mut self.line, &self.source, &self.picked, rows).await;
+        let mut done = letters::write(&mut self.line, &self.source, self.picked.keys(), rows).await;
         if done.is_ok() {
             let places: Vec<usize> = rows.iter().map(|rejected| rejected.row).collect();
             done = self.delete(&places).await;

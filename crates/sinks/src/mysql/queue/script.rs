@@ -3,10 +3,12 @@
 use windrow_core::Fault;
 use windrow_core::relocate::Destination;
 
-use super::keys::{self, Key, conditions};
+use super::held::Stretch;
+use super::keys::{self, Key, Runs, conditions};
 use super::source::{Source, push_list};
 use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
+use crate::mysql::literal::push_hex;
 use crate::sql::quote::backtick::{push_ident, push_table};
 
 /// The most bytes of one text, where the server's packets allow it.
@@ -83,6 +85,34 @@ impl<'s> Script<'s> {
 
     /// Adds what copies rows.
     pub(super) fn copy(&mut self, part: usize, to: &Destination, keys: &[&Key]) {
+        let sql = self.copying(to);
+        // A read that locks nothing.
+        for (condition, rows) in conditions(&self.source.key, keys, Runs::Whole) {
+            let verb = Verb::Copy;
+            self.push(&sql, &condition, Step { verb, part, rows });
+        }
+    }
+
+    /// Adds what copies the rows of a stretch.
+    pub(super) fn copy_stretch(
+        &mut self,
+        part: usize,
+        to: &Destination,
+        stretch: Stretch<'_>,
+        rows: usize,
+    ) {
+        let sql = self.copying(to);
+        let mut condition = keys::between(&self.source.key, stretch.first, stretch.last);
+        condition.push_str(" AND ");
+        condition.push_str(self.source.route.as_deref().unwrap_or("NULL"));
+        condition.push_str(" = ");
+        push_hex(&mut condition, stretch.route.as_bytes());
+        let verb = Verb::Copy;
+        self.push(&sql, &condition, Step { verb, part, rows });
+    }
+
+    /// `INSERT .. SELECT .. WHERE `.
+    fn copying(&self, to: &Destination) -> String {
         let mut sql = "INSERT INTO ".to_owned();
         push_table(&mut sql, &to.table);
         sql.push_str(" (");
@@ -92,11 +122,7 @@ impl<'s> Script<'s> {
         sql.push_str(" FROM ");
         push_table(&mut sql, &self.source.name);
         sql.push_str(" WHERE ");
-        // A read that locks nothing.
-        for (condition, rows) in conditions(&self.source.key, keys, true) {
-            let verb = Verb::Copy;
-            self.push(&sql, &condition, Step { verb, part, rows });
-        }
+        sql
     }
 
     /// Adds what deletes rows.
@@ -107,7 +133,7 @@ impl<'s> Script<'s> {
                 let mut sql = QUICK.to_owned();
                 push_table(&mut sql, &self.source.name);
                 sql.push_str(" WHERE ");
-                for (condition, rows) in conditions(&self.source.key, keys, false) {
+                for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
                     // With a limit that is below the number of rows the server prefers the index.
                     let condition = format!("{condition} LIMIT {rows}");
                     self.push(&sql, &condition, Step { verb, part, rows });
@@ -117,7 +143,7 @@ impl<'s> Script<'s> {
                 let mut sql = "DELETE windrow_row FROM ".to_owned();
                 self.push_indexed(&mut sql);
                 sql.push_str(" WHERE ");
-                for (condition, rows) in conditions(&self.source.key, keys, false) {
+                for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
                     self.push(&sql, &condition, Step { verb, part, rows });
                 }
             }
@@ -142,7 +168,7 @@ impl<'s> Script<'s> {
         push_table(&mut sql, &self.source.name);
         sql.push_str(" WHERE ");
         for key in others {
-            for (condition, rows) in conditions(&self.source.key, &[key], false) {
+            for (condition, rows) in conditions(&self.source.key, &[key], Runs::ButLast) {
                 self.push(&sql, &condition, Step { verb, part, rows });
             }
         }

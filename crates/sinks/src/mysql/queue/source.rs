@@ -23,7 +23,8 @@ pub(super) struct Source {
     pub(super) columns: Vec<Name>,
     /// The name of a unique index over columns of the key.
     pub(super) index: String,
-    pub(super) routed: bool,
+    /// The route's value as text, told apart by its bytes.
+    pub(super) route: Option<String>,
     /// Locks rows and reads them; its one parameter is how many.
     pub(super) lock: String,
     /// The same for rows whose key is greater than its first parameter; `None` where the key is not one whole number.
@@ -77,7 +78,7 @@ impl Source {
                 .map(|c| (c.name.clone(), c.kind))
                 .collect(),
             columns: plan.columns.to_vec(),
-            routed: plan.route.is_some(),
+            route: plan.route.as_ref().map(bytes_of_route),
             lock: texts.lock(false),
             lock_after: counts.then(|| texts.lock(true)),
             left: texts.left(),
@@ -229,6 +230,14 @@ pub(super) fn push_route(sql: &mut String, route: &Name) {
     sql.push_str("CAST(");
     push_ident(sql, route);
     sql.push_str(" AS CHAR)");
+}
+
+/// The bytes of the route's value, whatever its collation holds for equal.
+pub(super) fn bytes_of_route(route: &Name) -> String {
+    let mut sql = "CAST(".to_owned();
+    push_route(&mut sql, route);
+    sql.push_str(" AS BINARY)");
+    sql
 }
 
 /// Appends the operator's condition. A line break ends a comment that may stand in it.

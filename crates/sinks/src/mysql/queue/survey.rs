@@ -3,7 +3,7 @@
 use windrow_core::relocate::TableFacts;
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
-use super::source::{push_filter, push_list, push_route};
+use super::source::{bytes_of_route, push_filter, push_list};
 use crate::mysql::column::Column;
 use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
@@ -188,11 +188,7 @@ pub(super) async fn count(
 ) -> Result<Vec<(Option<Box<str>>, u64)>, Trouble> {
     let mut sql = "SELECT ".to_owned();
     match &plan.route {
-        Some(route) => {
-            sql.push_str("CAST(");
-            push_route(&mut sql, route);
-            sql.push_str(" AS BINARY)");
-        }
+        Some(route) => sql.push_str(&bytes_of_route(route)),
         None => sql.push_str("NULL"),
     }
     sql.push_str(" AS windrow_route, COUNT(*) FROM ");
