@@ -50,9 +50,11 @@ impl Heard {
         self.done.len() >= steps.len()
     }
 
-    /// Who refused a row, if that can be asked beforehand.
-    pub(super) fn judge(&self) -> Option<Judge> {
-        Judge::of(&self.error.as_ref()?.code)
+    /// Who may have refused a row, of those that can be foreseen.
+    pub(super) fn judges(&self) -> &'static [Judge] {
+        self.error
+            .as_ref()
+            .map_or(&[], |error| Judge::of(&error.code))
     }
 
     /// Which of the rows that came in was refused, from 1: `COPY weather, line 3, column temp: "x"`, in any language.

@@ -69,8 +69,8 @@ pub(super) enum Ended {
 /// What the server refused rows for.
 pub(super) struct Refusal {
     pub(super) fault: LoadFault,
-    /// Who refused them, if it can be asked beforehand.
-    pub(super) judge: Option<Judge>,
+    /// Who may have refused them, of those that can be foreseen.
+    pub(super) judges: &'static [Judge],
     /// Which of the rows that were sent it was, from 1, if the server said so.
     pub(super) line: Option<usize>,
     /// The rows that were not sent.
@@ -125,12 +125,12 @@ impl PortionLoader {
         let left = stream.left;
         let repeats = heard.error.as_ref().is_some_and(|e| e.code == "21000")
             && heard.rows(&steps, Step::Copy).is_some();
-        let (judge, line) = (heard.judge(), heard.line(&self.layout.target));
+        let (judges, line) = (heard.judges(), heard.line(&self.layout.target));
         match heard.refusal(&steps) {
             Some(fault) if repeats => Ok(Ended::Repeated(fault)),
             Some(fault @ LoadFault::Refused(_)) => Ok(Ended::Refused(Refusal {
                 fault,
-                judge,
+                judges,
                 line,
                 left,
             })),
@@ -194,7 +194,7 @@ impl Loader for PortionLoader {
                 Ended::Repeated(_) if self.learns_of_repeated() => {}
                 Ended::Repeated(fault) => return Err(fault),
                 Ended::Refused(refusal) => {
-                    self.see(refusal.judge);
+                    self.see(refusal.judges);
                     return Err(refusal.fault);
                 }
             }

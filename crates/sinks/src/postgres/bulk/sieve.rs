@@ -4,11 +4,11 @@
 //! refused for it, their own statements say. It is asked only about what has refused rows of this load before.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use windrow_core::{LoadPlan, Name, OnConflict, Rows};
+use windrow_core::{Field, LoadPlan, Name, OnConflict, Rows};
 use windrow_pgwire::wire::{Answer, Dialogue};
 
 use super::describe::{Described, quoted};
@@ -30,19 +30,22 @@ const TABLE: &str = "windrow_sieve";
 pub(super) enum Judge {
     Checks,
     References,
+    /// A key that is in the portion already: seen without asking.
+    Repeats,
+    /// A key that is in the table already. A look at the index for each row: it is asked for only where it has to be.
     Uniques,
 }
 
 impl Judge {
-    const ALL: [Self; 3] = [Self::Checks, Self::References, Self::Uniques];
+    const ASKED: [Self; 3] = [Self::Checks, Self::References, Self::Uniques];
 
-    /// Who gave an error of this code.
-    pub(super) fn of(code: &str) -> Option<Self> {
+    /// Who may have given an error of this code, likely ones first.
+    pub(super) fn of(code: &str) -> &'static [Self] {
         match code {
-            "23514" => Some(Self::Checks),
-            "23503" => Some(Self::References),
-            "23505" => Some(Self::Uniques),
-            _ => None,
+            "23514" => &[Self::Checks],
+            "23503" => &[Self::References],
+            "23505" => &[Self::Repeats, Self::Uniques],
+            _ => &[],
         }
     }
 }
@@ -60,6 +63,8 @@ pub(super) struct Sieve {
     tests: Vec<Trial>,
     /// The columns' types as SQL; empty where none can be made.
     types: Vec<String>,
+    /// Places in the plan of the columns of keys that rows are refused for.
+    keys: Vec<Vec<usize>>,
 }
 
 impl Sieve {
@@ -74,16 +79,39 @@ impl Sieve {
             OnConflict::Update => *judge == Judge::Checks,
         };
         let mut tests = Vec::new();
-        for judge in Judge::ALL.into_iter().filter(judges) {
+        for judge in Judge::ASKED.into_iter().filter(judges) {
             match judge {
                 Judge::Uniques => tests.extend(uniques(plan, &table.facts)),
                 _ => tests.extend(conditions(plan, &table.facts, judge)),
             }
         }
+        let keys = tests.iter().filter(|test| test.judge == Judge::Uniques);
         Self {
+            keys: keys.map(|test| test.columns.clone()).collect(),
             tests,
             types: types.unwrap_or_default(),
         }
+    }
+
+    /// The places of rows with a key, as it is spelled, that came before in the portion.
+    pub(super) fn repeats(&self, rows: &Rows) -> Vec<usize> {
+        let columns = rows.columns();
+        let mut seen: Vec<HashSet<u64>> = vec![HashSet::with_capacity(rows.len()); self.keys.len()];
+        let (mut row, mut fields) = (Vec::with_capacity(columns), rows.fields());
+        let mut repeats = Vec::new();
+        for place in 0..rows.len() {
+            row.clear();
+            row.extend(fields.by_ref().take(columns));
+            let mut again = false;
+            for (key, seen) in self.keys.iter().zip(&mut seen) {
+                // Two that only look alike to the hash: a guess like all others.
+                again |= hash(key, &row).is_some_and(|hash| !seen.insert(hash));
+            }
+            if again {
+                repeats.push(place);
+            }
+        }
+        repeats
     }
 
     /// The question of what these judges would refuse; `None`: there is nothing to ask.
@@ -161,7 +189,23 @@ fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> impl Iterator<Ite
     tests.into_iter()
 }
 
-/// Keys that are in the table, or earlier in the portion.
+/// A key's fields; `None` where one is NULL, which is like no other.
+fn hash(key: &[usize], row: &[Field<'_>]) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    for place in key {
+        match row.get(*place)? {
+            Field::Null => return None,
+            Field::Plain(text) | Field::Text(text) | Field::Number(text) | Field::Json(text) => {
+                text.hash(&mut hasher);
+            }
+            Field::Bool(truth) => truth.hash(&mut hasher),
+            Field::Bytes(bytes) => bytes.hash(&mut hasher),
+        }
+    }
+    Some(hasher.finish())
+}
+
+/// Keys that are in the table.
 fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
     let place = |column: &usize| {
         let name = &facts.columns.get(*column)?.name;
@@ -187,7 +231,6 @@ fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
         };
         // One look into the index for each row: a join could read the whole table.
         let mut sql = format!("(SELECT 1 FROM {table} AS t WHERE ");
-        let (mut list, mut some) = (String::new(), String::new());
         for (number, (column, place)) in unique.columns.iter().zip(&columns).enumerate() {
             let Some(column) = facts.columns.get(*column) else {
                 continue;
@@ -195,21 +238,8 @@ fn uniques(plan: &LoadPlan, facts: &Facts) -> Vec<Trial> {
             sql.push_str(if number > 0 { " AND t." } else { "t." });
             push_ident(&mut sql, &column.name);
             push(&mut sql, format_args!(" = s.c{place}"));
-            let (comma, and) = if number > 0 {
-                (", ", " AND ")
-            } else {
-                ("", "")
-            };
-            write!(list, "{comma}c{place}").ok();
-            write!(some, "{and}c{place} IS NOT NULL").ok();
         }
-        push(
-            &mut sql,
-            format_args!(
-                " LIMIT 1) IS NOT NULL OR s.o IN (SELECT o FROM (SELECT o, row_number() OVER (PARTITION BY {list} ORDER BY o) AS r \
-                 FROM pg_temp.{TABLE} WHERE {some}) AS d WHERE r > 1)"
-            ),
-        );
+        sql.push_str(" LIMIT 1) IS NOT NULL");
         tests.push(Trial {
             judge: Judge::Uniques,
             sql,

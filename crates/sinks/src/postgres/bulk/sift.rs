@@ -12,15 +12,11 @@ use super::transfer::{Marked, Order};
 const UNFORESEEN: usize = 4;
 
 impl PortionLoader {
-    /// Somebody has refused rows. False: that was known, or cannot be asked beforehand.
-    pub(super) fn see(&mut self, judge: Option<Judge>) -> bool {
-        match judge {
-            Some(judge) if !self.seen.contains(&judge) => {
-                self.seen.push(judge);
-                true
-            }
-            _ => false,
-        }
+    /// Somebody of these has refused rows. False: that was known of all of them.
+    pub(super) fn see(&mut self, judges: &[Judge]) -> bool {
+        let new = judges.iter().find(|judge| !self.seen.contains(judge));
+        self.seen.extend(new);
+        new.is_some()
     }
 
     pub(super) async fn without_bad(
@@ -50,7 +46,7 @@ impl PortionLoader {
                 Ended::Repeated(_) if self.learns_of_repeated() => {}
                 Ended::Repeated(fault) => return Err(fault),
                 Ended::Refused(refusal) => {
-                    if self.see(refusal.judge) {
+                    if self.see(refusal.judges) {
                         let known = std::mem::take(&mut without);
                         without = joined(known, self.found(rows).await?);
                         continue;
@@ -74,8 +70,12 @@ impl PortionLoader {
 
     /// Asks which rows are bad, as far as that can be asked.
     async fn found(&mut self, rows: &Rows) -> Result<Vec<usize>, LoadFault> {
+        let repeats = match self.seen.contains(&Judge::Repeats) {
+            true => self.layout.sieve.repeats(rows),
+            false => Vec::new(),
+        };
         let Some(question) = self.layout.sieve.ask(&self.seen) else {
-            return Ok(Vec::new());
+            return Ok(repeats);
         };
         let targets = &self.layout.columns;
         let mut spelling = question.spelling(targets);
@@ -89,7 +89,7 @@ impl PortionLoader {
                 continue;
             }
             // Who cannot be asked says it when the rows come.
-            return Ok(asking.found().unwrap_or_default());
+            return Ok(joined(repeats, asking.found().unwrap_or_default()));
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     fn the_row_that_is_meant_is_found_among_those_that_were_sent() {
         let refusal = |line| Refusal {
             fault: LoadFault::Refused(Fault::invalid("m")),
-            judge: None,
+            judges: &[],
             line,
             left: vec![0, 3, 4],
         };
