@@ -177,7 +177,7 @@ impl Across {
                     && !self.elsewhere.described
                     && fates.is_nothing_but_empty() =>
             {
-                Err(Trouble::of(table.as_str(), unfilled(fault.clone())))
+                Err(Trouble::of(table.as_str(), unfilled(fault)))
             }
             _ => Ok(fates),
         }

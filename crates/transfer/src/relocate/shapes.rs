@@ -88,7 +88,7 @@ fn document_key(key: &str) -> Box<str> {
 }
 
 /// What is said where no row of a batch can be written for a column that none of them has.
-pub(super) fn unfilled(fault: Fault) -> Fault {
+pub(super) fn unfilled(fault: &Fault) -> Fault {
     let message = format!(
         "{}; every row was refused so, though it has no NULL: the table has a column that the source does not have, that may not be NULL and \
          has no default; give it a default, or the source this column",
