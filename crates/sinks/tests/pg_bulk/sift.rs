@@ -76,7 +76,8 @@ const KINDS: [Line; 13] = [
 /// Rows of these kinds; most are good.
 fn lines(kinds: &[usize]) -> Vec<[Option<String>; 6]> {
     let line = |(number, kind): (usize, &usize)| {
-        let mut line = KINDS[*kind].map(|field| field.map(str::to_owned));
+        let kind = KINDS.get(*kind).unwrap();
+        let mut line = kind.map(|field| field.map(str::to_owned));
         line[0].get_or_insert(number.to_string());
         line
     };
@@ -129,7 +130,7 @@ async fn compare(bed: &Bed, kinds: &[usize], on_conflict: OnConflict) {
     assert_eq!(told, claim.spans(&sifted.left));
     let taken = lines.len() - sifted.left.len();
     let loaded = sifted.loaded;
-    assert_eq!((loaded.written + loaded.ignored) as usize, taken);
+    assert_eq!(loaded.written + loaded.ignored, taken as u64);
     let left: BTreeSet<usize> = sifted.left.iter().copied().collect();
     assert!(refused.is_subset(&left), "{refused:?} {left:?}");
     for place in sifted.left {

@@ -78,7 +78,7 @@ async fn read(url: &str, table: &str, keys: impl Iterator<Item = Value>) -> Vec<
     let outcomes = writer.table(get).write_all(keys.map(|key| [key])).await;
     writer.close().await;
     let value =
-        |outcome: windrow::Outcome| Some(outcome.unwrap().returned?.rows.first()?[0].clone());
+        |outcome: windrow::Outcome| outcome.unwrap().returned?.rows.first()?.first().cloned();
     outcomes.into_iter().map(value).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What was loaded before, in a table of the database itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::BytesMut;
@@ -16,19 +16,44 @@ const TRIES: usize = 5;
 
 /// The marks of a database.
 pub(super) struct TableOfMarks {
-    pub(super) server: Arc<Server>,
+    server: Arc<Server>,
+    /// A connection that nobody uses: marks are asked for and merged again and again.
+    spare: Mutex<Option<Wire>>,
 }
+
+/// For the rest of the transaction: nobody waits for the disk.
+const NOT_AWAITED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
 type Table = Vec<Vec<Option<String>>>;
 
 impl TableOfMarks {
-    /// One round trip on a connection of its own: one transaction.
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self {
+            server,
+            spare: Mutex::default(),
+        }
+    }
+
+    /// One round trip, and one transaction.
     async fn run(&self, append: impl FnOnce(&mut BytesMut) + Send) -> Result<Table, Fault> {
-        let (mut wire, _) = self.server.wire(None).await?;
+        let mut spare = self.spare().take();
+        let mut wire = match spare.take_if(Wire::is_alive) {
+            Some(wire) => wire,
+            None => self.server.wire(None).await?.0,
+        };
         append(wire.out());
         let answer = ask(&mut wire).await;
-        wire.terminate().await;
+        if wire.is_usable() {
+            let other = self.spare().replace(wire);
+            if let Some(other) = other {
+                other.terminate().await;
+            }
+        }
         answer
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<Wire>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn creation(&self) -> String {
@@ -130,6 +155,10 @@ impl Marks for TableOfMarks {
         );
         let (first, end) = (mark.span.first.to_string(), mark.span.end.to_string());
         self.run(|out| {
+            // One that is lost in a crash is made again from those that come back then.
+            if !self.server.dialect().plain_catalog {
+                push_statement(out, NOT_AWAITED, &[]);
+            }
             push_statement(out, &delete, &[&mark.load, &first, &end]);
             push_marks(out, &mark.load, &[mark.span]);
         })

@@ -122,6 +122,6 @@ impl Bulk for Copy {
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
         let server = self.server.clone();
-        Some(Arc::new(TableOfMarks { server }))
+        Some(Arc::new(TableOfMarks::new(server)))
     }
 }
