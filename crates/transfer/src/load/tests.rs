@@ -123,23 +123,27 @@ async fn what_is_not_a_portions_fault_is_tried_again() {
     assert!(matches!(error, LoadError::Away { .. }), "{error}");
 }
 
-/// A commit whose answer is lost, with and without having taken place.
-#[tokio::test]
-async fn marks_tell_what_nobody_heard() {
-    let (_folder, path) = file(1_000, |_| false);
-    let script: Script = |call, committed| match call % 3 {
+/// Of three calls one is committed and its answer lost, and one is lost before.
+fn unheard(call: usize, committed: &mut bool) -> Option<LoadFault> {
+    match call % 3 {
         0 => {
             *committed = true;
             Some(LoadFault::Unknown(lost()))
         }
         1 => Some(LoadFault::Unknown(lost())),
         _ => None,
-    };
-    let database = Database::new(script);
+    }
+}
+
+/// A commit whose answer is lost, with and without having taken place.
+#[tokio::test]
+async fn marks_tell_what_nobody_heard() {
+    let (_folder, path) = file(1_000, |_| false);
+    let database = Database::new(unheard);
     let summary = load(&database, &path, 1, true).await.unwrap();
     assert_eq!(summary.counts.written, 1_000);
     assert_eq!(database.rows(), (1..=1_000).collect::<Vec<_>>());
-    let database = Database::new(script);
+    let database = Database::new(unheard);
     let error = load(&database, &path, 1, false).await.unwrap_err();
     assert!(matches!(error, LoadError::Unknown { .. }), "{error}");
     assert!(error.to_string().contains("lines 2 to 101"), "{error}");
@@ -166,15 +170,7 @@ async fn a_portion_goes_without_its_bad_rows() {
 #[tokio::test]
 async fn marks_tell_what_was_left_out_of_a_portion() {
     let (_folder, path) = file(1_000, |id| id % 50 == 7);
-    let script: Script = |call, committed| match call % 3 {
-        0 => {
-            *committed = true;
-            Some(LoadFault::Unknown(lost()))
-        }
-        1 => Some(LoadFault::Unknown(lost())),
-        _ => None,
-    };
-    let database = Database::sifting(script);
+    let database = Database::sifting(unheard);
     let summary = load(&database, &path, 1, true).await.unwrap();
     let counts = summary.counts;
     assert_eq!((counts.written, counts.rejected), (980, 20));
