@@ -46,6 +46,9 @@ const LANE_TIMES: f64 = 3.0;
 /// What a row costs where portions are sifted before one was, in terms of the bulk form.
 const SIFT_TIMES: f64 = 2.0;
 
+/// Where a larger part of the rows is bad, there is little left for the bulk form.
+const MOST_BAD: f64 = 0.5;
+
 /// How fast old sights fade: rows, for the part that is bad.
 const MEMORY_ROWS: f64 = 50_000.0;
 
@@ -104,7 +107,7 @@ impl Sight {
     fn other(&self, bulk: f64) -> (f64, Way) {
         let lane = self.lane.unwrap_or(bulk * LANE_TIMES);
         let sift = self.sift.unwrap_or(bulk * SIFT_TIMES);
-        match self.sifts && sift < lane {
+        match self.sifts && self.bad < MOST_BAD && sift < lane {
             true => (sift, Way::Sift),
             false => (lane, Way::Lane),
         }
