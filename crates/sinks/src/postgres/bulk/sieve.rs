@@ -155,7 +155,7 @@ fn type_of<'t>(column: &'t Column, table: &'t Described) -> Option<&'t str> {
 }
 
 /// Checks or foreign keys of which all columns are given.
-fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> impl Iterator<Item = Trial> {
+fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> Vec<Trial> {
     let given = |column: usize| {
         let name = &facts.columns.get(column)?.name;
         plan.columns.iter().position(|given| given == name)
@@ -185,8 +185,7 @@ fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> impl Iterator<Ite
             columns,
         })
     };
-    let tests: Vec<Trial> = facts.conditions.iter().filter_map(test).collect();
-    tests.into_iter()
+    facts.conditions.iter().filter_map(test).collect()
 }
 
 /// A key's fields; `None` where one is NULL, which is like no other.

@@ -40,11 +40,27 @@ pub(super) struct Choice<'a> {
     pub(super) sifts: bool,
 }
 
+impl Choice<'_> {
+    /// Whether the column at this place is sent.
+    #[inline]
+    fn sends(&self, at: usize) -> bool {
+        self.only.is_none_or(|only| only.get(at) == Some(&true))
+    }
+
+    /// Fields of each row that are sent, its place among them.
+    fn count(&self) -> usize {
+        let columns = (0..self.targets.len()).filter(|at| self.sends(*at));
+        columns.count() + usize::from(self.placed)
+    }
+}
+
 /// A portion's rows, encoded one behind the other.
 pub(super) struct Stream<'a> {
     choice: Choice<'a>,
     fields: Fields<'a>,
     rows: usize,
+    /// Fields of each row that are sent.
+    count: usize,
     /// The place of the next row.
     next: usize,
     scratch: Vec<u8>,
@@ -62,6 +78,7 @@ impl<'a> Stream<'a> {
             choice,
             fields: rows.fields(),
             rows: rows.len(),
+            count: choice.count(),
             next: 0,
             scratch: Vec::new(),
             left: Vec::new(),
@@ -181,16 +198,14 @@ impl<'a> Stream<'a> {
             begun: false,
             out,
         };
-        let sent = |at: usize| choice.only.is_none_or(|only| only.get(at) == Some(&true));
-        let count = (0..choice.targets.len()).filter(|at| sent(*at)).count();
-        let mut done = row.begin(count + usize::from(choice.placed));
+        let mut done = row.begin(self.count);
         if choice.placed && done.is_ok() {
             row.place(place as u64);
         }
         // All fields of a row are taken, whatever becomes of it.
         for (at, target) in choice.targets.iter().enumerate() {
             let field = self.fields.next().unwrap_or(Field::Null);
-            if done.is_ok() && sent(at) {
+            if done.is_ok() && choice.sends(at) {
                 done = match choice.sifts && !target.takes(&field) {
                     true => Err(Odd::Spelling),
                     false => row.field(target, &field),
