@@ -12,7 +12,7 @@ mod filter;
 mod match_key;
 mod source;
 
-pub(super) use filter::push_conditions;
+pub(super) use filter::{push_conditions, test as condition};
 
 use windrow_core::{Name, OnConflict, Op, Returning, Shape};
 

@@ -17,7 +17,7 @@ use super::message::push_statement;
 use super::stream::{Choice, Spelling, Stream};
 use super::transfer::push_break;
 use crate::postgres::column::{Column, Kind};
-use crate::postgres::fused::push_conditions;
+use crate::postgres::fused;
 use crate::postgres::statement::push;
 use crate::postgres::table::{Condition, Facts, Test, Unique};
 use crate::sql::quote::push_ident;
@@ -160,32 +160,23 @@ fn conditions(plan: &LoadPlan, facts: &Facts, judge: Judge) -> Vec<Trial> {
         let name = &facts.columns.get(column)?.name;
         plan.columns.iter().position(|given| given == name)
     };
-    let test = |condition: &Condition| {
-        let of_this = match condition.test {
-            Test::Check(_) => judge == Judge::Checks,
-            Test::Reference(..) => judge == Judge::References,
-        };
-        let columns: Vec<usize> = condition
-            .columns
-            .iter()
-            .map(|c| given(*c))
-            .collect::<Option<_>>()?;
-        let alone = Facts {
-            conditions: vec![condition.clone()],
-            ..facts.clone()
-        };
-        let mut sql = String::new();
-        push_conditions(&mut sql, &alone, &|column| {
-            Some(format!("s.c{}", given(column)?))
-        });
-        let sql = format!("NOT {}", sql.strip_prefix(" WHERE ")?);
-        of_this.then_some(Trial {
+    let trial = |condition: &Condition| {
+        let columns = condition.columns.iter().map(|c| given(*c));
+        let columns: Vec<usize> = columns.collect::<Option<_>>()?;
+        let value = |column| Some(format!("s.c{}", given(column)?));
+        let sql = format!("NOT {}", fused::condition(facts, condition, &value)?);
+        Some(Trial {
             judge,
             sql,
             columns,
         })
     };
-    facts.conditions.iter().filter_map(test).collect()
+    let of_judge = |condition: &&Condition| match condition.test {
+        Test::Check(_) => judge == Judge::Checks,
+        Test::Reference(..) => judge == Judge::References,
+    };
+    let conditions = facts.conditions.iter().filter(of_judge);
+    conditions.filter_map(trial).collect()
 }
 
 /// A key's fields; `None` where one is NULL, which is like no other.

@@ -2,7 +2,7 @@
 
 use super::Text;
 use crate::postgres::statement::push;
-use crate::postgres::table::{Facts, Test};
+use crate::postgres::table::{Condition, Facts, Test};
 use crate::sql::quote::push_ident;
 
 impl Text<'_> {
@@ -26,18 +26,32 @@ pub(in crate::postgres) fn push_conditions(
 ) {
     let mut joint = " WHERE ";
     for condition in &facts.conditions {
-        let values: Option<Vec<String>> = condition.columns.iter().map(|c| value(*c)).collect();
-        let Some(values) = values else { continue };
-        sql.push_str(joint);
-        joint = " AND ";
-        match &condition.test {
-            Test::Check(check) => {
-                let columns = condition.columns.iter().copied().zip(&values);
-                push_check(sql, facts, check, columns);
-            }
-            Test::Reference(table, names) => push_reference(sql, table, names, &values),
+        if let Some(test) = test(facts, condition, value) {
+            sql.push_str(joint);
+            sql.push_str(&test);
+            joint = " AND ";
         }
     }
+}
+
+/// What is true for rows that fulfil a condition; `None`: not all of its columns are given. `value`: the SQL of what is given for a
+/// column.
+pub(in crate::postgres) fn test(
+    facts: &Facts,
+    condition: &Condition,
+    value: &dyn Fn(usize) -> Option<String>,
+) -> Option<String> {
+    let columns = condition.columns.iter();
+    let values: Vec<String> = columns.map(|c| value(*c)).collect::<Option<_>>()?;
+    let mut sql = String::new();
+    match &condition.test {
+        Test::Check(check) => {
+            let columns = condition.columns.iter().copied().zip(&values);
+            push_check(&mut sql, facts, check, columns);
+        }
+        Test::Reference(table, names) => push_reference(&mut sql, table, names, &values),
+    }
+    Some(sql)
 }
 
 /// A check is fulfilled by true and by NULL.
