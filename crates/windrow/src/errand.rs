@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use crate::telemetry;
@@ -16,6 +17,28 @@ pub(crate) const DRAWN: Duration = Duration::from_millis(100);
 
 /// How often a line is written, at most.
 pub(crate) const LINES: Duration = Duration::from_secs(5);
+
+/// How progress is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// Drawn in one place on a terminal, lines elsewhere
+    Auto,
+    /// Lines
+    Plain,
+    /// Nothing
+    None,
+}
+
+impl Progress {
+    /// Where it is told then.
+    pub(crate) fn screen(self) -> Screen {
+        match self {
+            Self::Auto => Screen::auto(),
+            Self::Plain => Screen::plain(true),
+            Self::None => Screen::plain(false),
+        }
+    }
+}
 
 /// Runs a command; its error is told in one line. `log`: the filter of the log, else warnings.
 pub(crate) fn run(

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use windrow::load::{AWAY_WAIT, Files, Format, LoadError, LoadSettings, Pick, Resume};
 use windrow::{OnConflict, Statement};
 
-use super::show::Progress;
+use crate::errand::Progress;
 
 /// Options of `load`.
 #[derive(Clone, Args)]

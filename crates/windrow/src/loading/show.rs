@@ -3,34 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use windrow::load::{Meter, Reading};
 
 use crate::errand::{DRAWN, LINES, Screen};
 use crate::telemetry;
-
-/// How progress is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Progress {
-    /// A bar on a terminal, lines elsewhere
-    Auto,
-    /// Lines
-    Plain,
-    /// Nothing
-    None,
-}
-
-impl Progress {
-    /// Where it is told then.
-    pub(super) fn screen(self) -> Screen {
-        match self {
-            Self::Auto => Screen::auto(),
-            Self::Plain => Screen::plain(true),
-            Self::None => Screen::plain(false),
-        }
-    }
-}
 
 /// Tells how far it is until its future is dropped.
 pub(super) async fn run(screen: Arc<Screen>, meter: Arc<Meter>, bytes: Option<u64>) {

@@ -2,19 +2,10 @@
 
 use std::num::NonZero;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use windrow::relocate::MoveSettings;
 
-/// How progress is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Progress {
-    /// One line that is drawn again on a terminal, lines elsewhere
-    Auto,
-    /// Lines
-    Plain,
-    /// Nothing
-    None,
-}
+use crate::errand::Progress;
 
 /// Options of `move`.
 #[derive(Clone, Args)]

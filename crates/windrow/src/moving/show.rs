@@ -6,20 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanCount, ProgressStyle};
 use windrow::relocate::{Counted, Counts};
 
-use super::args::Progress;
 use crate::errand::{DRAWN, LINES, Screen};
 use crate::telemetry;
-
-impl Progress {
-    /// Where it is told then.
-    pub(super) fn screen(self) -> Screen {
-        match self {
-            Self::Auto => Screen::auto(),
-            Self::Plain => Screen::plain(true),
-            Self::None => Screen::plain(false),
-        }
-    }
-}
 
 /// Tells how far it is until its future is dropped.
 pub(super) async fn run(screen: Arc<Screen>, counts: Arc<Counts>) {
