@@ -4,6 +4,7 @@
 //! at all. Why a single row is refused is not its work: a portion that is refused, or what was left out of one,
 //! goes through a lane, where every row gets its own outcome.
 
+mod csv;
 mod mark;
 mod rows;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use csv::{CsvStyle, CsvText};
 pub use mark::{Claim, Mark, Marks, Span};
 pub use rows::{Field, Fields, Rows};
 
@@ -103,6 +105,24 @@ pub trait Loader: Send {
         )))
     }
 
+    /// True if the fields of such records mean here what they would mean if each was written by itself, so that
+    /// [`Loader::pass`] may be asked.
+    fn passes(&self, _: &CsvStyle) -> bool {
+        false
+    }
+
+    /// As [`Loader::load`], with records that the database itself splits into fields.
+    ///
+    /// **Not cancel safe**, as [`Loader::load`].
+    ///
+    /// # Errors
+    /// As [`Loader::load`].
+    async fn pass(&mut self, _: CsvText<'_>, _: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        Err(LoadFault::Refused(Fault::internal(
+            "this bulk form reads no CSV",
+        )))
+    }
+
     /// Says good-bye to the database. Dropping a loader without it is allowed.
     async fn close(self: Box<Self>) {}
 }
@@ -123,6 +143,11 @@ pub trait Bulk: Send + Sync + 'static {
 
     /// True if its loaders know [`Loader::sift`].
     fn sifts(&self) -> bool {
+        false
+    }
+
+    /// True if its loaders may know [`Loader::pass`].
+    fn passes(&self) -> bool {
         false
     }
 

@@ -15,11 +15,14 @@
 
 mod bulk;
 mod columns;
+mod cut;
 mod error;
 mod file;
+mod form;
 mod lane;
 mod marking;
 mod meter;
+mod pass;
 mod patience;
 mod reader;
 mod rejects;

@@ -12,11 +12,12 @@ mod skip;
 mod window;
 
 use std::io;
+use std::sync::Arc;
 
 pub use self::open::{Format, Options, open};
 pub use self::window::MOST_RECORD_BYTES;
 
-use windrow_core::{Name, Rows};
+use windrow_core::{CsvStyle, CsvText, Name, Rows};
 
 /// A record that could not be read as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub struct Portion {
     pub bad: Vec<Bad>,
     /// The number of the record behind the last one of this portion.
     pub end: u64,
+    /// Records that are still to be split; then the portion has nothing else in it.
+    unsplit: Option<csv::Unsplit>,
+    /// The memory of what was unsplit.
+    text: String,
 }
 
 impl Portion {
@@ -67,8 +72,38 @@ impl Portion {
         self.raw.get(from..to).unwrap_or_default()
     }
 
+    /// The records as they stand in the source, if they are still to be split ([`Source::read_unsplit`]).
+    pub fn csv(&self) -> Option<CsvText<'_>> {
+        self.unsplit.as_ref().map(csv::Unsplit::csv)
+    }
+
+    /// Splits into rows what was read without that; what was not, stays as it is.
+    pub fn split(&mut self) {
+        if let Some(unsplit) = self.unsplit.take() {
+            unsplit.split(self);
+            self.text = unsplit.into_text();
+        }
+    }
+
+    /// True if there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.bad.is_empty() && self.unsplit.is_none()
+    }
+
+    /// The lines that its first record and its last one begin on; of records that are still to be split, the lines that
+    /// they take. `None`: there are no rows.
+    pub fn lines(&self) -> Option<(u64, u64)> {
+        let lines = self.rows.lines();
+        let split = lines.first().copied().zip(lines.last().copied());
+        self.unsplit.as_ref().map(csv::Unsplit::lines).or(split)
+    }
+
     /// Takes everything out, and keeps the memory.
     pub fn clear(&mut self) {
+        if let Some(unsplit) = self.unsplit.take() {
+            self.text = unsplit.into_text();
+        }
+        self.text.clear();
         self.rows.clear();
         self.records.clear();
         self.raw.clear();
@@ -135,6 +170,26 @@ pub trait Source: Send {
     /// # Errors
     /// [`SourceFault`]; what was read before it is in the portion.
     fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault>;
+
+    /// How its records are written, where [`Source::read_unsplit`] can hand them out as they stand. Asked after
+    /// [`Source::choose`].
+    fn style(&self) -> Option<CsvStyle> {
+        None
+    }
+
+    /// As [`Source::read`], but without splitting records into fields where they need no care: what is wrong with one of them is
+    /// then told by [`Portion::split`]. `style`: that of [`Source::style`].
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    fn read_unsplit(
+        &mut self,
+        _style: &Arc<CsvStyle>,
+        portion: &mut Portion,
+        most: Most,
+    ) -> Result<bool, SourceFault> {
+        self.read(portion, most)
+    }
 
     /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for the progress bar.
     fn read_bytes(&self) -> u64;

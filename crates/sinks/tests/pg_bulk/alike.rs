@@ -5,7 +5,7 @@ use windrow_core::{Executor, Field, LoadFault, Rows};
 use crate::support::*;
 
 /// Types, and texts for them: usual, odd, extreme and wrong ones.
-const TYPES: &[(&str, &[&str])] = &[
+pub(crate) const TYPES: &[(&str, &[&str])] = &[
     (
         "bool",
         &[
@@ -247,7 +247,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("int4range", &["[1,3)", "(3,1)"]),
 ];
 
-const OWN_TYPES: &str = "\
+pub(crate) const OWN_TYPES: &str = "\
 create type mood as enum ('sad', 'so so');
 create domain positive as int check (value > 0);
 create domain short as varchar(2);

@@ -17,3 +17,4 @@ mod random;
 mod sift;
 mod support;
 mod tables;
+mod verbatim;

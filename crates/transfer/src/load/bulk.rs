@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Bulk, Claim, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows, Sifted, Span,
+    Bulk, Claim, CsvText, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows,
+    Sifted, Span,
 };
 
 use super::LoadError;
@@ -21,14 +22,30 @@ pub(super) struct Press {
     away_wait: Duration,
 }
 
+/// Rows, or what they are made of.
+#[derive(Clone, Copy)]
+pub(super) enum Matter<'a> {
+    Rows(&'a Rows),
+    Csv(CsvText<'a>),
+}
+
 /// Rows that are to be written together.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<'a> {
-    pub(super) rows: &'a Rows,
-    /// Their records.
+    pub(super) matter: Matter<'a>,
+    /// Their records; none where nothing can be left out.
     pub(super) records: &'a [u64],
     /// What is done of the file once they are.
     pub(super) span: Span,
+}
+
+impl Matter<'_> {
+    fn rows(self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Csv(csv) => csv.records,
+        }
+    }
 }
 
 /// Whether rows may be left out.
@@ -45,6 +62,8 @@ pub(super) enum Pressed {
     Loaded(Sifted),
     /// Its rows are to go through a lane.
     Refused(Fault),
+    /// Records are to be split into fields: the bulk form does not read them.
+    Unread,
     /// All rows are to go through a lane: the bulk form cannot do what is asked for.
     Unsupported(Fault),
 }
@@ -104,6 +123,12 @@ impl Press {
                     }
                 },
             };
+            if let Matter::Csv(csv) = piece.matter
+                && !loader.passes(csv.style)
+            {
+                self.loader = Some(loader);
+                return Ok(Pressed::Unread);
+            }
             let fault = match write(&mut *loader, piece, manner, mark).await {
                 Ok(loaded) => {
                     self.loader = Some(loader);
@@ -161,7 +186,7 @@ impl Press {
         let left: Vec<usize> = records.filter(open).map(|(place, _)| place).collect();
         // How many were there before cannot be known any more.
         let loaded = Loaded {
-            written: (piece.rows.len() - left.len()) as u64,
+            written: (piece.matter.rows() - left.len()) as u64,
             ignored: 0,
         };
         Ok(Some(Sifted { loaded, left }))
@@ -180,16 +205,17 @@ async fn write(
     manner: Manner,
     mark: Option<&Mark>,
 ) -> Result<Sifted, LoadFault> {
-    match manner {
-        Manner::Whole => {
-            let loaded = loader.load(piece.rows, mark).await?;
-            let left = Vec::new();
-            Ok(Sifted { loaded, left })
-        }
-        Manner::Sift => {
+    let whole = |loaded| Sifted {
+        loaded,
+        left: Vec::new(),
+    };
+    match (piece.matter, manner) {
+        (Matter::Csv(csv), _) => loader.pass(csv, mark).await.map(whole),
+        (Matter::Rows(rows), Manner::Whole) => loader.load(rows, mark).await.map(whole),
+        (Matter::Rows(rows), Manner::Sift) => {
             let records = piece.records;
             let claim = mark.map(|mark| Claim { mark, records });
-            loader.sift(piece.rows, claim.as_ref()).await
+            loader.sift(rows, claim.as_ref()).await
         }
     }
 }

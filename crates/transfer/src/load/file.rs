@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 use windrow_core::{Bulk, Fault, LoadPlan, Mark, Name, OnConflict, Span};
 
 use super::columns::{Matched, Sides};
+use super::form::Forms;
 use super::marking::Marking;
 use super::patience::{Patience, is_passing};
 use super::reader::{Read, Reader};
@@ -72,6 +73,8 @@ impl Run {
         }
         let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
         let plan = self.plan(columns);
+        let jobs = self.jobs(bulk.as_deref());
+        let passes = bulk.as_deref().is_some_and(Bulk::passes);
         let shared = Arc::new(Shared {
             origin,
             done: Arc::clone(&done),
@@ -82,12 +85,12 @@ impl Run {
                 self.portion_rows(bulk.as_deref()),
                 bulk.as_deref().is_some_and(Bulk::sifts),
             )),
+            forms: Arc::new(Mutex::new(Forms::new(passes, jobs))),
             unsupported: Mutex::default(),
             away_wait: self.load.away_wait,
             halt,
         });
         let create = self.load.create && (table.is_none() || opened.matched.lacking);
-        let jobs = self.jobs(bulk.as_deref());
         let belt = self.start(&shared, opened, bulk.as_deref(), jobs, bytes_before);
         let team = Team {
             run: self,
@@ -319,6 +322,8 @@ impl Run {
             free.try_send(Portion::new(columns)).ok();
         }
         let reader = Reader {
+            style: opened.source.style().map(Arc::new),
+            forms: Arc::clone(&shared.forms),
             source: opened.source,
             most: Most {
                 records: self

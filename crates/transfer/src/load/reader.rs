@@ -1,13 +1,15 @@
 //! The thread that reads a file into portions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windrow_core::Span;
+use windrow_core::{CsvStyle, Span};
 
+use super::form::{Form, Forms};
 use super::meter::Meter;
 use super::spans::Spans;
+use super::worker::lock;
 use crate::source::{Most, Portion, Source, SourceFault};
 
 /// A portion, and the records that it is made of.
@@ -21,6 +23,9 @@ pub(super) struct Parcel {
 pub(super) struct Reader {
     pub(super) source: Box<dyn Source>,
     pub(super) most: Most,
+    /// How records are written that can be passed on as they stand, and whether they are to be.
+    pub(super) style: Option<Arc<CsvStyle>>,
+    pub(super) forms: Arc<Mutex<Forms>>,
     /// Records that need not be handed out.
     pub(super) done: Arc<Spans>,
     pub(super) meter: Arc<Meter>,
@@ -55,16 +60,15 @@ impl Reader {
             let Some(mut portion) = free.blocking_recv() else {
                 return Ok(self.end(records, false));
             };
-            let mut outcome = self.source.read(&mut portion, self.most);
+            let mut outcome = self.read(&mut portion);
             while matches!(outcome, Ok(true)) && self.is_done(records, &portion) {
                 self.meter.before(portion.end - records);
                 records = portion.end;
-                outcome = self.source.read(&mut portion, self.most);
+                outcome = self.read(&mut portion);
             }
             self.meter
                 .bytes_at(self.bytes_before + self.source.read_bytes());
-            let any = !portion.rows.is_empty() || !portion.bad.is_empty();
-            if any {
+            if !portion.is_empty() {
                 let span = Span {
                     first: records,
                     end: portion.end,
@@ -78,6 +82,15 @@ impl Reader {
             if !outcome? {
                 return Ok(self.end(records, true));
             }
+        }
+    }
+
+    fn read(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
+        match &self.style {
+            Some(style) if lock(&self.forms).next() == Form::Verbatim => {
+                self.source.read_unsplit(style, portion, self.most)
+            }
+            _ => self.source.read(portion, self.most),
         }
     }
 

@@ -34,9 +34,9 @@ impl Team<'_> {
     pub(super) async fn work(&self, belt: &Belt, create: bool) -> Result<(), LoadError> {
         if create {
             let first = self.next(belt).await;
-            if let Some(parcel) = first {
+            if let Some(mut parcel) = first {
                 let mut worker = self.worker(false);
-                worker.settle(&parcel).await?;
+                worker.settle(&mut parcel).await?;
                 belt.free.try_send(parcel.portion).ok();
             }
         }

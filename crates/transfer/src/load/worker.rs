@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windrow_core::load::Fields;
-use windrow_core::{Rows, Span};
+use windrow_core::{Fault, Rows, Span};
 
-use super::bulk::{Manner, Piece, Press, Pressed};
+use super::bulk::{Manner, Matter, Piece, Press, Pressed};
+use super::cut::{Cutter, rows_in};
+use super::form::{Form, Forms};
 use super::lane::{Lane, Scene, place};
 use super::marking::Marking;
+use super::pass::Passed;
 use super::patience::Patience;
 use super::reader::Parcel;
 use super::rejects::{Origin, Reject, Rejects};
@@ -31,10 +33,22 @@ pub(super) struct Shared {
     pub(super) meter: Arc<Meter>,
     pub(super) marking: Option<Marking>,
     pub(super) sight: Mutex<Sight>,
+    pub(super) forms: Arc<Mutex<Forms>>,
     /// Why the bulk form is not used, once that is known.
     pub(super) unsupported: Mutex<Option<String>>,
     pub(super) away_wait: std::time::Duration,
     pub(super) halt: CancellationToken,
+}
+
+impl Shared {
+    /// Rows were written by the bulk form; `whole`: all of their portion.
+    pub(super) fn written(&self, form: Form, rows: usize, whole: bool) {
+        let mut forms = lock(&self.forms);
+        match whole {
+            true => forms.written(form, rows, Instant::now()),
+            false => forms.disturbed(),
+        }
+    }
 }
 
 /// Writes portions.
@@ -64,8 +78,8 @@ impl Worker {
                 () = halt.cancelled() => break,
                 parcel = next => parcel,
             };
-            let Some(parcel) = parcel else { break };
-            if let Err(error) = self.settle(&parcel).await {
+            let Some(mut parcel) = parcel else { break };
+            if let Err(error) = self.settle(&mut parcel).await {
                 // The others finish what they have begun.
                 halt.cancel();
                 return Err(error);
@@ -80,21 +94,34 @@ impl Worker {
     }
 
     /// Writes what of a portion is not done yet.
-    pub(super) async fn settle(&mut self, parcel: &Parcel) -> Result<(), LoadError> {
+    pub(super) async fn settle(&mut self, parcel: &mut Parcel) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
-        note_bad(&shared, parcel)?;
         let gaps = shared.done.gaps(parcel.span);
+        let mut refused = false;
+        if parcel.portion.csv().is_some() {
+            if gaps == [parcel.span] {
+                match self.pass(parcel).await? {
+                    Passed::Written => return Ok(()),
+                    Passed::Refused => refused = true,
+                    Passed::Not => {}
+                }
+            }
+            parcel.portion.split();
+        }
+        note_bad(&shared, parcel)?;
         let open: u64 = gaps.iter().map(|gap| gap.end - gap.first).sum();
         shared
             .meter
             .before(parcel.span.end - parcel.span.first - open);
+        // What was wrong with it is known where a record is no row.
+        let refused = refused && parcel.portion.bad.is_empty();
         let mut leftovers = Vec::new();
         for gap in gaps {
             let rows = rows_in(&parcel.portion, gap);
             if rows.len() < LEFTOVER_ROWS && gap != parcel.span {
                 leftovers.extend(rows);
             } else if !rows.is_empty() {
-                self.write(parcel, gap, rows).await?;
+                self.write(parcel, gap, rows, refused).await?;
             }
         }
         if !leftovers.is_empty() {
@@ -103,14 +130,23 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes rows that lie behind each other, the way that looks cheapest.
+    /// The bulk form cannot do what is asked for: everything goes through the lane.
+    pub(super) fn give_up_bulk(&mut self, fault: Fault) {
+        self.press = None;
+        let why = fault.message.into_string();
+        lock(&self.shared.unsupported).get_or_insert(why);
+    }
+
+    /// Writes rows that lie behind each other, the way that looks cheapest. `refused`: the bulk form has refused them.
     async fn write(
         &mut self,
         parcel: &Parcel,
         gap: Span,
         rows: Range<usize>,
+        refused: bool,
     ) -> Result<(), LoadError> {
         let way = match &self.press {
+            Some(press) if refused && press.sifts() => Way::Sift,
             Some(_) => self.sight().way(),
             None => Way::Lane,
         };
@@ -137,14 +173,15 @@ impl Worker {
                 },
             };
             let piece = Piece {
-                rows: match to - from == all.len() {
+                matter: Matter::Rows(match to - from == all.len() {
                     true => all,
                     false => cutter.cut(from..to, &mut scratch),
-                },
+                }),
                 records: parcel.portion.records.get(from..to).unwrap_or_default(),
                 span,
             };
-            self.by_bulk(parcel, from..to, piece, manner).await?;
+            self.by_bulk(parcel, from..to, piece, manner, refused)
+                .await?;
             from = to;
         }
         self.scratch = scratch;
@@ -157,9 +194,9 @@ impl Worker {
         rows: Range<usize>,
         piece: Piece<'_>,
         mut manner: Manner,
+        mut refused: bool,
     ) -> Result<(), LoadError> {
         let shared = Arc::clone(&self.shared);
-        let mut refused = false;
         loop {
             let Some(press) = &mut self.press else {
                 return self.by_lane(parcel, piece.span, rows, false).await;
@@ -173,8 +210,11 @@ impl Worker {
                     shared.meter.done(loaded.written, loaded.ignored);
                     if manner == Manner::Whole {
                         self.sight().loaded(rows.len(), started.elapsed());
+                        let whole = rows.len() == parcel.portion.rows.len();
+                        shared.written(Form::Split, rows.len(), whole);
                         return Ok(());
                     }
+                    lock(&shared.forms).disturbed();
                     let left = sifted.left.iter().map(|place| rows.start + place).collect();
                     let bad = self.rest_by_lane(parcel, piece.span, left).await?;
                     self.sight()
@@ -194,11 +234,8 @@ impl Worker {
                     }
                     return Ok(());
                 }
-                Pressed::Unsupported(fault) => {
-                    self.press = None;
-                    let why = fault.message.into_string();
-                    lock(&shared.unsupported).get_or_insert(why);
-                }
+                Pressed::Unread => return Err(LoadError::Defect("rows were taken for CSV")),
+                Pressed::Unsupported(fault) => self.give_up_bulk(fault),
             }
         }
     }
@@ -249,7 +286,7 @@ impl Worker {
         self.merge(parcel, span, rows.start).await
     }
 
-    fn sight(&self) -> MutexGuard<'_, Sight> {
+    pub(super) fn sight(&self) -> MutexGuard<'_, Sight> {
         lock(&self.shared.sight)
     }
 }
@@ -278,84 +315,19 @@ fn note_bad(shared: &Shared, parcel: &Parcel) -> Result<(), LoadError> {
     shared.rejects.settle(&shared.origin)
 }
 
-/// The places of the rows whose records lie in a span.
-fn rows_in(portion: &Portion, span: Span) -> Range<usize> {
-    let place = |record| portion.records.partition_point(|r| *r < record);
-    place(span.first)..place(span.end)
-}
-
-/// Cuts pieces out of a portion, one behind the other.
-struct Cutter<'a> {
-    all: &'a Rows,
-    fields: Fields<'a>,
-    at: usize,
-}
-
-impl<'a> Cutter<'a> {
-    fn new(all: &'a Rows) -> Self {
-        Self {
-            all,
-            fields: all.fields(),
-            at: 0,
-        }
-    }
-
-    fn cut<'b>(&mut self, rows: Range<usize>, into: &'b mut Rows) -> &'b Rows {
-        let columns = self.all.columns();
-        if into.columns() == columns {
-            into.clear();
-        } else {
-            *into = Rows::new(columns);
-        }
-        for _ in 0..rows.start.saturating_sub(self.at) * columns {
-            self.fields.next();
-        }
-        self.at = rows.end;
-        for line in self.all.lines().get(rows).unwrap_or_default() {
-            // What was in one portion fits into another.
-            into.push(*line, self.fields.by_ref().take(columns));
-        }
-        into
-    }
-}
-
 /// `file, lines 7 to 9`.
-fn lines(origin: &Origin, parcel: &Parcel, rows: &Range<usize>) -> String {
+pub(super) fn lines(origin: &Origin, parcel: &Parcel, rows: &Range<usize>) -> String {
     let lines = parcel.portion.rows.lines();
     let last = rows.end.checked_sub(1).and_then(|at| lines.get(at));
-    match (lines.get(rows.start), last) {
-        (Some(first), Some(last)) if first != last => {
+    let ends = match lines.get(rows.start).zip(last) {
+        Some((first, last)) => Some((*first, *last)),
+        None => parcel.portion.lines(),
+    };
+    match ends {
+        Some((first, last)) if first != last => {
             format!("{}, lines {first} to {last}", origin.file)
         }
-        _ => place(origin, parcel, rows.start),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use windrow_core::Field;
-
-    use super::*;
-
-    #[test]
-    fn a_piece_is_cut_out_of_a_portion() {
-        let mut portion = Portion::new(2);
-        for n in 0..6_u64 {
-            let text = n.to_string();
-            portion.rows.push(n + 2, [Field::Plain(&text), Field::Null]);
-            portion.records.push(n * 2);
-        }
-        let rows = rows_in(&portion, Span { first: 3, end: 9 });
-        assert_eq!(rows, 2..5);
-        let (mut piece, mut cutter) = (Rows::default(), Cutter::new(&portion.rows));
-        cutter.cut(rows, &mut piece);
-        assert_eq!((piece.len(), piece.lines()), (3, &[4, 5, 6][..]));
-        assert_eq!(piece.fields().nth(2), Some(Field::Plain("3")));
-        cutter.cut(5..6, &mut piece);
-        assert_eq!(
-            (piece.lines(), piece.fields().next()),
-            (&[7][..], Some(Field::Plain("5")))
-        );
-        assert!(rows_in(&portion, Span { first: 3, end: 4 }).is_empty());
+        Some((line, _)) => format!("{}, line {line}", origin.file),
+        None => origin.file.clone(),
     }
 }

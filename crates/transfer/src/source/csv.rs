@@ -1,32 +1,31 @@
 //! CSV files.
 
 mod record;
+mod split;
+mod unsplit;
 
-use windrow_core::{Field, Name};
+use std::sync::Arc;
 
-use self::record::{Piece, Record, Scan, Style};
+use windrow_core::{CsvStyle, Name};
+
+use self::record::{Record, Scan, Style};
+use self::split::{Place, Splitter};
 use super::window::Window;
-use super::{Bad, Most, Options, Portion, Source, SourceFault, names, skip};
+use super::{Most, Options, Portion, Source, SourceFault, names, skip};
 
 pub(super) use self::record::MOST_COLUMNS;
+pub(super) use self::unsplit::Unsplit;
 
 /// A CSV file that is read.
 pub(super) struct Csv {
     window: Window,
-    style: Style,
-    nulls: Vec<Box<str>>,
+    splitter: Arc<Splitter>,
     names: Option<Vec<Name>>,
     /// The record that the names are from.
     heading: Option<Box<[u8]>>,
-    /// Fields that a record has; `None` before the first record of a file without a header.
-    columns: Option<usize>,
-    /// Which of them rows are made of; `None`: all.
-    chosen: Option<Vec<usize>>,
     found: Record,
-    /// The line that the window begins on.
-    line: u64,
-    /// The number of the next record.
-    record: u64,
+    /// Where the window begins.
+    at: Place,
 }
 
 impl Csv {
@@ -41,23 +40,24 @@ impl Csv {
     ) -> Result<Self, SourceFault> {
         let mut csv = Self {
             window,
-            style: Style {
-                delimiter,
-                quote: options.quote,
-                line_end: b'\n',
-            },
-            nulls: options
-                .null
-                .iter()
-                .map(|null| null.as_str().into())
-                .collect(),
+            splitter: Arc::new(Splitter {
+                style: Style {
+                    delimiter,
+                    quote: options.quote,
+                    line_end: b'\n',
+                },
+                nulls: options
+                    .null
+                    .iter()
+                    .map(|null| null.as_str().into())
+                    .collect(),
+                columns: None,
+                chosen: None,
+            }),
             names: None,
             heading: None,
-            columns: None,
-            chosen: None,
             found: Record::default(),
-            line: 1,
-            record: 0,
+            at: Place { record: 0, line: 1 },
         };
         csv.find_line_end()?;
         if !csv.find()? {
@@ -66,11 +66,11 @@ impl Csv {
         let columns = csv.found.count;
         if columns > MOST_COLUMNS {
             return Err(csv.window.form(
-                csv.line,
+                csv.at.line,
                 format!("has {columns} columns; the limit is {MOST_COLUMNS}"),
             ));
         }
-        csv.columns = Some(columns);
+        Arc::make_mut(&mut csv.splitter).columns = Some(columns);
         if options.header {
             csv.names = Some(csv.header()?);
             csv.heading = csv.window.data().get(..csv.found.end).map(Into::into);
@@ -82,32 +82,33 @@ impl Csv {
     fn find_line_end(&mut self) -> Result<(), SourceFault> {
         loop {
             let (data, last) = (self.window.data(), self.window.is_last());
-            if let Some(found) = record::line_end(data, self.style.quote, last) {
-                self.style.line_end = found;
+            if let Some(found) = record::line_end(data, self.splitter.style.quote, last) {
+                Arc::make_mut(&mut self.splitter).style.line_end = found;
                 return Ok(());
             }
-            self.window.more(self.line)?;
+            self.window.more(self.at.line)?;
         }
     }
 
     /// Finds the next record; false at the end. Empty lines are no records, unless records have one field.
     fn find(&mut self) -> Result<bool, SourceFault> {
-        let most = self.columns.unwrap_or(MOST_COLUMNS);
+        let Splitter { style, columns, .. } = *self.splitter;
+        let most = columns.unwrap_or(MOST_COLUMNS);
         loop {
             let (data, last) = (self.window.data(), self.window.is_last());
             if data.is_empty() && last {
                 return Ok(false);
             }
-            match self.found.scan(data, self.style, most, last) {
-                Scan::Whole if self.found.end == 0 && self.columns != Some(1) => self.advance(),
+            match self.found.scan(data, style, most, last) {
+                Scan::Whole if !self.splitter.is_record(&self.found) => self.advance(),
                 Scan::Whole => return Ok(true),
-                Scan::Cut => self.window.more(self.line)?,
+                Scan::Cut => self.window.more(self.at.line)?,
                 Scan::Open(quote) => {
                     let before = data.get(..quote).unwrap_or_default();
-                    let lines = memchr::memchr_iter(self.style.line_end, before).count();
-                    let line = self.line + lines as u64;
+                    let lines = memchr::memchr_iter(style.line_end, before).count();
+                    let line = self.at.line + lines as u64;
                     return Err(self.window.form(
-                        self.line,
+                        self.at.line,
                         format!(
                             "the file ends inside of a quoted field that began on line {line}; it is cut off, or a quote \
                              is not meant as one (then say that there are no quotes)"
@@ -121,16 +122,16 @@ impl Csv {
     /// Goes on behind the record that was found.
     fn advance(&mut self) {
         self.window.consume(self.found.next);
-        self.line += self.found.lines;
+        self.at.line += self.found.lines;
     }
 
     fn header(&self) -> Result<Vec<Name>, SourceFault> {
         let fault = |reason: String| {
             let message = format!("{reason}; the first line is to name the columns");
-            self.window.form(self.line, message)
+            self.window.form(self.at.line, message)
         };
         let raw = self.window.data().get(..self.found.end);
-        let text = utf8(raw.unwrap_or_default()).map_err(fault)?;
+        let text = skip::utf8(raw.unwrap_or_default()).map_err(fault)?;
         let patched = std::str::from_utf8(&self.found.scratch).unwrap_or_default();
         let names: Vec<Name> = self
             .found
@@ -143,42 +144,40 @@ impl Csv {
     }
 
     /// Puts the record that was found into the portion. False: the portion has no room for it.
-    fn take(&mut self, portion: &mut Portion) -> bool {
+    fn take(&self, portion: &mut Portion) -> bool {
         let raw = self.window.data().get(..self.found.end);
         let raw = raw.unwrap_or_default();
-        let expected = self.columns.unwrap_or(self.found.count);
-        let text = match self.found.check(raw, expected, self.style) {
-            Ok(text) => text,
-            Err(reason) => {
-                portion.bad.push(Bad {
-                    record: self.record,
-                    line: self.line,
-                    raw: raw.to_vec(),
-                    reason,
-                });
-                return true;
-            }
+        self.splitter.take(&self.found, raw, self.at, portion)
+    }
+
+    /// Moves whole records from the window to others that are unsplit. False: there is no room for more, or what follows
+    /// needs care.
+    fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> bool {
+        let left = Most {
+            records: most.records.saturating_sub(unsplit.records),
+            bytes: most.bytes.saturating_sub(unsplit.text.len()),
         };
-        let patched = std::str::from_utf8(&self.found.scratch).unwrap_or_default();
-        let field = |piece: &Piece| field(*piece, text, patched, &self.nulls);
-        let pieces = &self.found.pieces;
-        let rows = &mut portion.rows;
-        let added = match &self.chosen {
-            None => rows.push(self.line, pieces.iter().map(field)),
-            Some(chosen) => {
-                let chosen = chosen.iter().map(|at| pieces.get(*at));
-                rows.push(
-                    self.line,
-                    chosen.map(|piece| piece.map_or(Field::Null, field)),
-                )
-            }
-        };
-        if added {
-            portion.records.push(self.record);
-            portion.raw.extend_from_slice(raw);
-            portion.raw_ends.push(portion.raw.len());
+        if left.records == 0 || left.bytes == 0 {
+            return false;
         }
-        added
+        let style = self.splitter.style;
+        let found = unsplit::stretch(self.window.data(), style, quote, left);
+        unsplit.text.push_str(found.text);
+        unsplit.records += found.records;
+        unsplit.lines += found.lines;
+        self.at.line += found.lines;
+        self.at.record += found.records as u64;
+        let (bytes, blocked) = (found.text.len(), found.blocked);
+        self.window.consume(bytes);
+        !blocked
+    }
+
+    /// Fills what is unsplit with the next records, as far as they need no care.
+    fn fill(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> Result<(), SourceFault> {
+        while self.move_stretch(quote, unsplit, most) && !self.window.is_last() {
+            self.window.more(self.at.line)?;
+        }
+        Ok(())
     }
 }
 
@@ -192,16 +191,55 @@ impl Source for Csv {
     }
 
     fn columns(&self) -> Option<usize> {
-        self.columns
+        self.splitter.columns
     }
 
     fn choose(&mut self, columns: &[usize]) {
-        self.chosen = Some(columns.to_vec());
+        Arc::make_mut(&mut self.splitter).chosen = Some(columns.to_vec());
+    }
+
+    fn style(&self) -> Option<CsvStyle> {
+        // A record of one field may be an empty line.
+        let several = self.splitter.columns.is_some_and(|columns| columns > 1);
+        let Splitter { style, nulls, .. } = &*self.splitter;
+        let [null] = &**nulls else { return None };
+        (several && self.splitter.takes_all()).then_some(CsvStyle {
+            delimiter: style.delimiter,
+            quote: style.quote?,
+            null: null.clone(),
+        })
+    }
+
+    fn read_unsplit(
+        &mut self,
+        style: &Arc<CsvStyle>,
+        portion: &mut Portion,
+        most: Most,
+    ) -> Result<bool, SourceFault> {
+        portion.clear();
+        let mut unsplit = Unsplit {
+            splitter: Arc::clone(&self.splitter),
+            style: Arc::clone(style),
+            text: std::mem::take(&mut portion.text),
+            records: 0,
+            lines: 0,
+            first: self.at,
+        };
+        let filled = self.fill(style.quote, &mut unsplit, most);
+        portion.end = self.at.record;
+        if unsplit.records > 0 {
+            portion.unsplit = Some(unsplit);
+            filled.map(|()| true)
+        } else {
+            portion.text = unsplit.text;
+            filled?;
+            self.read(portion, most)
+        }
     }
 
     fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {
         portion.clear();
-        portion.end = self.record;
+        portion.end = self.at.record;
         let mut bad_bytes = 0;
         while !skip::is_full(portion, most, bad_bytes) && self.find()? {
             let bad = portion.bad.len();
@@ -212,8 +250,8 @@ impl Source for Csv {
                 bad_bytes += self.found.end;
             }
             self.advance();
-            self.record += 1;
-            portion.end = self.record;
+            self.at.record += 1;
+            portion.end = self.at.record;
         }
         Ok(!portion.records.is_empty() || !portion.bad.is_empty())
     }
@@ -225,63 +263,4 @@ impl Source for Csv {
     fn all_bytes(&self) -> Option<u64> {
         self.window.input().all_bytes()
     }
-}
-
-impl Piece {
-    /// Its text, and whether it stood in quotes.
-    fn of<'a>(self, text: &'a str, patched: &'a str) -> (&'a str, bool) {
-        let (text, from, to, quoted) = match self {
-            Self::Bare(from, to) => (text, from, to, false),
-            Self::Quoted(from, to) => (text, from, to, true),
-            Self::Patched(from, to) => (patched, from, to, true),
-        };
-        // Delimiters and quotes are ASCII: text can be cut at each of them.
-        (text.get(from..to).unwrap_or_default(), quoted)
-    }
-}
-
-/// Only a field without quotes can be NULL, or a number. JSON stays JSON, so that a column of json does not get it as
-/// a string.
-fn field<'a>(piece: Piece, text: &'a str, patched: &'a str, nulls: &[Box<str>]) -> Field<'a> {
-    let (text, quoted) = piece.of(text, patched);
-    if !quoted && nulls.iter().any(|null| **null == *text) {
-        Field::Null
-    } else if text.starts_with(['{', '['])
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-    {
-        Field::Json(text)
-    } else if quoted {
-        Field::Text(text)
-    } else {
-        Field::Plain(text)
-    }
-}
-
-impl Record {
-    /// The text of a record that is right as far as that can be told without its columns' types.
-    fn check<'a>(&self, raw: &'a [u8], columns: usize, style: Style) -> Result<&'a str, String> {
-        if self.count != columns {
-            let s = if self.count == 1 { "" } else { "s" };
-            return Err(format!(
-                "has {} field{s} where {columns} are expected",
-                self.count
-            ));
-        }
-        if self.stray {
-            let what = if style.line_end == b'\n' {
-                "a carriage return"
-            } else {
-                "a line feed"
-            };
-            return Err(format!(
-                "has {what} outside of quotes, which ends no line in this file"
-            ));
-        }
-        skip::no_nul(raw)?;
-        utf8(raw)
-    }
-}
-
-fn utf8(raw: &[u8]) -> Result<&str, String> {
-    skip::utf8(raw)
 }

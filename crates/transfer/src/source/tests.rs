@@ -88,10 +88,20 @@ fn rows_of(portion: &Portion) -> Vec<Found> {
 type BadOne = (u64, u64, String, String);
 
 fn read_all(source: &mut dyn Source, most: Most) -> (Vec<Found>, Vec<BadOne>, Option<String>) {
+    read_each(source, most, &mut |source, portion| {
+        source.read(portion, most)
+    })
+}
+
+fn read_each(
+    source: &mut dyn Source,
+    most: Most,
+    read: &mut dyn FnMut(&mut dyn Source, &mut Portion) -> Result<bool, SourceFault>,
+) -> (Vec<Found>, Vec<BadOne>, Option<String>) {
     let mut portion = Portion::new(source.columns().unwrap());
     let (mut rows, mut bad, mut end) = (Vec::new(), Vec::new(), 0);
     loop {
-        let more = source.read(&mut portion, most);
+        let more = read(source, &mut portion);
         rows.extend(rows_of(&portion));
         bad.extend(portion.bad.iter().map(|b| {
             let raw = String::from_utf8_lossy(&b.raw).into_owned();
@@ -595,6 +605,53 @@ proptest! {
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_is_split_later_is_what_is_split_at_once(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(&[
+                "a", "b,c", "1,2", ",", ",", "\n", "\n", "\r\n", "\"", "\"\"", "\"x\ny\"", "é", "\\.", "\r", "\0",
+                "1,2\n", "3,\"4\"\n", "\"5\",6\n", "7,8\r\n",
+            ][..]),
+            0..60,
+        ),
+        broken in prop_oneof![4 => Just(None), 1 => any::<u8>().prop_map(Some)],
+        portion in 1_usize..6,
+        bytes in 1_usize..40,
+        window in 1_usize..40,
+    ) {
+        let mut text = b"k,v\n".to_vec();
+        text.extend(pieces.concat().bytes());
+        text.extend(broken);
+        let options = Options::default();
+        let most = Most { records: portion, bytes };
+        let opened = || start(Input::of("x.csv", dribble(&text, window)), &options);
+        let (Ok(mut source), Ok(mut other)) = (opened(), opened()) else {
+            return Ok(());
+        };
+        let at_once = read_all(&mut *source, Most { records: 1, bytes: usize::MAX });
+        let style = std::sync::Arc::new(other.style().expect("columns in their order"));
+        let mut unsplit = 0;
+        let later = read_each(&mut *other, most, &mut |source, portion| {
+            let more = source.read_unsplit(&style, portion, most);
+            if let Some(csv) = portion.csv() {
+                assert!(csv.records > 0 && csv.text.len() <= bytes + text.len());
+                let count = csv.records;
+                let (first, last) = portion.lines().unwrap();
+                portion.split();
+                assert_eq!(portion.records.len() + portion.bad.len(), count);
+                let lines = portion.rows.lines();
+                assert!(lines.iter().all(|line| (first..=last).contains(line)));
+                unsplit += count;
+            }
+            more
+        });
+        prop_assert_eq!(at_once, later);
+        // Nothing needs care in a file of simple lines.
+        if pieces.iter().all(|piece| ["1,2\n", "3,\"4\"\n"].contains(piece)) && broken.is_none() {
+            prop_assert_eq!(unsplit, pieces.len());
         }
     }
 

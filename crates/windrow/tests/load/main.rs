@@ -7,6 +7,7 @@
     reason = "a test ends where something is not as expected, in its helpers too"
 )]
 
+mod alike;
 mod clean;
 mod end;
 mod input;

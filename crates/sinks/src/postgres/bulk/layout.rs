@@ -129,6 +129,16 @@ impl Layout {
             print: table.print.clone(),
         })
     }
+
+    /// The statement that brings rows from the stage into the table, if there is one. `repeated`: keys come more than once
+    /// in a portion.
+    pub(super) fn merge(&self, repeated: bool) -> Option<&str> {
+        let staged = self.staged.as_ref()?;
+        Some(match &staged.merge_last {
+            Some(last) if repeated => last,
+            _ => &staged.merge,
+        })
+    }
 }
 
 fn target(column: &Column, hooks: bool) -> Target {

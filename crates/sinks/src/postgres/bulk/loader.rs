@@ -1,14 +1,17 @@
 //! One connection that loads.
 
 use async_trait::async_trait;
-use windrow_core::{Claim, Fault, LoadFault, Loaded, Loader, Mark, OnConflict, Rows, Sifted};
+use windrow_core::{
+    Claim, CsvStyle, CsvText, Fault, LoadFault, Loaded, Loader, Mark, OnConflict, Rows, Sifted,
+};
 
 use super::heard::{Heard, Step};
 use super::layout::Layout;
 use super::odd::Odd;
 use super::sieve::Judge;
-use super::stream::Spelling;
-use super::transfer::{Marked, Order, Transfer};
+use super::stream::{Choice, Spelling, Stream};
+use super::transfer::{Data, Marked, Transfer};
+use super::verbatim::{self, Verbatim};
 use windrow_pgwire::wire::Wire;
 
 /// The most portions that go as text before the binary form is tried again.
@@ -54,6 +57,17 @@ impl Form {
         self.last = (self.last * 2).clamp(1, MOST_TEXT);
         self.left = self.last;
     }
+}
+
+/// How a portion is to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    pub(super) marked: Marked<'a>,
+    pub(super) spelling: Spelling,
+    /// Rows that are left out, by their places in order.
+    pub(super) without: &'a [usize],
+    /// Others may be left out, too.
+    pub(super) sifts: bool,
 }
 
 /// How an attempt ended, if not with a fault that is none of its rows.
@@ -102,27 +116,43 @@ impl PortionLoader {
         rows: &Rows,
         order: Order<'_>,
     ) -> Result<Ended, LoadFault> {
-        let staged = self.layout.staged.as_ref();
-        let merge = staged.map(|staged| match &staged.merge_last {
-            Some(last) if self.repeated => last.as_str(),
-            _ => staged.merge.as_str(),
-        });
-        let mut transfer = Transfer::new(&self.layout, merge, order, rows);
-        let ended = self.wire.converse(1, &mut transfer).await;
-        let said = transfer.said();
-        let Transfer {
+        let choice = Choice {
+            targets: &self.layout.columns,
+            only: None,
+            placed: self.layout.staged.is_some(),
+            spelling: order.spelling,
+            without: order.without,
+            sifts: order.sifts,
+        };
+        let stream = Stream::new(choice, rows);
+        let transfer = Transfer::new(
+            &self.layout,
+            self.layout.merge(self.repeated),
+            order.marked,
+            stream,
+        );
+        let spoken = spoken(&mut self.wire, transfer).await?;
+        self.ended(rows.len(), spoken)
+    }
+
+    /// Sends records as they stand in their file, once.
+    async fn verbatim(&mut self, csv: CsvText<'_>, marked: Marked<'_>) -> Result<Ended, LoadFault> {
+        let data = Verbatim::new(csv);
+        let transfer = Transfer::new(&self.layout, self.layout.merge(self.repeated), marked, data);
+        let spoken = spoken(&mut self.wire, transfer).await?;
+        self.ended(csv.records, spoken)
+    }
+
+    fn ended(&self, rows: usize, spoken: Spoken) -> Result<Ended, LoadFault> {
+        let Spoken {
             steps,
             mut heard,
-            stream,
-            ..
-        } = transfer;
-        if let Err(broken) = ended {
-            return Err(heard.lost(&steps, said, &broken));
-        }
-        if let Some(odd) = stream.odd {
+            left,
+            odd,
+        } = spoken;
+        if let Some(odd) = odd {
             return Ok(Ended::Odd(odd));
         }
-        let left = stream.left;
         let repeats = heard.error.as_ref().is_some_and(|e| e.code == "21000")
             && heard.rows(&steps, Step::Copy).is_some();
         let (judges, line) = (heard.judges(), heard.line(&self.layout.target));
@@ -136,7 +166,7 @@ impl PortionLoader {
             })),
             Some(fault) => Err(fault),
             None => {
-                let loaded = self.loaded(rows.len() - left.len(), &heard, &steps);
+                let loaded = self.loaded(rows - left.len(), &heard, &steps);
                 Ok(Ended::Done(Sifted { loaded, left }))
             }
         }
@@ -168,6 +198,36 @@ impl PortionLoader {
         }
         let fault = Fault::internal("a portion has not the columns of its load");
         Err(LoadFault::Hopeless(fault))
+    }
+}
+
+/// What was said on both sides.
+struct Spoken {
+    steps: Vec<Step>,
+    heard: Heard,
+    /// The rows that were not sent.
+    left: Vec<usize>,
+    /// Why the rows were broken off.
+    odd: Option<Odd>,
+}
+
+async fn spoken<D: Data>(
+    wire: &mut Wire,
+    mut transfer: Transfer<'_, D>,
+) -> Result<Spoken, LoadFault> {
+    let ended = wire.converse(1, &mut transfer).await;
+    let said = transfer.said();
+    let Transfer {
+        steps, heard, data, ..
+    } = transfer;
+    match ended {
+        Err(broken) => Err(heard.lost(&steps, said, &broken)),
+        Ok(_) => Ok(Spoken {
+            steps,
+            heard,
+            left: data.left().to_vec(),
+            odd: data.odd().cloned(),
+        }),
     }
 }
 
@@ -204,6 +264,23 @@ impl Loader for PortionLoader {
     async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
         self.check(rows)?;
         self.without_bad(rows, claim).await
+    }
+
+    fn passes(&self, style: &CsvStyle) -> bool {
+        verbatim::passes(&self.layout, style)
+    }
+
+    async fn pass(&mut self, csv: CsvText<'_>, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        let marked = mark.map_or(Marked::Not, Marked::Whole);
+        match self.verbatim(csv, marked).await? {
+            Ended::Done(sifted) => Ok(sifted.loaded),
+            Ended::Odd(odd) => Err(LoadFault::Refused(odd.fault())),
+            Ended::Repeated(fault) => Err(fault),
+            Ended::Refused(refusal) => {
+                self.see(refusal.judges);
+                Err(refusal.fault)
+            }
+        }
     }
 
     async fn close(self: Box<Self>) {

@@ -36,7 +36,7 @@ pub(super) fn push(
 }
 
 /// A text in such a column stands for itself.
-fn is_plain(kind: &Kind) -> bool {
+pub(super) fn is_plain(kind: &Kind) -> bool {
     !matches!(
         kind,
         Kind::Bytea | Kind::Json | Kind::Jsonb | Kind::Array(..)

@@ -15,6 +15,7 @@ use super::describe::{Described, quoted};
 use super::layout::Target;
 use super::message::push_statement;
 use super::stream::{Choice, Spelling, Stream};
+use super::transfer::Data;
 use super::transfer::push_break;
 use crate::postgres::column::{Column, Kind};
 use crate::postgres::fused;
@@ -294,7 +295,7 @@ impl<'a> Asking<'a> {
 
     /// True if the rows could not be sent in this form.
     pub(super) fn is_odd(&self) -> bool {
-        self.stream.odd.is_some()
+        self.stream.odd().is_some()
     }
 
     /// The places of the rows to leave out, in order; `None`: there was no answer.
@@ -302,7 +303,7 @@ impl<'a> Asking<'a> {
         if self.failed {
             return None;
         }
-        self.bad.append(&mut self.stream.left);
+        self.bad.extend_from_slice(self.stream.left());
         self.bad.sort_unstable();
         self.bad.dedup();
         Some(self.bad)
@@ -322,7 +323,7 @@ impl Dialogue for Asking<'_> {
         } else if self.stream.has_more() {
             self.stream.piece(out);
         }
-        let broken = self.stream.odd.is_some();
+        let broken = self.stream.odd().is_some();
         if broken {
             self.failed = true;
             push_break(out);

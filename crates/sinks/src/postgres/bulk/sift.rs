@@ -2,10 +2,10 @@
 
 use windrow_core::{Claim, LoadFault, OnConflict, Rows, Sifted};
 
-use super::loader::{Ended, PortionLoader, Refusal};
+use super::loader::{Ended, Order, PortionLoader, Refusal};
 use super::sieve::{Asking, Judge};
 use super::stream::Spelling;
-use super::transfer::{Marked, Order};
+use super::transfer::Marked;
 
 /// How many rows that could not be foreseen are left out of a portion, one after the other, each of which costs the time of
 /// a portion.

@@ -6,6 +6,7 @@ use windrow_core::{Field, Rows};
 
 use super::layout::Target;
 use super::odd::Odd;
+use super::transfer::Data;
 use super::{binary, plain};
 
 /// Bytes of a piece, unless a single row has more.
@@ -65,11 +66,11 @@ pub(super) struct Stream<'a> {
     next: usize,
     scratch: Vec<u8>,
     /// The rows that were left out so far.
-    pub(super) left: Vec<usize>,
+    left: Vec<usize>,
     /// How many of them are the writer's own guess.
     odd_ones: usize,
     /// Why it was broken off.
-    pub(super) odd: Option<Odd>,
+    odd: Option<Odd>,
 }
 
 impl<'a> Stream<'a> {
@@ -84,49 +85,6 @@ impl<'a> Stream<'a> {
             left: Vec::new(),
             odd_ones: 0,
             odd: None,
-        }
-    }
-
-    /// True if rows are still to be encoded.
-    pub(super) fn has_more(&self) -> bool {
-        self.next < self.rows
-    }
-
-    /// Takes no further rows.
-    pub(super) fn stop(&mut self) {
-        self.next = self.rows;
-    }
-
-    /// How the statement asks for this form, behind `FROM STDIN`.
-    pub(super) fn options(&self) -> &'static str {
-        match self.choice.spelling {
-            Spelling::Binary => " (FORMAT binary)",
-            Spelling::Text => "",
-        }
-    }
-
-    /// Appends what stands before all rows.
-    pub(super) fn head(&mut self, out: &mut BytesMut) {
-        if self.choice.spelling == Spelling::Binary {
-            self.message(out, |_, out| {
-                out.put_slice(binary::HEADER);
-                Ok(())
-            });
-        }
-    }
-
-    /// Appends some rows.
-    pub(super) fn piece(&mut self, out: &mut BytesMut) {
-        self.message(out, Self::encode);
-    }
-
-    /// Appends what stands behind all rows.
-    pub(super) fn tail(&mut self, out: &mut BytesMut) {
-        if self.choice.spelling == Spelling::Binary {
-            self.message(out, |_, out| {
-                out.put_i16(binary::TRAILER);
-                Ok(())
-            });
         }
     }
 
@@ -213,6 +171,53 @@ impl<'a> Stream<'a> {
             }
         }
         done.map(|()| row.end())
+    }
+}
+
+impl Data for Stream<'_> {
+    fn options(&self) -> String {
+        match self.choice.spelling {
+            Spelling::Binary => " (FORMAT binary)".to_owned(),
+            Spelling::Text => String::new(),
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        self.next < self.rows
+    }
+
+    fn stop(&mut self) {
+        self.next = self.rows;
+    }
+
+    fn head(&mut self, out: &mut BytesMut) {
+        if self.choice.spelling == Spelling::Binary {
+            self.message(out, |_, out| {
+                out.put_slice(binary::HEADER);
+                Ok(())
+            });
+        }
+    }
+
+    fn piece(&mut self, out: &mut BytesMut) {
+        self.message(out, Self::encode);
+    }
+
+    fn tail(&mut self, out: &mut BytesMut) {
+        if self.choice.spelling == Spelling::Binary {
+            self.message(out, |_, out| {
+                out.put_i16(binary::TRAILER);
+                Ok(())
+            });
+        }
+    }
+
+    fn odd(&self) -> Option<&Odd> {
+        self.odd.as_ref()
+    }
+
+    fn left(&self) -> &[usize] {
+        &self.left
     }
 }
 

@@ -2,13 +2,13 @@
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use windrow_core::{Claim, Mark, Rows};
+use windrow_core::{Claim, Mark};
 
 use super::heard::{Heard, Step};
 use super::layout::Layout;
 use super::marks::push_marks;
 use super::message::push_statement;
-use super::stream::{Choice, Spelling, Stream};
+use super::odd::Odd;
 use windrow_pgwire::wire::{Answer, Dialogue};
 
 /// What is still to be said.
@@ -29,24 +29,44 @@ pub(super) enum Marked<'a> {
     Parts(&'a Claim<'a>),
 }
 
-/// How a portion is to be sent.
-#[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
-    pub(super) marked: Marked<'a>,
-    pub(super) spelling: Spelling,
-    /// Rows that are left out, by their places in order.
-    pub(super) without: &'a [usize],
-    /// Others may be left out, too.
-    pub(super) sifts: bool,
+/// A portion's rows as COPY's data, piece by piece.
+pub(super) trait Data: Send {
+    /// How the statement asks for this form, behind `FROM STDIN`.
+    fn options(&self) -> String;
+
+    /// True if rows are still to be sent.
+    fn has_more(&self) -> bool;
+
+    /// Takes no further rows.
+    fn stop(&mut self);
+
+    /// Appends what stands before all rows.
+    fn head(&mut self, _: &mut BytesMut) {}
+
+    /// Appends some rows as one message.
+    fn piece(&mut self, out: &mut BytesMut);
+
+    /// Appends what stands behind all rows.
+    fn tail(&mut self, _: &mut BytesMut) {}
+
+    /// Why it was broken off.
+    fn odd(&self) -> Option<&Odd> {
+        None
+    }
+
+    /// The rows that were left out so far, by their places.
+    fn left(&self) -> &[usize] {
+        &[]
+    }
 }
 
 /// One attempt to write a portion.
-pub(super) struct Transfer<'a> {
+pub(super) struct Transfer<'a, D> {
     layout: &'a Layout,
     /// From the stage into the table, if there is one.
     merge: Option<&'a str>,
     marked: Marked<'a>,
-    pub(super) stream: Stream<'a>,
+    pub(super) data: D,
     stage: Stage,
     /// Bytes appended so far.
     said: usize,
@@ -54,34 +74,27 @@ pub(super) struct Transfer<'a> {
     pub(super) heard: Heard,
 }
 
-impl<'a> Transfer<'a> {
+impl<'a, D: Data> Transfer<'a, D> {
+    /// `merge`: the statement that brings rows from the stage into the table, if there is one.
     pub(super) fn new(
         layout: &'a Layout,
         merge: Option<&'a str>,
-        order: Order<'a>,
-        rows: &'a Rows,
+        marked: Marked<'a>,
+        data: D,
     ) -> Self {
         let mut steps = Vec::with_capacity(5);
         steps.extend(merge.map(|_| Step::Stage));
         steps.push(Step::Copy);
         steps.extend(merge.map(|_| Step::Merge));
-        if !matches!(order.marked, Marked::Not) {
+        if !matches!(marked, Marked::Not) {
             steps.push(Step::Mark);
         }
         steps.push(Step::Check);
-        let choice = Choice {
-            targets: &layout.columns,
-            only: None,
-            placed: layout.staged.is_some(),
-            spelling: order.spelling,
-            without: order.without,
-            sifts: order.sifts,
-        };
         Self {
             layout,
             merge,
-            marked: order.marked,
-            stream: Stream::new(choice, rows),
+            marked,
+            data,
             stage: Stage::Begin,
             said: 0,
             steps,
@@ -98,23 +111,23 @@ impl<'a> Transfer<'a> {
         if let Some(staged) = &self.layout.staged {
             push_statement(out, &staged.create, &[]);
         }
-        let sql = format!("{}{}", self.layout.copy, self.stream.options());
+        let sql = format!("{}{}", self.layout.copy, self.data.options());
         push_statement(out, &sql, &[]);
-        self.stream.head(out);
+        self.data.head(out);
         self.stage = Stage::Rows;
     }
 
     /// Appends rows as one message, and the end where none are left.
     fn rows(&mut self, out: &mut BytesMut) {
         // After an error the server passes over all up to the Sync.
-        if self.heard.error.is_none() && self.stream.has_more() {
-            self.stream.piece(out);
+        if self.heard.error.is_none() && self.data.has_more() {
+            self.data.piece(out);
         }
-        if self.stream.odd.is_some() {
+        if self.data.odd().is_some() {
             push_break(out);
         } else if self.heard.error.is_some() {
-            self.stream.stop();
-        } else if !self.stream.has_more() {
+            self.data.stop();
+        } else if !self.data.has_more() {
             self.end(out);
         } else {
             return;
@@ -124,7 +137,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn end(&mut self, out: &mut BytesMut) {
-        self.stream.tail(out);
+        self.data.tail(out);
         frontend::copy_done(out);
         if let Some(merge) = self.merge {
             push_statement(out, merge, &[]);
@@ -133,7 +146,7 @@ impl<'a> Transfer<'a> {
             Marked::Not => {}
             Marked::Whole(mark) => push_marks(out, &mark.load, &[mark.span]),
             Marked::Parts(claim) => {
-                let spans = claim.spans(&self.stream.left);
+                let spans = claim.spans(self.data.left());
                 push_marks(out, &claim.mark.load, &spans);
             }
         }
@@ -153,7 +166,7 @@ pub(super) fn push_break(out: &mut BytesMut) {
     debug_assert!(failed.is_ok(), "no zero byte is in it");
 }
 
-impl Dialogue for Transfer<'_> {
+impl<D: Data> Dialogue for Transfer<'_, D> {
     fn more(&mut self, out: &mut BytesMut) -> bool {
         let before = out.len();
         match self.stage {
