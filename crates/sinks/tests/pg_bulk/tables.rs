@@ -22,7 +22,7 @@ async fn columns_are_those_that_a_load_can_write() {
         ["id", "B b"]
     );
     assert_eq!(bed.bulk.columns(&TableName::bare("u")).await.unwrap(), None);
-    assert_eq!(bed.bulk.form(), "COPY BINARY");
+    assert_eq!(bed.bulk.form(), "COPY");
 }
 
 #[tokio::test]

@@ -52,7 +52,10 @@ async fn texts_of_every_type() {
         if !loader.passes(&style) {
             continue;
         }
-        let texts = texts.iter().filter(|text| !text.contains('\0'));
+        // Neither is passed on.
+        let texts = texts
+            .iter()
+            .filter(|text| !text.contains('\0') && !text.contains("\\."));
         let mut all: Vec<_> = texts.flat_map(|text| spellings(text)).collect();
         all.push(("<null>".to_owned(), Field::Null));
         for (spelled, field) in all {
@@ -63,15 +66,13 @@ async fn texts_of_every_type() {
             match (&passed, &alone) {
                 (Ok(loaded), Ok(_)) => assert_eq!(*loaded, written(1), "{what}"),
                 (Err(LoadFault::Refused(_)), Err(_)) => {}
-                // Both are the end of all rows, which is why nobody passes them on.
-                _ if text.contains("\\.") => {}
                 other => panic!("{what}: {other:?}"),
             }
             compared += 1;
         }
         let values = |table: &str| {
             bed.sql(&format!(
-                "select coalesce(v::text, 'NULL') from {table} where v::text is distinct from '\\.' order by ctid"
+                "select coalesce(v::text, 'NULL') from {table} order by ctid"
             ))
         };
         assert_eq!(values("passed"), values("alone"), "{type_name}");
