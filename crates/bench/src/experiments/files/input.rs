@@ -5,12 +5,8 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
-use tpchgen::csv::LineItemCsv;
-use tpchgen::generators::LineItemGenerator;
-use tpchgen_arrow::LineItemArrow;
+
+use super::lineitem;
 
 const LINEITEM: &str = "create table lineitem (l_orderkey bigint not null, l_partkey bigint not null, \
      l_suppkey bigint not null, l_linenumber int not null, l_quantity decimal(15, 2) not null, \
@@ -46,29 +42,13 @@ impl Input {
     /// TPC-H's `lineitem` at a scale factor (1: six million rows), as CSV and as Parquet.
     pub(super) fn lineitem(folder: &Path, scale: f64) -> Result<Self> {
         let csv = folder.join("lineitem.csv");
-        let mut out = BufWriter::new(File::create(&csv)?);
-        writeln!(out, "{}", LineItemCsv::header())?;
-        let mut rows = 0;
-        for row in LineItemGenerator::new(scale, 1, 1).iter() {
-            writeln!(out, "{}", LineItemCsv::new(row))?;
-            rows += 1;
-        }
-        out.flush()?;
+        let rows = lineitem::write_csv(&csv, scale)?;
         let parquet = folder.join("lineitem.parquet");
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .build();
-        let file = File::create(&parquet)?;
-        let schema = LineItemArrow::schema_ref();
-        let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
-        for batch in LineItemArrow::new(LineItemGenerator::new(scale, 1, 1)) {
-            writer.write(&batch?)?;
-        }
-        writer.close()?;
+        lineitem::write_parquet(&parquet, scale)?;
         Ok(Self {
             table: "lineitem",
             create: LINEITEM,
-            columns: names(LineItemCsv::header()),
+            columns: names(lineitem::header()),
             csv,
             parquet: Some(parquet),
             null: None,

@@ -2,6 +2,7 @@
 
 mod child;
 mod input;
+mod lineitem;
 mod place;
 
 use std::path::{Path, PathBuf};
