@@ -2,6 +2,7 @@
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
 
+mod corpus;
 mod drafts;
 mod effects;
 
@@ -10,6 +11,19 @@ use std::sync::Arc;
 use windrow_core::Draft;
 use windrow_core::statement::{Expression, Piece};
 use windrow_sql::{Apart, Reading, read};
+
+#[test]
+fn what_should_be_joined_is_joined() {
+    for text in corpus::JOINED {
+        if let Reading::Apart(apart) = read(text, &[]) {
+            // Read in one of two ways, it is not joined.
+            assert_eq!(apart.reason, "a backslash in a plain string", "{text}");
+        }
+    }
+    for text in corpus::APART {
+        assert!(matches!(read(text, &[]), Reading::Apart(_)), "{text}");
+    }
+}
 
 #[track_caller]
 fn draft(text: &str) -> Arc<Draft> {

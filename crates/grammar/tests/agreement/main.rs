@@ -3,27 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod agree;
+#[path = "../../../sql/tests/reading/corpus.rs"]
 mod corpus;
 mod tree;
 
 use corpus::{APART, JOINED};
 use proptest::prelude::*;
-use windrow_sql::{Reading, read};
 
 use agree::agree;
-
-#[test]
-fn what_should_be_joined_is_joined() {
-    for text in JOINED {
-        if let Reading::Apart(apart) = read(text, &[]) {
-            // Read in one of two ways, it is not joined.
-            assert_eq!(apart.reason, "a backslash in a plain string", "{text}");
-        }
-    }
-    for text in APART {
-        assert!(matches!(read(text, &[]), Reading::Apart(_)), "{text}");
-    }
-}
 
 #[test]
 fn the_corpus_is_read_as_postgresql_reads_it() {
