@@ -68,6 +68,15 @@ pub struct Picked {
     pub values: Box<[Value]>,
 }
 
+/// What became of a batch that the server moved by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Rows that were moved; 0: there are none that nobody holds.
+    pub rows: u64,
+    /// There may be others that nobody holds. False: there was none when the rows were locked.
+    pub more: bool,
+}
+
 /// Picked rows that have one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
@@ -200,12 +209,12 @@ pub trait News: Send {
 #[async_trait]
 pub trait Mover: Send {
     /// A whole batch in one transaction, for plans without a route: locks up to `rows` rows, brings them to `to`, deletes
-    /// them and commits. The number of rows; 0: there are none that nobody holds.
+    /// them and commits.
     ///
     /// # Errors
     /// What the database says; nothing was moved then, no transaction is open, and the coordinator looks for the row by
     /// [`Mover::pick`] and [`Mover::transfer`]. It is an error too if not every row came to the destination.
-    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault>;
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault>;
 
     /// Begins a transaction, and locks rows that meet the plan's filter and that nobody else holds, in the order of the key.
     /// None: there are no others, and no transaction is open.

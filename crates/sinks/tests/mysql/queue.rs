@@ -142,11 +142,11 @@ async fn a_sweep_moves_everything_that_it_finds() {
     moving.sql("insert into pending (note) select concat('odd ', seq) from seq_1_to_2500; delete from pending where note like 'odd %' and id % 2 = 0");
     let all: u64 = moving.sql("select count(*) from pending").parse().unwrap();
     let to = open(&mut mover, "final", true).await;
-    assert_eq!(mover.sweep(3, &to).await.unwrap(), 3);
+    assert_eq!(mover.sweep(3, &to).await.unwrap().rows, 3);
     assert!(mover.left().await.unwrap());
     let mut swept = 3;
     loop {
-        match mover.sweep(1_000, &to).await.unwrap() {
+        match mover.sweep(1_000, &to).await.unwrap().rows {
             0 => break,
             rows => swept += rows,
         }
@@ -237,7 +237,7 @@ async fn a_destination_is_looked_up_and_judged() {
         assert_eq!(fault.class, class, "{table}: {fault}");
     }
     let to = open(&mut mover, "upper", false).await;
-    assert_eq!(mover.sweep(10, &to).await.unwrap(), 4);
+    assert_eq!(mover.sweep(10, &to).await.unwrap().rows, 4);
     assert_eq!(
         moving.sql("select id, tenant, extra from upper where id = 2"),
         "2|B|7"
@@ -335,14 +335,14 @@ async fn movers_pass_over_what_others_hold_and_never_wait_for_them() {
     let half = PickMost { rows: 50, ..MOST };
     assert_eq!(first.pick(half).await.unwrap().len(), 50);
     // The list of keys is most of the table, so that the server would rather read all of it.
-    assert_eq!(second.sweep(1_000, &to).await.unwrap(), 50);
-    assert_eq!(second.sweep(1_000, &to).await.unwrap(), 0);
+    assert_eq!(second.sweep(1_000, &to).await.unwrap().rows, 50);
+    assert_eq!(second.sweep(1_000, &to).await.unwrap().rows, 0);
     assert!(second.left().await.unwrap());
     // Who dies lets go.
     drop(first);
     let mut moved = 0;
     while moved < 50 {
-        moved += second.sweep(1_000, &to).await.unwrap();
+        moved += second.sweep(1_000, &to).await.unwrap().rows;
     }
     assert_eq!(
         moving.sql("select count(*), count(distinct id) from final"),
@@ -364,7 +364,7 @@ async fn keys_of_text_are_passed_over_as_well() {
     let to = open(&mut second, "final", true).await;
     let most = PickMost { rows: 10, ..MOST };
     assert_eq!(first.pick(most).await.unwrap().len(), 10);
-    assert_eq!(second.sweep(1_000, &to).await.unwrap(), 90);
+    assert_eq!(second.sweep(1_000, &to).await.unwrap().rows, 90);
     first
         .transfer(&[Part {
             to: &to,
@@ -374,7 +374,7 @@ async fn keys_of_text_are_passed_over_as_well() {
         .unwrap();
     first.delete(&[1]).await.unwrap();
     first.commit().await.unwrap();
-    assert_eq!(second.sweep(1_000, &to).await.unwrap(), 7);
+    assert_eq!(second.sweep(1_000, &to).await.unwrap().rows, 7);
     assert_eq!(moving.sql("select count(*) from final"), "99");
 }
 
@@ -418,8 +418,8 @@ async fn a_key_may_be_of_many_kinds() {
         };
         let (moving, mut mover) = Moving::new(&sql, plan).await;
         let to = open(&mut mover, "final", true).await;
-        assert_eq!(mover.sweep(1, &to).await.unwrap(), 1, "{kind}");
-        assert_eq!(mover.sweep(10, &to).await.unwrap(), 2, "{kind}");
+        assert_eq!(mover.sweep(1, &to).await.unwrap().rows, 1, "{kind}");
+        assert_eq!(mover.sweep(10, &to).await.unwrap().rows, 2, "{kind}");
         assert_eq!(moving.sql("select count(*) from final"), "3", "{kind}");
     }
 }
@@ -438,7 +438,7 @@ async fn keys_of_several_columns_and_of_another_index_do_as_well() {
     let to = open(&mut mover, "final", true).await;
     let mut moved = 0;
     loop {
-        match mover.sweep(400, &to).await.unwrap() {
+        match mover.sweep(400, &to).await.unwrap().rows {
             0 => break,
             rows => moved += rows,
         }

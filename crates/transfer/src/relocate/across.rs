@@ -129,6 +129,7 @@ impl Across {
             picked: picked.len() as u64,
             moved: fates.gone.len() as u64,
             rejected: fates.refused.len() as u64,
+            last: false,
         };
         match fates.passing {
             Some(fault) if moved.moved + moved.rejected == 0 => Err(Trouble::Again(fault)),

@@ -24,6 +24,8 @@ pub(super) struct Batch {
     pub(super) moved: u64,
     /// Rows that went to the dead letters.
     pub(super) rejected: u64,
+    /// There was no other row that nobody held.
+    pub(super) last: bool,
 }
 
 /// A mover, and what it knows by now.
@@ -79,12 +81,13 @@ impl Within {
             let to = to.map_err(|fault| Trouble::of(table.to_string(), fault))?;
             if self.careful == 0 {
                 match self.mover.sweep(rows, &to).await {
-                    Ok(moved) => {
+                    Ok(swept) => {
                         self.caution = 1;
                         return Ok(Batch {
-                            picked: moved,
-                            moved,
+                            picked: swept.rows,
+                            moved: swept.rows,
                             rejected: 0,
+                            last: !swept.more,
                         });
                     }
                     Err(fault) if is_passing(&fault) => return Err(Trouble::Again(fault)),
@@ -134,6 +137,7 @@ impl Within {
                     picked: rows.len() as u64,
                     moved,
                     rejected: refusals.len() as u64,
+                    last: false,
                 });
             };
             if moved == 0 || !is_of_row(&fault, order.plan.route.is_some()) || !self.retreat().await

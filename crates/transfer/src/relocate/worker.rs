@@ -80,13 +80,13 @@ impl Worker {
             self.ration
                 .give_back(ration.saturating_sub(usize::try_from(used).unwrap_or(ration)));
             match done {
-                Ok(batch) if used > 0 => {
-                    self.counts.committed(batch.moved, batch.rejected);
-                    (troubles, idle) = (Pauses::new(), Pauses::new());
-                }
-                Ok(_) => {
+                Ok(batch) => {
                     troubles = Pauses::new();
-                    if !self.order.follow {
+                    if used > 0 {
+                        self.counts.committed(batch.moved, batch.rejected);
+                        idle = Pauses::new();
+                    }
+                    if !self.order.follow && (used == 0 || batch.last) {
                         match self.is_done(&mut way, &idle).await {
                             Ok(true) => break,
                             Ok(false) => {}
@@ -94,7 +94,9 @@ impl Worker {
                             Err(Trouble::Again(_)) => way = None,
                         }
                     }
-                    self.pause(idle.next(), Some(&mut ear)).await;
+                    if used == 0 {
+                        self.pause(idle.next(), Some(&mut ear)).await;
+                    }
                 }
                 Err(Trouble::Stop(error)) => return Err(error),
                 Err(Trouble::Again(fault)) => {

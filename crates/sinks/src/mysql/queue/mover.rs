@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use mysql_async::{Opts, Value as Cell};
-use windrow_core::relocate::{Destination, Part, PickMost, Picked, Refused, Rejected, TableFacts};
+use windrow_core::relocate::{
+    Destination, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
+};
 use windrow_core::{Fault, Mover, TableName, Value};
 
 use super::held::Held;
@@ -245,16 +247,17 @@ fn at_start(trouble: Trouble) -> Broken {
 
 #[async_trait]
 impl Mover for MysqlMover {
-    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault> {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
         loop {
             let lookup = self.lookup;
-            let swept = self.try_sweep(rows, to).await;
-            if swept.is_ok() {
-                return swept;
-            }
+            let fault = match self.try_sweep(rows, to).await {
+                // Those before the last ones that were locked have not been looked at.
+                Ok(rows) => return Ok(Swept { rows, more: true }),
+                Err(fault) => fault,
+            };
             self.undo().await;
             if self.lookup == lookup || !self.line.is_usable() {
-                return swept;
+                return Err(fault);
             }
         }
     }

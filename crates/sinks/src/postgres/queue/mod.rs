@@ -8,6 +8,7 @@
 //! | `mover` | the transactions |
 //! | `open` | destinations, looked up and made |
 //! | `news` | LISTEN |
+//! | `spare` | the connection between two steps |
 //!
 //! A picked row is named by its place in the table (`ctid`): nobody can change it while it is locked. Where rows lie in several
 //! tables (partitions, inheritance) they are named by their key.
@@ -16,6 +17,7 @@ mod facts;
 mod mover;
 mod news;
 mod open;
+mod spare;
 mod talk;
 mod text;
 
@@ -29,6 +31,8 @@ use windrow_pgwire::wire::Wire;
 use super::dialect::{COCKROACH, POSTGRES};
 use super::schema;
 use super::server::Server;
+use facts::Facts;
+use spare::{Spare, Visit};
 use talk::{Ask, number, talk, text as word_of, word};
 
 /// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two could become one.
@@ -51,11 +55,15 @@ WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.
 /// A database that speaks PostgreSQL's protocol, as a queue.
 pub(super) struct PgQueue {
     server: Arc<Server>,
+    spare: Spare,
 }
 
 impl PgQueue {
     pub(super) fn new(server: Arc<Server>) -> Self {
-        Self { server }
+        Self {
+            server,
+            spare: Spare::default(),
+        }
     }
 
     async fn wire(&self) -> Result<Wire, Fault> {
@@ -70,8 +78,21 @@ impl PgQueue {
         Ok(wire)
     }
 
-    async fn described(&self, wire: &mut Wire, table: &TableName) -> Result<facts::Facts, Fault> {
-        facts::read(wire, table).await?.ok_or_else(|| {
+    /// The connection of the step before, or a new one.
+    async fn visit(&self) -> Result<Visit, Fault> {
+        if let Some(visit) = self.spare.take() {
+            return Ok(visit);
+        }
+        let wire = self.wire().await?;
+        Ok(Visit { wire, known: None })
+    }
+
+    /// What a table is like, as the step before has seen it, or as it is seen now.
+    async fn described(&self, visit: &mut Visit, table: &TableName) -> Result<Facts, Fault> {
+        if let Some((_, facts)) = visit.known.take_if(|(name, _)| name == table) {
+            return Ok(facts);
+        }
+        facts::read(&mut visit.wire, table).await?.ok_or_else(|| {
             Fault::new(
                 FaultClass::NoTable,
                 "42P01",
@@ -83,12 +104,20 @@ impl PgQueue {
 
 /// What tells the database apart from all others. Who may not ask for the server's number is told by its address.
 async fn database(wire: &mut Wire) -> Result<String, Fault> {
-    let server = match word(wire, Ask::of(SERVER)).await {
-        Ok(server) => server.unwrap_or_default(),
-        Err(fault) if fault.class == FaultClass::Denied => wire.peer().to_owned(),
-        Err(fault) => return Err(fault),
-    };
-    let database = word(wire, Ask::of(DATABASE)).await?.unwrap_or_default();
+    let (mut database, mut server) = (String::new(), String::new());
+    let asks = [Ask::of(DATABASE), Ask::of(SERVER)];
+    let told = talk(wire, &asks, false, &mut |at, row| {
+        let word = word_of(&row, 0).unwrap_or_default();
+        *(if at == 0 { &mut database } else { &mut server }) = word;
+    })
+    .await;
+    match told {
+        Ok(()) => {}
+        Err(failed) if failed.at == 1 && failed.fault.class == FaultClass::Denied => {
+            wire.peer().clone_into(&mut server);
+        }
+        Err(failed) => return Err(failed.fault),
+    }
     Ok(format!("{server}/{database}"))
 }
 
@@ -128,10 +157,11 @@ async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
 #[async_trait]
 impl Queue for PgQueue {
     async fn place(&self) -> Result<String, Fault> {
-        let mut wire = self.wire().await?;
-        let database = database(&mut wire).await?;
-        let since = word(&mut wire, Ask::of(SINCE)).await?.unwrap_or_default();
-        wire.terminate().await;
+        let mut visit = self.visit().await?;
+        let database = database(&mut visit.wire).await?;
+        let since = word(&mut visit.wire, Ask::of(SINCE)).await?;
+        let since = since.unwrap_or_default();
+        self.spare.leave(visit);
         Ok(format!("{database}/{since}"))
     }
 
@@ -140,10 +170,11 @@ impl Queue for PgQueue {
     }
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
-        let mut wire = self.wire().await?;
-        let database = database(&mut wire).await?;
-        let facts = facts::read(&mut wire, table).await?;
-        wire.terminate().await;
+        let mut visit = self.visit().await?;
+        let database = database(&mut visit.wire).await?;
+        let facts = facts::read(&mut visit.wire, table).await?;
+        visit.known = facts.clone().map(|facts| (table.clone(), facts));
+        self.spare.leave(visit);
         Ok(facts.map(|facts| TableFacts {
             identity: format!("{database}/{}", facts.oid),
             ..facts.table
@@ -155,8 +186,8 @@ impl Queue for PgQueue {
         plan: &MovePlan,
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
-        let mut wire = self.wire().await?;
-        let facts = self.described(&mut wire, &plan.source).await?;
+        let mut visit = self.visit().await?;
+        let facts = self.described(&mut visit, &plan.source).await?;
         let texts = text::Texts::new(plan, &facts, None);
         let mut found = Vec::new();
         let asks = [
@@ -164,22 +195,22 @@ impl Queue for PgQueue {
             Ask::of(texts.survey(most)),
             Ask::of("COMMIT"),
         ];
-        talk(&mut wire, &asks, false, &mut |_, row| {
+        talk(&mut visit.wire, &asks, false, &mut |_, row| {
             let route = word_of(&row, 0).map(String::into_boxed_str);
             found.push((route, number(&row, 1)));
         })
         .await?;
-        wire.terminate().await;
+        self.spare.leave(visit);
         Ok(found)
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let mut wire = self.wire().await?;
-        make(&mut wire, REJECTED, text::make_rejected()).await?;
+        let mut visit = self.visit().await?;
+        make(&mut visit.wire, REJECTED, text::make_rejected()).await?;
         if plan.across {
-            make(&mut wire, BATCHES, text::make_batches()).await?;
+            make(&mut visit.wire, BATCHES, text::make_batches()).await?;
         }
-        wire.terminate().await;
+        self.spare.leave(visit);
         Ok(())
     }
 
@@ -198,8 +229,9 @@ impl Queue for PgQueue {
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
-        let mut wire = self.wire().await?;
-        let facts = self.described(&mut wire, &plan.source).await?;
+        let mut visit = self.visit().await?;
+        let facts = self.described(&mut visit, &plan.source).await?;
+        let mut wire = visit.wire;
         let described = match plan.across {
             false => None,
             true => match schema::read(&mut wire, &plan.source, &POSTGRES).await {

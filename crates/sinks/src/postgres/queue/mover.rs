@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use windrow_core::relocate::{
-    BATCHES, Destination, Mover, Part, PickMost, Picked, Refused, Rejected, TableFacts,
+    BATCHES, Destination, Mover, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
 use windrow_core::{Fault, MovePlan, TableName};
 use windrow_pgwire::wire::{DataRow, Wire};
@@ -188,14 +188,15 @@ impl Taker<'_> {
 
 #[async_trait]
 impl Mover for PgMover {
-    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault> {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
         let asks = [Ask::of(self.texts.sweep(rows, to))];
-        let mut moved = 0;
+        let mut swept = Swept::default();
         talk(&mut self.wire, &asks, true, &mut |_, row| {
-            moved = number(&row, 0);
+            swept.rows = number(&row, 0);
+            swept.more = number(&row, 1) > swept.rows;
         })
         .await?;
-        Ok(moved)
+        Ok(swept)
     }
 
     async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
@@ -217,21 +218,24 @@ impl Mover for PgMover {
 
     async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault> {
         let mut asks = Vec::new();
-        match self.within {
-            true => self.save(&mut asks),
-            false => asks.push(Ask::of(BEGIN)),
+        match (self.within, create) {
+            (true, _) => self.save(&mut asks),
+            (false, true) => asks.push(Ask::of(BEGIN)),
+            // It is only looked at.
+            (false, false) => {}
         }
-        talk(&mut self.wire, &asks, false, &mut |_, _| {}).await?;
+        if !asks.is_empty() {
+            talk(&mut self.wire, &asks, false, &mut |_, _| {}).await?;
+        }
         let source = (&self.plan.source, &*self.source, &*self.plan.columns);
         let opened = open::open(&mut self.wire, &self.texts, source, table, create).await;
-        if self.within {
-            if opened.is_err() {
-                self.undo().await;
-            }
-            return opened;
+        if self.within && opened.is_err() {
+            self.undo().await;
         }
-        let end = if opened.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        talk(&mut self.wire, &[Ask::of(end)], true, &mut |_, _| {}).await?;
+        if !self.within && create {
+            let end = if opened.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            talk(&mut self.wire, &[Ask::of(end)], true, &mut |_, _| {}).await?;
+        }
         opened
     }
 

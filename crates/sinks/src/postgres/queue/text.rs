@@ -172,28 +172,29 @@ impl Texts {
         sql
     }
 
-    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is missing on the way.
+    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is missing on the way. One row more is
+    /// locked, which tells whether there is one, and stays. The answer: rows that were moved, and rows that were locked.
     pub(super) fn sweep(&self, rows: usize, to: &Destination) -> String {
         let mut sql = String::from("WITH picked AS MATERIALIZED (");
         let (names, held) = match &self.handle {
             Handle::Place => (
                 "ctid AS place".to_owned(),
-                "ctid = ANY (ARRAY(SELECT place FROM picked))".to_owned(),
+                format!("ctid = ANY (ARRAY(SELECT place FROM picked LIMIT {rows}))"),
             ),
             Handle::Key(_) => {
                 let mut key = String::new();
                 push_idents(&mut key, &*self.plan.key);
-                let held = format!("({key}) IN (SELECT {key} FROM picked)");
+                let held = format!("({key}) IN (SELECT {key} FROM picked LIMIT {rows})");
                 (key, held)
             }
         };
-        self.push_pick(&mut sql, &names, rows);
+        self.push_pick(&mut sql, &names, rows.saturating_add(1));
         sql.push_str("), ");
         self.push_carry(&mut sql, &held, to);
-        sql.push_str(
-            " SELECT p.n, 1 / (p.n = m.n AND m.n = i.n)::int FROM (SELECT count(*) AS n FROM picked) AS p, \
-             (SELECT count(*) AS n FROM moved) AS m, (SELECT count(*) AS n FROM put) AS i",
-        );
+        sql.push_str(&format!(
+            " SELECT m.n, p.n, 1 / (least(p.n, {rows}) = m.n AND m.n = i.n)::int FROM (SELECT count(*) AS n FROM picked) AS p, \
+             (SELECT count(*) AS n FROM moved) AS m, (SELECT count(*) AS n FROM put) AS i"
+        ));
         sql
     }
 

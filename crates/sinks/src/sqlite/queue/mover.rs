@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::time::Instant;
-use windrow_core::relocate::{Destination, Part, PickMost, Picked, Refused, Rejected};
+use windrow_core::relocate::{Destination, Part, PickMost, Picked, Refused, Rejected, Swept};
 use windrow_core::{Fault, FaultClass, Mover, TableName};
 
 use super::letters::{self, Letter};
@@ -74,23 +74,28 @@ impl SqliteMover {
 
 #[async_trait]
 impl Mover for SqliteMover {
-    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault> {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
         self.begin().await?;
         let to = to.clone();
         self.run(move |connection, source| {
             let swept = work::pick(connection, source, rows).map_err(told);
             let swept = swept.and_then(|count| {
                 if count == 0 {
-                    return Ok(0);
+                    return Ok(Swept::default());
                 }
-                let rows = Numbers::of(0..count);
-                let part = Owned { to, rows };
+                let part = Owned {
+                    to,
+                    rows: Numbers::of(0..count),
+                };
                 let moved = work::transfer(connection, source, &[part]);
                 moved.map_err(|refused| refused.fault)?;
                 work::commit(connection)?;
-                Ok(count as u64)
+                Ok(Swept {
+                    rows: count as u64,
+                    more: count >= rows,
+                })
             });
-            if !matches!(swept, Ok(1..)) {
+            if !matches!(swept, Ok(Swept { rows: 1.., .. })) {
                 work::roll_back(connection)?;
             }
             swept

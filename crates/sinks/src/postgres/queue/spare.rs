@@ -1,0 +1,67 @@
+//! The connection that one step of a move leaves to the next, so that not each of them opens its own.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use windrow_core::TableName;
+use windrow_pgwire::wire::Wire;
+
+use super::facts::Facts;
+
+/// How long a connection may rest: what lies between here and the server may have forgotten it then.
+const LONGEST_REST: Duration = Duration::from_secs(10);
+
+/// A connection on which no transaction is open.
+pub(super) struct Visit {
+    pub(super) wire: Wire,
+    /// The table that it was asked about last.
+    pub(super) known: Option<(TableName, Facts)>,
+}
+
+/// At most one connection that rests.
+#[derive(Default)]
+pub(super) struct Spare {
+    resting: Mutex<Option<(Visit, Instant)>>,
+}
+
+impl Spare {
+    fn lock(&self) -> MutexGuard<'_, Option<(Visit, Instant)>> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connection, if there is one that is still good.
+    pub(super) fn take(&self) -> Option<Visit> {
+        let resting = self.lock().take();
+        let (mut visit, since) = resting?;
+        if since.elapsed() < LONGEST_REST && visit.wire.is_alive() {
+            return Some(visit);
+        }
+        part(visit);
+        None
+    }
+
+    /// Leaves a connection to the next step.
+    pub(super) fn leave(&self, visit: Visit) {
+        let other = self.lock().replace((visit, Instant::now()));
+        if let Some((other, _)) = other {
+            part(other);
+        }
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        let resting = self.lock().take();
+        if let Some((visit, _)) = resting {
+            part(visit);
+        }
+    }
+}
+
+/// Says good-bye, which nobody waits for. A server takes the end of the connection for one, too.
+fn part(visit: Visit) {
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(visit.wire.terminate());
+    }
+}
