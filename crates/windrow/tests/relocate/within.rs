@@ -131,3 +131,60 @@ fn several_movers_share_the_work() {
         "0"
     );
 }
+
+#[test]
+fn a_batch_takes_no_more_than_it_may() {
+    for keyed in ["", "partition by range (id)"] {
+        let db = postgres();
+        sql(
+            &db,
+            &format!(
+                "create table pending (id int primary key) {keyed}; create table final (id int primary key)"
+            ),
+        );
+        if !keyed.is_empty() {
+            sql(
+                &db,
+                "create table low partition of pending for values from (0) to (5);
+                create table high partition of pending for values from (5) to (100)",
+            );
+        }
+        for (rows, limit, batches) in [(9, "100", 3), (10, "100", 4), (1, "100", 1), (10, "6", 2)] {
+            sql(
+                &db,
+                &format!(
+                    "truncate pending, final; insert into pending select generate_series({rows}, 1, -1)"
+                ),
+            );
+            let more = ["--batch", "3", "--limit", limit];
+            let told = relocate(db.url(), "pending", "final", &more).ends(0);
+            let moved = limit.parse::<u64>().unwrap().min(rows);
+            let expected = format!("{moved} rows moved in {batches} batches");
+            assert!(told.err.contains(&expected), "{keyed}: {}", told.err);
+            let first = sql(&db, "select count(*), coalesce(max(id), 0) from final");
+            assert_eq!(first, format!("{moved}|{moved}"), "{keyed}");
+            assert_eq!(
+                sql(&db, "select count(*) from pending"),
+                (rows - moved).to_string()
+            );
+        }
+    }
+}
+
+#[test]
+fn several_movers_empty_one_table_into_another() {
+    let db = postgres();
+    sql(
+        &db,
+        "create table pending (id int primary key); create table final (id int);
+        insert into pending select generate_series(1, 4000)",
+    );
+    let more = ["--batch", "25", "--jobs", "2"];
+    let movers = [(); 2].map(|()| Mover::start(db.url(), "pending", "final", &more));
+    for mover in movers {
+        mover.end().ends(0);
+    }
+    let all = sql(&db, "select count(*), count(distinct id) from final");
+    assert_eq!(all, "4000|4000");
+    assert_eq!(sql(&db, "select count(*) from pending"), "0");
+}

@@ -121,6 +121,10 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
     Ok(format!("{server}/{database}"))
 }
 
+/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written before, so that a server that
+/// dies loses the table only while there is nothing in it.
+const UNHURRIED: &str = "SET LOCAL synchronous_commit = off";
+
 /// Makes a table, unless it is there: who may not make tables can have somebody else make it before.
 async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
     let is_there = Ask::of("SELECT to_regclass($1)::text").text(table);
@@ -129,6 +133,7 @@ async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
     }
     let asks = [
         Ask::of("BEGIN"),
+        Ask::of(UNHURRIED),
         Ask::of(open::MAKING),
         Ask::of(sql),
         Ask::of("COMMIT"),
