@@ -2,10 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-#[expect(dead_code, reason = "only the lexer is tried here")]
 #[path = "../../sql/src/lex/mod.rs"]
 mod lex;
-#[expect(dead_code, reason = "the lexer needs a part of it")]
 #[path = "../../sql/src/word.rs"]
 mod word;
 

@@ -109,6 +109,8 @@ impl Run {
         let read = belt.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
         self.finish(&shared, read).await?;
+        let (verbatim, split) = lock(&shared.forms).rates();
+        tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
         Ok(FileDone {
             bytes: read.bytes,

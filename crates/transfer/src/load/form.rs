@@ -66,7 +66,7 @@ impl Forms {
     pub(super) fn new(possible: bool, jobs: usize) -> Self {
         Self {
             possible,
-            trial: u32::try_from(2 * jobs + 2).unwrap_or(u32::MAX),
+            trial: u32::try_from(jobs + 2).unwrap_or(u32::MAX),
             given: 0,
             verbatim: Rate::default(),
             split: Rate::default(),
@@ -127,6 +127,11 @@ impl Forms {
         self.pause = self.last_pause;
     }
 
+    /// What was seen, for the log: rows a second as they stand in the file, and of fields.
+    pub(super) fn rates(&self) -> (Option<f64>, Option<f64>) {
+        (self.verbatim.a_second(), self.split.a_second())
+    }
+
     /// The database does not read them.
     pub(super) fn impossible(&mut self) {
         self.possible = false;
@@ -170,7 +175,7 @@ mod tests {
         let passed = passed_on(1000, 1500, 1000);
         assert!(passed > 10 && passed < 100, "{passed}");
         // Files of a few portions are passed on.
-        assert_eq!(passed_on(4, 1500, 1000), 4);
+        assert_eq!(passed_on(3, 1500, 1000), 3);
     }
 
     #[test]

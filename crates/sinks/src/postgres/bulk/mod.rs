@@ -36,7 +36,7 @@ mod stream;
 mod transfer;
 mod verbatim;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use windrow_core::{Bulk, Fault, FaultClass, LoadPlan, Loader, Marks, Name, TableName};
@@ -53,11 +53,28 @@ use windrow_pgwire::wire::Wire;
 /// COPY into one database.
 pub(super) struct Copy {
     server: Arc<Server>,
+    /// The connection that the table's columns were asked on: it knows the catalog already, and is the first that loads.
+    spare: Mutex<Option<(Wire, &'static Dialect)>>,
 }
 
 impl Copy {
     pub(super) fn new(server: Arc<Server>) -> Self {
-        Self { server }
+        Self {
+            server,
+            spare: Mutex::default(),
+        }
+    }
+
+    async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
+        let mut spare = self.spare().take();
+        match spare.take_if(|(wire, _)| wire.is_alive()) {
+            Some(spare) => Ok(spare),
+            None => self.server.wire(None).await,
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<(Wire, &'static Dialect)>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn layout(
@@ -88,6 +105,11 @@ impl Bulk for Copy {
         "COPY"
     }
 
+    /// A portion is a commit: its wait is not to show beside its rows.
+    fn portion_rows(&self) -> usize {
+        20_000
+    }
+
     fn passes(&self) -> bool {
         self.server.dialect().no_copy.is_none()
     }
@@ -101,9 +123,11 @@ impl Bulk for Copy {
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
-        let (mut wire, dialect) = self.server.wire(None).await?;
+        let (mut wire, dialect) = self.wire().await?;
         let read = schema::read(&mut wire, table, dialect).await;
-        wire.terminate().await;
+        if wire.is_usable() {
+            self.spare().replace((wire, dialect));
+        }
         let facts = read.map_err(|broken| broken.unavailable())??;
         let writable = |facts: super::table::Facts| {
             let columns = facts.columns.into_iter();
@@ -116,7 +140,7 @@ impl Bulk for Copy {
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
-        let (mut wire, dialect) = self.server.wire(None).await?;
+        let (mut wire, dialect) = self.wire().await?;
         match self.layout(&mut wire, dialect, plan).await {
             Ok(layout) => Ok(Box::new(PortionLoader::new(wire, layout))),
             Err(fault) => {
