@@ -1,6 +1,7 @@
 //! Marks: what is done of a load, written with its rows.
 
 use windrow_core::{FaultClass, OnConflict, Span};
+use windrow_testkit::postgres::psql;
 
 use crate::support::*;
 
@@ -90,4 +91,25 @@ async fn a_mark_without_its_table_ends_the_load() {
     let fault = hopeless(loader.load(&plain(&[["1"]]), Some(&mark("l", 0, 1))).await);
     assert_eq!(fault.class, FaultClass::NoTable);
     assert_eq!(bed.sql("select count(*) from t"), "0");
+}
+
+/// A program that was killed has left a portion behind that the server has not committed yet.
+#[tokio::test]
+async fn what_is_still_being_written_is_waited_for() {
+    let bed = Bed::new("select 1").await;
+    let marks = bed.bulk.marks().unwrap();
+    marks.prepare().await.unwrap();
+    let portion = "begin; \
+        select pg_advisory_xact_lock_shared(1467117431, hashtext('l')); \
+        insert into windrow_loads values ('l', 0, 10); \
+        select pg_sleep(1); \
+        commit";
+    let url = bed.database.url().to_owned();
+    let writer = std::thread::spawn(move || psql(&url, portion).unwrap());
+    let held = "select count(*) from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted \
+        and database = (select oid from pg_database where datname = current_database())";
+    while bed.sql(held) == "0" {}
+    assert_eq!(marks.read("other").await.unwrap(), []);
+    assert_eq!(marks.read("l").await.unwrap(), [span(0, 10)]);
+    writer.join().unwrap();
 }

@@ -9,6 +9,8 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError};
 /// The statements of a portion, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    /// Who reads the marks waits from now on.
+    Hold,
     /// The stage is made.
     Stage,
     /// Rows come in.
@@ -107,7 +109,7 @@ fn refusal(step: Option<Step>, error: ServerError) -> LoadFault {
     match class {
         FaultClass::Unknown => LoadFault::Unknown(fault),
         FaultClass::Conflict | FaultClass::Unavailable => LoadFault::Again(fault),
-        _ if step == Some(Step::Mark) => LoadFault::Hopeless(fault),
+        _ if matches!(step, Some(Step::Hold | Step::Mark)) => LoadFault::Hopeless(fault),
         _ if never && of_the_statement => LoadFault::Hopeless(fault),
         _ => LoadFault::Refused(fault),
     }

@@ -24,6 +24,15 @@ pub(super) struct TableOfMarks {
 /// For the rest of the transaction: nobody waits for the disk.
 const NOT_AWAITED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
+/// How long is waited for portions that are under way. A server may take hours to see that a client's machine is gone.
+const LONGEST_WAIT: &str = "SELECT set_config('lock_timeout', '10s', true)";
+
+/// Held by the transactions that write a load's portions, all at once. The first number is any that others will not use.
+const HOLD: &str = "SELECT pg_advisory_xact_lock_shared(1467117431, hashtext($1))";
+
+/// Waits for the end of them.
+const AWAIT: &str = "SELECT pg_advisory_xact_lock(1467117431, hashtext($1))";
+
 type Table = Vec<Vec<Option<String>>>;
 
 impl TableOfMarks {
@@ -50,6 +59,25 @@ impl TableOfMarks {
             }
         }
         answer
+    }
+
+    /// Waits for portions of a load that are still being written: the server goes on with what it has got from a program that
+    /// was killed, or whose connection is gone.
+    async fn settle(&self, load: &str) -> Result<(), Fault> {
+        if self.server.dialect().plain_catalog {
+            return Ok(());
+        }
+        let waited = self.run(|out| {
+            push_statement(out, LONGEST_WAIT, &[]);
+            push_statement(out, AWAIT, &[load]);
+        });
+        match waited.await {
+            Err(fault) if &*fault.code == "55P03" => {
+                tracing::warn!(load, "another connection still writes rows of this load");
+                Ok(())
+            }
+            waited => waited.map(drop),
+        }
     }
 
     fn spare(&self) -> MutexGuard<'_, Option<Wire>> {
@@ -133,6 +161,7 @@ impl Marks for TableOfMarks {
             first = Mark::FIRST,
             end = Mark::END,
         );
+        self.settle(load).await?;
         let rows = self.run(|out| push_statement(out, &sql, &[load])).await?;
         let span = |row: Vec<Option<String>>| {
             let number = |place: usize| row.get(place)?.as_ref()?.parse().ok();
@@ -165,6 +194,11 @@ impl Marks for TableOfMarks {
         .await
         .map(drop)
     }
+}
+
+/// Appends the statement that goes before a portion with marks: who reads the marks waits for its end.
+pub(super) fn push_hold(out: &mut BytesMut, load: &str) {
+    push_statement(out, HOLD, &[load]);
 }
 
 /// Appends the statement that makes marks.

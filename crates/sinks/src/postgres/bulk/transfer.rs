@@ -6,7 +6,7 @@ use windrow_core::{Claim, Mark};
 
 use super::heard::{Heard, Step};
 use super::layout::Layout;
-use super::marks::push_marks;
+use super::marks::{push_hold, push_marks};
 use super::message::push_statement;
 use super::odd::Odd;
 use windrow_pgwire::wire::{Answer, Dialogue};
@@ -27,6 +27,17 @@ pub(super) enum Marked<'a> {
     Whole(&'a Mark),
     /// What is left out has no mark.
     Parts(&'a Claim<'a>),
+}
+
+impl Marked<'_> {
+    /// The load that they are of.
+    fn load(&self) -> Option<&str> {
+        match self {
+            Self::Not => None,
+            Self::Whole(mark) => Some(&mark.load),
+            Self::Parts(claim) => Some(&claim.mark.load),
+        }
+    }
 }
 
 /// A portion's rows as COPY's data, piece by piece.
@@ -82,13 +93,12 @@ impl<'a, D: Data> Transfer<'a, D> {
         marked: Marked<'a>,
         data: D,
     ) -> Self {
-        let mut steps = Vec::with_capacity(5);
+        let mut steps = Vec::with_capacity(6);
+        steps.extend(marked.load().map(|_| Step::Hold));
         steps.extend(merge.map(|_| Step::Stage));
         steps.push(Step::Copy);
         steps.extend(merge.map(|_| Step::Merge));
-        if !matches!(marked, Marked::Not) {
-            steps.push(Step::Mark);
-        }
+        steps.extend(marked.load().map(|_| Step::Mark));
         steps.push(Step::Check);
         Self {
             layout,
@@ -108,6 +118,9 @@ impl<'a, D: Data> Transfer<'a, D> {
     }
 
     fn begin(&mut self, out: &mut BytesMut) {
+        if let Some(load) = self.marked.load() {
+            push_hold(out, load);
+        }
         if let Some(staged) = &self.layout.staged {
             push_statement(out, &staged.create, &[]);
         }
