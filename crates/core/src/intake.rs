@@ -26,6 +26,11 @@ pub use self::receipt::{Receipt, Reply};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 
+impl SourceId {
+    /// A source of one's own: units that have it follow nobody, not even each other.
+    pub const OWN: Self = Self(u64::MAX);
+}
+
 /// The units of a submission. Nearly always one, kept without an allocation.
 pub type Units = SmallVec<[Unit; 1]>;
 
@@ -94,7 +99,10 @@ impl Intake {
         units: impl Into<Units>,
         permit: Permit,
     ) -> Result<Receipt, Fault> {
-        let units = units.into();
+        let mut units: Units = units.into();
+        for unit in &mut units {
+            unit.hand_over(source);
+        }
         let (reply, receipt) = receipt::pair(source, units.len(), &self.hints);
         let submission = Submission {
             source,

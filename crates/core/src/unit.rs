@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use crate::intake::SourceId;
 use crate::shape::Op;
 use crate::statement::Call;
 use crate::write::Write;
@@ -11,6 +12,7 @@ use crate::write::Write;
 pub struct Unit {
     load: Load,
     bytes: usize,
+    source: SourceId,
 }
 
 /// What a unit is made of: never both in one, for a lane serves one kind of frontend.
@@ -31,6 +33,7 @@ impl Unit {
         Self {
             load: Load::Writes(SmallVec::from_buf([write])),
             bytes,
+            source: SourceId::OWN,
         }
     }
 
@@ -41,6 +44,7 @@ impl Unit {
         Self {
             load: Load::Writes(writes),
             bytes,
+            source: SourceId::OWN,
         }
     }
 
@@ -51,6 +55,7 @@ impl Unit {
         Self {
             load: Load::Calls(calls),
             bytes,
+            source: SourceId::OWN,
         }
     }
 
@@ -75,6 +80,17 @@ impl Unit {
         let writes = self.writes().iter().map(|write| write.shape.op);
         let calls = self.calls().iter().map(|call| call.statement.draft().op);
         writes.chain(calls)
+    }
+
+    /// Makes it one of `source`'s. [`crate::Intake::submit`] does so with all that it hands over.
+    pub fn hand_over(&mut self, source: SourceId) {
+        self.source = source;
+    }
+
+    /// Who asks. Units of one source may rely on each other: the later one must neither be executed nor be seen
+    /// before the earlier one. [`SourceId::OWN`] for a unit that was built and given to nobody.
+    pub fn source(&self) -> SourceId {
+        self.source
     }
 
     /// Bytes that this unit takes in memory while it waits.
