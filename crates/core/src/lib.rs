@@ -9,6 +9,7 @@
 //! | [`shape`] | a statement with its values lifted out |
 //! | [`write`](mod@write) | a shape and one row of values |
 //! | [`mod@statement`] | a write that a client wrote as SQL, with the raw bytes of its values |
+//! | [`apart`] | why a write is not joined with others |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
@@ -22,6 +23,7 @@
 //!
 //! Everyone may import this crate; it imports none of the others.
 
+pub mod apart;
 pub mod budget;
 pub mod fault;
 pub mod intake;
@@ -38,6 +40,7 @@ pub mod unit;
 pub mod value;
 pub mod write;
 
+pub use apart::Apart;
 pub use budget::{Budget, Permit};
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 
+use crate::apart::Apart;
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
 use crate::shape::Op;
@@ -162,9 +163,8 @@ impl fmt::Debug for Statement {
 pub enum Described {
     /// Its calls may be joined with those of others.
     Joined(Arc<Statement>),
-    /// It must go to the server by itself, and why: a short phrase that is the same for all statements of a kind, for
-    /// counting (`a view`, `a table with rules`, `not a unique key`, `a volatile function`, `the server refuses it`).
-    Apart(&'static str),
+    /// It must go to the server by itself, and why.
+    Apart(Arc<Apart>),
 }
 
 /// A database that can say what a draft means.

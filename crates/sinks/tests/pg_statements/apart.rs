@@ -180,10 +180,10 @@ async fn statements_for_cockroachdb_go_by_themselves() {
     let sink = StatementSink::new(target, Vec::new(), Vec::new(), &options);
     for _ in 0..2 {
         let described = sink.describe(&insert("t", "", "$1").draft()).await;
-        let Described::Apart(reason) = described.unwrap() else {
+        let Described::Apart(apart) = described.unwrap() else {
             panic!("joined")
         };
-        assert!(reason.contains("CockroachDB"), "{reason}");
+        assert!(apart.phrase.contains("CockroachDB"), "{apart}");
     }
     assert_eq!(sink.profile().name, "CockroachDB");
     assert_eq!(behind.refused(), []);

@@ -59,7 +59,7 @@ impl Bed {
     pub(crate) async fn apart(&self, draft: Arc<Draft>) -> &'static str {
         match self.sink.describe(&draft).await.unwrap() {
             Described::Joined(statement) => panic!("joined: {statement:?}"),
-            Described::Apart(reason) => reason,
+            Described::Apart(apart) => apart.phrase,
         }
     }
 

@@ -337,7 +337,7 @@ impl View<'_> {
             .ok_or_else(unknown)?
         {
             Described::Joined(statement) => Ok(statement),
-            Described::Apart(reason) => Err(Next::Relay(reason)),
+            Described::Apart(apart) => Err(Next::Relay(apart.phrase)),
         }
     }
 

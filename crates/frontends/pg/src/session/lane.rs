@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windrow_core::{Described, Draft, Fault, Statement};
+use windrow_core::{Apart, Described, Draft, Fault, Statement};
 use windrow_pgwire::target::Credential;
 
 use crate::services::{Door, LaneKey, Lanes};
@@ -39,7 +39,7 @@ pub(crate) struct Lane {
 #[derive(Clone)]
 enum Known {
     Joined(Arc<Statement>),
-    Apart(&'static str, Instant),
+    Apart(Arc<Apart>, Instant),
 }
 
 impl LaneBook {
@@ -98,7 +98,7 @@ impl Lane {
                 Some(Described::Joined(Arc::clone(statement)))
             }
             Known::Apart(reason, since) if since.elapsed() < APART => {
-                Some(Described::Apart(reason))
+                Some(Described::Apart(Arc::clone(reason)))
             }
             _ => None,
         }
@@ -129,7 +129,7 @@ impl Lane {
         let described = self.door.describer.describe(draft).await?;
         let known = match &described {
             Described::Joined(statement) => Known::Joined(Arc::clone(statement)),
-            Described::Apart(reason) => Known::Apart(reason, Instant::now()),
+            Described::Apart(reason) => Known::Apart(Arc::clone(reason), Instant::now()),
         };
         let mut all = lock(&self.known);
         if all.len() >= MOST {

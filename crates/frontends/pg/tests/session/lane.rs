@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::task::block_in_place;
 use windrow_core::intake::Hint;
 use windrow_core::{
-    Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
+    Apart, Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
     Intake, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
 };
 use windrow_pg::{Door, LaneKey, Lanes};
@@ -114,7 +114,9 @@ impl Describer for Asker {
                 .map(|m| m.body.clone())
         };
         let Some(types) = body(b't') else {
-            return Ok(Described::Apart("the server refuses it"));
+            return Ok(Described::Apart(Arc::new(Apart::of(
+                "the server refuses it",
+            ))));
         };
         let types = types[2..]
             .chunks_exact(4)

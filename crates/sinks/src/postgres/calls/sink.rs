@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Described, Describer, Draft, Executor, Fault, Profile, Sink, Statement, Unit};
+use windrow_core::{
+    Apart, Described, Describer, Draft, Executor, Fault, Profile, Sink, Statement, Unit,
+};
 
 use super::describe;
 use super::meaning::meaning;
@@ -145,6 +147,11 @@ pub(in crate::postgres) fn with_error(fault: Fault, before: &[u8], error: &[u8])
     fault.with_verbatim(messages)
 }
 
+/// Sent to the server by itself, for a reason that says all by its phrase.
+fn apart(phrase: &'static str) -> Described {
+    Described::Apart(Arc::new(Apart::of(phrase)))
+}
+
 #[async_trait]
 impl Sink for StatementSink {
     fn profile(&self) -> &Profile {
@@ -173,7 +180,7 @@ impl Sink for StatementSink {
 impl Describer for StatementSink {
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
         if let Some(reason) = self.dialect().apart {
-            return Ok(Described::Apart(reason));
+            return Ok(apart(reason));
         }
         let mut desk = self.desk.lock().await;
         // Taken out: if this future is dropped half-way, so is the connection.
@@ -185,7 +192,7 @@ impl Describer for StatementSink {
             None => self.wire(true).await?.0,
         };
         if let Some(reason) = self.dialect().apart {
-            return Ok(Described::Apart(reason));
+            return Ok(apart(reason));
         }
         let asked = describe::ask(&mut wire, draft, &draft.types).await;
         let asked = asked.map_err(|broken| broken.unavailable())?;
@@ -195,12 +202,12 @@ impl Describer for StatementSink {
         drop(desk);
         let sight = match asked {
             Ok(sight) => sight,
-            Err(error) if error.code == "55P03" => return Ok(Described::Apart("a locked table")),
+            Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
             Err(error) => {
                 let fault = Fault::from(error);
                 return match fault.class.may_retry() {
                     true => Err(fault),
-                    false => Ok(Described::Apart("the server refuses it")),
+                    false => Ok(apart("the server refuses it")),
                 };
             }
         };
@@ -209,7 +216,7 @@ impl Describer for StatementSink {
             lexicon.put(oid, facts, print)
         }) {
             Ok(meaning) => Arc::new(meaning),
-            Err(reason) => return Ok(Described::Apart(reason)),
+            Err(reason) => return Ok(apart(reason)),
         };
         let statement = Arc::new(Statement::new(
             draft.clone(),
