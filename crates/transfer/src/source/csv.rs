@@ -150,8 +150,9 @@ impl Csv {
         self.splitter.take(&self.found, raw, self.at, portion)
     }
 
-    /// Moves whole records from the window to others that are unsplit. False: there is no room for more, or what follows
-    /// needs care.
+    /// Moves whole records from the window to others that are unsplit. True if more of the file may bring further ones: not
+    /// where there is no room for them, nor where what follows needs care. A window that is read on although its records have
+    /// nowhere to go would grow with each portion.
     fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> bool {
         let left = Most {
             records: most.records.saturating_sub(unsplit.records),
@@ -169,7 +170,8 @@ impl Csv {
         self.at.record += found.records as u64;
         let (bytes, blocked) = (found.text.len(), found.blocked);
         self.window.consume(bytes);
-        !blocked
+        let full = unsplit.records >= most.records || unsplit.text.len() >= most.bytes;
+        !blocked && !full
     }
 
     /// Fills what is unsplit with the next records, as far as they need no care.

@@ -723,3 +723,22 @@ proptest! {
         }
     }
 }
+
+/// Portions that are full must not make the source read ahead: it would hold the whole file in the end.
+#[test]
+fn full_portions_do_not_let_the_window_grow() {
+    const LINES: usize = 1 << 20;
+    let mut source = open_text("x.csv", &b"12,34\n".repeat(LINES), &Options::default()).unwrap();
+    source.choose(&[0, 1]);
+    let style = std::sync::Arc::new(source.style().unwrap());
+    let most = Most {
+        records: 10,
+        bytes: usize::MAX,
+    };
+    let mut portion = Portion::new(2);
+    for _ in 0..200 {
+        assert!(source.read_unsplit(&style, &mut portion, most).unwrap());
+        assert_eq!(portion.csv().map(|csv| csv.records), Some(10));
+    }
+    assert!(source.read_bytes() < 1 << 20, "{}", source.read_bytes());
+}
