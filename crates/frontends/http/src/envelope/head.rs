@@ -89,12 +89,19 @@ fn request_line(text: &[u8], base: &str) -> Result<(Method, Uri), Refusal> {
     else {
         return Err(wrong());
     };
-    if !version.is_none_or(|version| matches!(version, "HTTP/1.1" | "HTTP/1.0")) {
+    let known = ["HTTP/1.1", "HTTP/1.0"];
+    if !version.is_none_or(|version| known.iter().any(|k| version.eq_ignore_ascii_case(k))) {
         return Err(wrong());
     }
-    let method = method.parse::<Method>().map_err(|_| wrong())?;
+    let method = self::method(method).ok_or_else(wrong)?;
     let uri = uri(target, base).ok_or_else(|| bad(format!("{target:?} is not a path")))?;
     Ok((method, uri))
+}
+
+/// The method in capitals: ArangoDB reads those of its parts in either case, and clients rely on it (python-arango 5.4
+/// writes `post /_api/document/..`).
+fn method(word: &str) -> Option<Method> {
+    word.to_ascii_uppercase().parse().ok()
 }
 
 /// Path and query of a target: of a whole URL too, and of one that is relative to the envelope's own path.
@@ -183,6 +190,9 @@ mod tests {
             let (head, got) = parse(text).unwrap();
             assert_eq!(head.uri.to_string(), target, "{text:?}");
             assert_eq!(got, body.as_bytes(), "{text:?}");
+        }
+        for text in ["post /x", "Post /x http/1.1", "POST /x HTTP/1.1"] {
+            assert_eq!(parse(text).unwrap().0.method, Method::POST, "{text}");
         }
         let (head, _) = parse("GET /x HTTP/1.1\r\nX-A:  b \r\nx-a: c\r\n\r\n").unwrap();
         let values: Vec<_> = head.headers.get_all("x-a").iter().collect();

@@ -143,6 +143,25 @@ async fn the_example_of_arangodbs_manual() {
     assert_eq!(read(put.body(body)).await.status, 200);
 }
 
+/// python-arango 5.4 writes the methods of its parts in lower case, and lines of headers as dictionaries give them.
+#[tokio::test]
+async fn methods_of_parts_are_read_in_either_case() {
+    let (server, seen) = serve(good).await;
+    let requests = [
+        "post /_api/document/things?returnNew=0&silent=0 HTTP/1.1\r\ncontent-type: application/json\r\n\
+         charset: utf-8\r\n\r\n{\"_key\":\"a\"}",
+        "patch /_api/document/things/a HTTP/1.1\r\nContent-Type: Application/JSON; Charset=\"UTF-8\"\r\n\r\n{\"n\":2}",
+        "Delete /_api/document/things/a http/1.1\r\n\r\n",
+        "post /v1/tables/t/rows\r\n\r\n{\"a\":1}",
+        "get /v1/tables/t/rows HTTP/1.1\r\n\r\n",
+    ]
+    .map(str::to_owned);
+    let reply = send(&server, "/_api/batch", ARANGO, envelope(&requests)).await;
+    let statuses: Vec<u16> = reply.parts.iter().map(|p| p.status).collect();
+    assert_eq!(statuses, [201, 201, 200, 201, 405], "{}", reply.text);
+    assert_eq!(seen.writes().len(), 4);
+}
+
 #[tokio::test]
 async fn mixed_results_in_the_order_of_the_requests() {
     let (server, _) = serve(|write| match (write.shape.op, first(write)) {
