@@ -15,6 +15,7 @@
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
 //! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
+//! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`relocate`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`outcome`] | what one unit is told |
@@ -35,6 +36,7 @@ pub mod promise;
 pub mod relocate;
 pub mod shape;
 pub mod sink;
+pub mod standing;
 pub mod statement;
 pub mod unit;
 pub mod value;
@@ -55,6 +57,7 @@ pub use promise::{Lack, Promise};
 pub use relocate::{MovePlan, Mover, News, Queue};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
+pub use standing::{Level, Standing};
 pub use statement::{Call, Described, Describer, Draft, Statement};
 pub use unit::Unit;
 pub use value::Value;

@@ -13,6 +13,7 @@ use crate::load::Bulk;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Lack, Promise};
 use crate::relocate::Queue;
+use crate::standing::Standing;
 use crate::unit::Unit;
 
 /// What a sink can do: data that lanes, frontends and documentation read.
@@ -74,6 +75,11 @@ pub trait Sink: Send + Sync + 'static {
     /// The database as one that holds pending rows, which a move takes out; `None` where that is not possible.
     fn queue(&self) -> Option<Arc<dyn Queue>> {
         None
+    }
+
+    /// What the writes of each table share, for the tables that have been met lately, by name. Asks the database nothing.
+    fn standings(&self) -> Vec<Standing> {
+        Vec::new()
     }
 
     /// Adds a hash for every row that the unit touches, as far as its key is known: two units that share one are not

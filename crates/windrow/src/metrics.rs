@@ -5,7 +5,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::{Value, json};
-use windrow_core::Budget;
+use windrow_core::{Budget, Standing};
 use windrow_lanes::LaneStatus;
 
 /// Registers the memory budget: `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
@@ -48,9 +48,35 @@ impl Collector for Memory {
     }
 }
 
-/// The lanes as `GET /v1/lanes` shows them.
-pub(crate) fn lanes_json(lanes: &[LaneStatus]) -> Value {
-    json!({ "lanes": lanes.iter().map(lane_json).collect::<Vec<_>>() })
+/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them.
+pub(crate) fn lanes_json(lanes: &[LaneStatus], standings: &[Standing]) -> Value {
+    json!({
+        "lanes": lanes.iter().map(lane_json).collect::<Vec<_>>(),
+        "tables": standings.iter().map(standing_json).collect::<Vec<_>>(),
+    })
+}
+
+fn standing_json(standing: &Standing) -> Value {
+    let writes: Vec<&str> = standing.ops.iter().map(|op| op.as_str()).collect();
+    let mut table = json!({
+        "table": standing.table.to_string(),
+        "writes": writes,
+        "level": standing.level.as_str(),
+    });
+    let Some(why) = &standing.why else {
+        return table;
+    };
+    let said = [
+        ("reason", why.phrase),
+        ("object", &*why.object),
+        ("advice", why.advice),
+    ];
+    for (name, text) in said {
+        if !text.is_empty() {
+            table[name] = text.into();
+        }
+    }
+    table
 }
 
 fn lane_json(lane: &LaneStatus) -> Value {

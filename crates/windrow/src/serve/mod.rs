@@ -167,12 +167,13 @@ fn services(
     metrics: HttpMetrics,
 ) -> Services {
     let registry = Arc::new(registry);
+    let tables = Arc::clone(&sink);
     Services {
         intake,
         gives_back: sink.profile().lack(Promise::Returned).is_none(),
         ready: Arc::new(Ready(sink)),
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
-        lanes: Arc::new(move || crate::metrics::lanes_json(&lanes())),
+        lanes: Arc::new(move || crate::metrics::lanes_json(&lanes(), &tables.standings())),
         metrics,
     }
 }

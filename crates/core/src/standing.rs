@@ -1,0 +1,40 @@
+//! How the writes of a table share statements and transactions, as far as the sink has met them: for operators.
+
+use crate::apart::Apart;
+use crate::name::TableName;
+use crate::shape::Op;
+
+/// How much a write may share with its neighbours in a batch. Greater is more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing: it is a statement and a transaction of its own.
+    Apart,
+    /// A transaction: it is a statement of its own.
+    Grouped,
+    /// A statement.
+    Fused,
+}
+
+impl Level {
+    /// The word that operators read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Apart => "apart",
+            Self::Grouped => "grouped",
+            Self::Fused => "fused",
+        }
+    }
+}
+
+/// What became of the proof for some of the writes to one table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Standing {
+    /// The table, as clients have named it.
+    pub table: TableName,
+    /// The writes that this is said of, in the order of [`Op`].
+    pub ops: Box<[Op]>,
+    /// The most that they share.
+    pub level: Level,
+    /// What keeps them from sharing more; `None` where nothing does.
+    pub why: Option<Apart>,
+}
