@@ -36,7 +36,6 @@ mod worker;
 mod tests;
 
 use std::num::NonZero;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,10 +89,9 @@ pub struct Input {
     pub name: String,
     /// What opens it.
     pub open: Opener,
-    /// What it is known by from one run to the next, if it is to be continued where an earlier run has ended.
+    /// What it is known by from one run to the next, if it is to be continued where an earlier run has ended. Its source must
+    /// then keep [`crate::source::IDENTIFYING_BYTES`]: they tell whether it is still the same.
     pub identity: Option<Identity>,
-    /// Where it lies, if it does: its beginning tells whether it has changed since an earlier run.
-    pub path: Option<PathBuf>,
 }
 
 /// How a load went.

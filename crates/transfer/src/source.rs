@@ -14,6 +14,7 @@ mod window;
 use std::io;
 use std::sync::Arc;
 
+pub use self::input::IDENTIFYING_BYTES;
 pub use self::open::{Format, Options, open};
 pub use self::window::MOST_RECORD_BYTES;
 
@@ -190,6 +191,9 @@ pub trait Source: Send {
     ) -> Result<bool, SourceFault> {
         self.read(portion, most)
     }
+
+    /// Its first bytes, unpacked: as many as [`Options::head`] asks for at least, if there are as many.
+    fn head(&self) -> &[u8];
 
     /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for the progress bar.
     fn read_bytes(&self) -> u64;

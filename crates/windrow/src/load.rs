@@ -202,7 +202,10 @@ fn inputs(files: &Files, resume: Option<&Resume>) -> Result<Vec<Input>, LoadErro
         return Err(LoadError::Invalid(told.into()));
     }
     let input = |path: &String| {
-        let (file, options) = (path.clone(), files.options.clone());
+        let (file, mut options) = (path.clone(), files.options.clone());
+        if resume.is_some() {
+            options.head = source::IDENTIFYING_BYTES;
+        }
         let is_stdin = path == "-";
         Ok(Input {
             name: match is_stdin {
@@ -211,7 +214,6 @@ fn inputs(files: &Files, resume: Option<&Resume>) -> Result<Vec<Input>, LoadErro
             },
             open: Box::new(move || source::open(&file, &options)),
             identity: resume.map(|resume| identity(resume, path)).transpose()?,
-            path: (!is_stdin).then(|| PathBuf::from(path)),
         })
     };
     files.paths.iter().map(input).collect()

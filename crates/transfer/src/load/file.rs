@@ -17,7 +17,7 @@ use super::team::{Belt, Team};
 use super::way::Sight;
 use super::worker::{Shared, lock};
 use super::{Input, LoadError, Opener, Run};
-use crate::source::{Most, Portion, Source, SourceFault};
+use crate::source::{Most, Portion, Source};
 
 /// Bytes of values in a portion.
 const PORTION_BYTES: usize = 4 << 20;
@@ -68,8 +68,9 @@ impl Run {
             file: input.name,
             load: marking.as_ref().map(|marking| marking.load.clone()),
         };
-        if let (Some(marking), Some(path)) = (&marking, &input.path) {
-            self.check_head(marking, path, &origin.file).await?;
+        if let Some(marking) = &marking {
+            let head = opened.source.head();
+            self.check_head(marking, head, &origin.file).await?;
         }
         let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
         let plan = self.plan(columns);
@@ -189,7 +190,7 @@ impl Run {
     async fn check_head(
         &self,
         marking: &Marking,
-        path: &std::path::Path,
+        bytes: &[u8],
         file: &str,
     ) -> Result<(), LoadError> {
         let name = head_of(&marking.load);
@@ -197,14 +198,7 @@ impl Run {
             .patiently(file, async || marking.marks.read(&name).await)
             .await?;
         let length = known.first().map(|span| span.end - span.first);
-        let path = path.to_owned();
-        let found = tokio::task::spawn_blocking(move || head(&path, length))
-            .await
-            .map_err(|_| LoadError::Defect("reading a file has crashed"))?
-            .map_err(|error| SourceFault::Io {
-                name: file.to_owned(),
-                error,
-            })?;
+        let found = head(bytes, length);
         match known.first() {
             Some(span) if *span == found => Ok(()),
             Some(_) => Err(LoadError::Invalid(format!(

@@ -1,12 +1,11 @@
 //! What a load is called in the database that it fills, and whether its file is still the same.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use windrow_core::{Name, Span, TableName};
+
+use crate::source::IDENTIFYING_BYTES;
 
 /// What a file is known by from one run to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +15,6 @@ pub enum Identity {
     /// A name that the user gives, for what lies nowhere.
     Name(Box<str>),
 }
-
-/// Bytes of the beginning of a file that tell whether it is still the same.
-const HEAD: usize = 64 << 10;
 
 /// The most bytes of a file's name that stand in a load's name, for those who read the table of marks.
 const LABEL: usize = 40;
@@ -58,19 +54,20 @@ pub(super) fn head_of(load: &str) -> Box<str> {
 }
 
 /// The beginning of a file as a span: where it begins is a hash of the bytes, how long it is says how many of them.
-pub(super) fn head(path: &Path, most: Option<u64>) -> io::Result<Span> {
-    let most = most.unwrap_or(HEAD as u64).min(HEAD as u64);
-    let mut bytes = Vec::with_capacity(HEAD);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    let digest = Sha256::digest(&bytes);
+/// `most`: no more of them than an earlier run has seen.
+pub(super) fn head(bytes: &[u8], most: Option<u64>) -> Span {
+    let most = most.and_then(|most| usize::try_from(most).ok());
+    let most = most.unwrap_or(usize::MAX).min(IDENTIFYING_BYTES);
+    let bytes = bytes.get(..most).unwrap_or(bytes);
+    let digest = Sha256::digest(bytes);
     let hash = digest
         .iter()
         .take(6)
         .fold(0, |hash, byte| (hash << 8) | u64::from(*byte));
-    Ok(Span {
+    Span {
         first: hash,
         end: hash + bytes.len() as u64,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -102,14 +99,10 @@ mod tests {
 
     #[test]
     fn a_file_that_has_grown_begins_as_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
-        std::fs::write(&path, "a\n1\n").unwrap();
-        let before = head(&path, None).unwrap();
+        let before = head(b"a\n1\n", None);
         assert_eq!(before.end - before.first, 4);
-        std::fs::write(&path, "a\n1\n2\n").unwrap();
-        assert_eq!(head(&path, Some(4)).unwrap(), before);
-        std::fs::write(&path, "a\n3\n2\n").unwrap();
-        assert_ne!(head(&path, Some(4)).unwrap(), before);
+        assert_eq!(head(b"a\n1\n2\n", Some(4)), before);
+        assert_ne!(head(b"a\n3\n2\n", Some(4)), before);
+        assert_ne!(head(b"a\n", Some(4)), before);
     }
 }

@@ -59,7 +59,6 @@ async fn load(
         name: "f.csv".into(),
         open: Box::new(move || source::open(&path, &source::Options::default())),
         identity: resume.then(|| super::Identity::Name("f".into())),
-        path: None,
     };
     let loaded = run.files(vec![input]).await;
     drop(run);

@@ -258,6 +258,10 @@ impl Source for Csv {
         Ok(!portion.records.is_empty() || !portion.bad.is_empty())
     }
 
+    fn head(&self) -> &[u8] {
+        &self.window.input().head
+    }
+
     fn read_bytes(&self) -> u64 {
         self.window.input().read_bytes()
     }

@@ -12,6 +12,9 @@ use super::decode;
 /// Bytes that tell what a file is.
 const HEAD: usize = 512;
 
+/// Bytes that tell whether a file is still the one that an earlier run began to load.
+pub const IDENTIFYING_BYTES: usize = 64 << 10;
+
 /// What is wrong with an archive, on its way through `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -125,9 +128,11 @@ impl Input {
     ///
     /// # Errors
     /// It cannot be opened, is a folder, or is packed in a way that is not known.
-    pub(super) fn open(path: &str) -> Result<Self, SourceFault> {
+    /// `head`: so many of its first bytes are kept, at least. Standard input is waited for until they are there.
+    pub(super) fn open(path: &str, head: usize) -> Result<Self, SourceFault> {
+        let head = head.max(HEAD);
         if path == "-" {
-            return Self::unpacked("standard input", io::stdin(), None, None);
+            return Self::unpacked("standard input", io::stdin(), (None, None), head);
         }
         let io = |error| SourceFault::Io {
             name: path.into(),
@@ -146,7 +151,7 @@ impl Input {
             Some(_) => Some(file.try_clone().map_err(io)?),
             None => None,
         };
-        Self::unpacked(path, file, again, size)
+        Self::unpacked(path, file, (again, size), head)
     }
 
     /// Some reader, for tests.
@@ -161,14 +166,14 @@ impl Input {
         name: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<Self, SourceFault> {
-        Self::unpacked(name, reader, None, None)
+        Self::unpacked(name, reader, (None, None), HEAD)
     }
 
     fn unpacked(
         name: &str,
         reader: impl Read + Send + 'static,
-        file: Option<File>,
-        size: Option<u64>,
+        (file, size): (Option<File>, Option<u64>),
+        head: usize,
     ) -> Result<Self, SourceFault> {
         let read = Arc::new(AtomicU64::new(0));
         let counted = Box::new(Counted {
@@ -183,7 +188,7 @@ impl Input {
             read,
             size,
         };
-        input.peek()?;
+        input.peek(head)?;
         let packing = Packing::of(&input.head);
         let by_name = Packing::by_name(name);
         if let (None, Some(packing)) = (packing, by_name) {
@@ -196,15 +201,15 @@ impl Input {
             input.file = None;
             let packed = std::mem::replace(&mut input.reader, Box::new(io::empty()));
             input.reader = packing.unpack(packed).map_err(|error| input.io(error))?;
-            input.peek()?;
+            input.peek(head)?;
         }
         Ok(input)
     }
 
     /// Reads the first bytes, and puts them back.
-    fn peek(&mut self) -> Result<(), SourceFault> {
+    fn peek(&mut self, most: usize) -> Result<(), SourceFault> {
         self.head.clear();
-        let head = Read::by_ref(&mut self.reader).take(HEAD as u64);
+        let head = Read::by_ref(&mut self.reader).take(most as u64);
         let mut head = head;
         if let Err(error) = head.read_to_end(&mut self.head) {
             let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());

@@ -76,6 +76,9 @@ pub struct Options {
     /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None`: what a byte order mark
     /// says, or else UTF-8. Raw records are in UTF-8 whatever the file is in.
     pub encoding: Option<String>,
+    /// So many of the first bytes are kept for [`Source::head`], at least. Standard input is waited for until they are
+    /// there, or until it ends.
+    pub head: usize,
 }
 
 impl Default for Options {
@@ -87,6 +90,7 @@ impl Default for Options {
             header: true,
             null: vec![String::new()],
             encoding: None,
+            head: 0,
         }
     }
 }
@@ -96,7 +100,7 @@ impl Default for Options {
 /// # Errors
 /// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options contradict each other.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
-    let input = Input::open(path)?;
+    let input = Input::open(path, options.head)?;
     start(input, options)
 }
 

@@ -325,6 +325,10 @@ impl Source for Parquet {
     }
 
     /// By the share of the rows: parts of the file are read here and there.
+    fn head(&self) -> &[u8] {
+        &self.input.head
+    }
+
     fn read_bytes(&self) -> u64 {
         let all = u128::from(self.input.all_bytes().unwrap_or_default());
         let bytes = all * u128::from(self.record.min(self.rows)) / u128::from(self.rows.max(1));

@@ -143,6 +143,44 @@ fn a_file_that_has_grown_is_loaded_further_and_another_one_is_not() {
     db.holds(1..=1500);
 }
 
+/// What comes on standard input is told from what came before as files are: by how it begins.
+#[test]
+fn other_input_under_the_same_name_is_refused() {
+    let db = Db::sqlite();
+    db.exec(&db.keyless());
+    let arguments = ["-", "-t", "readings", "--resume-as", "pipe"];
+    let text = readings(1000);
+    db.load_stdin(&arguments, text.as_bytes())
+        .is(0, &["1000 rows written"]);
+    db.load_stdin(&arguments, text.as_bytes())
+        .is(0, &["nothing to do"]);
+    db.load_stdin(&arguments, readings(1200).as_bytes())
+        .is(0, &["200 rows written, 1000 done by an earlier run"]);
+    db.holds(1..=1200);
+    db.load_stdin(&arguments, text.replace("1,S1", "9,S1").as_bytes())
+        .is(1, &["standard input", "has changed", "--resume-as"]);
+    db.holds(1..=1200);
+}
+
+/// A packed file is known by what is in it: the bytes of the archive change from its beginning on.
+#[test]
+fn a_packed_file_that_has_grown_is_loaded_further() {
+    let db = Db::sqlite();
+    db.exec(&db.keyless());
+    let packed = |rows: u64| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        std::io::Write::write_all(&mut encoder, readings(rows).as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let file = db.file("readings.csv.gz", packed(1000));
+    let arguments = [&*file, "-t", "readings", "--resume"];
+    db.load(&arguments).is(0, &["1000 rows written"]);
+    db.file("readings.csv.gz", packed(1500));
+    db.load(&arguments)
+        .is(0, &["500 rows written, 1000 done by an earlier run"]);
+    db.holds(1..=1500);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_without_transactions_says_what_to_do() {
     let stand_in = windrow_testkit::cratedb::CrateDb::start(1).await.unwrap();

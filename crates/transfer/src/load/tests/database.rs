@@ -91,6 +91,7 @@ impl Database {
         state
             .marks
             .iter()
+            .filter(|((load, _), _)| !load.ends_with("/head"))
             .map(|((_, first), end)| (*first, *end))
             .collect()
     }
