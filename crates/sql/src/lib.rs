@@ -11,7 +11,7 @@
 mod clause;
 mod effect;
 mod expression;
-mod lex;
+pub mod lex;
 pub mod lift;
 mod parse;
 mod primary;

@@ -13,7 +13,7 @@ use crate::word::MAX_NAME;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// An identifier without quotes, or a keyword.
     Word,
     /// An identifier in double quotes.
@@ -62,7 +62,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// True for literals that stand in quotes.
-    pub(crate) fn is_string(self) -> bool {
+    pub fn is_string(self) -> bool {
         matches!(
             self,
             Self::Text | Self::Escape | Self::Dollar | Self::Bits | Self::Special
@@ -72,31 +72,34 @@ impl Kind {
 
 /// A token and its place, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
-    pub(crate) kind: Kind,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+pub struct Token {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it begins.
+    pub start: usize,
+    /// Where the next one may begin.
+    pub end: usize,
 }
 
 /// Why a text cannot be cut into tokens: a quote or a comment is not closed, or it holds a NUL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Broken;
+pub struct Broken;
 
 /// The scanner.
-pub(crate) struct Lexer<'a> {
+pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any other.
     standard: bool,
     /// A plain string held a backslash: what the text means depends on `standard`.
-    pub(crate) backslash: bool,
+    pub backslash: bool,
     /// A hint (`/*+ .. */`) was met.
-    pub(crate) hint: bool,
+    pub hint: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// A text with a NUL is [`Broken`] wherever that stands: the protocol cannot carry it.
-    pub(crate) fn new(text: &'a str, standard: bool) -> Result<Self, Broken> {
+    pub fn new(text: &'a str, standard: bool) -> Result<Self, Broken> {
         let bytes = text.as_bytes();
         if memchr(0, bytes).is_some() {
             return Err(Broken);
@@ -122,7 +125,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token; [`Kind::End`] for ever behind the last.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Token, Broken> {
+    pub fn next(&mut self) -> Result<Token, Broken> {
         self.skip_space()?;
         let start = self.at;
         let kind = if start >= self.bytes.len() {

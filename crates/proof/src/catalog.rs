@@ -1,0 +1,241 @@
+//! The rows of the answers.
+
+/// A relation that is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Relation {
+    pub(crate) reach: Reach,
+    pub(crate) name: Box<str>,
+    /// `pg_class.relkind`.
+    pub(crate) kind: u8,
+    /// Row security applies to the role.
+    pub(crate) secured: bool,
+    pub(crate) rule: Option<Box<str>>,
+    pub(crate) oid: u32,
+}
+
+/// How a statement comes to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It names the table.
+    Itself,
+    /// A partition of it.
+    Part,
+    /// A table that inherits from it.
+    Heir,
+    /// By a foreign key with an action.
+    Cascade,
+    /// By a view or a rule.
+    View,
+}
+
+/// A trigger that is not switched off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trigger {
+    pub(crate) reach: Reach,
+    /// What people call it.
+    pub(crate) object: Box<str>,
+    /// `pg_trigger.tgtype`.
+    pub(crate) kind: u16,
+    pub(crate) deferred: bool,
+    pub(crate) transition: bool,
+    /// The columns of UPDATE OF; empty: any.
+    pub(crate) columns: Box<[Box<str>]>,
+    pub(crate) function: Function,
+    /// SECURITY DEFINER or SET options.
+    pub(crate) dressed: bool,
+    pub(crate) body: Box<str>,
+    /// Words of the body that may mean functions that are not built in.
+    pub(crate) shadows: Box<[Box<str>]>,
+    pub(crate) oid: Box<str>,
+}
+
+/// A function, as the catalog says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    /// `schema.name`.
+    pub(crate) name: Box<str>,
+    pub(crate) built_in: bool,
+    pub(crate) language: Box<str>,
+    /// `pg_proc.provolatile`.
+    pub(crate) volatility: u8,
+    pub(crate) oid: u32,
+}
+
+/// A function that an object calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) reach: Reach,
+    pub(crate) object: Box<str>,
+    pub(crate) kind: Kind,
+    /// Of a default the column, of a condition the trigger.
+    pub(crate) place: Box<str>,
+    pub(crate) function: Function,
+}
+
+/// What calls a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Default,
+    Condition,
+    Policy,
+    View,
+    /// A type's own functions: input, output, comparison.
+    Type,
+    Domain,
+    /// The words of a text.
+    Words,
+    /// Checks, generated columns, indexes, partition keys, exclusion: every write evaluates them.
+    Always,
+}
+
+impl Called {
+    /// A type's own function in C: a type that is written so is proven.
+    pub(crate) fn is_code_of_type(&self) -> bool {
+        self.kind == Kind::Type && self.function.has_code()
+    }
+}
+
+impl Function {
+    /// Written for the server itself.
+    pub(crate) fn has_code(&self) -> bool {
+        matches!(&*self.language, "c" | "internal")
+    }
+
+    /// Its name without the schema.
+    pub(crate) fn bare(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+/// Everything that a write may run, as the catalog had it at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalog {
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) called: Vec<Called>,
+    /// Operators of somebody's own that are not proven.
+    pub(crate) operators: Vec<Box<str>>,
+    domains: Vec<u32>,
+}
+
+impl Catalog {
+    /// Takes a row of the answer in, whose columns are texts.
+    pub fn take<'r>(&mut self, column: impl Fn(usize) -> Option<&'r str>) {
+        let text = |place| column(place).unwrap_or_default();
+        let reach = reach(text(1));
+        let object = || -> Box<str> { text(2).into() };
+        let is = |place| text(place) == "true";
+        match text(0) {
+            "r" => self.relations.push(Relation {
+                reach,
+                name: object(),
+                kind: byte(text(3)),
+                secured: is(4),
+                rule: column(5).map(Into::into),
+                oid: number(text(14)),
+            }),
+            "g" => self.triggers.push(Trigger {
+                reach,
+                object: object(),
+                kind: number(text(3)),
+                deferred: is(4),
+                transition: is(5),
+                columns: list(text(6)),
+                function: Function {
+                    name: text(7).into(),
+                    built_in: is(8),
+                    language: text(9).into(),
+                    volatility: b'v',
+                    oid: number(text(14)),
+                },
+                dressed: is(10),
+                body: text(11).into(),
+                shadows: list(text(12)),
+                oid: text(13).into(),
+            }),
+            "f" => self.called.push(Called {
+                reach,
+                object: object(),
+                kind: kind(text(3)),
+                place: text(4).into(),
+                function: Function {
+                    name: text(5).into(),
+                    built_in: is(6),
+                    language: text(7).into(),
+                    volatility: byte(text(8)),
+                    oid: number(text(14)),
+                },
+            }),
+            "o" => self.operators.push(text(3).into()),
+            "m" => self.domains.push(number(text(3))),
+            _ => {}
+        }
+    }
+
+    /// The functions that are not built in, on which the proof relies, in their order.
+    pub fn functions(&self) -> Vec<u32> {
+        let triggers = self.triggers.iter().map(|trigger| &trigger.function);
+        let all = triggers.chain(self.called.iter().map(|called| &called.function));
+        let own = all.filter(|function| !function.built_in);
+        sorted(own.map(|function| function.oid))
+    }
+
+    /// The domains on which the proof relies, in their order.
+    pub fn domains(&self) -> Vec<u32> {
+        sorted(self.domains.iter().copied())
+    }
+
+    /// The tables that a write reaches without being one of the table's partitions, in their order.
+    pub fn others(&self) -> Vec<u32> {
+        let others = self
+            .relations
+            .iter()
+            .filter(|r| !matches!(r.reach, Reach::Itself | Reach::Part));
+        sorted(others.map(|relation| relation.oid))
+    }
+}
+
+fn sorted(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn reach(text: &str) -> Reach {
+    match text {
+        "p" => Reach::Part,
+        "h" => Reach::Heir,
+        "c" => Reach::Cascade,
+        "v" => Reach::View,
+        _ => Reach::Itself,
+    }
+}
+
+fn kind(text: &str) -> Kind {
+    match text {
+        "d" => Kind::Default,
+        "w" => Kind::Condition,
+        "p" => Kind::Policy,
+        "v" => Kind::View,
+        "y" => Kind::Type,
+        "m" => Kind::Domain,
+        "s" => Kind::Words,
+        _ => Kind::Always,
+    }
+}
+
+fn byte(text: &str) -> u8 {
+    text.bytes().next().unwrap_or_default()
+}
+
+fn number<T: std::str::FromStr + Default>(text: &str) -> T {
+    text.parse().unwrap_or_default()
+}
+
+fn list(text: &str) -> Box<[Box<str>]> {
+    text.split('\u{1}')
+        .filter(|name| !name.is_empty())
+        .map(Into::into)
+        .collect()
+}

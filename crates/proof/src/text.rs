@@ -1,0 +1,125 @@
+//! The same for a whole text, of which only the words are known: does it leave nothing behind on its session?
+//!
+//! A word is taken for everything that it may name: a relation, a function, a type. So whatever a text runs is looked at,
+//! and some things are that it does not run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windrow_core::Apart;
+use windrow_sql::lex::{Kind, Lexer};
+
+use crate::catalog::{Catalog, Kind as Place, Reach};
+use crate::deed::Deed;
+use crate::list::{Company, company};
+use crate::reason;
+use crate::trusted::Trusted;
+
+/// The words and operators of a text, for [`crate::TEXT`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    names: BTreeSet<Box<str>>,
+    operators: BTreeSet<Box<str>>,
+}
+
+impl Words {
+    /// Cuts a text. `standard`: the session's `standard_conforming_strings`. `None`: what it means cannot be told.
+    pub fn of(text: &str, standard: bool) -> Option<Self> {
+        let mut words = Self::default();
+        let mut lexer = Lexer::new(text, standard).ok()?;
+        loop {
+            let token = lexer.next().ok()?;
+            let text = text.get(token.start..token.end)?;
+            match token.kind {
+                Kind::End => return Some(words),
+                Kind::Word => {
+                    words.names.insert(fold(text)?);
+                }
+                Kind::Quoted => {
+                    let inner = text.get(1..text.len() - 1)?;
+                    words.names.insert(inner.replace("\"\"", "\"").into());
+                }
+                Kind::Operator => {
+                    words.operators.insert(text.into());
+                }
+                // An identifier may be written in it, by the numbers of its letters.
+                Kind::Special if text.starts_with(['u', 'U']) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// The first parameter of [`crate::TEXT`].
+    pub fn names(&self) -> String {
+        joined(&self.names)
+    }
+
+    /// The second one.
+    pub fn operators(&self) -> String {
+        joined(&self.operators)
+    }
+}
+
+/// Letters beyond ASCII fold as the server's encoding has it.
+fn fold(word: &str) -> Option<Box<str>> {
+    word.is_ascii().then(|| word.to_ascii_lowercase().into())
+}
+
+fn joined(words: &BTreeSet<Box<str>>) -> String {
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    words.join("\u{1}")
+}
+
+impl Catalog {
+    /// Which unproven code a text may run that has these words; `None`: none. `writes`: it may write. Rows of
+    /// [`crate::TEXT`] have been taken in. What is told may be harmless all the same: it stands in the text.
+    ///
+    /// Sequences are not unproven, but what was taken from them last is remembered: see [`Catalog::takes`].
+    pub fn leaves(&self, writes: bool, trusted: &Trusted) -> Option<Arc<Apart>> {
+        let unproven = |apart: &Apart| apart.unproven;
+        let called = self.called.iter().filter(|called| {
+            writes
+                || matches!(
+                    called.kind,
+                    Place::Policy | Place::View | Place::Words | Place::Type | Place::Domain
+                )
+        });
+        let mut functions = called.filter(|called| !called.is_code_of_type());
+        let found = functions
+            .find_map(|called| crate::deed::of_function(called, true, trusted).filter(unproven));
+        let triggers = || writes.then(|| self.trigger_that_leaves(trusted)).flatten();
+        let foreign = || {
+            let mut relations = self.relations.iter();
+            let foreign = relations.find(|relation| relation.kind == b'f')?;
+            Some(reason::kind(foreign.kind, &foreign.name).unproven())
+        };
+        found.or_else(triggers).or_else(foreign).map(Arc::new)
+    }
+
+    fn trigger_that_leaves(&self, trusted: &Trusted) -> Option<Apart> {
+        let any = |_: &str| true;
+        let deed = Deed {
+            inserts: true,
+            updates: true,
+            deletes: true,
+            defaults: &any,
+            sets: &any,
+            is_key: &any,
+        };
+        self.triggers_apart(&deed, trusted)
+            .find(|apart| apart.unproven)
+    }
+
+    /// Whether a text may take from a sequence, or set one: what was taken last is remembered on its session.
+    pub fn takes(&self) -> bool {
+        let mut called = self.called.iter();
+        called.any(|called| {
+            let reached = called.reach == Reach::Itself
+                || called.reach == Reach::Part
+                || called.reach == Reach::View;
+            reached
+                && called.function.built_in
+                && company(called.function.bare(), called.function.volatility) == Company::Sequence
+        })
+    }
+}
