@@ -26,7 +26,7 @@ impl Connection {
     async fn drive(&mut self, batch: &mut Batch<'_>) -> Result<(), Stop> {
         let database = self.session.database.clone();
         let (forms, placed) = place(batch, &database);
-        for (group, items) in Placed::steps(&placed) {
+        for (group, items) in Placed::steps(batch, &placed) {
             if let Some(form) = forms.get(group as usize) {
                 self.step(batch, form, &items).await?;
             }

@@ -102,7 +102,7 @@ impl Connection {
             self.grow(batch, knowledge).await?;
         }
         let Plan { statements, placed } = place(batch, knowledge, self.creates);
-        for (group, items) in Placed::steps(&placed) {
+        for (group, items) in Placed::steps(batch, &placed) {
             let Some(statement) = statements.get(group as usize / 2) else {
                 continue;
             };

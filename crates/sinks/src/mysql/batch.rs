@@ -12,6 +12,7 @@ use super::compiled::Compiled;
 use super::key::{Canon, Found};
 use super::table::Table;
 use crate::sql::plan::{self, Fence, Item, Step};
+use crate::sql::sources::Sources;
 
 /// Descriptions of the tables of a batch; `None`: there is no such table.
 pub(super) type Tables<'n> = HashMap<&'n TableName, Option<Arc<Table>>>;
@@ -63,6 +64,7 @@ impl Placed {
 /// The units and all that is found out about them.
 pub(super) struct Batch<'a> {
     pub(super) units: &'a [Unit],
+    pub(super) sources: Sources,
     shapes: Vec<Arc<Compiled>>,
     pub(super) placed: Vec<Placed>,
     hashes: Vec<u64>,
@@ -84,6 +86,7 @@ impl<'a> Batch<'a> {
         };
         Self {
             units,
+            sources: Sources::of(units),
             shapes: Vec::new(),
             placed: Vec::new(),
             hashes: Vec::new(),
@@ -237,6 +240,7 @@ impl<'a> Batch<'a> {
             Some(Item {
                 group: placed.shape * 2 + u32::from(!placed.sets),
                 unit: placed.unit,
+                source: self.sources.of_unit(placed.unit),
                 table: u32::try_from(placed.compiled.table.version).unwrap_or(u32::MAX),
                 keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
                 reads: placed.compiled.shape.op == Op::Get,

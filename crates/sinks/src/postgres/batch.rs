@@ -13,6 +13,7 @@ use super::key::RowKey;
 use super::segment::{Mode, Segment};
 use super::table::Table;
 use crate::sql::plan::{self, Fence, Item, Step};
+use crate::sql::sources::Sources;
 
 /// From so many writes of one shape on, one statement is cheaper than as many.
 pub(super) const FUSE_FROM: usize = 6;
@@ -43,6 +44,7 @@ pub(super) enum Prospect {
 /// The units and all that is found out about them.
 pub(super) struct Batch<'a> {
     pub(super) units: &'a [Unit],
+    pub(super) sources: Sources,
     pub(super) shapes: Vec<Arc<Compiled>>,
     pub(super) placed: Vec<Placed>,
     pub(super) hashes: Vec<u64>,
@@ -59,6 +61,7 @@ impl<'a> Batch<'a> {
     pub(super) fn new(units: &'a [Unit]) -> Self {
         Self {
             units,
+            sources: Sources::of(units),
             shapes: Vec::new(),
             placed: Vec::new(),
             hashes: Vec::new(),
@@ -225,6 +228,7 @@ impl<'a> Batch<'a> {
             Some(Item {
                 group: placed.shape * 2 + u32::from(!placed.sets),
                 unit: placed.unit,
+                source: self.sources.of_unit(placed.unit),
                 table,
                 keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
                 reads: compiled.op == Op::Get,

@@ -8,3 +8,4 @@ pub mod new_table;
 pub mod plan;
 pub mod quote;
 pub mod record;
+pub(crate) mod sources;

@@ -3,7 +3,8 @@
 //! Pure: what the writes touch in, steps out. The rules, which the tests check on random batches:
 //!
 //! - Two writes that touch the same row run in the order of the batch, never in one statement (two reads may).
-//! - The writes of one unit run in their order.
+//! - The writes of one unit run in their order, and so do the units of one source: no step of theirs comes before the
+//!   one of an earlier unit. They are in one statement only where all between them are in it too.
 //! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence is for.
 //! - All else is free: units that wait together were asked for concurrently, so writes of different rows may change
 //!   places, and a group whose writes are scattered over the batch still becomes one statement.
@@ -31,6 +32,8 @@ pub struct Item<'a> {
     pub group: u32,
     /// The unit that it belongs to; a unit's items follow each other.
     pub unit: u32,
+    /// Its source, where another unit of the batch is of it too. Numbered from 0, without large gaps.
+    pub source: Option<u32>,
     /// Its table. Numbered from 0, without large gaps.
     pub table: u32,
     /// Hashes of the rows that it touches, different for rows of different tables. A collision costs a statement, nothing else.
@@ -85,6 +88,8 @@ struct Planner {
     whole: Vec<Reach>,
     steps_of: Vec<Vec<u32>>,
     unit: Option<(u32, u32)>,
+    /// The last step of each source.
+    sources: Vec<u32>,
 }
 
 impl Planner {
@@ -103,6 +108,8 @@ impl Planner {
             Some((unit, step)) if unit == item.unit => step,
             _ => 0,
         };
+        let source = item.source.and_then(|s| self.sources.get(s as usize));
+        earliest = earliest.max(source.copied().unwrap_or_default());
         for row in item.keys.iter().filter_map(|key| self.rows.get(key)) {
             let after = if item.reads {
                 row.after_writes
@@ -146,6 +153,9 @@ impl Planner {
         reach(slot(&mut self.tables, item.table), item.group, next, fenced);
         reach(&mut self.whole, item.group, next, item.fence == Fence::All);
         self.unit = Some((item.unit, step));
+        if let Some(source) = item.source {
+            *slot(&mut self.sources, source) = step;
+        }
     }
 }
 

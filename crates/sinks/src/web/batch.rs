@@ -6,11 +6,13 @@ use windrow_core::{
 };
 
 use crate::sql::plan::{Fence, Item, plan};
+use crate::sql::sources::Sources;
 
 /// The units of a batch, and what each is told.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     units: &'a [Unit],
+    sources: Sources,
     verdicts: Vec<Option<Verdict>>,
     pub(crate) tally: Tally,
 }
@@ -31,6 +33,7 @@ impl<'a> Batch<'a> {
         };
         Self {
             units,
+            sources: Sources::of(units),
             verdicts: units.iter().map(verdict).collect(),
             tally: Tally::default(),
         }
@@ -125,10 +128,12 @@ pub(crate) struct Placed {
 
 impl Placed {
     /// Groups of units that go out together, in the order in which they do.
-    pub(crate) fn steps(placed: &[Self]) -> Vec<(u32, Vec<usize>)> {
+    pub(crate) fn steps(batch: &Batch<'_>, placed: &[Self]) -> Vec<(u32, Vec<usize>)> {
+        let source = |at: usize| batch.sources.of_unit(u32::try_from(at).ok()?);
         let items = (0_u32..).zip(placed).map(|(unit, placed)| Item {
             group: placed.group,
             unit,
+            source: source(placed.at),
             table: placed.table,
             keys: placed.key.as_slice(),
             reads: placed.reads,

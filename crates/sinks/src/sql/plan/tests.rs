@@ -6,6 +6,7 @@ use super::*;
 struct Sample {
     group: u32,
     new_unit: bool,
+    source: Option<u32>,
     keys: Vec<u64>,
     fence: Fence,
 }
@@ -20,12 +21,14 @@ fn sample() -> impl Strategy<Value = Sample> {
     (
         0..6_u32,
         prop::bool::weighted(0.8),
+        prop::option::of(0..4_u32),
         prop::collection::vec(0..8_u64, 0..3),
         fence,
     )
-        .prop_map(|(group, new_unit, keys, fence)| Sample {
+        .prop_map(|(group, new_unit, source, keys, fence)| Sample {
             group,
             new_unit,
+            source,
             keys: keys
                 .into_iter()
                 .map(|k| k + 100 * u64::from(group / 2))
@@ -35,14 +38,17 @@ fn sample() -> impl Strategy<Value = Sample> {
 }
 
 fn items(samples: &[Sample]) -> Vec<Item<'_>> {
-    let mut unit = 0;
+    let (mut unit, mut source) = (0, None);
     samples
         .iter()
         .map(|s| {
             unit += u32::from(s.new_unit);
+            // A unit has one source.
+            source = if s.new_unit { s.source } else { source };
             Item {
                 group: s.group,
                 unit,
+                source,
                 table: s.group / 2,
                 keys: &s.keys,
                 reads: s.group == 5,
@@ -71,6 +77,9 @@ fn check_pair(a: &Item<'_>, b: &Item<'_>, step_a: usize, step_b: usize) {
     }
     if a.unit == b.unit {
         assert!(step_a <= step_b, "order within a unit");
+    }
+    if a.source.is_some() && a.source == b.source {
+        assert!(step_a <= step_b, "order within a source");
     }
     let fence = a.fence.max(b.fence);
     let meets = fence == Fence::All || (fence == Fence::Table && a.table == b.table);
@@ -101,6 +110,7 @@ fn item(group: u32, unit: u32, keys: &[u64]) -> Item<'_> {
     Item {
         group,
         unit,
+        source: None,
         table: 0,
         keys,
         reads: false,
@@ -130,4 +140,23 @@ fn a_repeated_key_opens_a_step_and_the_next_ones_join_the_first() {
     ]);
     let items: Vec<_> = steps.iter().map(|s| s.items.clone()).collect();
     assert_eq!(items, [vec![0, 2], vec![1], vec![3]]);
+}
+
+#[test]
+fn a_source_whose_writes_alternate_keeps_its_order() {
+    let of = |group, unit, source| Item {
+        source,
+        ..item(group, unit, &[])
+    };
+    let steps = plan([
+        of(0, 0, Some(0)),
+        of(0, 1, None),
+        of(1, 2, Some(0)),
+        of(0, 3, Some(0)),
+        of(0, 4, None),
+        of(1, 5, Some(1)),
+        of(1, 6, Some(1)),
+    ]);
+    let items: Vec<_> = steps.iter().map(|s| s.items.clone()).collect();
+    assert_eq!(items, [vec![0, 1, 4], vec![2, 5, 6], vec![3]]);
 }
