@@ -95,6 +95,10 @@ pub trait Executor: Send {
     /// Executes the units as one batch, in one transaction where the database has them, and reports on each in order.
     /// No unit is reported as done before its commit is known.
     ///
+    /// Units of one source ([`Unit::source`]) may rely on each other: none is executed, or can be seen by anybody, before
+    /// those of its source that stand before it. Behind one that is reported as [`Verdict::Again`] or
+    /// [`Verdict::Alone`] all others of its source are [`Verdict::Held`], unless they have such a verdict themselves.
+    ///
     /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and always lets it end.
     async fn execute(&mut self, units: &[Unit]) -> Report;
 
@@ -175,6 +179,9 @@ pub enum Verdict {
     Again(Fault),
     /// It waits for a lock that somebody else holds: certainly not written, to be run on a connection of its own.
     Alone(Fault),
+    /// It follows a unit of its source that is reported as [`Verdict::Again`] or [`Verdict::Alone`]: certainly not
+    /// written, to be run once that one has its outcome. It was not tried.
+    Held,
 }
 
 /// What an [`Executor`] says of a batch.

@@ -60,7 +60,9 @@ impl Solo {
                 // It was to wait as long as it would have waited: this is what it would have been told.
                 Some(Verdict::Alone(fault)) => return Err(fault.into()),
                 Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => return Err(fault.into()),
-                Some(Verdict::Again(_)) => {}
+                // One that is alone has nobody to wait for: a sink that says so is not believed for ever.
+                Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => return crash(),
+                Some(Verdict::Again(_) | Verdict::Held) => {}
                 None => return crash(),
             }
             if let Some(pause) = rest(attempts, &mut jitter) {

@@ -52,6 +52,7 @@ async fn measure(executor: &mut dyn Executor, rows: i64) -> Result<(), Fault> {
             match verdict {
                 Verdict::Told(outcome) => outcome.map_err(|f| f.fault)?,
                 Verdict::Again(fault) | Verdict::Alone(fault) => return Err(fault),
+                Verdict::Held => return Err(Fault::internal("nothing is held back here")),
             };
         }
         written += rows;

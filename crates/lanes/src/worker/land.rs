@@ -1,7 +1,9 @@
 //! What becomes of the units of a batch that has landed.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict};
 
@@ -23,12 +25,16 @@ struct Untold {
     conflict: bool,
     /// To be run alone.
     alone: Vec<AloneRun>,
+    /// Sources of units that got no outcome; true: one of them goes back into the queue.
+    open: HashMap<usize, bool, RandomState>,
 }
 
 /// Neighbouring units of one submission that run again.
 struct AgainRun {
     span: Span,
     units: Vec<Unit>,
+    /// They have been tried; else they only wait for the ones before them.
+    tried: bool,
 }
 
 impl Worker {
@@ -102,7 +108,8 @@ impl Worker {
         self.tickets.tell(span.ticket, span.first + offset, outcome);
     }
 
-    /// A unit that is certainly not written: it is kept if it may run again.
+    /// A unit that is certainly not written: it is kept if it may run again. Once a unit goes back into the queue, so do
+    /// the later ones of its source.
     fn keep(
         &mut self,
         span: &Span,
@@ -111,43 +118,66 @@ impl Worker {
         unit: Option<Unit>,
         untold: &mut Untold,
     ) {
-        match (verdict, unit) {
+        let before = untold.open.get(&span.source).copied();
+        let queued = before == Some(true);
+        let queues = match (verdict, unit) {
             (Verdict::Again(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
                 self.meters.retried.inc();
                 untold.conflict |= fault.class == FaultClass::Conflict;
-                untold.again(span, offset, unit);
+                untold.again(span, offset, unit, true);
+                true
             }
-            (Verdict::Alone(_), Some(unit)) => {
+            (Verdict::Alone(_), Some(unit)) if !queued => {
                 self.meters.alone.inc();
                 AloneRun::add(&mut untold.alone, span, offset, unit);
+                false
+            }
+            (Verdict::Alone(_) | Verdict::Held, Some(unit)) if before.is_some() => {
+                untold.again(span, offset, unit, false);
+                true
             }
             (Verdict::Again(fault) | Verdict::Alone(fault), _) => {
                 self.tell(span, offset, Err(fault.into()));
+                queued
             }
-            (Verdict::Told(outcome), _) => self.tell(span, offset, outcome),
-        }
+            (Verdict::Held, _) => {
+                self.tell(span, offset, Err(held_by_nobody().into()));
+                queued
+            }
+            (Verdict::Told(outcome), _) => {
+                self.tell(span, offset, outcome);
+                return;
+            }
+        };
+        untold.open.insert(span.source, queued || queues);
     }
 
-    /// Units go back in front of their sources, to travel in batches of half the size.
+    /// Units go back in front of their sources: those that were tried, to travel in batches of half the size, and those
+    /// that have to wait for others of their source.
     fn put_back(&mut self, again: Vec<AgainRun>, conflict: bool, batch: &Manifest) {
-        let Some(attempts) = again.iter().map(|run| run.span.attempts + 1).max() else {
-            return;
-        };
-        let pause = rest(attempts, &mut self.jitter).filter(|_| conflict);
-        let retry = Retry {
+        let tried = again.iter().filter(|run| run.tried);
+        let attempts = tried.map(|run| run.span.attempts + 1).max();
+        let pause = attempts.and_then(|attempts| rest(attempts, &mut self.jitter));
+        let pause = pause.filter(|_| conflict);
+        let retry = attempts.map(|attempts| Retry {
             attempts,
             rows: (batch.rows / 2).max(1),
             at: pause.map(|pause| Instant::now() + pause),
-        };
-        let units: usize = again.iter().map(|run| run.units.len()).sum();
-        tracing::debug!(lane = %self.name, units, attempts, ?pause, "rolled back, to be run again");
+        });
+        if attempts.is_some() {
+            let units: usize = again.iter().map(|run| run.units.len()).sum();
+            tracing::debug!(lane = %self.name, units, attempts, ?pause, "rolled back, to be run again");
+        }
         for run in again.into_iter().rev() {
             let chunk = Chunk {
                 ticket: run.span.ticket,
                 first: run.span.first,
                 units: Units::from(run.units).into_iter(),
                 arrived: run.span.arrived,
-                retry: Some(retry),
+                retry: match run.tried {
+                    true => retry,
+                    false => as_before(&run.span),
+                },
             };
             self.queue.put_back(run.span.source, chunk);
         }
@@ -172,20 +202,36 @@ impl Worker {
 }
 
 impl Untold {
-    fn again(&mut self, span: &Span, offset: usize, unit: Unit) {
+    fn again(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
         let first = span.first + offset;
         match self.again.last_mut() {
             Some(run)
-                if run.span.ticket == span.ticket && run.span.first + run.units.len() == first =>
+                if run.tried == tried
+                    && run.span.ticket == span.ticket
+                    && run.span.first + run.units.len() == first =>
             {
                 run.units.push(unit);
             }
             _ => self.again.push(AgainRun {
                 span: Span { first, ..*span },
                 units: vec![unit],
+                tried,
             }),
         }
     }
+}
+
+/// What was not tried is as it was before the batch.
+fn as_before(span: &Span) -> Option<Retry> {
+    (span.attempts > 0).then_some(Retry {
+        attempts: span.attempts,
+        rows: usize::MAX,
+        at: None,
+    })
+}
+
+fn held_by_nobody() -> Fault {
+    Fault::internal("the sink held back a write that has nothing to wait for; it was not written")
 }
 
 fn unreported() -> Fault {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Limits, Verdict};
+use windrow_core::{Fault, FaultClass, Limits, Outcomes, Verdict};
 
 use crate::support::*;
 
@@ -38,7 +38,7 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
     assert_eq!(order, (3..=9).collect::<Vec<_>>());
     assert_eq!(
         receipt.await,
-        (1..=8).map(done).collect::<windrow_core::Outcomes>()
+        (1..=8).map(done).collect::<Outcomes>()
     );
     assert_eq!(later.await.as_slice(), [done(9)]);
     assert_eq!(
@@ -60,7 +60,7 @@ async fn what_is_rolled_back_here_and_there_keeps_its_order() {
     flight.ok();
     assert_eq!(
         receipt.await,
-        (1..=6).map(done).collect::<windrow_core::Outcomes>()
+        (1..=6).map(done).collect::<Outcomes>()
     );
 }
 
@@ -144,6 +144,70 @@ async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
         (behind.await, same_row.await),
         ([done(3)].into(), [done(4)].into())
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_back_runs_behind_the_unit_that_it_follows() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let receipt = bench.submit(source, (1..=5).map(unit).collect()).await;
+    let other = bench.one(unit(6)).await;
+    let flight = bench.flight().await;
+    let ids = flight.ids.clone();
+    let rest = bench.submit(source, vec![unit(7)]).await;
+    // The first batch may have left before the other one came.
+    let verdicts = ids.iter().map(|id| match id {
+        2 | 4 => Verdict::Alone(conflict()),
+        3 | 5 => Verdict::Held,
+        id => told(*id),
+    });
+    flight.report(verdicts.collect());
+    let mut alone = None;
+    let mut seen = Vec::new();
+    while let Some(flight) = bench.try_flight().await {
+        match flight.purpose {
+            Purpose::Alone => alone = Some(flight),
+            Purpose::Batches => {
+                seen.extend(flight.ids.clone());
+                flight.ok();
+            }
+        }
+    }
+    let alone = alone.unwrap();
+    assert_eq!(alone.ids, [2], "4 waits for 3, which waits for 2");
+    assert!(seen.iter().all(|id| *id == 6), "{seen:?}");
+    alone.ok();
+    let mut order = Vec::new();
+    while let Some(flight) = bench.try_flight().await {
+        order.extend(flight.ids.clone());
+        flight.ok();
+    }
+    assert_eq!(order, [3, 4, 5, 7]);
+    assert_eq!(receipt.await, (1..=5).map(done).collect::<Outcomes>());
+    assert_eq!(rest.await.as_slice(), [done(7)]);
+    assert_eq!(other.await.as_slice(), [done(6)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_be_held_back_is_no_attempt() {
+    let mut bench = Bench::new();
+    let source = bench.intake.new_source();
+    let receipt = bench.submit(source, vec![unit(1), unit(2)]).await;
+    let mut tries = 0;
+    while tries < 10 {
+        let flight = bench.flight().await;
+        tries += flight.ids.iter().filter(|id| **id == 1).count();
+        let verdict = |id: &i64| match id {
+            1 => Verdict::Again(conflict()),
+            _ => Verdict::Held,
+        };
+        let verdicts = flight.ids.iter().map(verdict).collect();
+        flight.report(verdicts);
+    }
+    // The first one has used up its attempts, the second one none.
+    bench.flight().await.all(Verdict::Again(conflict()), true);
+    bench.flight().await.ok();
+    assert_eq!(receipt.await.as_slice(), [Err(conflict().into()), done(2)]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -153,6 +153,7 @@ pub(crate) fn verdicts(report: &Report) -> Vec<String> {
         Verdict::Told(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
         Verdict::Again(fault) => format!("again {}", fault.code),
         Verdict::Alone(_) => "alone".to_owned(),
+        Verdict::Held => "held".to_owned(),
     };
     report.verdicts.iter().map(one).collect()
 }

@@ -44,7 +44,7 @@ async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
         match verdict {
             Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
             Verdict::Told(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
-            Verdict::Again(fault) => panic!("{n}: {fault}"),
+            other => panic!("{n}: {other:?}"),
         }
     }
     assert_eq!(bed.sql("select sum(a) from t"), "95");
