@@ -260,10 +260,54 @@ impl<'a> Batch<'a> {
             };
             // Rows are locked in one order; where one cannot be told from the others, all stay in the order of the batch.
             if step.group.is_multiple_of(2) && step.items.iter().all(|i| canon(i).is_some()) {
-                step.items.sort_by(|a, b| canon(a).cmp(&canon(b)));
+                let firsts = self.first_of_each(&step.items);
+                let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
+                step.items.sort_by(|a, b| first(a).cmp(&first(b)));
             }
         }
         steps
+    }
+
+    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it, and a row may refer to one
+    /// before it.
+    fn chain(&self, item: u32) -> Option<(bool, u32)> {
+        let unit = self.placed.get(item as usize)?.unit;
+        let source = self.sources.of_unit(unit);
+        Some(source.map_or((false, unit), |source| (true, source)))
+    }
+
+    /// The first key of each source or unit; empty where each has one write.
+    fn first_of_each(&self, items: &[u32]) -> HashMap<Option<(bool, u32)>, &Canon> {
+        let mut firsts = HashMap::new();
+        if !self.sources.any() && self.placed.len() <= self.units.len() {
+            return firsts;
+        }
+        for item in items {
+            let placed = self.placed.get(*item as usize);
+            if let Some(canon) = placed.and_then(|placed| placed.canon.as_ref()) {
+                let first = firsts.entry(self.chain(*item)).or_insert(canon);
+                *first = canon.min(*first);
+            }
+        }
+        firsts
+    }
+
+    /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
+    pub(super) fn hold(&mut self) {
+        for unit in 0_u32.. {
+            let verdict = match self.verdicts.get(unit as usize) {
+                Some(verdict) if self.sources.any() => verdict,
+                _ => return,
+            };
+            if !matches!(verdict, Some(Verdict::Again(_) | Verdict::Alone(_))) {
+                continue;
+            }
+            for follower in self.sources.followers(unit) {
+                if let Some(slot) = self.verdicts.get_mut(follower as usize) {
+                    slot.get_or_insert(Verdict::Held);
+                }
+            }
+        }
     }
 
     /// The unit is answered with what its writes were told.

@@ -63,6 +63,7 @@ impl Connection {
             isolated: false,
         }];
         while let Some(mut work) = todo.pop() {
+            batch.hold();
             work.units.retain(|unit| is_open(batch, *unit));
             if work.units.is_empty() || split(batch, &mut work, &mut todo) {
                 continue;
@@ -106,6 +107,12 @@ impl Connection {
             Break::Apart => todo.push(again(units, Mode::Apart)),
             Break::Unsure => todo.push(again(units, Mode::Grouped)),
             Break::Gone(fault) => all(&Verdict::Again(fault)),
+            Break::Overtaken(waiting) => {
+                for (unit, verdict) in waiting {
+                    batch.conclude(unit, verdict);
+                }
+                todo.push(again(units, Mode::Sets));
+            }
             Break::Unknown(fault) => all(&Verdict::Told(Err(fault.into()))),
             Break::Locked(table, fault) => {
                 let verdict = self.waits(fault);
@@ -215,7 +222,7 @@ impl Executor for Connection {
                 self.line.give_up();
                 batch.conclude_rest(&Verdict::Again(fault));
             }
-            Err(Break::Apart | Break::Unsure | Break::Stale) => {
+            Err(Break::Apart | Break::Unsure | Break::Stale | Break::Overtaken(_)) => {
                 self.line.give_up();
                 batch.conclude_rest(&Verdict::Again(keeps_changing()));
             }

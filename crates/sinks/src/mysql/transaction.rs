@@ -39,6 +39,8 @@ pub(super) enum Break {
     Stale,
     /// Somebody holds a lock on a whole table.
     Locked(TableName, Fault),
+    /// Units wait for locks, and what follows them must not be written before them.
+    Overtaken(Vec<(u32, Verdict)>),
     /// It may have been committed.
     Unknown(Fault),
 }
@@ -97,8 +99,8 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     /// Executes the units and commits; each has its verdict then.
     pub(super) async fn run(mut self, units: &[u32], mode: Mode) -> Result<(), Break> {
-        let ended = self.work(units, mode).await;
-        let ended = match ended {
+        let worked = self.work(units, mode).await;
+        let ended = match worked.and_then(|()| self.none_overtaken()) {
             Ok(()) => self.commit(units).await,
             Err(Break::Lost(why)) => return Err(Break::Lost(why)),
             // Where the server has rolled back already this does nothing.
@@ -243,6 +245,22 @@ impl<'t, 'u> Transaction<'t, 'u> {
             }
         }
         Ok(())
+    }
+
+    /// Of units that wait for locks, none may be followed by one that has been written.
+    fn none_overtaken(&self) -> Result<(), Break> {
+        let waits = |verdict: &Verdict| matches!(verdict, Verdict::Alone(_));
+        let waiting = self.failed.iter().filter(|(_, verdict)| waits(verdict));
+        let told = |unit: u32| self.failed.iter().any(|(failed, _)| *failed == unit);
+        let open = |unit: u32| {
+            let verdict = self.batch.verdicts.get(unit as usize);
+            verdict.is_some_and(Option::is_none) && !told(unit)
+        };
+        let overtakes = |unit: u32| self.batch.sources.followers(unit).any(open);
+        match waiting.clone().any(|(unit, _)| overtakes(*unit)) {
+            true => Err(Break::Overtaken(waiting.cloned().collect())),
+            false => Ok(()),
+        }
     }
 
     /// A write was told so, if the transaction is committed.

@@ -16,6 +16,7 @@ mod generated;
 mod isolation;
 mod keys;
 mod lost;
+mod order;
 mod queue;
 mod support;
 mod values;
