@@ -36,10 +36,7 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
         flight.ok();
     }
     assert_eq!(order, (3..=9).collect::<Vec<_>>());
-    assert_eq!(
-        receipt.await,
-        (1..=8).map(done).collect::<Outcomes>()
-    );
+    assert_eq!(receipt.await, (1..=8).map(done).collect::<Outcomes>());
     assert_eq!(later.await.as_slice(), [done(9)]);
     assert_eq!(
         bench.metric("windrow_retried_units_total{lane=\"main\"}"),
@@ -58,10 +55,7 @@ async fn what_is_rolled_back_here_and_there_keeps_its_order() {
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 3, 6]);
     flight.ok();
-    assert_eq!(
-        receipt.await,
-        (1..=6).map(done).collect::<Outcomes>()
-    );
+    assert_eq!(receipt.await, (1..=6).map(done).collect::<Outcomes>());
 }
 
 #[tokio::test(start_paused = true)]

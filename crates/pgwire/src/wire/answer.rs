@@ -115,6 +115,11 @@ impl<'a> Tag<'a> {
         std::str::from_utf8(tag).map(Self).map_err(|_| Malformed)
     }
 
+    /// Whether it is the tag of this command, which counts no rows.
+    pub fn is(self, command: &str) -> bool {
+        self.0 == command
+    }
+
     /// Rows inserted, changed, deleted, copied or selected; 0 for commands that count none.
     pub fn rows(self) -> u64 {
         self.0

@@ -6,10 +6,11 @@
 mod done;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Done, Fault, FaultClass, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Rung, Tally, UnitFault, Verdict};
 
 use super::batch::Batch;
 use super::calls::with_error;
+use super::care::Care;
 use super::listen::Heard;
 use super::segment::{Mode, Segment};
 use super::send::{Flown, Sent};
@@ -44,7 +45,12 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) missed: bool,
     /// How many units are set apart after the next failure.
     pub(super) burst: usize,
+    /// All units without a verdict are to go carefully from here on.
+    pub(super) care: Option<Care>,
 }
+
+/// A lock was not to be had in time.
+pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 impl Absorber<'_, '_> {
     /// Takes in one transaction whose end is known.
@@ -71,10 +77,22 @@ impl Absorber<'_, '_> {
             Mode::Grouped | Mode::Sets | Mode::Telling => self.burst = 0,
             Mode::Own | Mode::Fresh => {}
         }
+        let duplicates = self.take(&flown, heard);
+        for unit in flown.segment.units {
+            if duplicates.binary_search(&unit).is_ok() {
+                self.next.push(Segment::one(unit, Mode::Own));
+            } else {
+                self.batch.succeed(unit);
+            }
+        }
+    }
+
+    /// What the statements of a transaction say of their writes. Gives the units whose rows were left out, ascending.
+    pub(super) fn take(&mut self, flown: &Flown, heard: &Heard) -> Vec<u32> {
         let mut duplicates = Vec::new();
         for (at, statement) in flown.statements.iter().enumerate() {
             match statement {
-                Sent::Guard(_) => {}
+                Sent::Guard(_) | Sent::Back => {}
                 Sent::Single(item) => {
                     self.single_done(*item, heard, at);
                     self.tally.add(self.rung(&flown.segment.mode), 1);
@@ -97,13 +115,7 @@ impl Absorber<'_, '_> {
             }
         }
         duplicates.sort_unstable();
-        for unit in flown.segment.units {
-            if duplicates.binary_search(&unit).is_ok() {
-                self.next.push(Segment::one(unit, Mode::Own));
-            } else {
-                self.batch.succeed(unit);
-            }
-        }
+        duplicates
     }
 
     fn rung(&self, mode: &Mode) -> Rung {
@@ -118,7 +130,8 @@ impl Absorber<'_, '_> {
         let code = error.code.clone();
         match (flown.statements.get(at), code.as_str()) {
             (_, "40001" | "40P01") => self.again(&flown.segment, error),
-            (_, "26000") => {
+            // Not what a trigger raises: that comes when the statement is under way.
+            (_, "26000") if !heard.bound => {
                 self.statements_gone = true;
                 self.stale = true;
                 self.next.push(flown.segment);
@@ -188,7 +201,7 @@ impl Absorber<'_, '_> {
     /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
         if self.purpose == Purpose::Alone {
-            return self.tell(&segment, 0, Vec::new(), Fault::from(error));
+            return self.tell(&segment, &Fault::from(error).into());
         }
         let verdict = Verdict::Alone(Fault::from(error));
         let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {
@@ -206,6 +219,15 @@ impl Absorber<'_, '_> {
     fn failed_of_its_own(&mut self, flown: Flown, at: usize, heard: &Heard, error: ServerError) {
         let statement = flown.statements.get(at).cloned();
         match flown.segment.mode {
+            _ if flown.segment.units.len() > 1 && self.asks_for_care(&flown.segment, &error) => {
+                let tells = tells(&error.code) && matches!(statement, Some(Sent::Set { .. }));
+                let untried = flown.segment.mode == Mode::Sets;
+                self.missed |= flown.segment.mode == Mode::Telling;
+                self.care = Some(Care::after(
+                    untried && tells && self.batch.can_tell(&flown.segment.units),
+                    error.code == LOCK_NOT_AVAILABLE,
+                ));
+            }
             Mode::Sets => self.sets_failed(flown.segment, statement.as_ref(), &error),
             Mode::Telling => {
                 self.missed = true;
@@ -219,31 +241,58 @@ impl Absorber<'_, '_> {
                 self.next.push(segment);
             }
             Mode::Own | Mode::Fresh
-                if error.code == "55P03" && self.purpose == Purpose::Batches =>
+                if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches =>
             {
                 let verdict = Verdict::Alone(Fault::from(error));
                 for unit in flown.segment.units {
                     self.batch.conclude(unit, verdict.clone());
                 }
             }
-            Mode::Own | Mode::Fresh => {
-                let place = self.write_of(statement.as_ref(), &flown.segment);
-                let now = self.before(&flown, heard, at);
-                let before = self.batch.recall(&flown.segment.units, now);
-                let fault = match self.is_call(&flown.segment) {
-                    true => told_verbatim(error, heard, at),
-                    false => Fault::from(error),
-                };
-                self.tell(&flown.segment, place, before, fault);
-            }
-            Mode::Probe | Mode::Refuse(_) => {
-                self.tell(&flown.segment, heard.parsed, Vec::new(), Fault::from(error));
+            Mode::Own | Mode::Fresh | Mode::Probe | Mode::Refuse(_) => {
+                let fault = self.fault_of(&flown, at, heard, error);
+                self.tell(&flown.segment, &fault);
             }
         }
     }
 
+    /// What a unit is told whose statement failed in a transaction, or a part of one, that is its own.
+    pub(super) fn fault_of(
+        &mut self,
+        flown: &Flown,
+        at: usize,
+        heard: &Heard,
+        error: ServerError,
+    ) -> UnitFault {
+        if matches!(flown.segment.mode, Mode::Probe | Mode::Refuse(_)) {
+            let ours = flown.statements.iter().filter(|s| **s == Sent::Back);
+            return UnitFault {
+                at: heard.parsed.saturating_sub(ours.count()),
+                fault: Fault::from(error),
+                before: Vec::new(),
+            };
+        }
+        let place = self.write_of(flown.statements.get(at), &flown.segment);
+        let now = self.before(flown, heard, at);
+        UnitFault {
+            at: place,
+            before: self.batch.recall(&flown.segment.units, now),
+            fault: match self.is_call(&flown.segment) {
+                true => told_verbatim(error, heard, at),
+                false => Fault::from(error),
+            },
+        }
+    }
+
+    /// Whether what failed must be set apart without anybody overtaking it, or waits for a lock that others of the batch
+    /// may wait for too.
+    fn asks_for_care(&self, segment: &Segment, error: &ServerError) -> bool {
+        let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
+        let waits = error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches;
+        joined && (waits || self.batch.sources.any())
+    }
+
     /// Whether the client's own text would be told more: where in it the error is.
-    fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
+    pub(super) fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
         let unit = segment.units.first().copied().unwrap_or_default();
         let says_where = error.position.is_some() || error.context.is_some();
         says_where && self.batch.origin(unit).is_some()
@@ -256,11 +305,10 @@ impl Absorber<'_, '_> {
     }
 
     /// The failure is final.
-    fn tell(&mut self, segment: &Segment, at: usize, before: Vec<Done>, fault: Fault) {
+    fn tell(&mut self, segment: &Segment, fault: &UnitFault) {
         let solo = self.batch.units.len() == 1;
         self.tally
             .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
-        let fault = UnitFault { at, fault, before };
         for unit in &segment.units {
             self.batch.fail(*unit, fault.clone());
         }
@@ -282,8 +330,7 @@ impl Absorber<'_, '_> {
     }
 
     fn sets_failed(&mut self, segment: Segment, statement: Option<&Sent>, error: &ServerError) {
-        let tells = ["23505", "23514", "23503", "23P01"].contains(&error.code.as_str());
-        let tells = tells && matches!(statement, Some(Sent::Set { .. }));
+        let tells = tells(&error.code) && matches!(statement, Some(Sent::Set { .. }));
         match segment.units.as_slice() {
             [unit] => self.next.push(Segment::one(*unit, Mode::Own)),
             units if tells && self.batch.can_tell(units) => {
@@ -318,7 +365,7 @@ impl Absorber<'_, '_> {
         if !before.is_empty() {
             self.next.push(Segment::new(before.to_vec(), Mode::Grouped));
         }
-        if error.code == "55P03" && self.purpose == Purpose::Batches {
+        if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
             self.batch
                 .conclude(*unit, Verdict::Alone(Fault::from(error)));
         } else {
@@ -351,13 +398,18 @@ impl Absorber<'_, '_> {
     }
 }
 
+/// What a set-based statement can tell apart by leaving rows out.
+fn tells(code: &str) -> bool {
+    ["23505", "23514", "23503", "23P01"].contains(&code)
+}
+
 /// Errors that a statement prepared for an earlier state of its table may give.
-fn may_be_stale(code: &str) -> bool {
+pub(super) fn may_be_stale(code: &str) -> bool {
     ["22", "42", "0A"].contains(&code.get(..2).unwrap_or_default())
 }
 
 /// Errors that befall any statement, whatever it is.
-fn is_about_statement(code: &str) -> bool {
+pub(super) fn is_about_statement(code: &str) -> bool {
     code == "57014" || class_of(code) == FaultClass::Unavailable
 }
 

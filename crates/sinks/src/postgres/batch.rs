@@ -1,18 +1,20 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
 
 mod place;
+mod steps;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Call, Done, Dones, Op, Shape, TableName, Unit, UnitFault, Verdict, Write};
+use windrow_core::{Call, Done, Dones, Shape, TableName, Unit, UnitFault, Verdict, Write};
 
 pub(super) use self::place::Asked;
+pub(super) use self::steps::may_fuse;
 use super::compiled::Compiled;
 use super::key::RowKey;
 use super::segment::{Mode, Segment};
 use super::table::Table;
-use crate::sql::plan::{self, Fence, Item, Step};
+use crate::sql::plan::Fence;
 use crate::sql::sources::Sources;
 
 /// From so many writes of one shape on, one statement is cheaper than as many.
@@ -165,6 +167,14 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Whether a segment is one simple query in its client's own text.
+    pub(super) fn goes_by_text(&self, segment: &Segment) -> bool {
+        match segment.units.as_slice() {
+            [unit] => segment.mode == Mode::Fresh && self.origin(*unit).is_some(),
+            _ => false,
+        }
+    }
+
     /// What is placed there is compiled to.
     pub(super) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled>> {
         self.shapes.get(placed.shape as usize)
@@ -209,52 +219,12 @@ impl<'a> Batch<'a> {
             .collect()
     }
 
-    /// The steps of a segment: by the plan, or each write by itself.
-    pub(super) fn steps(&self, segment: &Segment) -> Vec<Step> {
-        let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
-        let places: Vec<usize> = places.collect();
-        if !matches!(segment.mode, Mode::Sets | Mode::Telling) {
-            return vec![Step {
-                group: 1,
-                items: numbers(places),
-            }];
-        }
-        let mut tables = HashMap::new();
-        let items = places.iter().filter_map(|place| {
-            let placed = self.placed.get(*place)?;
-            let compiled = self.shapes.get(placed.shape as usize)?;
-            let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
-            let table = *tables.entry(compiled.table.identity()).or_insert(next);
-            Some(Item {
-                group: placed.shape * 2 + u32::from(!placed.sets),
-                unit: placed.unit,
-                source: self.sources.of_unit(placed.unit),
-                table,
-                keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
-                reads: compiled.op == Op::Get,
-                fence: placed.fence,
-            })
-        });
-        let mut steps = plan::plan(items);
-        for step in &mut steps {
-            for item in &mut step.items {
-                let place = places.get(*item as usize).copied().unwrap_or_default();
-                *item = u32::try_from(place).unwrap_or(u32::MAX);
-            }
-            if may_fuse(step).is_some() {
-                // Stable: rows without a key stay in the order of the batch.
-                let order = |i: &u32| self.placed.get(*i as usize).and_then(|p| p.order);
-                step.items.sort_by_key(order);
-            }
-        }
-        steps
-    }
-
     /// Whether the duplicates of a segment can be told apart by leaving them out: single plain inserts with a key, and
     /// nothing else in their tables.
     ///
     /// What is left out runs after the rest. Where a table has several unique keys, a row that is left out for one of
-    /// them could free or find another one taken by its successors; so then no two rows may share a key.
+    /// them could free or find another one taken by its successors; so then no two rows may share a key. Nor may they
+    /// where units are of one source, whose order is to show in what they are told; then there is one table, too.
     pub(super) fn can_tell(&self, units: &[u32]) -> bool {
         let mut plain: HashMap<u64, bool> = HashMap::new();
         let mut rows = HashSet::new();
@@ -268,7 +238,8 @@ impl<'a> Batch<'a> {
                 let table = &compiled.table;
                 let tells = compiled.telling.is_some();
                 let same = *plain.entry(table.identity()).or_insert(tells);
-                let several = tells && (table.hidden_unique || table.uniques.len() > 1);
+                let several = self.sources.any() || table.hidden_unique || table.uniques.len() > 1;
+                let several = tells && several;
                 let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
                 let shared = several && keys.iter().any(|key| !rows.insert(*key));
                 if same != tells || (tells && !alone) || shared {
@@ -276,7 +247,8 @@ impl<'a> Batch<'a> {
                 }
             }
         }
-        plain.values().any(|tells| *tells)
+        let tables = !self.sources.any() || plain.len() == 1;
+        tables && plain.values().any(|tells| *tells)
     }
 
     /// The unit is answered with what its writes were told.
@@ -302,22 +274,40 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
+    pub(super) fn hold(&mut self) {
+        if !self.sources.any() {
+            return;
+        }
+        for unit in 0_u32.. {
+            match self.verdicts.get(unit as usize) {
+                Some(Some(Verdict::Again(_) | Verdict::Alone(_))) => self.hold_behind(unit),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
+    /// The later units of a unit's source wait for it.
+    pub(super) fn hold_behind(&mut self, unit: u32) {
+        for follower in self.sources.followers(unit) {
+            if let Some(slot) = self.verdicts.get_mut(follower as usize) {
+                slot.get_or_insert(Verdict::Held);
+            }
+        }
+    }
+
+    /// The units without a verdict.
+    pub(super) fn pending(&self) -> Vec<u32> {
+        let numbered = (0_u32..).zip(&self.verdicts);
+        let pending = numbered.filter(|(_, verdict)| verdict.is_none());
+        pending.map(|(unit, _)| unit).collect()
+    }
+
     /// All units without a verdict get this one.
     pub(super) fn conclude_rest(&mut self, verdict: &Verdict) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }
     }
-}
-
-/// The shape of a step whose writes may become one statement.
-pub(super) fn may_fuse(step: &Step) -> Option<usize> {
-    step.group
-        .is_multiple_of(2)
-        .then_some(step.group as usize / 2)
-}
-
-fn numbers(places: Vec<usize>) -> Vec<u32> {
-    let number = |place| u32::try_from(place).unwrap_or(u32::MAX);
-    places.into_iter().map(number).collect()
 }

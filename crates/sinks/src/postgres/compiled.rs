@@ -31,6 +31,8 @@ pub(super) struct Compiled {
     pub(super) fused: Option<Fused>,
     pub(super) telling: Option<Fused>,
     pub(super) fence: Fence,
+    /// Somebody could tell in which order its rows were written.
+    pub(super) order_shows: bool,
     pub(super) form: Form,
 }
 
@@ -92,6 +94,13 @@ pub(super) struct Change<'a> {
 pub(super) fn seed(table: &Table, number: usize) -> u64 {
     use std::hash::BuildHasher as _;
     foldhash::fast::FixedState::default().hash_one((&table.name, number))
+}
+
+/// Whether somebody could tell in which order a statement's rows are written: a number that the database generates, a row
+/// that refers to another one. `given`: whether each value is one that the client gave.
+pub(super) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
+    let fenced = fence(change, table) != Fence::None;
+    fenced || table.referenced || change.op == Op::Insert && !given
 }
 
 /// What a write of the kind may disturb besides the rows whose keys it names.

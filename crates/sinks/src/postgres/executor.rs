@@ -1,5 +1,6 @@
 //! One connection that executes batches.
 
+mod careful;
 mod place;
 
 use std::collections::HashMap;
@@ -10,9 +11,11 @@ use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
 
+use self::careful::Ended;
 use super::absorb::Absorber;
 use super::batch::Batch;
 use super::calls::{Forms, Lexicon};
+use super::care::Care;
 use super::catalog::Catalog;
 use super::compiled::Compiled;
 use super::create;
@@ -86,10 +89,15 @@ impl Connection {
         let main = todo.first().map(|s| s.units.clone()).unwrap_or_default();
         self.heat.temper(batch, &mut todo);
         while !todo.is_empty() {
-            let mut stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
-            let mut changed = self.prepared.take_changed();
-            if !stale {
-                let (now, later) = batch.in_order(todo);
+            let mut changed = Vec::new();
+            let mut care = needs_care(batch, &todo);
+            let mut stale = false;
+            if care.is_none() {
+                stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
+                changed = self.prepared.take_changed();
+            }
+            if !stale && care.is_none() {
+                let (now, later) = batch.in_order(std::mem::take(&mut todo));
                 let flown = self.send(batch, now);
                 let heard = self.exchange(batch, flown, tally).await?;
                 let mut absorber = self.absorber(batch, tally, burst);
@@ -101,6 +109,7 @@ impl Connection {
                 missed |= absorber.missed;
                 changed.append(&mut absorber.changed);
                 let unguarded = absorber.unguarded;
+                care = absorber.care;
                 todo = absorber.next;
                 todo.extend(later);
                 for version in unguarded {
@@ -110,8 +119,13 @@ impl Connection {
                 if gone {
                     self.prepared.clear();
                 }
-            } else {
-                todo = Vec::new();
+            }
+            if !stale && let Some(care) = care {
+                todo.clear();
+                if let Ended::Stale(versions) = self.carefully(batch, care, tally).await? {
+                    stale = true;
+                    changed.extend(versions);
+                }
             }
             if stale {
                 self.retire(batch, &changed);
@@ -122,6 +136,7 @@ impl Connection {
                 todo = self.begin(batch, true, tally).await?;
             }
         }
+        batch.hold();
         self.heat.learn(batch, &main, missed);
         Ok(())
     }
@@ -179,6 +194,7 @@ impl Connection {
                 prepared: &mut self.prepared,
                 out: self.wire.out(),
                 scratch: &mut self.scratch,
+                back: false,
             };
             match sender.send(segment) {
                 Ok(sent) => flown.push(sent),
@@ -261,8 +277,18 @@ impl Connection {
             missed: false,
             leave: false,
             burst,
+            care: None,
         }
     }
+}
+
+/// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in parts.
+fn needs_care(batch: &Batch<'_>, todo: &[Segment]) -> Option<Care> {
+    let plain = match todo {
+        [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
+        _ => false,
+    };
+    (!plain && batch.sources.any()).then(|| Care::of(todo))
 }
 
 /// What became of a transaction that was under way when the connection broke.

@@ -16,6 +16,7 @@
 //! | `segment`, `order` | the transactions of a round trip |
 //! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
 //! | `send`, `text`, `encode` | values as text, or as one array a column |
+//! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
 //! | `listen`, `absorb`, `decode` | from answers to verdicts, and to what runs again |
 //! | `queue` | tables of pending rows, for `windrow move` |
 //!
@@ -25,6 +26,7 @@ mod absorb;
 mod batch;
 mod bulk;
 mod calls;
+mod care;
 mod catalog;
 mod column;
 mod compiled;

@@ -1,7 +1,8 @@
 //! Which transactions go out first, and which of them may go out together.
 //!
 //! Writes of one row keep their order, whatever becomes of the transactions that they are in. So what may run again, or
-//! is set apart, takes with it what follows it on the same rows.
+//! is set apart, takes with it what follows it on the same rows. Units of one source keep theirs even where the first one
+//! only might have to run again: no later one leaves before the outcome of the earlier one is known.
 
 use std::collections::HashSet;
 
@@ -22,12 +23,18 @@ struct Reach {
     tables: HashSet<u64, RandomState>,
     /// Tables of which rows are touched that are not known.
     fenced: HashSet<u64, RandomState>,
+    /// Sources that have several units in the batch.
+    sources: HashSet<u32, RandomState>,
     /// Other tables may be touched as well.
     all: bool,
 }
 
 impl Reach {
     fn meets(&self, batch: &Batch<'_>, unit: u32) -> bool {
+        let source = batch.sources.of_unit(unit);
+        if source.is_some_and(|source| self.sources.contains(&source)) {
+            return true;
+        }
         batch.placed_of(unit).any(|placed| {
             let table = batch.identity_of(placed);
             batch
@@ -42,6 +49,7 @@ impl Reach {
     }
 
     fn add(&mut self, batch: &Batch<'_>, unit: u32) {
+        self.sources.extend(batch.sources.of_unit(unit));
         for placed in batch.placed_of(unit) {
             let table = batch.identity_of(placed);
             self.rows.extend(batch.keys_of(placed));
@@ -65,12 +73,9 @@ struct Layer {
 impl Batch<'_> {
     /// The transactions of all units that have no verdict yet: all that look good in one, the others apart behind it,
     /// and behind them what must not overtake them.
-    pub(super) fn first_segments(&self) -> Vec<Segment> {
-        let pending: Vec<u32> = (0_u32..)
-            .zip(&self.verdicts)
-            .filter(|(_, verdict)| verdict.is_none())
-            .map(|(unit, _)| unit)
-            .collect();
+    pub(super) fn first_segments(&mut self) -> Vec<Segment> {
+        self.hold();
+        let pending = self.pending();
         let good = |unit: &u32| self.mode_apart(*unit).is_none();
         if pending.iter().all(good) {
             return self.join(pending).into_iter().collect();
@@ -132,9 +137,11 @@ impl Batch<'_> {
         let mut before = Reach::default();
         todo.into_iter().partition(|segment| {
             let now = !segment.units.iter().any(|unit| before.meets(self, *unit));
-            if !now || segment.may_come_back() {
-                for unit in &segment.units {
-                    before.add(self, *unit);
+            let rows = !now || segment.may_come_back();
+            for unit in &segment.units {
+                match rows {
+                    true => before.add(self, *unit),
+                    false => before.sources.extend(self.sources.of_unit(*unit)),
                 }
             }
             now
@@ -146,11 +153,11 @@ impl Batch<'_> {
         placed.into_iter().flatten()
     }
 
-    fn keys_of(&self, placed: &Placed) -> &[u64] {
+    pub(super) fn keys_of(&self, placed: &Placed) -> &[u64] {
         self.hashes.get(placed.keys.clone()).unwrap_or_default()
     }
 
-    fn identity_of(&self, placed: &Placed) -> u64 {
+    pub(super) fn identity_of(&self, placed: &Placed) -> u64 {
         let shape = self.shapes.get(placed.shape as usize);
         shape.map_or(u64::MAX, |compiled| compiled.table.identity())
     }

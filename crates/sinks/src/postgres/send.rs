@@ -26,6 +26,8 @@ pub(super) enum Sent {
     Guard(u64),
     /// The write at this place of the batch.
     Single(u32),
+    /// The last savepoint was gone back to.
+    Back,
     /// What the call at this place took from a sequence.
     Taken(u32),
     /// The writes at these places, in the order of the parameters. `heads`: how many columns of its rows are ours; 0: a
@@ -54,7 +56,12 @@ pub(super) struct Sender<'s, 'u> {
     pub(super) prepared: &'s mut Prepared,
     pub(super) out: &'s mut BytesMut,
     pub(super) scratch: &'s mut Vec<u8>,
+    /// What is sent is a part of a transaction, and begins with its last savepoint.
+    pub(super) back: bool,
 }
+
+/// What a part before may have left behind is undone. Outside of a transaction this fails, and the part with it.
+pub(super) const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
 impl Sender<'_, '_> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is appended.
@@ -82,6 +89,11 @@ impl Sender<'_, '_> {
 
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
         let mut statements = Vec::new();
+        if self.back {
+            frontend::parse("", BACK, [], self.out).map_err(|_| Unfit)?;
+            self.bind_nothing("")?;
+            statements.push(Sent::Back);
+        }
         let steps = self.batch.steps(segment);
         let fuses = |step| self.set_statement(segment, step).is_some();
         let fuses = steps.iter().any(fuses);

@@ -10,7 +10,7 @@ use crate::row;
 use crate::support::*;
 
 /// A session of its own, for locks.
-async fn session(url: &str) -> tokio_postgres::Client {
+pub(crate) async fn session(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
         .await
         .unwrap();

@@ -16,6 +16,7 @@ mod forms;
 mod isolation;
 mod keys;
 mod lost;
+mod order;
 mod support;
 mod tables;
 mod values;

@@ -11,7 +11,7 @@ use super::forms::other_columns;
 use super::key::{self, Keys};
 use super::meaning::Meaning;
 use super::{judge, text};
-use crate::postgres::compiled::{Change, Compiled, Form, Touch, fence};
+use crate::postgres::compiled::{Change, Compiled, Form, Touch, fence, order_shows};
 use crate::postgres::fit::Fit;
 use crate::postgres::key::Found;
 use crate::postgres::table::Table;
@@ -87,6 +87,11 @@ pub(super) fn spoken(
         plain: draft.op == Op::Insert && draft.conflict.is_none(),
         single: draft.text.clone(),
         fence: fence(&change(draft, &meaning.table), &meaning.table),
+        order_shows: order_shows(
+            &change(draft, &meaning.table),
+            &meaning.table,
+            gives_all(draft, &meaning.table),
+        ),
         telling,
         table: meaning.table.clone(),
         form: Form::Call(Spoken {
@@ -233,6 +238,12 @@ fn is_exposed(draft: &Draft, table: &Table) -> bool {
         || judge::given(draft, table).is_none_or(|given| given.len() < table.columns.len());
     let mut set = draft.assignments.iter();
     draft.op == Op::Insert && leaves_out() || set.any(|(_, value)| *value == Expression::Default)
+}
+
+/// Whether each value of a row is one that the client gave.
+fn gives_all(draft: &Draft, table: &Table) -> bool {
+    let given = judge::given(draft, table).unwrap_or_default();
+    given.len() == table.columns.len() && given.iter().all(|(_, value)| bare(value).is_some())
 }
 
 /// The parameter that an expression is, where it is nothing else.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
-use super::{Change, Compiled, Form, Touch, fence, seed};
+use super::{Change, Compiled, Form, Touch, fence, order_shows, seed};
 use crate::postgres::column::{Column, Kind};
 use crate::postgres::fit::{Fit, fit};
 use crate::postgres::fused;
@@ -74,6 +74,7 @@ impl Compiled {
             fused,
             telling,
             fence: fence(&change(shape, &names), table),
+            order_shows: order_shows(&change(shape, &names), table, gives_all(shape, table)),
             table: table.clone(),
             form: Form::Write(shaped),
         }
@@ -297,6 +298,12 @@ fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
         }
     }
     keys
+}
+
+/// Whether nothing stands in for a value that a row does not have.
+fn gives_all(shape: &Shape, table: &Table) -> bool {
+    let mut defaults = table.columns.iter().filter(|c| c.has_default || c.identity);
+    defaults.all(|column| shape.columns.contains(&column.name))
 }
 
 /// What a write of the shape changes, as far as order is concerned.

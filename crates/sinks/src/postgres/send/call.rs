@@ -11,7 +11,7 @@ use crate::postgres::column::oid;
 use crate::postgres::compiled::Compiled;
 use crate::postgres::encode::{Unfit, put_i32_at};
 use crate::postgres::prepared::StatementKey;
-use crate::postgres::segment::{Mode, Segment};
+use crate::postgres::segment::Segment;
 use crate::postgres::table::Print;
 
 /// A Bind message that is open: `put` its parts, then `close` it.
@@ -86,10 +86,10 @@ impl Sender<'_, '_> {
         let [unit] = segment.units.as_slice() else {
             return None;
         };
-        let origin = self
-            .batch
-            .origin(*unit)
-            .filter(|_| segment.mode == Mode::Fresh)?;
+        let origin = self.batch.origin(*unit)?;
+        if !self.batch.goes_by_text(segment) {
+            return None;
+        }
         let item = u32::try_from(self.batch.writes_of(*unit).start).ok()?;
         let sent = frontend::query(origin, self.out).map_err(|_| Unfit);
         Some(sent.map(|()| (vec![Sent::Single(item)], false)))

@@ -1,0 +1,285 @@
+//! A transaction in parts, each behind a savepoint: what fails in one leaves the others alone. Nothing is told before the
+//! commit, and there is none before all that would be told is certain.
+
+mod judge;
+
+use postgres_protocol::message::frontend;
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass, Tally, UnitFault, Verdict};
+use windrow_pgwire::class_of;
+use windrow_pgwire::wire::{Answer, Broken, ServerError};
+
+use self::judge::{Judge, Judged};
+use super::Connection;
+use crate::postgres::batch::Batch;
+use crate::postgres::care::Care;
+use crate::postgres::listen::{Heard, Listener};
+use crate::postgres::prepare::Trust;
+use crate::postgres::segment::{Mode, Segment};
+use crate::postgres::send::{BACK, Flown, Sender};
+
+const OPEN: &str = "BEGIN; SAVEPOINT windrow";
+
+/// Where it is known that somebody holds locks, there is next to no waiting for each of them.
+const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
+
+/// Behind a part, whose work is kept. Where the part has failed, this fails too, and the next part begins with the last
+/// savepoint ([`BACK`]).
+const KEEP: &str = "RELEASE SAVEPOINT windrow; SAVEPOINT windrow";
+
+const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
+
+/// How a batch that went carefully has ended.
+pub(super) enum Ended {
+    /// Every unit has its verdict.
+    Done,
+    /// These versions of tables are not as they were described, or nothing is known of statements any more.
+    Stale(Vec<u64>),
+}
+
+/// What was sent in one go, and answered.
+type Leg = Vec<(Flown, Heard)>;
+
+impl Connection {
+    /// Executes all units that have no verdict.
+    pub(super) async fn carefully(
+        &mut self,
+        batch: &mut Batch<'_>,
+        mut care: Care,
+        tally: &mut Tally,
+    ) -> Result<Ended, Broken> {
+        care.mark_suspects(batch);
+        loop {
+            batch.hold();
+            let parts = care.parts(batch);
+            if parts.is_empty() {
+                return Ok(Ended::Done);
+            }
+            if self.prepare(batch, &parts, tally).await? == Trust::Stale {
+                return Ok(Ended::Stale(self.prepared.take_changed()));
+            }
+            let judged = self.attempt(batch, &mut care, parts, tally).await?;
+            if judged.is_fine() {
+                self.commit(batch, &mut care, judged, tally).await?;
+                continue;
+            }
+            // Where the transaction is gone already this does nothing.
+            tally.round_trips += 1;
+            drop(self.wire.simple("ROLLBACK").await?);
+            if let Some(fault) = judged.again {
+                let again = Verdict::Again(fault);
+                conclude(batch, &judged.units, &again);
+            }
+            if judged.gone {
+                self.prepared.clear();
+            }
+            if judged.stale {
+                return Ok(Ended::Stale(judged.changed));
+            }
+        }
+    }
+
+    /// All but the commit.
+    async fn attempt(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        parts: Vec<Segment>,
+        tally: &mut Tally,
+    ) -> Result<Judged, Broken> {
+        let units = parts.iter().flat_map(|part| part.units.clone()).collect();
+        let mut judged = Judged::of(units);
+        let open = if care.brief { OPEN_BRIEFLY } else { OPEN };
+        let Some(leg) = self.leg(batch, care, Some(open), parts, tally).await? else {
+            judged.rerun = true;
+            return Ok(judged);
+        };
+        self.judge(batch, care, &mut judged).main(leg);
+        if judged.is_fine() && !judged.missing.is_empty() {
+            let missing = std::mem::take(&mut judged.missing);
+            let parts = Segment::pieces(&missing, 1, &Mode::Own);
+            match self.leg(batch, care, None, parts, tally).await? {
+                Some(leg) => self.judge(batch, care, &mut judged).missing(leg),
+                None => judged.rerun = true,
+            }
+        }
+        self.judge(batch, care, &mut judged).settle();
+        Ok(judged)
+    }
+
+    fn judge<'j, 'u>(
+        &'j mut self,
+        batch: &'j mut Batch<'u>,
+        care: &'j mut Care,
+        judged: &'j mut Judged,
+    ) -> Judge<'j, 'u> {
+        Judge {
+            connection: self,
+            batch,
+            care,
+            judged,
+        }
+    }
+
+    /// One round trip of parts; `None`: one of them cannot be encoded, and nothing was sent.
+    async fn leg(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        open: Option<&str>,
+        parts: Vec<Segment>,
+        tally: &mut Tally,
+    ) -> Result<Option<Leg>, Broken> {
+        let mut flown = Vec::with_capacity(parts.len() * 2 + 1);
+        flown.extend(open.map(|sql| self.say(sql)));
+        for part in parts {
+            let by_text = batch.goes_by_text(&part);
+            if by_text {
+                flown.push(self.say(BACK));
+            }
+            let mut sender = Sender {
+                batch,
+                prepared: &mut self.prepared,
+                out: self.wire.out(),
+                scratch: &mut self.scratch,
+                back: true,
+            };
+            match sender.send(part) {
+                Ok(sent) => flown.push(sent),
+                Err(part) => {
+                    self.wire.out().clear();
+                    match part.units.as_slice() {
+                        [unit] => batch.fail(*unit, super::unwritable()),
+                        units => units.iter().for_each(|unit| care.mark(*unit, Mode::Own)),
+                    }
+                    return Ok(None);
+                }
+            }
+            flown.push(self.say(KEEP));
+        }
+        let heard = self.hear(&flown, tally).await?;
+        let mut leg: Leg = flown.into_iter().zip(heard).collect();
+        // Of what we say ourselves only the beginning is of interest, and only where it failed.
+        let failed = |(place, (_, heard)): (usize, &(Flown, Heard))| {
+            place == 0 && open.is_some() && heard.error.is_some()
+        };
+        let opened = !leg.iter().enumerate().any(failed);
+        leg.retain(|(flown, _)| !opened || !flown.segment.units.is_empty());
+        Ok(Some(leg))
+    }
+
+    /// A statement of our own.
+    fn say(&mut self, sql: &str) -> Flown {
+        let said = frontend::query(sql, self.wire.out());
+        debug_assert!(said.is_ok(), "a text of ours holds no zero byte");
+        Flown {
+            segment: Segment::new(Vec::new(), Mode::Own),
+            statements: Vec::new(),
+            end: self.wire.out().len(),
+            reads: true,
+        }
+    }
+
+    async fn hear(&mut self, flown: &[Flown], tally: &mut Tally) -> Result<Vec<Heard>, Broken> {
+        let mut listener = Listener::new(flown);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(flown.len(), &mut |answer| listener.hear(answer))
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        ended.map(|()| listener.end())
+    }
+
+    /// Commits, and tells what is certain then.
+    async fn commit(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        judged: Judged,
+        tally: &mut Tally,
+    ) -> Result<(), Broken> {
+        let end = self.say(COMMIT).end;
+        let (mut refused, mut committed) = (None, false);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(1, &mut |answer| match answer {
+                Answer::CommandComplete(tag) => committed = tag.is("COMMIT"),
+                Answer::Error(error) => refused = Some(error),
+                _ => {}
+            })
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        if let Err(broken) = ended {
+            if !judged.reads && end <= broken.sent {
+                let unknown = Verdict::Told(Err(broken.unknown().into()));
+                conclude(batch, &judged.units, &unknown);
+            }
+            return Err(broken);
+        }
+        match refused {
+            Some(error) => self.commit_refused(batch, care, &judged, error),
+            None if committed => {
+                tally.commits += u32::from(!judged.reads);
+                for (sum, more) in tally.rungs.iter_mut().zip(judged.tally.rungs) {
+                    *sum += more;
+                }
+                judged.tell(batch);
+            }
+            None => {
+                let fault = Fault::internal("a transaction was rolled back in place of its commit");
+                conclude(batch, &judged.units, &Verdict::Again(fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// The commit names no write: each unit is a transaction of its own from here on.
+    fn commit_refused(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        judged: &Judged,
+        error: ServerError,
+    ) {
+        let class = class_of(&error.code);
+        let again = matches!(error.code.as_str(), "40001" | "40P01");
+        self.usable &= class != FaultClass::Unavailable;
+        let verdict = match judged.units.as_slice() {
+            _ if again || class == FaultClass::Unavailable => Verdict::Again(error.into()),
+            _ if class == FaultClass::Unknown => {
+                let message =
+                    format!("the database does not know whether this write was committed: {error}");
+                Verdict::Told(Err(Fault::unknown(message).into()))
+            }
+            [unit] => {
+                let calls = batch
+                    .units
+                    .get(*unit as usize)
+                    .map(|unit| unit.calls().len());
+                Verdict::Told(Err(UnitFault {
+                    at: calls.unwrap_or_default(),
+                    fault: error.into(),
+                    before: Vec::new(),
+                }))
+            }
+            _ => {
+                care.one_by_one = true;
+                return;
+            }
+        };
+        conclude(batch, &judged.units, &verdict);
+    }
+}
+
+/// Those that have no verdict get this one.
+fn conclude(batch: &mut Batch<'_>, units: &[u32], verdict: &Verdict) {
+    for unit in units {
+        if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {
+            slot.get_or_insert_with(|| verdict.clone());
+        }
+    }
+}
