@@ -42,10 +42,8 @@ pub(super) enum Form {
     Insert,
     /// An insert that leaves a row with the key as it is.
     Ignore,
-    /// An insert that can meet a row by its key only, and changes it.
+    /// An insert that changes the row that it meets by its key. The statement fails where it meets one by another key.
     Upsert,
-    /// An insert that could meet other rows by other keys: it looks first.
-    LookedUp,
     Update,
     Delete,
     Get,
@@ -104,7 +102,7 @@ impl Compiled {
         let results = results.map(|results| with_kinds(results, table));
         let behind = if shape.has_key_values() { &*key } else { &[] };
         let row: Box<[usize]> = columns.iter().chain(behind).copied().collect();
-        let form = form(shape, table, &key, &columns);
+        let form = form(shape);
         let trouble = trouble.or_else(|| misplaced(shape, table, &columns, &key));
         let finds = finds(shape, &columns, &key);
         Self {
@@ -252,11 +250,10 @@ impl Compiled {
     }
 }
 
-fn form(shape: &Shape, table: &Table, key: &[usize], columns: &[usize]) -> Form {
+fn form(shape: &Shape) -> Form {
     match (shape.op, shape.on_conflict) {
         (Op::Insert, OnConflict::Error) => Form::Insert,
         (Op::Insert, OnConflict::Ignore) => Form::Ignore,
-        (Op::Insert, OnConflict::Update) if table.has_rival(key, columns) => Form::LookedUp,
         (Op::Insert, OnConflict::Update) => Form::Upsert,
         (Op::Update, _) => Form::Update,
         (Op::Delete, _) => Form::Delete,
@@ -266,13 +263,14 @@ fn form(shape: &Shape, table: &Table, key: &[usize], columns: &[usize]) -> Form 
 
 fn may_set(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> bool {
     match form {
-        Form::LookedUp => false,
         Form::Update => {
             table.fuses && table.is_unique(key) && !columns.iter().any(|place| key.contains(place))
         }
+        // Of several that delete the same rows the first one does.
+        Form::Delete => table.fuses && table.names_one(key),
         // A view may be read in sets as well as a table.
         Form::Get => true,
-        Form::Insert | Form::Ignore | Form::Upsert | Form::Delete => table.fuses,
+        Form::Insert | Form::Ignore | Form::Upsert => table.fuses,
     }
 }
 
@@ -289,9 +287,7 @@ fn fence(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> Fence {
     match form {
         Form::Delete => Fence::All,
         Form::Update if columns.iter().any(in_unique) => Fence::All,
-        Form::Update | Form::Upsert | Form::LookedUp | Form::Ignore if moves || several => {
-            Fence::Table
-        }
+        Form::Update | Form::Upsert | Form::Ignore if moves || several => Fence::Table,
         _ if table.has_triggers => Fence::All,
         _ => Fence::None,
     }

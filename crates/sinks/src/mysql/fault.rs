@@ -10,6 +10,9 @@ use windrow_core::{Fault, FaultClass};
 /// Two keys are equal.
 pub(super) const DUPLICATE: u16 = 1062;
 
+/// A number is out of its range.
+pub(super) const OVERFLOW: u16 = 1690;
+
 /// What the server refused.
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {

@@ -1,6 +1,7 @@
 //! A connection to the server: its settings, its prepared statements, what it costs.
 
 mod script;
+mod settings;
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -15,6 +16,7 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Fault, FaultClass, Tally};
 
 pub(super) use self::script::Fetched;
+use self::settings::{FIRST, Variables};
 use super::bulk::FeedStream;
 use super::fault::{Trouble, refusal};
 use crate::options::Options;
@@ -63,11 +65,12 @@ pub(super) struct Answer {
     pub(super) affected: u64,
     /// The value that AUTO_INCREMENT gave, where it gave one.
     pub(super) generated: Option<u64>,
+    pub(super) warnings: u16,
     pub(super) rows: Vec<Row>,
 }
 
 impl Line {
-    /// Connects. `purpose`: for whom; `None` for a sign of life.
+    /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at once.
     pub(super) async fn connect(
         opts: &Opts,
         purpose: Option<Purpose>,
@@ -222,6 +225,7 @@ async fn run(conn: &mut Conn, statement: Statement, cells: Vec<Cell>) -> Result<
     let answer = Answer {
         affected: result.affected_rows(),
         generated: result.last_insert_id(),
+        warnings: result.warnings(),
         rows,
     };
     result.drop_result().await?;
@@ -252,37 +256,22 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
         .clamp(1, 86_400);
     let wait = u64::try_from(wait).unwrap_or(1);
     let wait = (purpose == Some(Purpose::Batches)).then_some(wait);
-    let mut settings = "SET time_zone = '+00:00', autocommit = 1".to_owned();
-    if let Some(wait) = wait {
-        settings.push_str(&format!(
-            ", innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
-        ));
-    }
-    conn.query_drop(settings).await.map_err(of_connecting)?;
-    let asked = conn
-        .query_first::<Row, _>(
-            "SELECT VERSION(), @@max_allowed_packet, @@innodb_rollback_on_timeout",
-        )
-        .await
-        .map_err(of_connecting)?;
-    let told = |place: usize| {
-        let cell = asked.as_ref().and_then(|row| row.as_ref(place));
-        match cell {
-            Some(Cell::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
-            _ => String::new(),
-        }
-    };
-    let version = told(0);
+    conn.query_drop(FIRST).await.map_err(of_connecting)?;
+    let known = conn.query::<Row, _>(Variables::question()).await;
+    let known = Variables::read(&known.map_err(of_connecting)?);
+    let settings = known.settings(purpose, wait);
+    conn.query_drop(&*settings).await.map_err(of_connecting)?;
+    let version = known.get("version");
     let mariadb = version.contains("MariaDB");
     Ok(Line {
         conn,
         server: Server {
             mariadb,
-            returning: mariadb && at_least(&version, (10, 5)),
-            skips_locked: at_least(&version, if mariadb { (10, 6) } else { (8, 0) }),
-            numbers_rows: mariadb && at_least(&version, (10, 7)),
-            packet: told(1).parse().unwrap_or(1 << 20),
-            timeout_ends_all: told(2) == "1",
+            returning: mariadb && at_least(version, (10, 5)),
+            skips_locked: at_least(version, if mariadb { (10, 6) } else { (8, 0) }),
+            numbers_rows: mariadb && at_least(version, (10, 7)),
+            packet: known.get("max_allowed_packet").parse().unwrap_or(1 << 20),
+            timeout_ends_all: known.get("innodb_rollback_on_timeout") == "ON",
         },
         statements: HashMap::new(),
         placeholders: 0,

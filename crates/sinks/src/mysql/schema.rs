@@ -228,6 +228,7 @@ fn uniques(columns: &[Column], rows: &[Row]) -> (Vec<Unique>, bool) {
         Some(Unique {
             columns: places?.into(),
             primary: name == "PRIMARY",
+            name: name.into(),
         })
     };
     (indexes.into_iter().filter_map(unique).collect(), hidden)

@@ -12,6 +12,7 @@ use super::fault::Trouble;
 use super::key::{self, Canon, Found};
 use super::line::{Line, Server};
 use super::single::{given, key_cells, result_places, size};
+use super::text::Met;
 use super::{literal, matching, text};
 
 /// Placeholders of one statement: the server describes each of them when it is prepared. (It would take 65,535.)
@@ -49,7 +50,7 @@ pub(super) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
         // A row may have been found by a text that its own key is equal to and not the same as.
         Form::Delete => !server.returning || !has_exact_key(compiled),
         Form::Get => false,
-        Form::Ignore | Form::LookedUp | Form::Update => true,
+        Form::Ignore | Form::Update => true,
     }
 }
 
@@ -93,7 +94,7 @@ pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     });
     let fitting = fitting.count().max(1);
     let most = match compiled.form {
-        Form::Insert | Form::Ignore | Form::Upsert | Form::LookedUp => {
+        Form::Insert | Form::Ignore | Form::Upsert => {
             return rows(fitting, compiled.columns.len().max(1));
         }
         Form::Update => MOST_KEYS,
@@ -128,9 +129,7 @@ pub(super) async fn execute(line: &mut Line, items: &[&Placed]) -> Result<Vec<Do
     };
     let compiled = &*first.compiled;
     match compiled.form {
-        Form::Insert | Form::Ignore | Form::Upsert | Form::LookedUp => {
-            insert(line, compiled, items).await
-        }
+        Form::Insert | Form::Ignore | Form::Upsert => insert(line, compiled, items).await,
         Form::Update => update(line, compiled, items).await,
         Form::Delete => delete(line, compiled, items).await,
         Form::Get => {
@@ -151,13 +150,8 @@ async fn insert(
         Some(_) => joined(&compiled.columns, result_places(compiled)),
         None => Vec::new(),
     };
-    let sql = text::insert(compiled, items.len(), &back);
-    let cells = items
-        .iter()
-        .flat_map(|placed| given(placed))
-        .cloned()
-        .collect();
-    let answer = line.execute(&sql, cells).await?;
+    let sql = text::insert(compiled, Met::of(compiled.form), items.len(), &back);
+    let answer = line.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.form == Form::Upsert || answer.affected == items.len() as u64 => {
             Some(vec![Done::rows(1); items.len()])
@@ -212,7 +206,26 @@ async fn delete(
     matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
 }
 
-/// Which of these rows are there. A guess: nothing is locked.
+fn all_given(items: &[&Placed]) -> Vec<Cell> {
+    let cells = items.iter().flat_map(|placed| given(placed));
+    cells.cloned().collect()
+}
+
+/// Has the server judge the values of rows whose keys are there, and stay there: nothing is written. True where all values are
+/// as they must be: then there is one warning for each row, that its key is there.
+///
+/// # Errors
+/// As the server refuses.
+pub(super) async fn judge(line: &mut Line, items: &[&Placed]) -> Result<bool, Trouble> {
+    let Some(first) = items.first() else {
+        return Ok(true);
+    };
+    let sql = text::insert(&first.compiled, Met::Warns, items.len(), &[]);
+    let answer = line.execute(&sql, all_given(items)).await?;
+    Ok(answer.affected == 0 && usize::from(answer.warnings) == items.len())
+}
+
+/// Which of these rows are there. Without a lock that is a guess.
 ///
 /// # Errors
 /// As the server refuses.
@@ -220,11 +233,12 @@ pub(super) async fn existing(
     line: &mut Line,
     compiled: &Compiled,
     items: &[&Placed],
+    lock: &str,
 ) -> Result<Option<HashSet<Canon>>, Trouble> {
     let mut there = HashSet::new();
     for chunk in items.chunks(MOST_KEYS) {
         let padded = chunk.len().next_power_of_two();
-        let sql = text::select_many(compiled, &compiled.key, padded, "");
+        let sql = text::select_many(compiled, &compiled.key, padded, lock);
         for row in line.execute(&sql, keys(chunk, padded)).await?.rows {
             match canon(compiled, &row) {
                 Found::Row(canon) => there.insert(canon),

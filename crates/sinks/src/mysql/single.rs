@@ -5,10 +5,11 @@ use windrow_core::{Done, Fault, FaultClass};
 
 use super::batch::Placed;
 use super::compiled::{Compiled, Form};
-use super::fault::{DUPLICATE, Trouble};
+use super::fault::{DUPLICATE, OVERFLOW, Refusal, Trouble};
 use super::line::{Answer, Line};
 use super::matching;
-use super::text;
+use super::table::same;
+use super::text::{self, Met};
 
 /// How often an insert is tried that meets a row which is gone when it is looked at.
 const TRIES: usize = 3;
@@ -20,7 +21,6 @@ const FRAME: usize = 4096;
 pub(super) fn needs_transaction(compiled: &Compiled, line: &Line) -> bool {
     let back = compiled.results.is_some();
     match compiled.form {
-        Form::LookedUp => true,
         Form::Update => back,
         Form::Insert | Form::Ignore | Form::Upsert | Form::Delete => back && !line.server.returning,
         Form::Get => false,
@@ -38,9 +38,8 @@ pub(super) async fn execute(line: &mut Line, placed: &Placed) -> Result<Done, Tr
     }
     check_size(line, placed)?;
     match compiled.form {
-        Form::Insert | Form::Upsert => insert(line, placed).await,
+        Form::Insert | Form::Upsert => insert(line, placed, Met::of(compiled.form)).await,
         Form::Ignore => ignore(line, placed).await,
-        Form::LookedUp => look_up(line, placed).await,
         Form::Update => update(line, placed).await,
         Form::Delete => delete(line, placed).await,
         Form::Get => {
@@ -72,12 +71,12 @@ fn check_size(line: &Line, placed: &Placed) -> Result<(), Trouble> {
     Err(Trouble::of(Fault::too_large(message)))
 }
 
-async fn insert(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
+async fn insert(line: &mut Line, placed: &Placed, met: Met) -> Result<Done, Trouble> {
     let compiled = &*placed.compiled;
     if compiled.results.is_some() && !line.server.returning {
-        return insert_and_read(line, placed).await;
+        return insert_and_read(line, placed, met).await;
     }
-    let sql = text::insert(compiled, 1, result_places(compiled));
+    let sql = text::insert(compiled, met, 1, result_places(compiled));
     let answer = line.execute(&sql, given(placed).to_vec()).await?;
     Ok(written(compiled, answer))
 }
@@ -91,9 +90,9 @@ fn written(compiled: &Compiled, answer: Answer) -> Done {
 }
 
 /// For servers that give no rows back: the row is found by the key that it was given, or by its number.
-async fn insert_and_read(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
+async fn insert_and_read(line: &mut Line, placed: &Placed, met: Met) -> Result<Done, Trouble> {
     let compiled = &*placed.compiled;
-    let sql = text::insert(compiled, 1, &[]);
+    let sql = text::insert(compiled, met, 1, &[]);
     let answer = line.execute(&sql, given(placed).to_vec()).await?;
     let facts = &compiled.table.facts;
     let found = facts.uniques.iter().find_map(|unique| {
@@ -130,9 +129,11 @@ async fn ignore(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        match insert(line, placed).await {
+        match insert(line, placed, Met::Fails).await {
             Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE => {
-                if is_there(line, placed, " LOCK IN SHARE MODE").await? {
+                if is_own_key(&placed.compiled, &refusal)
+                    || is_there(line, placed, " LOCK IN SHARE MODE").await?
+                {
                     return Ok(matching::empty(&placed.compiled));
                 }
                 // A row that was there a moment ago, or another key's conflict.
@@ -145,15 +146,30 @@ async fn ignore(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
     }
 }
 
-/// An upsert of a table in which the row could meet another one by another key: MySQL would change that one.
-async fn look_up(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
+/// Whether the key that was met, of the row as it would have been stored, is the one that the write names.
+fn is_own_key(compiled: &Compiled, refusal: &Refusal) -> bool {
+    let met = refusal.fault.constraint();
+    let mut uniques = compiled.table.uniques.iter();
+    uniques.any(|unique| Some(&*unique.name) == met && same(&unique.columns, &compiled.key))
+}
+
+/// Whether an upsert was refused for the row that it met by another key than its own, or for a number: [`look_up`] finds out.
+pub(super) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
+    compiled.form == Form::Upsert && refusal.number == OVERFLOW
+}
+
+/// An upsert that has met a row by another key. Whether there is one with its own key decides what it does; needs a transaction.
+///
+/// # Errors
+/// As [`execute`].
+pub(super) async fn look_up(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
         if is_there(line, placed, " FOR UPDATE").await? {
             return update(line, placed).await;
         }
-        match insert(line, placed).await {
+        match insert(line, placed, Met::Fails).await {
             Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE && tries > 0 => {
                 if !is_there(line, placed, " FOR UPDATE").await? {
                     return Err(Trouble::Refused(refusal));
@@ -174,7 +190,7 @@ async fn is_there(line: &mut Line, placed: &Placed, lock: &str) -> Result<bool, 
 async fn update(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
     let compiled = &*placed.compiled;
     // An upsert that has found its row leaves the key as it is.
-    let upserts = compiled.form == Form::LookedUp;
+    let upserts = compiled.form == Form::Upsert;
     let changed = |place: &usize| !(upserts && compiled.key.contains(place));
     let columns: Vec<usize> = compiled.columns.iter().copied().filter(changed).collect();
     let mut rows = 1;

@@ -7,6 +7,7 @@ use windrow_core::{FaultClass, Rung, UnitFault, Verdict};
 use super::batch::Placed;
 use super::compiled::Form;
 use super::fault::{DUPLICATE, Refusal, Scope, Trouble};
+use super::line::Line;
 use super::set::{self, Failed};
 use super::single;
 use super::transaction::{Break, Transaction};
@@ -23,6 +24,8 @@ struct Piece {
     items: Vec<u32>,
     /// They have been looked for already.
     told: bool,
+    /// Their keys are there: only their values are to be judged.
+    there: bool,
 }
 
 impl Transaction<'_, '_> {
@@ -36,8 +39,7 @@ impl Transaction<'_, '_> {
             return Ok(());
         }
         let items = self.possible(items);
-        let items = self.new_only(items).await?;
-        let mut todo = vec![Piece { items, told: false }];
+        let mut todo = self.by_place(items).await?;
         let mut failures = 0;
         while let Some(mut piece) = todo.pop() {
             let size = self.next_size(&piece.items);
@@ -45,7 +47,7 @@ impl Transaction<'_, '_> {
                 let behind = piece.items.split_off(size);
                 todo.push(Piece {
                     items: behind,
-                    told: piece.told,
+                    ..piece
                 });
             }
             if piece.items.len() < SET_FROM || failures > PATIENCE {
@@ -56,6 +58,11 @@ impl Transaction<'_, '_> {
                 };
                 for item in piece.items {
                     self.one(item, rung).await?;
+                }
+            } else if piece.there {
+                if !self.judged(&piece.items).await? {
+                    failures += 1;
+                    todo.extend(halves(piece));
                 }
             } else if let Some(refusal) = self.many(&piece.items).await? {
                 failures += 1;
@@ -71,7 +78,13 @@ impl Transaction<'_, '_> {
             return Ok(());
         };
         let (unit, write) = (placed.unit, placed.write as usize);
-        let refusal = match single::execute(self.line, placed).await {
+        let answered = match single::execute(self.line, placed).await {
+            Err(Trouble::Refused(refusal)) if single::met_another(&placed.compiled, &refusal) => {
+                single::look_up(self.line, placed).await
+            }
+            other => other,
+        };
+        let refusal = match answered {
             Ok(done) => {
                 self.done(item, done, rung);
                 return Ok(());
@@ -79,7 +92,7 @@ impl Transaction<'_, '_> {
             Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
             Err(Trouble::Refused(refusal)) => refusal,
         };
-        self.check_scope(&refusal)?;
+        check_scope(self.line, &refusal)?;
         let verdict = match refusal.scope {
             Scope::Lock if self.purpose == Purpose::Batches => {
                 self.line.hurry(true).await?;
@@ -108,7 +121,7 @@ impl Transaction<'_, '_> {
             Err(Failed::Unsure) => Err(Break::Unsure),
             Err(Failed::Trouble(Trouble::Lost(why))) => Err(Break::Lost(why)),
             Err(Failed::Trouble(Trouble::Refused(refusal))) => {
-                self.check_scope(&refusal)?;
+                check_scope(self.line, &refusal)?;
                 if refusal.scope == Scope::Lock {
                     self.line.hurry(true).await?;
                 }
@@ -124,8 +137,14 @@ impl Transaction<'_, '_> {
         refusal: &Refusal,
         todo: &mut Vec<Piece>,
     ) -> Result<(), Break> {
-        let Piece { mut items, told } = piece;
-        let again = |items: Vec<u32>, told: bool| Piece { items, told };
+        let Piece {
+            mut items, told, ..
+        } = piece;
+        let again = |items: Vec<u32>, told: bool| Piece {
+            items,
+            told,
+            there: false,
+        };
         if refusal.number == DUPLICATE && !told && self.inserts(&items) {
             let (there, new) = self.duplicates(&items).await?;
             if !there.is_empty() {
@@ -145,11 +164,7 @@ impl Transaction<'_, '_> {
                 todo.push(again(blamed, true));
                 todo.push(again(items, true));
             }
-            None => {
-                let second = items.split_off(items.len() / 2);
-                todo.push(again(second, true));
-                todo.push(again(items, true));
-            }
+            None => todo.extend(halves(again(items, true))),
         }
         Ok(())
     }
@@ -169,8 +184,8 @@ impl Transaction<'_, '_> {
             if keyed.is_empty() {
                 continue;
             }
-            let found = set::existing(self.line, &by_key, &keyed).await?;
-            let found = found.unwrap_or_default();
+            let found = set::existing(self.line, &by_key, &keyed, "").await;
+            let found = guessed(self.line, found).await?.unwrap_or_default();
             let has = |placed: &&Placed| placed.canon.as_ref().is_some_and(|c| found.contains(c));
             let blamed = keyed.iter().filter(|p| has(p));
             there.extend(blamed.map(|p| (p.unit, p.write)));
@@ -182,30 +197,48 @@ impl Transaction<'_, '_> {
         Ok(items.iter().partition(blamed))
     }
 
-    /// An insert that leaves what is there as it is: those that find their row there are told so.
-    async fn new_only(&mut self, items: Vec<u32>) -> Result<Vec<u32>, Break> {
+    /// Inserts that leave what is there as it is are told apart: those that find their row have only to be judged. The row is
+    /// locked, so that it stays there until the commit, as it would for an insert that meets it.
+    async fn by_place(&mut self, items: Vec<u32>) -> Result<Vec<Piece>, Break> {
+        let piece = |items: Vec<u32>, there: bool| Piece {
+            items,
+            told: false,
+            there,
+        };
         let rows = placed(self.batch, &items);
         let compiled = match rows.first() {
             Some(first) if first.compiled.form == Form::Ignore => first.compiled.clone(),
-            _ => return Ok(items),
+            _ => return Ok(vec![piece(items, false)]),
         };
-        if compiled.finds.is_none() {
-            return Ok(items);
-        }
         let keyed: Vec<&Placed> = rows.into_iter().filter(|p| p.canon.is_some()).collect();
-        let Some(there) = set::existing(self.line, &compiled, &keyed).await? else {
-            return Err(Break::Unsure);
-        };
+        if compiled.finds.is_none() || keyed.is_empty() {
+            return Ok(vec![piece(items, false)]);
+        }
+        let there = set::existing(self.line, &compiled, &keyed, " LOCK IN SHARE MODE").await;
+        let there = guessed(self.line, there).await?.unwrap_or_default();
         let is_there = |item: &u32| {
             let placed = self.batch.placed.get(*item as usize);
             let canon = placed.and_then(|placed| placed.canon.as_ref());
             canon.is_some_and(|canon| there.contains(canon))
         };
         let (old, new): (Vec<u32>, Vec<u32>) = items.into_iter().partition(is_there);
-        for item in old {
-            self.done(item, super::matching::empty(&compiled), Rung::Fused);
+        Ok(vec![piece(new, false), piece(old, true)])
+    }
+
+    /// Has the values judged of inserts whose keys are there; false where one of them seems to be wrong.
+    async fn judged(&mut self, items: &[u32]) -> Result<bool, Break> {
+        let rows = placed(self.batch, items);
+        let empty = rows.first().map(|p| super::matching::empty(&p.compiled));
+        let judged = set::judge(self.line, &rows).await;
+        let fine = guessed(self.line, judged.map(Some))
+            .await?
+            .unwrap_or_default();
+        if let (true, Some(empty)) = (fine, empty) {
+            for item in items {
+                self.done(*item, empty.clone(), Rung::Fused);
+            }
         }
-        Ok(new)
+        Ok(fine)
     }
 
     /// Those that may be about a row; the others are told that they found none.
@@ -241,21 +274,45 @@ impl Transaction<'_, '_> {
     fn next_size(&self, items: &[u32]) -> usize {
         set::next_size(&placed(self.batch, items), &self.line.server)
     }
+}
 
-    /// What ends more than the statement.
-    fn check_scope(&self, refusal: &Refusal) -> Result<(), Break> {
-        let fault = || refusal.fault.clone();
-        match refusal.scope {
-            Scope::Transaction => Err(Break::Gone(fault())),
-            Scope::Connection => Err(Break::Ended(fault())),
-            Scope::Lock if self.line.server.timeout_ends_all => Err(Break::Gone(fault())),
-            // The statement was killed: nobody's fault, and it would succeed.
-            Scope::Statement if refusal.fault.class == FaultClass::Conflict => {
-                Err(Break::Gone(fault()))
+/// What was found out for speed alone; `None` where the server refused to say it.
+async fn guessed<T>(line: &mut Line, said: Result<Option<T>, Trouble>) -> Result<Option<T>, Break> {
+    match said {
+        Ok(said) => Ok(said),
+        Err(Trouble::Lost(why)) => Err(Break::Lost(why)),
+        Err(Trouble::Refused(refusal)) => {
+            check_scope(line, &refusal)?;
+            if refusal.scope == Scope::Lock {
+                line.hurry(true).await?;
             }
-            Scope::Statement | Scope::Lock => Ok(()),
+            Ok(None)
         }
     }
+}
+
+/// What ends more than the statement.
+fn check_scope(line: &Line, refusal: &Refusal) -> Result<(), Break> {
+    let fault = || refusal.fault.clone();
+    match refusal.scope {
+        Scope::Transaction => Err(Break::Gone(fault())),
+        Scope::Connection => Err(Break::Ended(fault())),
+        Scope::Lock if line.server.timeout_ends_all => Err(Break::Gone(fault())),
+        // The statement was killed: nobody's fault, and it would succeed.
+        Scope::Statement if refusal.fault.class == FaultClass::Conflict => {
+            Err(Break::Gone(fault()))
+        }
+        Scope::Statement | Scope::Lock => Ok(()),
+    }
+}
+
+fn halves(mut piece: Piece) -> [Piece; 2] {
+    let second = piece.items.split_off(piece.items.len() / 2);
+    let second = Piece {
+        items: second,
+        ..piece
+    };
+    [second, piece]
 }
 
 /// The writes at these places.

@@ -39,6 +39,7 @@ pub(super) struct Facts {
 /// A unique index over whole columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unique {
+    pub(super) name: Box<str>,
     /// Places in [`Facts::columns`], in the order of the index.
     pub(super) columns: Box<[usize]>,
     pub(super) primary: bool,
@@ -84,13 +85,20 @@ impl Facts {
             .any(|unique| same(&unique.columns, places))
     }
 
+    /// Whether these columns name one row at most.
+    pub(super) fn names_one(&self, places: &[usize]) -> bool {
+        let within = |unique: &Unique| unique.columns.iter().all(|place| places.contains(place));
+        self.uniques.iter().any(within)
+    }
+
     /// Whether a row with values in these columns can conflict with another row by something else than this key. A column that is
-    /// numbered by the server and not given conflicts with nothing, nor does one that is NULL.
+    /// numbered by the server and not given conflicts with nothing, nor does one that is NULL. What is computed can be anything.
     pub(super) fn has_rival(&self, key: &[usize], given: &[usize]) -> bool {
         let may_meet = |unique: &&Unique| {
             unique.columns.iter().all(|place| {
                 let column = self.columns.get(*place);
-                given.contains(place) || column.is_some_and(|c| !c.auto && !c.null_by_default)
+                let nothing = |c: &Column| c.auto || c.null_by_default && !c.generated;
+                given.contains(place) || !column.is_some_and(nothing)
             })
         };
         let others = self
@@ -101,6 +109,7 @@ impl Facts {
     }
 }
 
-fn same(a: &[usize], b: &[usize]) -> bool {
+/// Whether these are the same columns, in whatever order.
+pub(super) fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().all(|place| b.contains(place))
 }

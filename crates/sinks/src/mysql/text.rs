@@ -8,12 +8,36 @@ use super::literal;
 use super::table::Facts;
 use crate::sql::quote::backtick::{push_ident, push_table};
 
-/// An insert of so many rows, with what it does to rows that are there. `back`: the columns that it gives back.
-pub(super) fn insert(compiled: &Compiled, rows: usize, back: &[usize]) -> String {
+/// What an insert does with a row that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Met {
+    /// The statement fails.
+    Fails,
+    /// It changes the row.
+    Changes,
+    /// There is a warning, as there is for whatever else would be an error.
+    Warns,
+}
+
+impl Met {
+    /// What writes of a form do.
+    pub(super) fn of(form: Form) -> Self {
+        match form {
+            Form::Upsert => Self::Changes,
+            _ => Self::Fails,
+        }
+    }
+}
+
+/// An insert of so many rows. `back`: the columns that it gives back.
+pub(super) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize]) -> String {
     let facts = &compiled.table.facts;
     let width = compiled.columns.len();
     let mut sql = String::with_capacity(96 + width * 24 + rows * (2 * width + 3));
-    sql.push_str("INSERT INTO ");
+    sql.push_str(match met {
+        Met::Warns => "INSERT IGNORE INTO ",
+        Met::Fails | Met::Changes => "INSERT INTO ",
+    });
     push_table(&mut sql, &compiled.shape.table);
     sql.push_str(" (");
     push_columns(&mut sql, facts, &compiled.columns);
@@ -23,35 +47,40 @@ pub(super) fn insert(compiled: &Compiled, rows: usize, back: &[usize]) -> String
         push_marks(&mut sql, width);
         sql.push(')');
     }
-    if compiled.form == Form::Upsert {
+    if met == Met::Changes {
         push_conflict(&mut sql, compiled);
     }
     push_returning(&mut sql, facts, back);
     sql
 }
 
-/// What an upsert does to the row that it meets.
+/// What an upsert does to the row that it meets: the statement fails unless it is the one that has the same key. For that the
+/// key stands for itself, under a condition that is a number out of range where the row was met by another key.
 fn push_conflict(sql: &mut String, compiled: &Compiled) {
     let facts = &compiled.table.facts;
+    let Some(own) = compiled.key.first() else {
+        return;
+    };
     sql.push_str(" ON DUPLICATE KEY UPDATE ");
-    let mut first = true;
-    for place in compiled
-        .columns
-        .iter()
-        .filter(|place| !compiled.key.contains(place))
-    {
-        sql.push_str(if first { "" } else { ", " });
-        first = false;
+    push_column(sql, facts, *own);
+    sql.push_str(" = IF(18446744073709551615 + (NOT (");
+    for (number, place) in compiled.key.iter().enumerate() {
+        sql.push_str(if number > 0 { " AND " } else { "" });
+        push_column(sql, facts, *place);
+        sql.push_str(" <=> VALUES(");
+        push_column(sql, facts, *place);
+        sql.push(')');
+    }
+    sql.push_str(")), ");
+    push_columns(sql, facts, &[*own, *own]);
+    sql.push(')');
+    let others = compiled.columns.iter();
+    for place in others.filter(|place| !compiled.key.contains(place)) {
+        sql.push_str(", ");
         push_column(sql, facts, *place);
         sql.push_str(" = VALUES(");
         push_column(sql, facts, *place);
         sql.push(')');
-    }
-    // A row of nothing but its key is still one that was written.
-    if let (true, Some(place)) = (first, compiled.key.first()) {
-        push_column(sql, facts, *place);
-        sql.push_str(" = ");
-        push_column(sql, facts, *place);
     }
 }
 

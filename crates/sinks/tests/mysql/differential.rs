@@ -162,6 +162,7 @@ fn batches_answer_as_single_writes() {
     let config = ProptestConfig {
         cases: 40,
         failure_persistence: None,
+        max_shrink_iters: 200,
         ..ProptestConfig::default()
     };
     let strategy = (

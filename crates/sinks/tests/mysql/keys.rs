@@ -287,3 +287,183 @@ async fn a_key_that_is_no_number_finds_no_row_by_accident() {
     assert_eq!(rows, [0, 0, 1]);
     assert_eq!(bed.sql("select id from t"), "0");
 }
+
+#[tokio::test]
+async fn of_several_deletes_by_a_key_that_is_not_unique_the_first_gets_the_rows() {
+    let mut bed = Bed::new("create table t (id int primary key, a int, b int, key (a))").await;
+    for (back, key) in [(false, &["a"][..]), (true, &["a"]), (true, &["a", "b"])] {
+        bed.sql("delete from t; insert into t values (1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1)");
+        let drop = delete("t").key(key);
+        let drop = if back { drop.all() } else { drop }.shape();
+        let row = |a: i32| if key.len() == 1 { row![a] } else { row![a, 1] };
+        let units: Vec<Unit> = [1, 1, 2, 1].map(|a| unit(&drop, row(a))).into();
+        let dones = bed.succeed(&units).await;
+        let rows: Vec<u64> = dones.iter().map(|done| done.rows).collect();
+        assert_eq!(rows, [3, 0, 1, 0]);
+        for done in &dones {
+            let returned = done.returned.as_ref().map(|r| r.rows.len() as u64);
+            assert_eq!(returned, back.then_some(done.rows));
+        }
+        assert_eq!(bed.sql("select count(*) from t"), "0");
+    }
+}
+
+#[tokio::test]
+async fn an_ignore_has_its_values_judged_in_company_as_alone() {
+    let mut bed = Bed::new(
+        "create table t (id int primary key, v varchar(3), n int, must int not null, e enum('a', 'b'),
+           check (n < 10));
+         insert into t values (1, 'x', 1, 1, 'a'), (2, 'x', 1, 1, 'a'), (3, 'x', 1, 1, 'a'), (4, 'x', 1, 1, 'a')",
+    )
+    .await;
+    let keep = insert("t", &["id", "v", "n", "must", "e"]).ignore().shape();
+    let lacks = insert("t", &["id", "v"]).ignore().shape();
+    let codes = |outcomes: Vec<windrow_core::UnitOutcome>| -> Vec<String> {
+        let code = |outcome: &windrow_core::UnitOutcome| match outcome {
+            Ok(dones) => dones[0].rows.to_string(),
+            Err(fault) => fault.fault.code.to_string(),
+        };
+        outcomes.iter().map(code).collect()
+    };
+    let units = [
+        unit(&keep, row![1, "ok", 1, 1, "a"]),
+        unit(&keep, row![2, "too long", 1, 1, "a"]),
+        unit(&keep, row![3, "ok", 10, 1, "a"]),
+        unit(&keep, row![4, "ok", 1, 1, "z"]),
+        unit(&keep, row![9, "ok", 1, 1, "b"]),
+        unit(&keep, row![1, "ok", "word", 1, "a"]),
+        unit(&keep, row![2, "ok", 1, 2, "a"]),
+        unit(&keep, row![3, "ok", 1, None::<i32>, "a"]),
+        unit(&lacks, row![1, "ok"]),
+        unit(&lacks, row![2, "ok"]),
+        unit(&keep, row![2, "ok", 2, 2, "b"]),
+        unit(&keep, row![3, "ok", 3, 2, "b"]),
+    ];
+    let expected = [
+        "0", "22001", "23514", "22P02", "1", "22P02", "0", "23502", "23502", "23502", "0", "0",
+    ];
+    let together = bed.outcomes(&units).await;
+    assert_eq!(codes(together), expected);
+    bed.sql("delete from t where id = 9");
+    let mut alone = Vec::new();
+    for unit in &units {
+        alone.extend(bed.outcomes(std::slice::from_ref(unit)).await);
+    }
+    assert_eq!(codes(alone), expected);
+    assert_eq!(
+        bed.sql("select count(*), max(n), max(must) from t"),
+        "5|1|1"
+    );
+}
+
+#[tokio::test]
+async fn duplicates_that_are_ignored_are_judged_by_one_statement() {
+    let mut bed = Bed::new(TABLE).await;
+    let keep = insert("t", &["id", "a"]).ignore().shape();
+    let units: Vec<Unit> = (1..=100).map(|id| unit(&keep, row![id, "again"])).collect();
+    bed.run(&units).await;
+    let report = bed.run(&units).await;
+    assert_eq!(rung(&report, Rung::Fused), 100, "{:?}", report.tally);
+    assert!(report.tally.round_trips <= 6, "{:?}", report.tally);
+    assert_eq!(counts(report), [0; 100]);
+}
+
+/// A second unique key whose value no write gives: it is computed, or a trigger fills it, or it is of another kind.
+#[tokio::test]
+async fn an_upsert_changes_no_row_that_it_meets_by_a_key_that_is_not_given() {
+    for (table, key) in [
+        ("v varchar(20), g varchar(20) as (lower(v)) unique", "g"),
+        (
+            "v varchar(20), g varchar(20) as (lower(v)) stored unique",
+            "g",
+        ),
+        ("v varchar(20), unique p (v(3))", "p"),
+        (
+            "v varchar(20), h varchar(20) invisible default (lower(v)) unique",
+            "h",
+        ),
+        ("v varchar(20), f varchar(20) unique", "f"),
+    ] {
+        let mut bed = Bed::new(&format!(
+            "create table t (id int primary key, {table}, n int default 0)"
+        ))
+        .await;
+        if key == "f" {
+            bed.sql("create trigger fill before insert on t for each row set new.f = lower(new.v)");
+        }
+        bed.sql("insert into t (id, v) values (1, 'one'), (2, 'two')");
+        let put = insert("t", &["id", "v"]).upsert().shape();
+        let back = insert("t", &["id", "v"]).upsert().all().shape();
+        let alone = bed.outcomes(&[unit(&put, row![9, "ONE"])]).await;
+        assert_eq!(fault(&alone[0]).constraint(), Some(key), "{table}");
+        for shape in [&put, &back] {
+            let units: Vec<Unit> = [(1, "one"), (5, "TWO"), (6, "six"), (7, "sEVen"), (8, "Six")]
+                .map(|(id, v)| unit(shape, row![id, v]))
+                .into();
+            let outcomes = bed.outcomes(&units).await;
+            let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
+            assert_eq!(
+                won,
+                [true, false, true, true, false],
+                "{table}: {outcomes:?}"
+            );
+            assert_eq!(fault(&outcomes[1]).constraint(), Some(key), "{table}");
+            let rows = bed.sql("select id, v from t order by id");
+            assert_eq!(rows, "1|one\n2|two\n6|six\n7|sEVen", "{table}");
+        }
+    }
+}
+
+/// All that a key can be made of, met by an upsert: the row is changed, and its key stays as it is.
+#[tokio::test]
+async fn an_upsert_leaves_keys_of_every_type_as_they_are() {
+    for (kind, values) in [
+        ("int", ["1", "-5", "7"]),
+        ("decimal(5,2)", ["1.50", "-0.25", "100.00"]),
+        ("double", ["0.1", "-1e100", "3"]),
+        ("float", ["0.5", "0.1", "2"]),
+        ("bit(9)", ["1", "256", "300"]),
+        ("year", ["2001", "2002", "2003"]),
+        ("date", ["2001-01-01", "2002-01-01", "2003-01-01"]),
+        (
+            "datetime(3)",
+            [
+                "2001-01-01T01:01:01.125",
+                "2002-01-01T00:00:00",
+                "2003-01-01T00:00:00",
+            ],
+        ),
+        ("time(2)", ["01:01:01.25", "-10:00:00", "00:00:00"]),
+        ("enum('x','y','z')", ["x", "y", "z"]),
+        ("set('x','y','z')", ["x", "x,y", "z"]),
+        ("char(5) character set latin1", ["x", "é", "xx"]),
+        ("varchar(9) collate utf8mb4_bin", ["x", "X", "ß"]),
+        ("varbinary(5)", ["AP8=", "AQ==", "eA=="]),
+        (
+            "uuid",
+            [
+                "00000000-0000-0000-0000-000000000001",
+                "00000000-0000-0000-0000-000000000002",
+                "00000000-0000-0000-0000-000000000003",
+            ],
+        ),
+        ("inet6", ["::1", "::2", "::3"]),
+    ] {
+        let mut bed = Bed::new(&format!("create table t (k {kind} primary key, n int)")).await;
+        let put = insert("t", &["k", "n"]).upsert().shape();
+        let row = |k: &str, n: i32| match kind {
+            "bit(9)" | "year" => unit(&put, vec![number(k), n.into()]),
+            _ => unit(&put, row![k, n]),
+        };
+        let mut before = String::new();
+        for n in [1, 2] {
+            let units: Vec<Unit> = values.iter().map(|k| row(k, n)).collect();
+            let dones = bed.succeed(&units).await;
+            assert!(dones.iter().all(|done| done.rows == 1), "{kind}");
+            let keys = bed.sql("select hex(k), cast(k as char) from t order by 1, 2");
+            assert!(n == 1 || keys == before, "{kind}: {before} {keys}");
+            before = keys;
+            assert_eq!(bed.sql("select count(*), min(n) from t"), format!("3|{n}"));
+        }
+    }
+}

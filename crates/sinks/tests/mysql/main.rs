@@ -18,5 +18,6 @@ mod keys;
 mod lost;
 mod order;
 mod queue;
+mod settings;
 mod support;
 mod values;

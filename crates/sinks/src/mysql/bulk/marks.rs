@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use mysql_async::Opts;
-use windrow_core::sink::Purpose;
 use windrow_core::{Fault, Mark, Marks, Span};
 
 use crate::mysql::fault::Trouble;
@@ -26,7 +25,7 @@ impl MysqlMarks {
     }
 
     async fn connect(&self) -> Result<Line, Fault> {
-        Line::connect(&self.opts, Some(Purpose::Alone), &self.options).await
+        Line::connect(&self.opts, None, &self.options).await
     }
 
     /// Executes statements on a connection of their own, one after another.

@@ -39,7 +39,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mysql_async::Opts;
-use windrow_core::sink::Purpose;
 use windrow_core::{Bulk, Fault, LoadPlan, Loader, Marks, Name, TableName};
 
 pub(super) use self::feed::FeedStream;
@@ -66,7 +65,7 @@ impl MysqlBulk {
 
     /// A connection that waits for locks as long as the server lets it.
     async fn connect(&self) -> Result<Line, Fault> {
-        Line::connect(&self.opts, Some(Purpose::Alone), &self.options).await
+        Line::connect(&self.opts, None, &self.options).await
     }
 }
 

@@ -54,8 +54,8 @@ impl Load {
 /// # Errors
 /// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the connection is lost.
 pub(super) async fn make(line: &mut Line, plan: &LoadPlan) -> Result<Load, Fault> {
-    // Notes are no warnings, and are said of values that are written as they should be. Warnings are all to be seen.
-    let settings = "SET SESSION sql_notes = 0, max_error_count = 65535";
+    // Warnings are all to be seen.
+    let settings = "SET SESSION max_error_count = 65535";
     line.say(settings).await.map_err(Trouble::into_fault)?;
     let allowed = line.rows("SELECT @@local_infile").await;
     let allowed = allowed.map_err(Trouble::into_fault)?;

@@ -33,7 +33,7 @@ impl Connection {
         let Some(first) = placed.first() else {
             return Ok(false);
         };
-        let table = first.compiled.table.clone();
+        let (compiled, table) = (first.compiled.clone(), first.compiled.table.clone());
         let reads = first.compiled.shape.op == Op::Get;
         self.verify(&table).await?;
         let answered = match placed.as_slice() {
@@ -78,6 +78,8 @@ impl Connection {
                     .for_each(|unit| batch.conclude(*unit, verdict.clone()));
                 Ok(true)
             }
+            // What it does depends on whether its own row is there, which takes a transaction.
+            Err(Trouble::Refused(refusal)) if single::met_another(&compiled, &refusal) => Ok(false),
             Err(Trouble::Refused(refusal)) => {
                 tally.add(
                     if solo { Rung::Solo } else { Rung::Isolated },

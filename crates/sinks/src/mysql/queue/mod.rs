@@ -74,14 +74,13 @@ impl MysqlQueue {
     }
 }
 
-/// A connection for movers: it locks no gaps, and a zero that is copied stays a zero in a column that counts up.
+/// A connection for movers: a zero that is copied stays a zero in a column that counts up.
 async fn connect(opts: &Opts, options: &Options) -> Result<Line, Fault> {
     let mut line = Line::connect(opts, None, options).await?;
     let wait = LOCK_WAIT.as_secs();
     let settings = format!(
         "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'NO_AUTO_VALUE_ON_ZERO'), \
-         innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}; \
-         SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+         innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
     );
     let (_, ended) = line.script(&settings).await;
     ended.map_err(Trouble::into_fault)?;
