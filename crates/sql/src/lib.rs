@@ -13,6 +13,7 @@ mod effect;
 mod expression;
 pub mod lex;
 pub mod lift;
+mod names;
 mod parse;
 mod primary;
 mod read;
@@ -22,5 +23,6 @@ mod word;
 mod write;
 
 pub use lift::{Lifted, Lifter, lift};
+pub use names::{Names, leaves_nothing_hidden, names};
 pub use read::{MAX_TEXT, read};
 pub use reading::{Apart, Effect, Reading};

@@ -23,6 +23,8 @@ pub struct Settings {
     /// The SET statements in force, as the client wrote them, in an order that gives the same result: one for each
     /// setting, sorted by the setting's name; SET ROLE and SET SESSION AUTHORIZATION come first.
     pub set: Arc<[(Name, Name)]>,
+    /// Which state of the role and its settings at the server the session began with.
+    pub version: u64,
 }
 
 impl Settings {
@@ -31,6 +33,7 @@ impl Settings {
         Self {
             startup: Arc::clone(&self.startup),
             set: Arc::default(),
+            version: self.version,
         }
     }
 }

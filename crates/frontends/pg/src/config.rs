@@ -1,5 +1,6 @@
 //! What can be configured.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -58,6 +59,52 @@ pub struct DatabaseConfig {
     pub target: Target,
     /// Join writes in it (`windrow.join`).
     pub join: bool,
+    /// What becomes of connections that have run code of which nothing is proven.
+    pub unproven: UnprovenConfig,
+}
+
+/// What becomes of a connection on which code has run of which nothing is proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unproven {
+    /// Its session keeps it until it ends; then it is closed.
+    #[default]
+    Pin,
+    /// It is reset after each transaction, before anybody else gets it.
+    Reset,
+}
+
+impl Unproven {
+    /// As it is configured.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pin => "pin",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// [`Unproven`] for a database, with exceptions: an object's counts before a role's, and that before the database's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnprovenConfig {
+    /// For the database.
+    pub database: Unproven,
+    /// For sessions of these roles.
+    pub roles: BTreeMap<String, Unproven>,
+    /// For what these tables and functions (`schema.name`) run.
+    pub objects: BTreeMap<String, Unproven>,
+}
+
+impl UnprovenConfig {
+    /// What is to be done after a role's session has run what stands in the way. `object` is
+    /// [`windrow_core::Apart::object`].
+    pub fn of(&self, role: &str, object: &str) -> Unproven {
+        let words = || object.split_whitespace();
+        let named = |name: &str| words().any(|word| word.trim_end_matches([':', ',']) == name);
+        let mut objects = self.objects.iter();
+        let object = objects.find(|(name, _)| named(name)).map(|(_, what)| what);
+        let found = object.or_else(|| self.roles.get(role));
+        found.copied().unwrap_or(self.database)
+    }
 }
 
 /// A role that may come in.

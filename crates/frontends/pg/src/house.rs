@@ -9,11 +9,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use windrow_core::Budget;
 
-use crate::admit::{Access, Register, Starting, Tls};
+use crate::admit::{Access, Moments, Register, Starting, Tls};
 use crate::config::PgConfig;
 use crate::gate::Gate;
 use crate::metrics::PgMetrics;
 use crate::pool::Pool;
+use crate::proofs::Proofs;
 use crate::services::{Console, Lanes, Services};
 use crate::session::{LaneBook, Readings};
 
@@ -27,6 +28,8 @@ pub(crate) struct House {
     pub(crate) budget: Budget,
     /// Server connections for what is not joined.
     pub(crate) pool: Pool,
+    /// What is proven of statements that are relayed.
+    pub(crate) proofs: Arc<Proofs>,
     /// What was read from texts.
     pub(crate) readings: Readings,
     /// The lanes that sessions have opened, with what is known of their statements.
@@ -41,6 +44,8 @@ pub(crate) struct House {
     pub(crate) console: Console,
     /// Who may come in.
     pub(crate) access: Access,
+    /// What the server says of roles.
+    pub(crate) moments: Moments,
     /// TLS for clients.
     pub(crate) tls: Option<Tls>,
     /// Who is on its way in.
@@ -63,10 +68,12 @@ impl House {
         Ok(Arc::new(Self {
             pool: Pool::new(&config, &services.metrics),
             access: Access::new(&config)?,
+            moments: Moments::new(&config),
             tls: config.tls.as_deref().map(Tls::new),
             config,
             lanes: services.lanes,
             budget: services.budget,
+            proofs: Arc::default(),
             readings: Readings::default(),
             lane_book: LaneBook::default(),
             bypass: Bypass::new(&services.metrics),

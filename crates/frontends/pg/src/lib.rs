@@ -11,6 +11,7 @@
 //! | `admit` | TLS, startup, authentication, cancel requests |
 //! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
 //! | `pool` | server connections for what is not joined |
+//! | `proofs` | what is proven of statements that are relayed |
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
 //! | [`services`] | the ports: lanes |
 //!
@@ -28,6 +29,7 @@ mod memo;
 pub mod metrics;
 mod pool;
 mod presence;
+mod proofs;
 mod relay;
 pub mod server;
 pub mod services;
@@ -35,7 +37,7 @@ mod session;
 
 pub use admit::Roles;
 pub use client::{Identity, Settings};
-pub use config::{DatabaseConfig, PgConfig};
+pub use config::{DatabaseConfig, PgConfig, Unproven, UnprovenConfig};
 pub use metrics::PgMetrics;
 pub use server::Pg;
 pub use services::{Console, Door, LaneKey, LaneLine, Lanes, Services};

@@ -88,7 +88,7 @@ pub(crate) struct Presence {
 #[derive(Debug)]
 struct Words {
     application_name: Name,
-    pinned: &'static str,
+    pinned: Box<str>,
 }
 
 impl Presence {
@@ -110,7 +110,7 @@ impl Presence {
             state: AtomicU8::default(),
             words: std::sync::Mutex::new(Words {
                 application_name,
-                pinned: "",
+                pinned: Box::default(),
             }),
             interrupt: Mutex::default(),
         })
@@ -161,13 +161,13 @@ impl Presence {
     }
 
     /// Why the session keeps its server connection; empty where it does not.
-    pub(crate) fn pinned(&self) -> &'static str {
-        self.with_words(|words| words.pinned)
+    pub(crate) fn pinned(&self) -> Box<str> {
+        self.with_words(|words| words.pinned.clone())
     }
 
     /// Says why the session keeps its server connection.
-    pub(crate) fn set_pinned(&self, why: &'static str) {
-        self.with_words(|words| words.pinned = why);
+    pub(crate) fn set_pinned(&self, why: &str) {
+        self.with_words(|words| words.pinned = why.into());
     }
 
     fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {

@@ -32,6 +32,37 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     }
 }
 
+impl Words<'_> {
+    /// The setting that is set from the first token on until the transaction ends, folded: by `SET LOCAL name`, where
+    /// a statement begins here, or by a call of `set_config` with its name in the text and `true` as its last argument.
+    pub(crate) fn set_locally(self, begins: bool) -> Option<String> {
+        if begins && self.is(0, "set") && self.is(1, "local") {
+            let dotted = self.kind(3) == Kind::Dot;
+            let name = self.identifier(2)?;
+            let name = match dotted {
+                true => format!("{name}.{}", self.identifier(4)?),
+                false => name,
+            };
+            return Some(name.to_ascii_lowercase());
+        }
+        if !self.is(0, "set_config") || self.kind(1) != Kind::Open || self.kind(3) != Kind::Comma {
+            return None;
+        }
+        let mut depth = 0_usize;
+        let close = (1..self.len()).find(|at| {
+            match self.kind(*at) {
+                Kind::Open => depth += 1,
+                Kind::Close => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })?;
+        let local = self.is(close - 1, "true") && self.kind(close - 2) == Kind::Comma;
+        let name = self.text(2).filter(|_| local)?;
+        Some(name.to_ascii_lowercase())
+    }
+}
+
 /// Whether the name is one that SET and RESET take as well.
 fn is_plain(name: &str) -> bool {
     let mut parts = name.split('.');

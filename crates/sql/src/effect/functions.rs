@@ -99,6 +99,29 @@ pub(super) fn effect(name: &str) -> Effect {
     }
 }
 
+/// Built-in functions whose traces a session can be asked for: sequences' values, advisory locks.
+const VISIBLE: [&str; 11] = [
+    "nextval",
+    "setval",
+    "lastval",
+    "currval",
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_advisory_unlock",
+    "pg_advisory_unlock_all",
+    "pg_advisory_unlock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+];
+
+/// Listed functions that run what their arguments say.
+const RUNNING: [&str; 1] = ["ts_rewrite"];
+
+/// Whether a built-in function leaves nothing behind, or nothing that cannot be asked for.
+pub(crate) fn is_listed(name: &str) -> bool {
+    VISIBLE.contains(&name) || (effect(name) == Effect::Nothing && !RUNNING.contains(&name))
+}
+
 /// Whether a word that could be a function's name stands before its parenthesis for the sake of the syntax.
 pub(super) fn is_syntax(words: Words<'_>, at: usize) -> bool {
     const BEFORE: &[(&str, &[&str])] = &[

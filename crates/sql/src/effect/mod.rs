@@ -10,6 +10,8 @@ mod functions;
 mod session;
 mod utility;
 
+pub(crate) use functions::is_listed;
+
 use windrow_core::statement::Expression;
 use windrow_core::{Draft, Op};
 

@@ -90,6 +90,8 @@ pub struct Pg {
     pub require_tls: bool,
     /// Whether writes are joined, unless a database or a session says otherwise.
     pub join: Option<bool>,
+    /// What becomes of connections that have run unproven code.
+    pub unproven: Option<Unproven>,
     /// The query that finds verifiers.
     pub auth_query: Option<String>,
     /// Roles that may use the console.
@@ -127,6 +129,22 @@ pub struct PgDatabase {
     pub url: Option<String>,
     /// Whether writes are joined in it.
     pub join: Option<bool>,
+    /// What becomes of connections that have run unproven code.
+    pub unproven: Option<Unproven>,
+    /// The same for sessions of roles.
+    pub unproven_roles: BTreeMap<String, Unproven>,
+    /// The same for what tables and functions run.
+    pub unproven_objects: BTreeMap<String, Unproven>,
+}
+
+/// `pin` or `reset`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unproven {
+    /// The session keeps the connection until it ends.
+    Pin,
+    /// The connection is reset after each transaction.
+    Reset,
 }
 
 /// The URL may hold a password.
@@ -135,6 +153,9 @@ impl fmt::Debug for PgDatabase {
         f.debug_struct("PgDatabase")
             .field("url", &self.url.as_ref().map(|_| "***"))
             .field("join", &self.join)
+            .field("unproven", &self.unproven)
+            .field("unproven_roles", &self.unproven_roles)
+            .field("unproven_objects", &self.unproven_objects)
             .finish()
     }
 }

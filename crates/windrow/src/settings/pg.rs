@@ -1,11 +1,13 @@
 //! The PostgreSQL frontend's part of the configuration.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, ensure};
 use windrow_pg::config::UserConfig;
-use windrow_pg::{DatabaseConfig, PgConfig};
+use windrow_pg::{DatabaseConfig, PgConfig, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
 
-use super::file::{File, Pg, PgDatabase, PgUser};
+use super::file::{self, File, Pg, PgDatabase, PgUser};
 use super::{bytes, tls};
 
 /// The console's name among the databases.
@@ -101,10 +103,14 @@ fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfi
             name: target.database().to_owned(),
             target,
             join,
+            unproven: UnprovenConfig {
+                database: unproven(pg.unproven),
+                ..UnprovenConfig::default()
+            },
         });
     }
     for (name, written) in &pg.databases {
-        let database = database(name, written, join)?;
+        let database = database(name, written, pg)?;
         databases.retain(|known| known.name != database.name);
         databases.push(database);
     }
@@ -115,7 +121,14 @@ fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfi
     Ok(databases)
 }
 
-fn database(name: &str, written: &PgDatabase, join: bool) -> anyhow::Result<DatabaseConfig> {
+fn unproven(written: Option<file::Unproven>) -> Unproven {
+    match written {
+        None | Some(file::Unproven::Pin) => Unproven::Pin,
+        Some(file::Unproven::Reset) => Unproven::Reset,
+    }
+}
+
+fn database(name: &str, written: &PgDatabase, pg: &Pg) -> anyhow::Result<DatabaseConfig> {
     let section = format!("pg.databases.{name}");
     let url = written
         .url
@@ -124,8 +137,19 @@ fn database(name: &str, written: &PgDatabase, join: bool) -> anyhow::Result<Data
     Ok(DatabaseConfig {
         name: name.to_owned(),
         target: Target::parse(url).context(section)?,
-        join: written.join.unwrap_or(join),
+        join: written.join.or(pg.join).unwrap_or(PgConfig::default().join),
+        unproven: UnprovenConfig {
+            database: unproven(written.unproven.or(pg.unproven)),
+            roles: exceptions(&written.unproven_roles),
+            objects: exceptions(&written.unproven_objects),
+        },
     })
+}
+
+fn exceptions(written: &BTreeMap<String, file::Unproven>) -> BTreeMap<String, Unproven> {
+    let each = written.iter();
+    each.map(|(name, what)| (name.clone(), unproven(Some(*what))))
+        .collect()
 }
 
 fn user((name, written): (&String, &PgUser)) -> anyhow::Result<UserConfig> {

@@ -203,7 +203,7 @@ fn clients(house: &House) -> Rows {
             presence.application_name().to_string(),
             presence.peer.to_string(),
             presence.state().as_str().to_owned(),
-            presence.pinned().to_owned(),
+            presence.pinned().into_string(),
             presence.joined.load(Ordering::Relaxed).to_string(),
             presence.relayed.load(Ordering::Relaxed).to_string(),
         ]

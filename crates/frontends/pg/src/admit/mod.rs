@@ -6,6 +6,7 @@
 //! | `secure` | TLS, asked for or at once, and what a proof can be bound to |
 //! | `options` | what is asked for: role, database, settings |
 //! | `access`, `lookup` | how a role is let in |
+//! | `moment` | what the server says of the role at this moment |
 //! | `login` | SCRAM-SHA-256 |
 //! | `register` | who is in, for cancel requests and the console |
 //! | `starting` | how many may be on their way in |
@@ -13,6 +14,7 @@
 mod access;
 mod login;
 mod lookup;
+mod moment;
 mod options;
 mod packet;
 mod register;
@@ -31,12 +33,15 @@ use windrow_pgwire::target::Credential;
 pub(crate) use access::Access;
 pub use access::Roles;
 use access::Way;
+use moment::Moment;
+pub(crate) use moment::Moments;
 use options::Request;
 use packet::{Packet, Startup};
 pub(crate) use register::{Entry, Register};
 pub(crate) use secure::Tls;
 pub(crate) use starting::{Place, Starting};
 
+use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
 use crate::house::House;
@@ -160,7 +165,8 @@ impl<'a> Greeter<'a> {
             return self.console(&request, trusted, out).await;
         }
         let seat = self.seat()?;
-        self.session(request, credential, seat, out).await
+        self.session(request, (credential, !trusted), seat, out)
+            .await
     }
 
     /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for once.
@@ -310,7 +316,7 @@ impl<'a> Greeter<'a> {
     async fn session(
         &mut self,
         request: Request,
-        credential: Credential,
+        (credential, proven): (Credential, bool),
         seat: OwnedSemaphorePermit,
         mut out: BytesMut,
     ) -> Result<Admitted, Ended> {
@@ -323,6 +329,9 @@ impl<'a> Greeter<'a> {
             application_name: request.application_name,
             credential,
         };
+        let mut who = who;
+        let moment = self.moment(&who, proven).await?;
+        who.settings.version = moment.version;
         let report = self.house.pool.report(&who).await?;
         report.write(&mut out, &who.application_name);
         // Shared by all clients that ask for the same, so that each costs less.
@@ -331,6 +340,7 @@ impl<'a> Greeter<'a> {
             self.house
                 .register
                 .enter(&self.peer, identity.clone(), who.application_name.clone());
+        self.check_limits(&entry, &moment)?;
         say::key(&mut out, entry.presence.pid, entry.presence.secret);
         login::send(self.stream()?, &mut out).await?;
         let client = Client {
@@ -346,6 +356,41 @@ impl<'a> Greeter<'a> {
             presence: std::sync::Arc::clone(&entry.presence),
         };
         Ok(Admitted::Session(Box::new(client), entry, seat))
+    }
+
+    /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for its own words.
+    async fn moment(&self, who: &Who, proven: bool) -> Result<Moment, Fault> {
+        let Identity { database, role } = &who.identity;
+        let moment = self.house.moments.of(database, role).await?;
+        let moment = moment.unwrap_or_default();
+        if moment.doubtful {
+            self.house.pool.knock(who).await?;
+        }
+        match moment.expired && proven {
+            true => Err(say::denied(role)),
+            false => Ok(moment),
+        }
+    }
+
+    /// As many sessions as a server would allow connections.
+    fn check_limits(&self, entry: &Entry, moment: &Moment) -> Result<(), Fault> {
+        let Identity { database, role } = &entry.presence.identity;
+        let too_many = |of: &str, name: &str| {
+            let text = format!("too many connections for {of} \"{name}\"");
+            Err(Fault::new(FaultClass::Overloaded, "53300", text))
+        };
+        let count = |is: &dyn Fn(&Identity) -> bool| self.house.register.count(is);
+        if let Some(limit) = moment.role_limit
+            && count(&|other| other.role == *role) > limit
+        {
+            return too_many("role", role);
+        }
+        if let Some(limit) = moment.database_limit
+            && count(&|other| other.database == *database) > limit
+        {
+            return too_many("database", database);
+        }
+        Ok(())
     }
 
     async fn console(

@@ -53,6 +53,7 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
         settings: Settings {
             startup: startup.into(),
             set: Arc::default(),
+            version: 0,
         },
         application_name,
         join,

@@ -77,6 +77,14 @@ impl Register {
         )
     }
 
+    /// How many sessions are of somebody.
+    pub(crate) fn count(&self, is: impl Fn(&Identity) -> bool) -> usize {
+        let all = self.all();
+        all.values()
+            .filter(|presence| is(&presence.identity))
+            .count()
+    }
+
     /// All sessions at this moment.
     pub(crate) fn list(&self) -> Vec<Arc<Presence>> {
         self.all().values().cloned().collect()

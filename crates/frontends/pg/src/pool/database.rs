@@ -1,7 +1,7 @@
 //! The server connections of one database: how many there may be, and who gets the next one.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(super) struct Database {
     waiting: AtomicUsize,
     wanted: Notify,
     idle: Mutex<Idle>,
+    /// Connections of an earlier generation are closed when they are given back.
+    generation: AtomicU64,
     used: Mutex<BTreeMap<Name, usize>>,
     reports: Arc<Reports>,
     metrics: PgMetrics,
@@ -79,6 +81,7 @@ impl Database {
             waiting: AtomicUsize::default(),
             wanted: Notify::new(),
             idle: Mutex::default(),
+            generation: AtomicU64::default(),
             used: Mutex::default(),
             reports,
             metrics: metrics.clone(),
@@ -178,7 +181,14 @@ impl Database {
         }
     }
 
+    pub(super) async fn knock(&self, who: &Who) -> Result<(), Fault> {
+        let parked = self.connect(Kind::of(who), who).await?;
+        parked.wire.terminate().await;
+        Ok(())
+    }
+
     async fn connect(&self, kind: Kind, who: &Who) -> Result<Parked, Fault> {
+        let generation = self.generation.load(Ordering::SeqCst);
         let target = self.target.for_session(&kind.role, &kind.credential);
         let startup = kind.startup.iter();
         let mut settings: Vec<_> = startup.map(|(n, v)| (&**n, v.to_string())).collect();
@@ -202,14 +212,30 @@ impl Database {
             wire,
             names: Names::default(),
             state,
+            generation,
             since: Instant::now(),
         })
     }
 
     /// Takes a connection back.
     pub(super) fn park(&self, parked: Parked) {
-        self.metrics.servers_idle.inc();
-        self.idle().put(parked);
+        let mut idle = self.idle();
+        if parked.generation == self.generation.load(Ordering::SeqCst) {
+            self.metrics.servers_idle.inc();
+            idle.put(parked);
+        } else {
+            tokio::spawn(parked.wire.terminate());
+        }
+    }
+
+    /// Lets nobody else have a connection that is there now.
+    pub(super) fn retire(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        let idle = self.idle().all();
+        self.closed(idle.len());
+        for parked in idle {
+            tokio::spawn(parked.wire.terminate());
+        }
     }
 
     pub(super) async fn sweep(&self) {
@@ -272,7 +298,8 @@ impl Database {
 async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
     let way = parked
         .state
-        .bridge(&who.settings.set, &who.application_name);
+        .bridge(&who.settings.set, &who.application_name)
+        .unwrap_or_default();
     if way.is_empty() {
         return Ok(());
     }

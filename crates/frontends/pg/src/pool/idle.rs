@@ -17,6 +17,8 @@ pub(super) struct Kind {
     pub(super) role: Name,
     pub(super) startup: std::sync::Arc<[(Name, Name)]>,
     pub(super) credential: Credential,
+    /// [`crate::client::Settings::version`]
+    pub(super) version: u64,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
             role: Name::clone(&who.identity.role),
             startup: who.settings.startup.clone(),
             credential: who.credential.clone(),
+            version: who.settings.version,
         }
     }
 }
@@ -36,6 +39,8 @@ pub(super) struct Parked {
     pub(super) wire: Wire,
     pub(super) names: Names,
     pub(super) state: State,
+    /// Of which generation of the pool's connections it is.
+    pub(super) generation: u64,
     pub(super) since: Instant,
 }
 
@@ -52,8 +57,12 @@ impl Idle {
     /// others may be found superfluous.
     pub(super) fn take(&mut self, kind: &Kind, who: &Who) -> Option<Parked> {
         let fits = |parked: &Parked| {
-            let is = parked.state.is(&who.settings.set, &who.application_name);
-            (parked.kind == *kind).then_some(is)
+            let way = || {
+                let state = &parked.state;
+                state.bridge(&who.settings.set, &who.application_name)
+            };
+            let way = (parked.kind == *kind).then(way)??;
+            Some(way.is_empty())
         };
         let mut best: Option<(usize, bool)> = None;
         for (at, parked) in self.0.iter().enumerate() {

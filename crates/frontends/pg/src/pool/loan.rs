@@ -10,7 +10,7 @@ use super::database::Seat;
 use super::idle::{Kind, Parked};
 use super::names::Names;
 use super::probe::{self, Found};
-use super::state::State;
+use super::state::{State, emptied, lasts};
 use crate::client::Settings;
 
 /// A server connection that a session has for a while. Dropped, it is closed.
@@ -21,6 +21,7 @@ pub(crate) struct Loan {
     pub(crate) names: Names,
     kind: Kind,
     state: State,
+    generation: u64,
     seat: Seat,
 }
 
@@ -45,6 +46,7 @@ impl Loan {
             names: parked.names,
             kind: parked.kind,
             state: parked.state,
+            generation: parked.generation,
             seat,
         }
     }
@@ -88,6 +90,29 @@ impl Loan {
         }
     }
 
+    /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is gone, but that settings of
+    /// modules were ever set. Gives what `lastval()` would have said there. `expected`: the settings that the session knows of.
+    ///
+    /// **Not cancel safe**, as [`Loan::give_back`].
+    pub(crate) async fn reset(mut self, expected: &Settings) -> GivenBack {
+        if !self.wire.is_usable() {
+            return GivenBack::Lost;
+        }
+        let Ok(Some(lastval)) = probe::reset(&mut self.wire).await else {
+            return GivenBack::Lost;
+        };
+        self.names.clear();
+        self.state.application_name = Name::clone(&self.state.first_name);
+        let lasting = expected.set.iter().filter(|(name, _)| lasts(name));
+        let lasting = lasting.map(|(name, _)| (Name::clone(name), emptied(name)));
+        let left = Settings {
+            set: lasting.collect(),
+            ..expected.at_start()
+        };
+        self.park(&left, true);
+        GivenBack::Free { lastval }
+    }
+
     fn park(self, expected: &Settings, clean: bool) {
         let name = self.wire.parameter("application_name").map(Name::from);
         let state = State {
@@ -101,6 +126,7 @@ impl Loan {
             wire: self.wire,
             names: self.names,
             state,
+            generation: self.generation,
             since: Instant::now(),
         });
         // The seat goes last: whoever waits for it finds the connection.

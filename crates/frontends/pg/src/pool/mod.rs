@@ -41,6 +41,7 @@ pub(crate) use database::ServerLine;
 pub(crate) use loan::{GivenBack, Loan};
 pub(crate) use names::{Names, StatementKey};
 pub(crate) use reports::Report;
+pub(crate) use state::{emptied, lasts, literal};
 
 /// How long a report is told to clients without looking at a server connection, and how many reports are kept. Every new server
 /// connection renews the one that it belongs to.
@@ -123,6 +124,21 @@ impl Pool {
             Ok(Arc::new(report))
         };
         self.reports.get(&key, ask).await
+    }
+
+    /// Opens a connection as a new one of the role would be opened, and closes it: whether the server lets it in.
+    ///
+    /// # Errors
+    /// The server's refusal, word for word.
+    pub(crate) async fn knock(&self, who: &Who) -> Result<(), Fault> {
+        self.database(who)?.knock(who).await
+    }
+
+    /// Lets nobody else have a connection to this database that is there now: those in use are closed when they are given back.
+    pub(crate) fn retire(&self, database: &Name) {
+        if let Some(database) = self.databases.get(database) {
+            database.retire();
+        }
     }
 
     /// Closes connections that nobody has used for long, and those that the server has ended.

@@ -48,6 +48,13 @@ pub(super) async fn generated(wire: &mut Wire) -> Result<Found, Broken> {
     })
 }
 
+/// Takes back all that can be; gives what `lastval()` said before. `None`: it cannot be.
+pub(super) async fn reset(wire: &mut Wire) -> Result<Option<Option<i64>>, Broken> {
+    let told = ask(wire, &[LASTVAL, "DISCARD ALL"]).await?;
+    let done = told.last().is_some_and(|told| told.error.is_none());
+    Ok(done.then(|| lastval(&told)))
+}
+
 /// All that can be looked at. `role`: as which the connection was opened.
 pub(super) async fn all(wire: &mut Wire, expected: &Settings, role: &str) -> Result<Found, Broken> {
     let question = question(expected, role);

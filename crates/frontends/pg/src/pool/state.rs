@@ -22,13 +22,18 @@ pub(super) struct State {
 const IDENTITY: [&str; 2] = ["session_authorization", "role"];
 
 impl State {
-    /// True where nothing needs to be said to get there.
-    pub(super) fn is(&self, set: &[(Name, Name)], application_name: &str) -> bool {
-        self.bridge(set, application_name).is_empty()
-    }
-
-    /// The statements that lead to another state, in their order.
-    pub(super) fn bridge(&self, set: &[(Name, Name)], application_name: &str) -> Vec<String> {
+    /// The statements that lead to another state, in their order. `None`: there is no way. A setting of a module that
+    /// nobody has loaded (`app.tenant`), once it was set, reads as an empty text for ever, where it was unknown before.
+    pub(super) fn bridge(
+        &self,
+        set: &[(Name, Name)],
+        application_name: &str,
+    ) -> Option<Vec<String>> {
+        let knows = |name: &Name| set.iter().any(|(other, _)| other == name);
+        let mut lasting = self.set.iter().filter(|(name, _)| lasts(name));
+        if !lasting.all(|(name, _)| knows(name)) {
+            return None;
+        }
         let mut way = Vec::new();
         let same = |setting: &(Name, Name)| set.contains(setting);
         let is_identity = |(name, _): &&(Name, Name)| IDENTITY.contains(&&**name);
@@ -48,7 +53,7 @@ impl State {
             let gone = self
                 .set
                 .iter()
-                .filter(|setting| !is_identity(setting) && !same(setting));
+                .filter(|setting| !is_identity(setting) && !same(setting) && !lasts(&setting.0));
             way.extend(gone.map(|(name, _)| format!("RESET {}", identifier(name))));
         }
         let missing = set.iter().filter(|setting| match is_identity(setting) {
@@ -68,8 +73,18 @@ impl State {
                 literal(application_name)
             ));
         }
-        way
+        Some(way)
     }
+}
+
+/// Whether a setting leaves a trace for as long as its connection lives.
+pub(crate) fn lasts(name: &str) -> bool {
+    name.contains('.')
+}
+
+/// The statement that leaves a setting of that kind as it is behind its first use: known, and empty.
+pub(crate) fn emptied(name: &str) -> Name {
+    format!("RESET {}", identifier(name)).into()
 }
 
 /// The parts of a setting's name, quoted.
@@ -81,7 +96,7 @@ fn identifier(name: &str) -> String {
 }
 
 /// A text as a literal that means the same whatever `standard_conforming_strings` is.
-pub(super) fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     let doubled = text.replace('\'', "''").replace('\\', "\\\\");
     let escaped = if text.contains('\\') { "E" } else { "" };
     format!("{escaped}'{doubled}'")
@@ -107,12 +122,15 @@ mod tests {
             set: set(&[own, path, utc]),
             ..State::default()
         };
-        assert!(one.is(&set(&[own, path, utc]), ""));
+        assert_eq!(one.bridge(&set(&[own, path, utc]), ""), Some(Vec::new()));
+        // Nobody else may see that there was one.
+        assert_eq!(one.bridge(&set(&[path, utc]), ""), None);
+        let emptied = ("my.var", "RESET \"my\".\"var\"");
         assert_eq!(
-            one.bridge(&set(&[path, paris]), "it's"),
+            one.bridge(&set(&[emptied, path, paris]), "it's").unwrap(),
             [
-                "RESET \"my\".\"var\"",
                 "RESET \"timezone\"",
+                "RESET \"my\".\"var\"",
                 "SET TIME ZONE 'Europe/Paris'",
                 "SET application_name TO 'it''s'"
             ]
@@ -130,11 +148,12 @@ mod tests {
             ..State::default()
         };
         assert_eq!(
-            one.bridge(&set(&[path]), ""),
+            one.bridge(&set(&[path]), "").unwrap(),
             ["RESET SESSION AUTHORIZATION", "RESET ROLE"]
         );
         assert_eq!(
-            one.bridge(&set(&[("role", "SET ROLE b"), path]), ""),
+            one.bridge(&set(&[("role", "SET ROLE b"), path]), "")
+                .unwrap(),
             ["RESET SESSION AUTHORIZATION", "RESET ROLE", "SET ROLE b"]
         );
     }
@@ -149,7 +168,7 @@ mod tests {
             touched: true,
         };
         assert_eq!(
-            one.bridge(&set(&[path]), "now"),
+            one.bridge(&set(&[path]), "now").unwrap(),
             [
                 "RESET ALL",
                 "DISCARD SEQUENCES",

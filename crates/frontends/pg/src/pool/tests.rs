@@ -13,6 +13,7 @@ fn config(url: &str) -> PgConfig {
             name: "app".to_owned(),
             target: Target::parse(url).unwrap(),
             join: true,
+            unproven: crate::config::UnprovenConfig::default(),
         }],
         max_server_connections: 1,
         ..PgConfig::default()
@@ -35,6 +36,7 @@ fn who(role: &str, set: &[(&str, &str)], application_name: &str) -> Who {
         settings: Settings {
             startup: Arc::default(),
             set: set.collect(),
+            version: 0,
         },
         application_name: application_name.into(),
         credential: Credential::Own,

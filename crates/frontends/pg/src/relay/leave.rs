@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, FaultClass, Name, Op};
-use windrow_sql::{Effect, Reading};
+use windrow_core::{Apart, Fault, FaultClass, Name, Op};
+use windrow_sql::{Effect, Names, Reading};
 
 use super::Relay;
-use super::hidden::sets_for_session;
 use crate::client::Settings;
-use crate::pool::GivenBack;
+use crate::pool::{GivenBack, emptied, lasts};
 use crate::presence::{Interrupt, State};
+use crate::proofs::Changing;
 use crate::session::{ClientName, End, Prepared};
 
 /// The longest SET that is remembered, in bytes, and the most of them.
@@ -21,12 +21,22 @@ const MOST: usize = 64;
 pub(super) struct Residue {
     /// Values may have been taken from sequences.
     pub(super) generates: bool,
-    /// Anything may have been.
+    /// Something may have been that the session can be asked for.
     pub(super) unknown: bool,
-    /// Settings that no probe finds have been made.
-    hidden: bool,
+    /// Names of statements that were sent, of which is not known yet what they run.
+    pub(super) unjudged: Vec<Arc<Names>>,
+    /// Which tables were meant has changed since the session has the connection.
+    pub(super) moved: bool,
+    /// Code was run of which nothing is proven.
+    pub(super) unproven: Option<Arc<Apart>>,
+    /// The catalog is being changed.
+    pub(super) changing: Option<Changing>,
+    /// Settings of modules that were set until a transaction ends.
+    pub(super) local: Vec<Box<str>>,
     /// Why the connection is kept.
-    pub(super) pinned: Option<&'static str>,
+    pub(super) pinned: Option<Box<str>>,
+    /// It is kept until the session ends, and closed then.
+    pub(super) for_good: bool,
     /// Portals of statements that change a setting.
     pub(super) set_portals: Vec<(ClientName, Arc<Prepared>)>,
     /// Settings that were changed in the transaction that is not committed yet.
@@ -41,23 +51,17 @@ impl Residue {
         match &prepared.reading {
             Reading::Join(draft) => {
                 self.generates |= draft.op == Op::Insert || !draft.functions.is_empty();
-                // A function that is not known may do anything.
-                self.unknown |= prepared.reading.effect() == Effect::Unknown;
-                self.hidden |= self.unknown && sets_for_session(&prepared.text);
                 false
             }
-            Reading::Apart(apart) => {
-                let sets = self.note_effect(&apart.effect);
-                self.hidden |= self.unknown && sets_for_session(&prepared.text);
-                sets
-            }
+            Reading::Apart(apart) => self.note_effect(&apart.effect),
         }
     }
 
     fn note_effect(&mut self, effect: &Effect) -> bool {
         match effect {
             Effect::Generates => self.generates = true,
-            Effect::Unknown => self.unknown = true,
+            // What it is is told by its names.
+            Effect::Unknown => self.generates = true,
             Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll | Effect::Own { .. } => {
                 return true;
             }
@@ -103,11 +107,18 @@ impl Residue {
     /// The session is outside of a transaction. `before`: the status before. True if its settings have changed.
     pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
         self.set_portals.clear();
+        self.changing = None;
         let changed = std::mem::take(&mut self.changed);
-        if changed.is_empty() || (before != b'I' && self.rolled_back) {
+        let local = std::mem::take(&mut self.local);
+        let undone = before != b'I' && self.rolled_back;
+        if local.is_empty() && (changed.is_empty() || undone) {
             return false;
         }
         let mut set: Vec<(Name, Name)> = settings.set.to_vec();
+        for name in local {
+            self.unknown |= !note_local(&mut set, &name);
+        }
+        let changed = if undone { Vec::new() } else { changed };
         for prepared in &changed {
             self.unknown |= match prepared.effect() {
                 Some(Effect::Several(effects)) => {
@@ -120,11 +131,6 @@ impl Residue {
                 Some(effect) => !change(&mut set, effect, &prepared.text),
                 None => true,
             };
-            let wiped = matches!(
-                prepared.effect(),
-                Some(Effect::ResetAll | Effect::DiscardAll)
-            );
-            self.hidden &= !wiped;
         }
         settings.set = set.into();
         true
@@ -153,6 +159,10 @@ fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
             let goes = |other: &str| {
                 *other == **name || (&**name == "session_authorization" && other == "role")
             };
+            if !is_set && lasts(name) {
+                set.retain(|(other, _)| !goes(other));
+                return note_local(set, name);
+            }
             set.retain(|(other, _)| !goes(other));
             if !is_set {
                 return true;
@@ -165,19 +175,44 @@ fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
                 return false;
             }
             set.push((name.clone(), text.into()));
-            set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+            sort(set);
             true
         }
         Effect::ResetAll => {
-            set.retain(|(name, _)| is_identity(name));
+            set.retain(|(name, _)| is_identity(name) || lasts(name));
+            empty_lasting(set);
             true
         }
         Effect::DiscardAll => {
-            set.clear();
+            set.retain(|(name, _)| lasts(name));
+            empty_lasting(set);
             true
         }
         _ => false,
     }
+}
+
+/// Notes a setting of a module that is not in force any more, but known from now on. False: too many.
+fn note_local(set: &mut Vec<(Name, Name)>, name: &str) -> bool {
+    if set.iter().any(|(other, _)| **other == *name) {
+        return true;
+    }
+    if set.len() >= MOST {
+        return false;
+    }
+    set.push((name.into(), emptied(name)));
+    sort(set);
+    true
+}
+
+fn empty_lasting(set: &mut [(Name, Name)]) {
+    for (name, statement) in set.iter_mut().filter(|(name, _)| lasts(name)) {
+        *statement = emptied(name);
+    }
+}
+
+fn sort(set: &mut [(Name, Name)]) {
+    set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
 }
 
 /// Who somebody is decides what may be set.
@@ -203,9 +238,11 @@ impl<'s> Relay<'s> {
         if !self.is_at_rest() {
             return false;
         }
-        if self.residue.hidden {
-            self.pin("settings that only it can see");
+        if self.residue.for_good {
             return false;
+        }
+        if self.residue.unproven.is_some() || !self.residue.unjudged.is_empty() {
+            return true;
         }
         // DISCARD ALL and its kin show in the probe; what is kept for anything else is kept until then.
         if self.residue.pinned.is_some() {
@@ -219,9 +256,10 @@ impl<'s> Relay<'s> {
         true
     }
 
-    fn pin(&mut self, why: &'static str) {
+    pub(super) fn pin(&mut self, why: impl Into<Box<str>>) {
+        let why = why.into();
+        self.session.presence.set_pinned(&why);
         self.residue.pinned = Some(why);
-        self.session.presence.set_pinned(why);
         self.session.presence.set_state(State::Pinned);
     }
 
@@ -235,7 +273,10 @@ impl<'s> Relay<'s> {
         }
         let (generates, clean) = (self.residue.generates, !self.residue.unknown);
         let settings = self.session.who.settings.clone();
-        let back = (*self.loan).give_back(&settings, generates, clean).await;
+        let back = match self.residue.unproven {
+            Some(_) => self.loan.reset(&settings).await,
+            None => (*self.loan).give_back(&settings, generates, clean).await,
+        };
         let values = &mut self.session.values;
         presence.set_pinned("");
         match back {
@@ -271,7 +312,12 @@ impl<'s> Relay<'s> {
             .await;
         if self.is_at_rest() && self.loan.wire.settle() {
             let settings = self.session.who.settings.clone();
-            let clean = !self.residue.unknown && self.residue.pinned.is_none();
+            let residue = &self.residue;
+            let judged = residue.unproven.is_none() && residue.unjudged.is_empty();
+            if residue.for_good || !judged {
+                return self.loan.wire.terminate().await;
+            }
+            let clean = !residue.unknown && residue.pinned.is_none();
             let back = (*self.loan).give_back(&settings, self.residue.generates, clean);
             if let GivenBack::Kept(loan, _) = back.await {
                 loan.wire.terminate().await;
@@ -282,7 +328,7 @@ impl<'s> Relay<'s> {
     }
 }
 
-fn lost() -> Fault {
+pub(super) fn lost() -> Fault {
     Fault::new(
         FaultClass::Unavailable,
         "57P01",

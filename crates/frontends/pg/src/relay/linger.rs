@@ -20,7 +20,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 impl Relay<'_> {
     /// True where the session had better stay for a while.
     pub(super) fn lingers(&self) -> bool {
-        self.residue.generates && !self.residue.unknown && !self.session.line.ended
+        let residue = &self.residue;
+        let plain = !residue.unknown && residue.unproven.is_none();
+        residue.generates && plain && !self.session.line.ended
     }
 
     /// Waits for what the client does next. True: it goes on here.

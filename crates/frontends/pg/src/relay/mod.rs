@@ -7,7 +7,7 @@
 mod answers;
 mod expect;
 mod forward;
-mod hidden;
+mod judge;
 mod leave;
 mod linger;
 mod query;
@@ -200,6 +200,10 @@ impl Relay<'_> {
         loop {
             self.work()?;
             if self.may_leave() {
+                if self.has_to_be_judged() {
+                    Box::pin(self.judge()).await?;
+                    continue;
+                }
                 if !self.lingers() || !Box::pin(self.linger()).await? {
                     return Ok(());
                 }

@@ -105,6 +105,7 @@ impl Relay<'_> {
         };
         self.count(reason);
         let is_setting = self.residue.note(prepared) || prepared.clears;
+        self.suspect(prepared);
         let Some(portal) = portal else { return };
         let bound = &mut self.residue.set_portals;
         bound.retain(|(name, _)| **name != *portal);

@@ -164,5 +164,6 @@ async fn sweep(house: Arc<House>) {
         }
         house.pool.sweep().await;
         house.access.sweep().await;
+        house.moments.sweep(|_| false).await;
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use windrow_core::Draft;
-use windrow_sql::{Apart, Effect, Lifter, Reading};
+use windrow_sql::{Apart, Effect, Lifter, Names, Reading};
 
 use super::local;
 
@@ -36,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) deallocates: Option<Box<str>>,
     /// True where it removes all prepared statements.
     pub(crate) clears: bool,
+    /// The names in it, once somebody has asked for them.
+    names: OnceLock<Option<Arc<Names>>>,
 }
 
 impl Prepared {
@@ -50,7 +52,17 @@ impl Prepared {
             deallocates: local::deallocate(text).map(String::into_boxed_str),
             text: text.into(),
             types,
+            names: OnceLock::new(),
         }
+    }
+
+    /// The names in it; `None` where they cannot be told.
+    pub(crate) fn names(&self) -> Option<&Arc<Names>> {
+        let names = self.names.get_or_init(|| {
+            let text = std::str::from_utf8(&self.text).ok()?;
+            windrow_sql::names(text).map(Arc::new)
+        });
+        names.as_ref()
     }
 
     /// About how much memory it takes, in bytes: what was read from a text is some times as large as the text.
@@ -78,6 +90,7 @@ impl Prepared {
             }),
             deallocates: None,
             clears: false,
+            names: self.names.clone(),
         }
     }
 

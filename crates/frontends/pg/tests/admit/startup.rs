@@ -168,6 +168,7 @@ fn refusals_are_the_servers_own() {
         name: "gone".to_owned(),
         target: windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
         join: true,
+        unproven: windrow_pg::UnprovenConfig::default(),
     });
     drop(gone);
     let stand = Stand::new(config);
@@ -307,4 +308,80 @@ fn a_socket_on_this_machine_is_another_way_in() {
     let running = stand.running.take().unwrap();
     stand.runtime.block_on(running).unwrap();
     assert!(!file.exists());
+}
+
+#[test]
+fn a_new_session_begins_as_a_new_connection_would() {
+    let server = Postgres::start().unwrap();
+    server.exec("create role worker login").unwrap();
+    let stand = Stand::new(config(&server.url()));
+    let value = |sql: &str| {
+        let mut client = stand.client("worker", "app");
+        let answer = client.query(sql).unwrap();
+        windrow_testkit::pgclient::backend::first_value(&answer).unwrap()
+    };
+    assert_eq!(value("show work_mem"), "4MB");
+    let database = server.exec("select current_database()").unwrap();
+    for (change, is) in [
+        ("alter role worker set work_mem = '5MB'".to_owned(), "5MB"),
+        (
+            format!(
+                "alter role worker in database {} set work_mem = '6MB'",
+                database.trim()
+            ),
+            "6MB",
+        ),
+        (
+            format!(
+                "alter role worker in database {} reset all; alter role worker reset all; \
+                 alter database {} set work_mem = '7MB'",
+                database.trim(),
+                database.trim()
+            ),
+            "7MB",
+        ),
+        (
+            "drop role worker; create role worker login; alter role worker set work_mem = '8MB'"
+                .to_owned(),
+            "8MB",
+        ),
+    ] {
+        server.exec(&change).unwrap();
+        assert_eq!(value("show work_mem"), is, "{change}");
+    }
+}
+
+#[test]
+fn a_role_that_may_not_log_in_any_more_is_told_so() {
+    let server = Postgres::start().unwrap();
+    server.exec("create role worker login").unwrap();
+    let stand = Stand::new(config(&server.url()));
+    let sql = "select 1";
+    let url = stand.url("worker", "app");
+    let mut inside = stand.client("worker", "app");
+    assert_eq!(stand.psql(&url, sql).unwrap(), "1");
+    server.exec("alter role worker nologin").unwrap();
+    let told = stand.psql(&url, sql).unwrap_err();
+    assert!(
+        told.contains("role \"worker\" is not permitted to log in"),
+        "{told}"
+    );
+    // Who is in stays in.
+    inside.query(sql).unwrap();
+    server
+        .exec("alter role worker login connection limit 1")
+        .unwrap();
+    let told = stand.psql(&url, sql).unwrap_err();
+    assert!(
+        told.contains("too many connections for role \"worker\""),
+        "{told}"
+    );
+    drop(inside);
+    let start = std::time::Instant::now();
+    while let Err(told) = stand.psql(&url, sql) {
+        assert!(start.elapsed() < crate::support::PATIENCE, "{told}");
+    }
+    server.exec("drop role worker").unwrap();
+    let told = stand.psql(&url, sql).unwrap_err();
+    assert!(told.contains("role \"worker\" does not exist"), "{told}");
 }

@@ -54,6 +54,7 @@ pub(crate) fn config(url: &str) -> PgConfig {
             name: "app".to_owned(),
             target: Target::parse(url).unwrap(),
             join: false,
+            unproven: windrow_pg::UnprovenConfig::default(),
         }],
         ..PgConfig::default()
     }

@@ -14,3 +14,4 @@ mod lane;
 mod left;
 mod relayed;
 mod support;
+mod unproven;

@@ -49,6 +49,7 @@ impl Stand {
                 name: direct.database.clone(),
                 target: Target::parse(database.url()).unwrap(),
                 join: true,
+                unproven: windrow_pg::UnprovenConfig::default(),
             }],
             ..PgConfig::default()
         };

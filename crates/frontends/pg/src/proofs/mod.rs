@@ -1,0 +1,252 @@
+//! What is proven of statements that are relayed: that nothing of them is left behind that others could meet.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `text` | what a text alone tells |
+//! | `catalog` | what the catalog says of the names that stand in it |
+//! | here | answers that are kept for a short while, and what ends their time |
+//!
+//! A statement runs before it is judged: its session has the connection until it is. What was found of its names is kept for
+//! as long as the catalog stays as it is: DDL that passes through here is seen at once, any other by a stamp of the
+//! catalog that is looked at anew while answers are relied on, each [`FRESH`] at the latest. When an answer turns out to
+//! have changed in between, all connections that may have run the statement meanwhile are retired.
+
+mod catalog;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::{Apart, Name};
+use windrow_pgwire::wire::{Broken, Wire};
+use windrow_proof::Trusted;
+use windrow_sql::Names;
+
+pub(crate) use text::{changes_catalog, keeps, of_text, runs_nothing};
+
+/// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while the others still rely on
+/// what was seen before.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// The most answers that are kept for a database.
+const MOST: usize = 4_096;
+
+/// What is known of statements, by database.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs(Mutex<HashMap<Name, Database>>);
+
+#[derive(Debug, Default)]
+struct Database {
+    /// Grows with each change of the catalog that is seen.
+    epoch: u64,
+    /// Statements under way that change the catalog: while there are any, nothing that is kept counts.
+    changing: usize,
+    /// How the catalog looked, and when that was asked last.
+    stamp: Option<(Box<str>, Instant)>,
+    /// Somebody looks.
+    claimed: bool,
+    answers: HashMap<Question, Answer>,
+}
+
+type Question = (Arc<Names>, Scope);
+
+/// Which tables names mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Scope {
+    /// Those that a session sees with a role and settings of this fingerprint.
+    Of(u64),
+    /// Those of any schema: it cannot be told any more what the session saw.
+    Any,
+}
+
+#[derive(Debug)]
+struct Answer {
+    epoch: u64,
+    verdict: Verdict,
+}
+
+/// What is known of a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is left behind but what its text says.
+    Clean,
+    /// It may run code of which nothing is proven.
+    Unproven(Arc<Apart>),
+}
+
+/// The catalog is being changed, as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Changing {
+    proofs: Arc<Proofs>,
+    database: Name,
+}
+
+impl Proofs {
+    /// What is known of names without asking.
+    pub(crate) fn known(
+        &self,
+        database: &Name,
+        names: &Arc<Names>,
+        scope: Scope,
+    ) -> Option<Verdict> {
+        let mut all = self.lock();
+        let known = all.get_mut(database)?;
+        let age = known.age().filter(|age| *age < FRESH)?;
+        let verdict = known.verdict(&(Arc::clone(names), scope))?;
+        let looks = age >= FRESH / 2 && !std::mem::replace(&mut known.claimed, true);
+        (!looks).then_some(verdict)
+    }
+
+    /// Asks the catalog over a connection to the database. `trusted`: functions that the operator answers for. The second
+    /// value is true where others have relied on another answer until now. Cancel safe, but for the connection.
+    ///
+    /// # Errors
+    /// The connection broke. What cannot be asked is not proven.
+    pub(crate) async fn ask(
+        &self,
+        wire: &mut Wire,
+        database: &Name,
+        (names, scope): (&Arc<Names>, Scope),
+        trusted: &Trusted,
+    ) -> Result<(Verdict, bool), Broken> {
+        self.look(wire, database).await?;
+        let question = (Arc::clone(names), scope);
+        let epoch = {
+            let mut all = self.lock();
+            let known = all.entry(Name::clone(database)).or_default();
+            if let Some(verdict) = known.verdict(&question) {
+                return Ok((verdict, false));
+            }
+            known.epoch
+        };
+        let verdict = catalog::ask(wire, (names, scope), trusted).await?;
+        let mut all = self.lock();
+        let known = all.entry(Name::clone(database)).or_default();
+        if known.answers.len() >= MOST {
+            known.answers.clear();
+        }
+        let answer = Answer {
+            epoch,
+            verdict: verdict.clone(),
+        };
+        let before = known.answers.insert(question, answer);
+        let was_clean = before.is_some_and(|before| before.verdict == Verdict::Clean);
+        let changed = was_clean && verdict != Verdict::Clean;
+        Ok((verdict, changed))
+    }
+
+    /// Looks whether the catalog is as it was, unless that was done a moment ago.
+    async fn look(&self, wire: &mut Wire, database: &Name) -> Result<(), Broken> {
+        let asked = Instant::now();
+        {
+            let mut all = self.lock();
+            let known = all.entry(Name::clone(database)).or_default();
+            if known.age().is_some_and(|age| age < FRESH / 2) {
+                return Ok(());
+            }
+        }
+        let stamp = catalog::stamp(wire).await?;
+        let mut all = self.lock();
+        let known = all.entry(Name::clone(database)).or_default();
+        known.claimed = false;
+        let is_same = match (&stamp, &known.stamp) {
+            (Some(stamp), Some((before, _))) => stamp == before,
+            _ => false,
+        };
+        known.epoch += u64::from(!is_same);
+        known.stamp = stamp.map(|stamp| (stamp, asked));
+        Ok(())
+    }
+
+    /// Notes that the catalog is being changed, until what this gives is dropped.
+    pub(crate) fn changing(self: &Arc<Self>, database: &Name) -> Changing {
+        let mut all = self.lock();
+        all.entry(Name::clone(database)).or_default().changing += 1;
+        Changing {
+            proofs: Arc::clone(self),
+            database: Name::clone(database),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, Database>> {
+        // Each change is whole at any moment.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Database {
+    /// How long ago the catalog was looked at.
+    fn age(&self) -> Option<Duration> {
+        let (_, asked) = self.stamp.as_ref()?;
+        Some(asked.elapsed())
+    }
+
+    fn verdict(&self, question: &Question) -> Option<Verdict> {
+        let answer = self.answers.get(question)?;
+        let counts = self.changing == 0 && answer.epoch == self.epoch;
+        counts.then(|| answer.verdict.clone())
+    }
+}
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        let mut all = self.proofs.lock();
+        let known = all.entry(Name::clone(&self.database)).or_default();
+        known.changing = known.changing.saturating_sub(1);
+        known.epoch += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(proofs: &Proofs, database: &Name, names: &Arc<Names>, verdict: Verdict) {
+        let mut all = proofs.lock();
+        let known = all.entry(Name::clone(database)).or_default();
+        known.stamp = Some(("1".into(), Instant::now()));
+        let epoch = known.epoch;
+        let answer = Answer { epoch, verdict };
+        known
+            .answers
+            .insert((Arc::clone(names), Scope::Any), answer);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_are_kept_for_a_moment_and_one_session_renews_them() {
+        let (proofs, database) = (Proofs::default(), Name::from("d"));
+        let names = Arc::new(windrow_sql::names("select * from t").unwrap());
+        assert_eq!(proofs.known(&database, &names, Scope::Any), None);
+        keep(&proofs, &database, &names, Verdict::Clean);
+        assert_eq!(
+            proofs.known(&database, &names, Scope::Any),
+            Some(Verdict::Clean)
+        );
+        tokio::time::advance(FRESH * 3 / 4).await;
+        assert_eq!(proofs.known(&database, &names, Scope::Any), None);
+        assert_eq!(
+            proofs.known(&database, &names, Scope::Any),
+            Some(Verdict::Clean)
+        );
+        tokio::time::advance(FRESH / 4).await;
+        assert_eq!(proofs.known(&database, &names, Scope::Any), None);
+    }
+
+    #[test]
+    fn a_change_of_the_catalog_ends_the_time_of_all_answers() {
+        let (proofs, database) = (Arc::new(Proofs::default()), Name::from("d"));
+        let names = Arc::new(windrow_sql::names("select * from t").unwrap());
+        keep(&proofs, &database, &names, Verdict::Clean);
+        let changing = proofs.changing(&database);
+        assert_eq!(proofs.known(&database, &names, Scope::Any), None);
+        drop(changing);
+        assert_eq!(proofs.known(&database, &names, Scope::Any), None);
+        keep(&proofs, &database, &names, Verdict::Clean);
+        assert_eq!(
+            proofs.known(&database, &names, Scope::Any),
+            Some(Verdict::Clean)
+        );
+    }
+}

@@ -1,0 +1,16 @@
+SELECT pg_catalog.concat_ws(' ',
+  (SELECT concat(count(*), ':', sum(hashtext(concat_ws(' ', c.oid, c.relname, c.relnamespace, c.relkind, c.relhasrules,
+    c.relhastriggers, c.relrowsecurity, c.relispartition)))) FROM pg_catalog.pg_class c
+    WHERE c.oid >= 16384 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_proc WHERE oid >= 16384),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_trigger),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_rewrite WHERE oid >= 16384),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_attrdef),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_constraint),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_policy),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_cast WHERE oid >= 16384),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_operator WHERE oid >= 16384),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_type WHERE oid >= 16384 AND typtype <> 'c'),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_inherits),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_(toast_)?temp_'),
+  (SELECT concat(count(*), ':', sum(xmin::text::int8)) FROM pg_catalog.pg_event_trigger))

@@ -1,0 +1,187 @@
+//! Whether what a session has run may have left something behind that nobody else may meet.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use windrow_core::Apart;
+use windrow_proof::Trusted;
+use windrow_sql::{Effect, Reading};
+
+use super::Relay;
+use crate::config::Unproven;
+use crate::pool::lasts;
+use crate::presence::Interrupt;
+use crate::proofs::{Scope, Verdict, changes_catalog, keeps, of_text, runs_nothing};
+use crate::session::{End, Prepared};
+
+use super::leave::lost;
+
+/// The most texts that are judged one by one.
+const MOST: usize = 256;
+
+impl Relay<'_> {
+    /// Takes note of what a statement that is sent may run.
+    pub(super) fn suspect(&mut self, prepared: &Prepared) {
+        let effect = match &prepared.reading {
+            Reading::Join(_) => Effect::Nothing,
+            Reading::Apart(apart) => apart.effect.clone(),
+        };
+        self.residue.moved |= changes_scope(&effect);
+        if speaks_for_itself(&effect) {
+            return;
+        }
+        let names = prepared.names();
+        if names.is_none_or(|names| changes_catalog(names)) {
+            let (proofs, database) = (&self.session.house.proofs, self.database());
+            let changing = &mut self.residue.changing;
+            changing.get_or_insert_with(|| proofs.changing(&database));
+        }
+        if self.residue.for_good {
+            return;
+        }
+        if let Some(apart) = of_text(names.map(|names| &**names), &effect) {
+            self.residue.unproven.get_or_insert(apart.into());
+        }
+        let Some(names) = names else { return };
+        if names.begins_with(&["listen"]) {
+            // What the server tells at any time must not meet a question of ours.
+            self.residue.for_good = true;
+            self.pin("LISTEN");
+        }
+        self.residue.unknown |= keeps(names);
+        self.residue.moved |= names.local.iter().any(|name| decides(name));
+        let local = names.local.iter().filter(|name| lasts(name));
+        self.residue.local.extend(local.cloned());
+        if self.residue.unproven.is_some() || runs_nothing(names) {
+            return;
+        }
+        let known = {
+            let proofs = &self.session.house.proofs;
+            proofs.known(&self.database(), names, self.scope())
+        };
+        match known {
+            Some(Verdict::Clean) => {}
+            Some(Verdict::Unproven(apart)) => self.residue.unproven = Some(apart),
+            None if self.residue.unjudged.contains(names) => {}
+            None if self.residue.unjudged.len() >= MOST => {
+                let many = Apart::of("too many statements in one transaction").unproven();
+                self.residue.unproven = Some(many.into());
+            }
+            None => self.residue.unjudged.push(Arc::clone(names)),
+        }
+    }
+
+    /// What decides which tables names mean.
+    fn scope(&self) -> Scope {
+        if self.residue.moved {
+            return Scope::Any;
+        }
+        let who = &self.session.who;
+        let hasher = foldhash::fast::FixedState::default();
+        Scope::Of(hasher.hash_one((&who.identity.role, &who.settings)))
+    }
+
+    fn database(&self) -> windrow_core::Name {
+        self.session.who.identity.database.clone()
+    }
+
+    /// Something has to be found out, or done about what was found, before the connection can be given back.
+    pub(super) fn has_to_be_judged(&self) -> bool {
+        let residue = &self.residue;
+        !residue.unjudged.is_empty() || (residue.unproven.is_some() && !self.may_be_reset())
+    }
+
+    fn may_be_reset(&self) -> bool {
+        let session = &*self.session;
+        let Some(apart) = &self.residue.unproven else {
+            return false;
+        };
+        let identity = &session.who.identity;
+        let mut databases = session.house.config.databases.iter();
+        let database = databases.find(|database| *database.name == *identity.database);
+        database.is_some_and(|database| {
+            let what = database.unproven.of(&identity.role, &apart.object);
+            what == Unproven::Reset
+        })
+    }
+
+    /// Asks what is not known yet. Nothing is under way.
+    pub(super) async fn judge(&mut self) -> Result<(), End> {
+        let presence = Arc::clone(&self.session.presence);
+        let unjudged = std::mem::take(&mut self.residue.unjudged);
+        if self.residue.unproven.is_none() {
+            // A cancel request that is on its way must not meet the question.
+            presence.set_interrupt(Interrupt::Nothing).await;
+            if !self.loan.wire.settle() {
+                return Err(End::Fatal(lost()));
+            }
+            let (house, database) = (Arc::clone(&self.session.house), self.database());
+            let (scope, trusted) = (self.scope(), Trusted::default());
+            for names in &unjudged {
+                let wire = &mut self.loan.wire;
+                let asked = house
+                    .proofs
+                    .ask(wire, &database, (names, scope), &trusted)
+                    .await;
+                let (verdict, changed) = asked.map_err(|_| End::Fatal(lost()))?;
+                if changed {
+                    house.pool.retire(&database);
+                }
+                if let Verdict::Unproven(apart) = verdict {
+                    self.residue.unproven = Some(apart);
+                    break;
+                }
+            }
+            self.residue.moved = false;
+            self.loan.wire.take_over();
+            let key = self.loan.wire.cancel_key();
+            presence.set_interrupt(Interrupt::Server(key)).await;
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Keeps the connection for good, where that is what unproven code asks for.
+    fn conclude(&mut self) {
+        if let Some(apart) = self.residue.unproven.clone() {
+            if !self.may_be_reset() {
+                self.residue.for_good = true;
+                self.pin(apart.to_string());
+            }
+        }
+    }
+}
+
+/// True for settings that decide which tables are meant, and for whom.
+fn decides(setting: &str) -> bool {
+    matches!(
+        setting,
+        "search_path" | "role" | "session_authorization" | "schema"
+    )
+}
+
+fn changes_scope(effect: &Effect) -> bool {
+    match effect {
+        Effect::Set { name, .. } => decides(name),
+        Effect::ResetAll | Effect::DiscardAll => true,
+        Effect::Several(effects) => effects.iter().any(changes_scope),
+        _ => false,
+    }
+}
+
+/// True where the text says all that a statement does.
+fn speaks_for_itself(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Begin
+            | Effect::End
+            | Effect::Set { .. }
+            | Effect::ResetAll
+            | Effect::DiscardAll
+            | Effect::Own { .. }
+            | Effect::ShowOwn { .. }
+            | Effect::Lastval
+            | Effect::Currval(_)
+            | Effect::Empty
+    )
+}
