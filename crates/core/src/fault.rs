@@ -194,6 +194,20 @@ impl Fault {
         Self::new(FaultClass::Cancelled, "57014", message)
     }
 
+    /// The client has asked for the write to be given up (57014), as PostgreSQL words it; nothing was written.
+    pub fn called_back() -> Self {
+        Self::cancelled("canceling statement due to user request")
+    }
+
+    /// The write has taken longer than its client allows (57014), as PostgreSQL words it; nothing was written.
+    pub fn late() -> Self {
+        Self::new(
+            FaultClass::Other,
+            "57014",
+            "canceling statement due to statement timeout",
+        )
+    }
+
     /// A defect in Windrow (XX000).
     pub fn internal(message: impl Into<Box<str>>) -> Self {
         Self::new(FaultClass::Other, "XX000", message)

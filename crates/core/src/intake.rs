@@ -130,9 +130,10 @@ impl Intake {
         Ok(receipt)
     }
 
-    /// Cancels what the source is waiting for: its first unit that is not answered yet, if that has not left for the
-    /// database. It is answered at once with [`crate::FaultClass::Cancelled`] (57014); all other units stay. If it is under
-    /// way, or nothing is there, nothing happens.
+    /// Cancels what the source is waiting for: its first unit that is not answered yet; all other units stay. One that has
+    /// not left for the database is answered at once with [`crate::FaultClass::Cancelled`] (57014), one that is under way by
+    /// itself is interrupted, and one in a batch with others is answered so where the batch could not do it. If nothing
+    /// is there, nothing happens.
     ///
     /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: while a thousand clients leave or
     /// cancel at the same moment, one more may not be heard.
@@ -140,6 +141,13 @@ impl Intake {
         // An error says that the lane has ended or that too many speak at once.
         let hint = Hint::Cancel(source, Instant::now());
         self.hints.try_send(hint).ok();
+    }
+
+    /// The source's client has closed its side of the connection. What it has asked for is executed all the same, as a
+    /// server does that has read it; but what waits for a lock, or comes to wait for one, is given up and answered with
+    /// [`crate::FaultClass::Cancelled`]. Never blocks, and success is not promised, as with [`Intake::cancel`].
+    pub fn closed(&self, source: SourceId) {
+        self.hints.try_send(Hint::Closed(source)).ok();
     }
 
     /// One unit, all the way: takes its memory at once or fails, submits it, awaits its outcome.

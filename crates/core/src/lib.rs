@@ -16,6 +16,7 @@
 //! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
 //! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
+//! | [`cancel`] | interrupting a batch that is under way |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`relocate`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`outcome`] | what one unit is told |
@@ -26,6 +27,7 @@
 
 pub mod apart;
 pub mod budget;
+pub mod cancel;
 pub mod fault;
 pub mod intake;
 pub mod limits;
@@ -44,6 +46,7 @@ pub mod write;
 
 pub use apart::Apart;
 pub use budget::{Budget, Permit};
+pub use cancel::Canceller;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
 pub use limits::Limits;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
+use crate::cancel::Canceller;
 use crate::fault::Fault;
 use crate::load::Bulk;
 use crate::outcome::UnitOutcome;
@@ -82,6 +84,13 @@ pub trait Sink: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// How long a statement of this lane may take, counted from its arrival, as far as its clients' settings are known
+    /// (PostgreSQL's `statement_timeout`); `None`: as long as it takes. A unit that has waited so long without having
+    /// left is answered in the database's words ([`Fault::late`]).
+    fn statement_timeout(&self) -> Option<Duration> {
+        None
+    }
+
     /// Adds a hash for every row that the unit touches, as far as its key is known: two units that share one are not
     /// put into two flights at once. Adding none is always allowed, the database's own locks decide then.
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
@@ -101,6 +110,17 @@ pub trait Executor: Send {
     ///
     /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and always lets it end.
     async fn execute(&mut self, units: &[Unit]) -> Report;
+
+    /// The unit that is executed next arrived then: what its client allows it to take, and to wait for a lock, counts
+    /// from there. Told by lanes to connections for [`Purpose::Alone`].
+    fn arrived(&mut self, at: Instant) {
+        let _ = at;
+    }
+
+    /// The way to interrupt a batch of this executor; `None` where the database has none.
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        None
+    }
 
     /// Says good-bye to the database. Dropping an executor without it is allowed.
     async fn close(self: Box<Self>) {}

@@ -8,9 +8,10 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::{Sink, Unit};
 
-use crate::batch::Manifest;
+use crate::batch::{Manifest, Span};
+use crate::interrupt::{self, Asker};
 use crate::message::Signals;
-use crate::pilot::Pilot;
+use crate::pilot::{Order, Pilot};
 use crate::retry::{Backoff, Jitter};
 
 #[derive(Debug)]
@@ -29,7 +30,8 @@ pub(crate) struct Fleet {
 struct Member {
     id: u64,
     /// Room for one batch; an idle pilot has taken the last one.
-    orders: mpsc::Sender<Vec<Unit>>,
+    orders: mpsc::Sender<Order>,
+    asker: Asker,
     state: State,
 }
 
@@ -49,6 +51,8 @@ pub(crate) struct Flight {
     pub(crate) keyed: bool,
     /// True if its units had waited for another flight to end.
     pub(crate) waited: bool,
+    /// Sources whose clients have asked, at that time, for their first unit that is not answered to be given up.
+    pub(crate) called_back: Vec<(usize, Instant)>,
 }
 
 impl Fleet {
@@ -94,17 +98,24 @@ impl Fleet {
     /// Starts a pilot, who will connect and say so.
     pub(crate) fn enlist(&mut self, sink: &Arc<dyn Sink>, signals: &Signals, tasks: &TaskTracker) {
         let (orders, receiver) = mpsc::channel(1);
+        let (asker, asked) = interrupt::line();
         let id = self.next_id;
         self.next_id += 1;
         let pilot = Pilot {
             id,
             sink: sink.clone(),
             orders: receiver,
+            asked,
             signals: signals.clone(),
         };
         tasks.spawn(pilot.run());
         let state = State::Connecting;
-        self.members.push(Member { id, orders, state });
+        self.members.push(Member {
+            id,
+            orders,
+            asker,
+            state,
+        });
     }
 
     /// A pilot has its connection. True if it stands in for one that was lost.
@@ -129,14 +140,36 @@ impl Fleet {
         let Some(member) = self.member(pilot) else {
             return Err(Box::new((units, flight)));
         };
-        match member.orders.try_send(units) {
+        let order = Order {
+            flight: flight.id,
+            units,
+        };
+        match member.orders.try_send(order) {
             Ok(()) => {
                 member.state = State::Flying(flight);
                 Ok(())
             }
             Err(failed) => {
                 self.dismiss(pilot);
-                Err(Box::new((failed.into_inner(), flight)))
+                Err(Box::new((failed.into_inner().units, flight)))
+            }
+        }
+    }
+
+    /// A source's client wants its first unit given up. One that flies by itself is interrupted; in a batch with others it is
+    /// noted, for when the batch lets go of it.
+    pub(crate) fn call_back(&mut self, source: usize, asked: Instant) {
+        for member in &mut self.members {
+            let State::Flying(flight) = &mut member.state else {
+                continue;
+            };
+            let spans = &flight.manifest.spans;
+            let meant = |span: &&Span| span.source == source && span.arrived <= asked;
+            if spans.iter().any(|span| meant(&span)) {
+                if matches!(spans.as_slice(), [only] if only.count == 1) {
+                    member.asker.ask(flight.id);
+                }
+                flight.called_back.push((source, asked));
             }
         }
     }

@@ -21,6 +21,7 @@
 //! | [`pace`] | finds W, the largest batch and whether to wait for who comes back, by comparing rows per second (pure) |
 //! | `fleet`, `pilot` | the connections, each owned by a task that flies one batch after another |
 //! | `solo` | units that wait for a foreign lock, on connections of their own |
+//! | `interrupt` | giving up what is under way, where its client asks for that |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `retry` | how often and when what was rolled back runs again (pure) |
 //! | [`metrics`] | what is counted |
@@ -42,6 +43,7 @@ mod batch;
 mod fleet;
 mod handle;
 mod idle;
+mod interrupt;
 mod message;
 pub mod metrics;
 pub mod pace;

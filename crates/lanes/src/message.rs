@@ -3,6 +3,8 @@
 use tokio::sync::mpsc;
 use windrow_core::{Fault, Report, Unit, UnitOutcome};
 
+use crate::solo::SoloOrder;
+
 /// A lane's worker reads these before anything else.
 #[derive(Debug)]
 pub(crate) enum Signal {
@@ -14,11 +16,10 @@ pub(crate) enum Signal {
     Refused { pilot: u64, fault: Fault },
     /// A flight has ended. The units come back where some of them are to run again.
     Landed { pilot: u64, landed: Landed },
-    /// Units that ran alone have their outcomes.
-    Alone {
-        flight: u64,
-        outcomes: Vec<UnitOutcome>,
-    },
+    /// A unit that ran alone has its outcome.
+    Alone { solo: u64, outcome: UnitOutcome },
+    /// There was no room for a connection of its own.
+    NoRoom { solo: u64, order: SoloOrder },
 }
 
 /// What a flight brings back.

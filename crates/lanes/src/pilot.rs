@@ -8,14 +8,23 @@ use tokio::sync::mpsc;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, FaultClass, Report, Sink, Unit, UnitOutcome, Verdict};
 
+use crate::interrupt::Asked;
 use crate::message::{Landed, Signal, Signals};
 use crate::retry::{Backoff, Jitter};
+
+/// A batch to be flown.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) flight: u64,
+    pub(crate) units: Vec<Unit>,
+}
 
 /// A pilot's end of its channels. It ends when the worker drops the other end of `orders`.
 pub(crate) struct Pilot {
     pub(crate) id: u64,
     pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) orders: mpsc::Receiver<Vec<Unit>>,
+    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) asked: Asked,
     pub(crate) signals: Signals,
 }
 
@@ -27,9 +36,8 @@ impl Pilot {
         };
         let pilot = self.id;
         self.say(Signal::Connected { pilot }).await;
-        while let Some(units) = self.orders.recv().await {
-            let flown = AssertUnwindSafe(executor.execute(&units)).catch_unwind();
-            let report = flown.await.unwrap_or_else(|_| crashed(units.len()));
+        while let Some(Order { flight, units }) = self.orders.recv().await {
+            let report = self.asked.execute(&mut *executor, &units, flight).await;
             let usable = report.usable;
             let told = report
                 .verdicts

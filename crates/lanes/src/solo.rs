@@ -1,98 +1,216 @@
-//! Units that wait for a lock held by somebody else, run one after another on a connection of their own.
+//! A connection for units that wait for a lock held by somebody else, each by itself, and the task that owns it.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, Fault, FaultClass, Sink, Unit, UnitOutcome, Verdict};
 
+use crate::interrupt::Asked;
 use crate::message::{Signal, Signals};
 use crate::pilot::{connect, crash};
 use crate::retry::{Backoff, Jitter, MAX_ATTEMPTS, rest};
 
-/// Units of one source that run alone.
+/// How long a connection is kept that nobody needs.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// What a server says that has no room for a connection more.
+const NO_ROOM: &str = "53300";
+
+/// A unit that is to run alone.
+#[derive(Debug)]
+pub(crate) struct SoloOrder {
+    /// A number that no other one of the lane has.
+    pub(crate) number: u64,
+    pub(crate) unit: Unit,
+    pub(crate) arrived: Instant,
+    /// True while others have connections: where there is no room for this one, it waits for one of theirs.
+    pub(crate) in_company: bool,
+}
+
+/// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks for nothing.
 pub(crate) struct Solo {
-    pub(crate) flight: u64,
-    pub(crate) units: Vec<Unit>,
+    pub(crate) id: u64,
+    pub(crate) orders: mpsc::Receiver<SoloOrder>,
+    pub(crate) asked: Asked,
     pub(crate) sink: Arc<dyn Sink>,
     pub(crate) signals: Signals,
     /// How long to wait for a database that cannot be reached.
     pub(crate) away_wait: Duration,
 }
 
+/// Why a unit has no connection.
+enum Stuck {
+    Told(Fault),
+    /// There is no room for one more.
+    NoRoom,
+}
+
 impl Solo {
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         let mut executor = None;
-        let mut outcomes = Vec::with_capacity(self.units.len());
-        for unit in &self.units {
-            outcomes.push(self.outcome(&mut executor, unit).await);
+        while let Some(order) = self.next().await {
+            let solo = self.id;
+            let signal = match self.outcome(&mut executor, &order).await {
+                Ok(outcome) => Signal::Alone { solo, outcome },
+                Err(()) => Signal::NoRoom { solo, order },
+            };
+            // An error says that the worker has ended; then nobody waits for this.
+            drop(self.signals.send(signal).await);
         }
-        let flight = self.flight;
-        // An error says that the worker has ended; then nobody waits for this.
-        drop(self.signals.send(Signal::Alone { flight, outcomes }).await);
         if let Some(executor) = executor {
             executor.close().await;
         }
     }
 
-    async fn outcome(&self, slot: &mut Option<Box<dyn Executor>>, unit: &Unit) -> UnitOutcome {
+    /// The next unit; `None` if for some time there is none.
+    async fn next(&mut self) -> Option<SoloOrder> {
+        match tokio::time::timeout(KEPT, self.orders.recv()).await {
+            Ok(order) => order,
+            Err(_) => {
+                // What comes in this moment is still taken; what comes later is sent to somebody else.
+                self.orders.close();
+                self.orders.recv().await
+            }
+        }
+    }
+
+    /// What becomes of a unit. An error says that there was no room for a connection.
+    async fn outcome(
+        &mut self,
+        slot: &mut Option<Box<dyn Executor>>,
+        order: &SoloOrder,
+    ) -> Result<UnitOutcome, ()> {
         let mut jitter = Jitter::new();
         let mut attempts = 0;
         loop {
             let mut executor = match slot.take() {
                 Some(executor) => executor,
-                None => self.connect(&mut jitter).await?,
+                None => match self.connect(order, &mut jitter).await {
+                    Ok(executor) => executor,
+                    Err(Stuck::Told(fault)) => return Ok(Err(fault.into())),
+                    Err(Stuck::NoRoom) => return Err(()),
+                },
             };
-            let units = std::slice::from_ref(unit);
-            let flown = AssertUnwindSafe(executor.execute(units)).catch_unwind();
-            let Ok(mut report) = flown.await else {
-                return crash();
-            };
+            if self.asked.is_for(order.number) {
+                *slot = Some(executor);
+                return Ok(Err(Fault::called_back().into()));
+            }
+            executor.arrived(order.arrived);
+            let units = std::slice::from_ref(&order.unit);
+            let mut report = self
+                .asked
+                .execute(&mut *executor, units, order.number)
+                .await;
             if report.usable {
                 *slot = Some(executor);
             }
             attempts += 1;
-            match report.verdicts.pop() {
-                Some(Verdict::Told(outcome)) => return outcome,
-                // It was to wait as long as it would have waited: this is what it would have been told.
-                Some(Verdict::Alone(fault)) => return Err(fault.into()),
-                Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => return Err(fault.into()),
-                // One that is alone has nobody to wait for: a sink that says so is not believed for ever.
-                Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => return crash(),
-                Some(Verdict::Again(_) | Verdict::Held) => {}
-                None => return crash(),
+            let verdict = report.verdicts.pop();
+            if let Some(outcome) = self.judge(order, verdict, attempts) {
+                return Ok(outcome);
             }
             if let Some(pause) = rest(attempts, &mut jitter) {
-                tokio::time::sleep(pause).await;
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.asked.comes_for(order.number) => {}
+                }
             }
         }
     }
 
-    async fn connect(&self, jitter: &mut Jitter) -> Result<Box<dyn Executor>, Fault> {
-        let (since, mut backoff) = (Instant::now(), Backoff::new());
-        loop {
-            match connect(&*self.sink, Purpose::Alone).await {
-                Err(fault) if fault.class == FaultClass::Unavailable => {
-                    if since.elapsed() >= self.away_wait {
-                        return Err(unavailable(&fault, self.away_wait));
-                    }
-                }
-                connected => return connected,
+    /// What the unit is told; `None`: it runs again.
+    fn judge(
+        &self,
+        order: &SoloOrder,
+        verdict: Option<Verdict>,
+        attempts: u32,
+    ) -> Option<UnitOutcome> {
+        let called_back = self.asked.is_for(order.number);
+        match verdict {
+            Some(Verdict::Told(outcome)) => Some(outcome),
+            Some(_) if called_back => Some(Err(Fault::called_back().into())),
+            // It was to wait as long as it would have waited: this is what it would have been told.
+            Some(Verdict::Alone(fault)) => Some(Err(fault.into())),
+            Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
+            // One that is alone has nobody to wait for: a sink that says so is not believed for ever.
+            Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => Some(crash()),
+            Some(Verdict::Again(_) | Verdict::Held) => None,
+            None => Some(crash()),
+        }
+    }
+
+    /// Connects, as long as the unit may wait for that.
+    async fn connect(
+        &mut self,
+        order: &SoloOrder,
+        jitter: &mut Jitter,
+    ) -> Result<Box<dyn Executor>, Stuck> {
+        let (sink, away_wait) = (Arc::clone(&self.sink), self.away_wait);
+        let late = sink
+            .statement_timeout()
+            .and_then(|limit| order.arrived.checked_add(limit));
+        let late = async {
+            match late {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
             }
-            tokio::time::sleep(backoff.pause(jitter)).await;
+        };
+        tokio::select! {
+            connected = keep_connecting(&*sink, away_wait, order.in_company, jitter) => connected,
+            () = self.asked.comes_for(order.number) => Err(Stuck::Told(Fault::called_back())),
+            () = late => Err(Stuck::Told(Fault::late())),
         }
     }
 }
 
+async fn keep_connecting(
+    sink: &dyn Sink,
+    away_wait: Duration,
+    in_company: bool,
+    jitter: &mut Jitter,
+) -> Result<Box<dyn Executor>, Stuck> {
+    let (since, mut backoff) = (Instant::now(), Backoff::new());
+    loop {
+        match connect(sink, Purpose::Alone).await {
+            Err(fault) if in_company && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
+            Err(fault) if fault.class == FaultClass::Unavailable => {
+                if since.elapsed() >= away_wait {
+                    return Err(Stuck::Told(waited_in_vain(&fault, away_wait)));
+                }
+            }
+            connected => return connected.map_err(Stuck::Told),
+        }
+        tokio::time::sleep(backoff.pause(jitter)).await;
+    }
+}
+
 /// What units are told that have waited in vain for a database that cannot be reached.
-pub(crate) fn unavailable(fault: &Fault, away_wait: Duration) -> Fault {
+pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
+    let millis = away_wait.as_millis();
+    unavailable(
+        fault,
+        &format!("it was waited for as long as limits.away_wait = {millis} ms allows"),
+    )
+}
+
+/// What units are told that came when the database had been away for so long already that they were not to wait for it.
+pub(crate) fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
+    let (away, limit) = (away_for.as_millis(), away_wait.as_millis());
+    unavailable(
+        fault,
+        &format!(
+            "it has been away for {away} ms, which is more than limits.away_wait = {limit} ms, so this write did not wait"
+        ),
+    )
+}
+
+fn unavailable(fault: &Fault, waited: &str) -> Fault {
     let mut told = fault.clone();
     told.message = format!(
-        "the database cannot be reached; nothing was written (it was waited for as long as limits.away_wait = {} ms allows): {}",
-        away_wait.as_millis(),
+        "the database cannot be reached; nothing was written ({waited}): {}",
         fault.message
     )
     .into();

@@ -11,6 +11,8 @@ use super::{SourceId, Submission};
 pub enum Hint {
     /// The source wants its first unanswered unit cancelled, unless that is under way, or was submitted later than this.
     Cancel(SourceId, Instant),
+    /// The source's client has closed its side: what it has asked for is still executed, but waits for no lock any more.
+    Closed(SourceId),
     /// The source does not wait for all of its submissions any more ([`super::Reply::is_abandoned`]).
     Left(SourceId),
 }

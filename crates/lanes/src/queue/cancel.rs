@@ -60,6 +60,18 @@ impl Queue {
         Found::Queued
     }
 
+    /// Notes that a source's client has closed its side. Gives the source's key if anything of it waits or is under way.
+    pub(crate) fn close(&mut self, id: SourceId) -> Option<usize> {
+        let key = *self.by_id.get(&id)?;
+        self.sources.get_mut(key)?.closed = true;
+        Some(key)
+    }
+
+    /// True once a source's client has closed its side.
+    pub(crate) fn is_closed(&self, key: usize) -> bool {
+        self.sources.get(key).is_some_and(|source| source.closed)
+    }
+
     /// Takes the units of a source out whose client has left. Gives the source's key where it is known.
     pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets) -> Option<usize> {
         let key = *self.by_id.get(&id)?;

@@ -29,6 +29,8 @@ pub(super) struct Source {
     /// Rows that it may still add in this turn.
     pub(super) deficit: usize,
     pub(super) place: Place,
+    /// True once its client has closed its side: then nothing of it waits for a lock.
+    pub(super) closed: bool,
 }
 
 impl Source {
@@ -38,6 +40,7 @@ impl Source {
             chunks: Chunks::default(),
             deficit: 0,
             place: Place::Idle,
+            closed: false,
         }
     }
 

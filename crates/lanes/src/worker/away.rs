@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use windrow_core::Fault;
 
 use super::Worker;
-use crate::solo::unavailable;
+use crate::solo::{away_before, waited_in_vain};
 
 /// Since when the database is away, as the lane's handle tells it.
 #[derive(Clone, Debug)]
@@ -87,7 +87,8 @@ impl Worker {
     pub(super) fn too_long_away(&self) -> Option<Fault> {
         let away = self.away.as_ref()?;
         let wait = self.limits.away_wait;
-        (away.since.elapsed() >= wait).then(|| unavailable(&away.fault, wait))
+        let away_for = away.since.elapsed();
+        (away_for >= wait).then(|| away_before(&away.fault, away_for, wait))
     }
 
     /// When units will have waited long enough for a database that is away.
@@ -103,7 +104,7 @@ impl Worker {
         if now < away.look_at {
             return;
         }
-        let fault = unavailable(&away.fault, wait);
+        let fault = waited_in_vain(&away.fault, wait);
         let oldest = now
             .checked_sub(wait)
             .and_then(|latest| self.fail(Some(latest), &fault));
@@ -116,7 +117,7 @@ impl Worker {
     }
 
     /// Fails all units that wait and arrived at `latest` or before; gives the arrival of the oldest that stays.
-    fn fail(&mut self, latest: Option<Instant>, fault: &Fault) -> Option<Instant> {
+    pub(super) fn fail(&mut self, latest: Option<Instant>, fault: &Fault) -> Option<Instant> {
         let before = self.queue.totals().units;
         let oldest = self.queue.fail(latest, fault, &mut self.tickets);
         let failed = before - self.queue.totals().units;

@@ -15,6 +15,7 @@ impl Worker {
             self.queue.wake(Instant::now());
         }
         self.expire();
+        self.answer_late();
         self.close_idle();
         self.depart_alone();
         self.held_until = None;
@@ -75,6 +76,7 @@ impl Worker {
             id,
             manifest,
             keyed,
+            called_back: Vec::new(),
             waited: self.crowded || (self.pace.setting().gather && self.gather.expects()),
         };
         if let Err(left) = self.fleet.fly(pilot, units, flight) {

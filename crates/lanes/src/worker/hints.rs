@@ -26,25 +26,36 @@ impl Worker {
         for hint in hints.drain(..) {
             match hint {
                 Hint::Cancel(source, at) => self.cancel(source, at),
+                Hint::Closed(source) => self.closed(source),
                 Hint::Left(source) => self.left(source),
             }
         }
         self.hints = hints;
     }
 
-    /// As PostgreSQL words it: what has left already is not called back.
     fn cancel(&mut self, source: SourceId, asked: Instant) {
-        let fault = Fault::cancelled("canceling statement due to user request");
+        let fault = Fault::called_back();
         match self.queue.cancel(source, asked, &fault, &mut self.tickets) {
             Found::Nothing => {}
             Found::Queued => self.count.fault(fault.class, 1),
-            Found::Away(key) => self.cancel_alone(key, Some(&fault)),
+            Found::Away(key) => {
+                self.fleet.call_back(key, asked);
+                self.call_back_alone(key, asked);
+            }
         }
     }
 
+    /// What is under way takes place, as on a server that does not look after its clients while it works; only what waits
+    /// for a lock is given up.
     fn left(&mut self, source: SourceId) {
         if let Some(key) = self.queue.forgo(source, &mut self.tickets) {
-            self.cancel_alone(key, None);
+            self.forgo_alone(key);
+        }
+    }
+
+    fn closed(&mut self, source: SourceId) {
+        if let Some(key) = self.queue.close(source) {
+            self.close_alone(key);
         }
     }
 }

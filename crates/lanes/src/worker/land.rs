@@ -27,6 +27,8 @@ struct Untold {
     alone: Vec<AloneRun>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
     open: HashMap<usize, bool, RandomState>,
+    /// Sources whose first unit among these is to be given up, if it is older than the request.
+    called_back: Vec<(usize, Instant)>,
 }
 
 /// Neighbouring units of one submission that run again.
@@ -81,7 +83,10 @@ impl Worker {
     /// Tells what is known, and puts the rest where it goes on from.
     pub(super) fn unload(&mut self, flight: Flight, landed: Landed) {
         let manifest = flight.manifest;
-        let mut untold = Untold::default();
+        let mut untold = Untold {
+            called_back: flight.called_back,
+            ..Untold::default()
+        };
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
         for span in &manifest.spans {
@@ -99,6 +104,9 @@ impl Worker {
         let held = |key: usize| alone.iter().any(|run| run.source == key);
         self.queue.release(flight.id, &manifest, held);
         for run in alone {
+            if let Some(arrived) = run.oldest() {
+                self.late.waits(arrived);
+            }
             self.set_apart(run);
         }
     }
@@ -118,6 +126,12 @@ impl Worker {
         unit: Option<Unit>,
         untold: &mut Untold,
     ) {
+        let waits = matches!(verdict, Verdict::Alone(_));
+        if self.is_given_up(span, offset, waits, untold) {
+            // The later ones of its source have been held back for it.
+            untold.open.entry(span.source).or_insert(false);
+            return;
+        }
         let before = untold.open.get(&span.source).copied();
         let queued = before == Some(true);
         let queues = match (verdict, unit) {
@@ -152,6 +166,27 @@ impl Worker {
         untold.open.insert(span.source, queued || queues);
     }
 
+    /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is about to wait for a lock.
+    fn is_given_up(
+        &mut self,
+        span: &Span,
+        offset: usize,
+        waits: bool,
+        untold: &mut Untold,
+    ) -> bool {
+        if self.tickets.is_abandoned(span.ticket) {
+            self.tickets.forgo(span.ticket, 1);
+            self.meters.abandoned.inc();
+            return true;
+        }
+        let called_back = untold.is_called_back(span);
+        if called_back || (waits && self.queue.is_closed(span.source)) {
+            self.tell(span, offset, Err(Fault::called_back().into()));
+            return true;
+        }
+        false
+    }
+
     /// Units go back in front of their sources: those that were tried, to travel in batches of half the size, and those
     /// that have to wait for others of their source.
     fn put_back(&mut self, again: Vec<AgainRun>, conflict: bool, batch: &Manifest) {
@@ -179,6 +214,7 @@ impl Worker {
                     false => as_before(&run.span),
                 },
             };
+            self.late.waits(run.span.arrived);
             self.queue.put_back(run.span.source, chunk);
         }
     }
@@ -202,6 +238,17 @@ impl Worker {
 }
 
 impl Untold {
+    /// True for the first unit of a source that was called back.
+    fn is_called_back(&mut self, span: &Span) -> bool {
+        let meant =
+            |(source, asked): &(usize, Instant)| *source == span.source && span.arrived <= *asked;
+        let place = self.called_back.iter().position(meant);
+        place.is_some_and(|place| {
+            self.called_back.swap_remove(place);
+            true
+        })
+    }
+
     fn again(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
         let first = span.first + offset;
         match self.again.last_mut() {

@@ -9,6 +9,7 @@ mod depart;
 mod hints;
 mod idle;
 mod land;
+mod late;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use windrow_core::{Arrivals, Limits, Name, Outcomes, Sink, Submission, Unit};
 use self::alone::AloneDesk;
 use self::away::Away;
 pub(crate) use self::away::AwayNote;
+use self::late::Late;
 use crate::alarm::Alarm;
 use crate::fleet::Fleet;
 use crate::idle::IdleNote;
@@ -84,6 +86,7 @@ pub(crate) struct Worker {
     /// True while units are queued because no further flight may leave.
     crowded: bool,
     alone: AloneDesk,
+    late: Late,
     away: Option<Away>,
     /// What the database last said when it refused a connection, told in the log only once.
     refused: Option<Box<str>>,
@@ -140,7 +143,8 @@ impl Worker {
             look_for_idle: None,
             next_flight: 0,
             crowded: false,
-            alone: AloneDesk::new(),
+            alone: AloneDesk::default(),
+            late: Late::default(),
             away: None,
             refused: None,
             away_note: parts.away,
@@ -199,7 +203,8 @@ impl Worker {
             Signal::Unreachable { pilot, fault } => self.unreachable(pilot, fault),
             Signal::Refused { pilot, fault } => self.refused(pilot, &fault),
             Signal::Landed { pilot, landed } => self.landed(pilot, landed),
-            Signal::Alone { flight, outcomes } => self.alone_ended(flight, outcomes),
+            Signal::Alone { solo, outcome } => self.alone_ended(solo, outcome),
+            Signal::NoRoom { solo, order } => self.alone_without_room(solo, order),
         }
     }
 
@@ -268,6 +273,7 @@ impl Worker {
             arrived: submission.arrived,
             retry: None,
         };
+        self.late.waits(submission.arrived);
         self.queue.push(submission.source, chunk);
     }
 
@@ -278,6 +284,8 @@ impl Worker {
             self.away_ends_at(),
             self.held_until,
             self.look_for_idle,
+            self.late_at(),
+            self.alone.asks_again_at(),
         ];
         times.into_iter().flatten().min()
     }

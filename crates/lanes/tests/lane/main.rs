@@ -14,5 +14,6 @@ mod flights;
 mod flow;
 mod gather;
 mod idle;
+mod interrupt;
 mod storm;
 mod support;

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
@@ -21,9 +22,23 @@ pub(crate) struct FakeSink {
     door: Door,
     connects: Arc<[AtomicUsize; 2]>,
     closes: Arc<AtomicUsize>,
+    way: Way,
+    allowed: Arc<Mutex<Option<Duration>>>,
+}
+
+/// What happens to requests to give up a batch.
+#[derive(Clone)]
+pub(crate) struct Way {
+    /// So many were made.
+    made: watch::Sender<usize>,
+    /// False while they are held up.
+    free: watch::Sender<bool>,
+    /// What becomes of them.
+    fault: Arc<Mutex<Option<Fault>>>,
 }
 
 struct FakeExecutor {
+    way: Way,
     purpose: Purpose,
     flights: mpsc::UnboundedSender<Flight>,
     closes: Arc<AtomicUsize>,
@@ -51,11 +66,16 @@ impl Sink for FakeSink {
             purpose,
             flights: self.flights.clone(),
             closes: self.closes.clone(),
+            way: self.way.clone(),
         }))
     }
 
     async fn ping(&self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        *self.allowed.lock().unwrap()
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
@@ -80,8 +100,31 @@ impl Executor for FakeExecutor {
         answered.await.expect("the test lets this flight crash")
     }
 
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        Some(Arc::new(self.way.clone()))
+    }
+
     async fn close(self: Box<Self>) {
         self.closes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Way {
+    fn free() -> Self {
+        Self {
+            made: watch::Sender::new(0),
+            free: watch::Sender::new(true),
+            fault: Arc::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Canceller for Way {
+    async fn cancel(&self) -> Result<(), Fault> {
+        self.made.send_modify(|made| *made += 1);
+        self.free.subscribe().wait_for(|free| *free).await.unwrap();
+        self.fault.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 }
 
@@ -172,6 +215,8 @@ pub(crate) struct Bench {
     door: Door,
     connects: Arc<[AtomicUsize; 2]>,
     closes: Arc<AtomicUsize>,
+    way: Way,
+    allowed: Arc<Mutex<Option<Duration>>>,
 }
 
 impl Bench {
@@ -182,7 +227,10 @@ impl Bench {
     pub(crate) fn with(flights: usize, limits: Limits) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (door, connects, closes) = (Door::default(), Arc::default(), Arc::default());
+        let (way, allowed) = (Way::free(), Arc::default());
         let sink = FakeSink {
+            way: way.clone(),
+            allowed: Arc::clone(&allowed),
             profile: Profile {
                 name: "Fake",
                 transactional: true,
@@ -207,6 +255,8 @@ impl Bench {
             door,
             connects,
             closes,
+            way,
+            allowed,
         }
     }
 
@@ -242,6 +292,32 @@ impl Bench {
     /// From now on connecting fails so, or succeeds.
     pub(crate) fn door(&self, fault: Option<Fault>) {
         *self.door.lock().unwrap() = fault;
+    }
+
+    /// How long statements may take from now on.
+    pub(crate) fn allow(&self, allowed: Duration) {
+        *self.allowed.lock().unwrap() = Some(allowed);
+    }
+
+    /// Waits until so many requests to give up a batch were made.
+    pub(crate) async fn requests(&self, at_least: usize) {
+        let mut made = self.way.made.subscribe();
+        made.wait_for(|made| *made >= at_least).await.unwrap();
+    }
+
+    /// How many were made.
+    pub(crate) fn requested(&self) -> usize {
+        *self.way.made.borrow()
+    }
+
+    /// Holds such requests up, or lets them through.
+    pub(crate) fn hold_requests(&self, held: bool) {
+        self.way.free.send_replace(!held);
+    }
+
+    /// What becomes of them from now on.
+    pub(crate) fn fail_requests(&self, fault: Fault) {
+        *self.way.fault.lock().unwrap() = Some(fault);
     }
 
     pub(crate) fn connects(&self, purpose: Purpose) -> usize {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -13,6 +14,10 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time;
 
 use super::Wire;
+use super::connect::{Refusal, ask_for_tls};
+use super::startup::Entrance;
+use super::tls;
+use crate::target::{Host, Target};
 
 /// Where a server was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +32,8 @@ pub struct CancelKey {
     pub(super) place: Place,
     pub(super) pid: i32,
     pub(super) secret: i32,
+    /// The connection is encrypted, and so is the way of its key.
+    pub(super) secure: Option<Arc<(Target, Host)>>,
 }
 
 impl Wire {
@@ -42,25 +49,51 @@ impl Wire {
 }
 
 impl CancelKey {
-    /// Asks the server to interrupt the statement that runs at this moment, if any, over a plain connection of its own,
-    /// as libpq's `PQcancel` does. That it was interrupted is told on the connection itself (57014). Cancel safe.
+    /// Asks the server to interrupt the statement that runs at this moment, if any, over a connection of its own, which is
+    /// encrypted where the one that it is about is. That it was interrupted is told on the connection itself (57014). Cancel safe.
     ///
     /// # Errors
     /// If the server cannot be reached within `timeout`.
     pub async fn send(&self, timeout: Duration) -> io::Result<()> {
         let asking = async {
             match &self.place {
-                Place::Tcp(address) => self.ask(TcpStream::connect(address).await?).await,
+                Place::Tcp(address) => {
+                    let socket = TcpStream::connect(address).await?;
+                    match &self.secure {
+                        None => self.ask(socket).await,
+                        Some(to) => self.ask(self.secured(socket, to).await?).await,
+                    }
+                }
                 Place::Unix(path) => self.ask(UnixStream::connect(path).await?).await,
             }
         };
         time::timeout(timeout, asking).await?
     }
 
+    async fn secured(
+        &self,
+        mut socket: TcpStream,
+        (target, host): &(Target, Host),
+    ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
+        if ask_for_tls(&mut socket).await? != b'S' {
+            return Err(io::Error::other("the server offers no TLS any more"));
+        }
+        let entrance = Entrance {
+            target,
+            host,
+            place: &self.place,
+            settings: &[],
+        };
+        let secured = tls::secure(socket, &entrance).await;
+        let secured = secured.map_err(|Refusal { fault, .. }| io::Error::other(fault))?;
+        Ok(secured.stream)
+    }
+
     async fn ask(&self, mut socket: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
         let mut request = BytesMut::new();
         frontend::cancel_request(self.pid, self.secret, &mut request);
         socket.write_all(&request).await?;
+        socket.flush().await?;
         // The server closes the connection once it has passed the signal on.
         let mut nothing = [0];
         socket.read(&mut nothing).await.map(drop)

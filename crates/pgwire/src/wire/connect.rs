@@ -183,7 +183,7 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
 }
 
 /// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS handshake, which fails.
-async fn ask_for_tls(socket: &mut TcpStream) -> std::io::Result<u8> {
+pub(super) async fn ask_for_tls(socket: &mut TcpStream) -> std::io::Result<u8> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     socket.write_all(&request).await?;

@@ -1,6 +1,7 @@
 //! The start of a session: who we are, the proof of it, and what the server reports before it is ready.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -185,6 +186,8 @@ impl Start<'_> {
     fn ready(mut self) -> Wire {
         self.inbox.set_longest(LONGEST);
         let (pid, secret) = self.key;
+        let (target, host) = (self.entrance.target, self.entrance.host);
+        let encrypted = matches!(self.socket, Socket::Tls(_));
         Wire {
             socket: self.socket,
             inbox: self.inbox,
@@ -194,6 +197,7 @@ impl Start<'_> {
                 place: self.entrance.place.clone(),
                 pid,
                 secret,
+                secure: encrypted.then(|| Arc::new((target.clone(), host.clone()))),
             },
             peer: self.entrance.host.to_string().into(),
             usable: true,

@@ -52,6 +52,9 @@ pub(super) struct Absorber<'a, 'u> {
 /// A lock was not to be had in time.
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
+/// A statement was given up: by a cancel request, or because it took too long.
+pub(super) const CANCELED: &str = "57014";
+
 impl Absorber<'_, '_> {
     /// Takes in one transaction whose end is known.
     pub(super) fn absorb(&mut self, flown: Flown, mut heard: Heard) {
@@ -129,6 +132,12 @@ impl Absorber<'_, '_> {
     fn failed(&mut self, flown: Flown, at: usize, heard: &Heard, error: ServerError) {
         let code = error.code.clone();
         match (flown.statements.get(at), code.as_str()) {
+            // It has waited long enough, or was asked to give up: to try once more would be to wait once more.
+            (Some(Sent::Single(_) | Sent::Guard(_)), LOCK_NOT_AVAILABLE | CANCELED)
+                if flown.segment.units.len() == 1 =>
+            {
+                self.waited_in_vain(&flown, at, heard, error);
+            }
             (_, "40001" | "40P01") => self.again(&flown.segment, error),
             // Not what a trigger raises: that comes when the statement is under way.
             (_, "26000") if !heard.bound => {
@@ -243,16 +252,26 @@ impl Absorber<'_, '_> {
             Mode::Own | Mode::Fresh
                 if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches =>
             {
-                let verdict = Verdict::Alone(Fault::from(error));
-                for unit in flown.segment.units {
-                    self.batch.conclude(unit, verdict.clone());
-                }
+                self.waited_in_vain(&flown, at, heard, error);
             }
             Mode::Own | Mode::Fresh | Mode::Probe | Mode::Refuse(_) => {
                 let fault = self.fault_of(&flown, at, heard, error);
                 self.tell(&flown.segment, &fault);
             }
         }
+    }
+
+    /// A unit in a transaction of its own has waited for a lock for too long, or was asked to give up.
+    fn waited_in_vain(&mut self, flown: &Flown, at: usize, heard: &Heard, error: ServerError) {
+        if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
+            let verdict = Verdict::Alone(Fault::from(error));
+            for unit in &flown.segment.units {
+                self.batch.conclude(*unit, verdict.clone());
+            }
+            return;
+        }
+        let fault = self.fault_of(flown, at, heard, error);
+        self.tell(&flown.segment, &fault);
     }
 
     /// What a unit is told whose statement failed in a transaction, or a part of one, that is its own.
@@ -295,7 +314,8 @@ impl Absorber<'_, '_> {
     pub(super) fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
         let unit = segment.units.first().copied().unwrap_or_default();
         let says_where = error.position.is_some() || error.context.is_some();
-        says_where && self.batch.origin(unit).is_some()
+        let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
+        says_where && !waited && self.batch.origin(unit).is_some()
     }
 
     fn is_call(&self, segment: &Segment) -> bool {
@@ -410,7 +430,7 @@ pub(super) fn may_be_stale(code: &str) -> bool {
 
 /// Errors that befall any statement, whatever it is.
 pub(super) fn is_about_statement(code: &str) -> bool {
-    code == "57014" || class_of(code) == FaultClass::Unavailable
+    code == CANCELED || class_of(code) == FaultClass::Unavailable
 }
 
 /// A fault with the messages that the server sent: notices of the statement that failed, and its error; before them, that

@@ -101,6 +101,30 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// All units of segments that are about the table get the verdict, and what follows them waits for them. What is left of
+    /// the segments goes on.
+    pub(super) fn without_table(
+        &mut self,
+        segments: Vec<Segment>,
+        version: u64,
+        verdict: &Verdict,
+    ) -> Vec<Segment> {
+        for unit in segments.iter().flat_map(|segment| &segment.units) {
+            let tables = self.tables_of(&[*unit]);
+            if tables.iter().any(|table| table.version == version) {
+                self.conclude(*unit, verdict.clone());
+            }
+        }
+        self.hold();
+        let open = |unit: &u32| matches!(self.verdicts.get(*unit as usize), Some(None));
+        let rest = segments.into_iter().filter_map(|mut segment| {
+            segment.units.retain(open);
+            let some = !segment.units.is_empty();
+            some.then(|| Segment::new(segment.units, segment.mode))
+        });
+        rest.collect()
+    }
+
     /// All units whose statements are to be described anew get the verdict.
     pub(super) fn conclude_retired(&mut self, verdict: &Verdict) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {

@@ -9,24 +9,26 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
+use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
 
 use self::careful::Ended;
 use super::absorb::Absorber;
 use super::batch::Batch;
-use super::calls::{Forms, Lexicon};
+use super::calls::{Forms, Lexicon, with_error};
 use super::care::Care;
 use super::catalog::Catalog;
 use super::compiled::Compiled;
 use super::create;
 use super::dialect::Dialect;
 use super::heat::Heat;
+use super::interrupt::Interrupt;
 use super::listen::{Heard, Listener};
+use super::patience::{self, Patience};
 use super::prepare::{Trust, prepare};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::send::{Flown, Sender};
-use windrow_pgwire::wire::{Broken, Wire};
+use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
@@ -45,6 +47,10 @@ pub(super) struct Connection {
     heat: Heat,
     scratch: Vec<u8>,
     usable: bool,
+    patience: Patience,
+    interrupt: Arc<Interrupt>,
+    /// When the unit that runs alone arrived.
+    arrived: Option<Instant>,
 }
 
 /// What the connections of a sink know together.
@@ -54,6 +60,8 @@ pub(super) struct Shared {
     pub(super) catalog: Catalog,
     /// Tables and statements, for SQL calls.
     pub(super) lexicon: Lexicon,
+    /// How long the lane's clients allow a statement to take.
+    pub(super) allowed: patience::Known,
 }
 
 impl Connection {
@@ -61,10 +69,13 @@ impl Connection {
     pub(super) fn new(
         (wire, dialect): (Wire, &'static Dialect),
         shared: Arc<Shared>,
-        purpose: Purpose,
+        (purpose, patience): (Purpose, Patience),
         creates: bool,
     ) -> Self {
         Self {
+            interrupt: Interrupt::of(&wire),
+            patience,
+            arrived: None,
             wire,
             dialect,
             shared,
@@ -80,6 +91,16 @@ impl Connection {
         }
     }
 
+    /// Sees to it that what a unit's client allows it to take is counted from its arrival, and executes it.
+    async fn go(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        let rest = self.arrived.and_then(|at| self.patience.rest(at));
+        if let Some(settings) = rest {
+            tally.round_trips += 1;
+            patience::set(&mut self.wire, &settings).await?;
+        }
+        self.drive(batch, tally).await
+    }
+
     /// Runs round trips until every unit has its verdict.
     async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
         let mut burst = 0;
@@ -89,11 +110,22 @@ impl Connection {
         let main = todo.first().map(|s| s.units.clone()).unwrap_or_default();
         self.heat.temper(batch, &mut todo);
         while !todo.is_empty() {
+            if let Some(fault) = self.given_up() {
+                // What has no verdict by now was rolled back, or has not left.
+                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                return Ok(());
+            }
             let mut changed = Vec::new();
             let mut care = needs_care(batch, &todo);
             let mut stale = false;
             if care.is_none() {
-                stale = self.prepare(batch, &todo, tally).await? == Trust::Stale;
+                let trust = self.prepare(batch, &todo, tally).await?;
+                if let Trust::Locked(version, error) = trust {
+                    let verdict = self.refused_verbatim(*error);
+                    todo = batch.without_table(todo, version, &verdict);
+                    continue;
+                }
+                stale = trust == Trust::Stale;
                 changed = self.prepared.take_changed();
             }
             if !stale && care.is_none() {
@@ -248,11 +280,27 @@ impl Connection {
         Err(broken)
     }
 
+    /// Why a batch is not to go on: its client has asked for that, or does not allow it to take longer.
+    fn given_up(&self) -> Option<Fault> {
+        if self.interrupt.is_asked() {
+            return Some(Fault::called_back());
+        }
+        let over = self.arrived.is_some_and(|at| self.patience.is_over(at));
+        over.then(Fault::late)
+    }
+
+    /// The same as [`Connection::refused`], in the server's own message.
+    fn refused_verbatim(&self, error: ServerError) -> Verdict {
+        let body = error.body.clone();
+        self.refused(with_error(Fault::from(error), &[], &body))
+    }
+
     /// What the writes of a table are told that cannot be looked at.
     fn refused(&self, fault: Fault) -> Verdict {
-        if fault.code == "55P03" && self.purpose == Purpose::Batches {
+        let locked = fault.code == "55P03";
+        if locked && self.purpose == Purpose::Batches {
             Verdict::Alone(fault)
-        } else if fault.class.may_retry() {
+        } else if fault.class.may_retry() && !locked {
             Verdict::Again(fault)
         } else {
             Verdict::Told(Err(fault.into()))
@@ -326,9 +374,10 @@ fn unwritable() -> Fault {
 #[async_trait]
 impl Executor for Connection {
     async fn execute(&mut self, units: &[Unit]) -> Report {
+        self.interrupt.begin();
         let mut batch = Batch::new(units);
         let mut tally = Tally::default();
-        if let Err(broken) = self.drive(&mut batch, &mut tally).await {
+        if let Err(broken) = self.go(&mut batch, &mut tally).await {
             // Whatever had no verdict was not under way: nothing of it can have been committed.
             batch.conclude_rest(&Verdict::Again(broken.unavailable()));
         }
@@ -339,6 +388,14 @@ impl Executor for Connection {
             tally,
             usable: self.usable && self.wire.is_usable(),
         }
+    }
+
+    fn arrived(&mut self, at: Instant) {
+        self.arrived = Some(at);
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        Some(Arc::clone(&self.interrupt) as Arc<dyn Canceller>)
     }
 
     async fn close(self: Box<Self>) {

@@ -9,6 +9,7 @@
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
 //! | `dialect` | what CockroachDB does otherwise |
 //! | `create` | tables and columns that are made from rows |
+//! | `patience`, `interrupt` | how long its clients wait, and giving a batch up |
 //! | `compiled` | a shape joined with its table: `statement` (one write), `fused` (many) |
 //! | `bulk` | many rows of one table, by COPY |
 //! | `calls` | the same for SQL statements that clients wrote themselves |
@@ -38,9 +39,11 @@ mod executor;
 mod fit;
 mod fused;
 mod heat;
+mod interrupt;
 mod key;
 mod listen;
 mod order;
+mod patience;
 mod prepare;
 mod prepared;
 mod queue;

@@ -23,12 +23,14 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 const OLDEST: Duration = Duration::from_secs(10);
 
 /// Whether the descriptions may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
     /// They are what the server has.
     Good,
     /// A table has changed since it was read.
     Stale,
+    /// The table of this version was locked for longer than may be waited, or waiting for it was given up.
+    Locked(u64, Box<ServerError>),
 }
 
 /// A statement to be parsed.
@@ -58,6 +60,13 @@ impl Expected {
             Self::Told(compiled) => compiled.table.version,
             Self::Anything => u64::MAX,
         }
+    }
+
+    /// What a failure says that is not the statement's.
+    fn locked(&self, error: &ServerError) -> Option<Trust> {
+        let waited = matches!(&*error.code, "55P03" | "57014");
+        let known = !matches!(self, Self::Anything);
+        (waited && known).then(|| Trust::Locked(self.version(), Box::new(error.clone())))
     }
 }
 
@@ -249,6 +258,14 @@ async fn listen(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> 
 fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
     let mut trust = Trust::Good;
     for (statement, answer) in wanted.into_iter().zip(answers) {
+        if let Some(locked) = answer
+            .error
+            .as_ref()
+            .and_then(|e| statement.expected.locked(e))
+        {
+            trust = locked;
+            continue;
+        }
         let is_guard = matches!(statement.expected, Expected::Table(_));
         let state = match &answer.error {
             None if answer.parsed => State::Ready,

@@ -1,10 +1,8 @@
 //! The server that a sink's connections lead to.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use windrow_core::Fault;
-use windrow_core::sink::Purpose;
 
 use super::dialect::{COCKROACH, Dialect, POSTGRES};
 use crate::options::Options;
@@ -48,12 +46,9 @@ impl Server {
         self.found.get().copied().unwrap_or(named)
     }
 
-    /// A new connection, and what is behind it. `None`: it waits for no lock, or as long as it takes.
-    pub(super) async fn wire(
-        &self,
-        purpose: Option<Purpose>,
-    ) -> Result<(Wire, &'static Dialect), Fault> {
-        let parameters = session(purpose, self.options.lock_wait);
+    /// A new connection, and what is behind it.
+    pub(super) async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
+        let parameters = session();
         let mut wire =
             Wire::connect(&self.target, &parameters, self.options.connect_timeout).await?;
         let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
@@ -67,19 +62,13 @@ impl Server {
 }
 
 /// The settings that what is sent and decoded here relies on; all else is as the role has it.
-fn session(purpose: Option<Purpose>, lock_wait: Duration) -> Vec<(&'static str, String)> {
-    let mut parameters = vec![
+fn session() -> Vec<(&'static str, String)> {
+    vec![
         ("client_encoding", "UTF8".to_owned()),
         ("DateStyle", "ISO".to_owned()),
         ("TimeZone", "UTC".to_owned()),
         ("bytea_output", "hex".to_owned()),
         ("extra_float_digits", "1".to_owned()),
         ("standard_conforming_strings", "on".to_owned()),
-    ];
-    if purpose == Some(Purpose::Batches) {
-        // 0 would switch it off.
-        let millis = lock_wait.as_millis().clamp(1, i32::MAX as u128);
-        parameters.push(("lock_timeout", format!("{millis}ms")));
-    }
-    parameters
+    ]
 }

@@ -11,6 +11,7 @@ use super::bulk::Copy;
 use super::compiled::Shaped;
 use super::dialect::{Dialect, POSTGRES};
 use super::executor::{Connection, Shared};
+use super::patience::Patience;
 use super::queue::PgQueue;
 use super::server::{Named, Server};
 use crate::options::Options;
@@ -65,18 +66,20 @@ impl Sink for PostgresSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let wire = self.server.wire(Some(purpose)).await?;
+        let (mut wire, dialect) = self.server.wire().await?;
+        let (lock_wait, known) = (self.server.options.lock_wait, &self.shared.allowed);
+        let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
         let connection = Connection::new(
-            wire,
+            (wire, dialect),
             self.shared.clone(),
-            purpose,
+            (purpose, patience),
             self.server.options.create_tables,
         );
         Ok(Box::new(connection))
     }
 
     async fn ping(&self) -> Result<(), Fault> {
-        ping(self.server.wire(None)).await
+        ping(self.server.wire()).await
     }
 
     fn queue(&self) -> Option<Arc<dyn Queue>> {
@@ -86,6 +89,10 @@ impl Sink for PostgresSink {
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         Some(Arc::new(Copy::new(self.server.clone())))
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.shared.allowed.statement()
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -15,3 +15,4 @@ mod hostile;
 mod load;
 mod many;
 mod support;
+mod waiting;

@@ -117,6 +117,9 @@ fn fingerprint(session: &Session) -> u64 {
 
 /// Gets a server connection. The client may leave meanwhile.
 async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
+    if std::mem::take(&mut session.called_back) {
+        return Ok(Err(Fault::called_back()));
+    }
     session.presence.set_state(State::Waiting);
     session.pass_gate().await?;
     let house = std::sync::Arc::clone(&session.house);
@@ -138,9 +141,7 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
             return Poll::Ready(Ok(taken));
         }
         if asked.as_mut().poll(cx).is_ready() {
-            let text = "canceling statement due to user request";
-            let canceled = Fault::new(FaultClass::Cancelled, "57014", text);
-            return Poll::Ready(Ok(Err(canceled)));
+            return Poll::Ready(Ok(Err(Fault::called_back())));
         }
         let stopped = stopped.as_mut().poll(cx);
         stopped.map(|()| Err(End::Fatal(shutdown())))

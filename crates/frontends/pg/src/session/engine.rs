@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(super) seat: Option<Seat>,
     /// What a lane has just said of a statement, by their numbers: found even where the lane does not keep it.
     pub(super) fresh: Option<(u64, u64, Described)>,
+    /// True once what the client is about to have executed is not to be: it asked for that while a lane described it.
+    pub(crate) called_back: bool,
     /// Cancelled when the house stops.
     pub(crate) stop: CancellationToken,
 }
@@ -104,6 +106,7 @@ impl Session {
             pending: VecDeque::new(),
             seat: None,
             fresh: None,
+            called_back: false,
             stop: house.stop.child_token(),
             house,
         }
@@ -166,6 +169,12 @@ impl Session {
             return Poll::Ready(Ok(()));
         }
         if !self.line.ended && self.line.poll_read(cx)?.is_ready() {
+            if self.line.ended
+                && let Some(seat) = &self.seat
+            {
+                // It has not said good-bye: whoever was to be told may be gone.
+                seat.lane.door.intake.closed(seat.source);
+            }
             return Poll::Ready(Ok(()));
         }
         if !self.pending.is_empty() {
@@ -314,7 +323,7 @@ impl Session {
             self.seat = None;
         }
         let interrupt = match &self.seat {
-            Some(seat) => Interrupt::Lane(seat.lane.door.intake.clone(), seat.source),
+            Some(seat) => seat.interrupt(),
             None => Interrupt::Nothing,
         };
         self.presence.set_interrupt(interrupt).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use windrow_core::{Described, Fault};
 use windrow_sql::{Apart, Effect, Reading};
 
@@ -14,6 +15,7 @@ use super::segment::{Elsewhere, Local, Meaning, Portal};
 use super::statements::{Entry, Statements};
 use crate::codec::failure;
 use crate::codec::message::{Kind, Message};
+use crate::presence::Interrupt;
 
 /// What follows from a message.
 pub(super) enum Next {
@@ -167,7 +169,24 @@ impl Session {
         let Some(seat) = &self.seat else {
             return Err("its lane has ended");
         };
-        let described = seat.lane.describe(prepared.number, draft).await;
+        let (presence, idle) = (&self.presence, self.pending.is_empty());
+        let asked = CancellationToken::new();
+        if idle {
+            // Nothing else can be meant: this may wait for a table's lock.
+            let interrupt = Interrupt::Waiting(asked.clone());
+            presence.set_interrupt(interrupt).await;
+        }
+        let described = tokio::select! {
+            described = seat.lane.describe(prepared.number, draft) => Some(described),
+            () = asked.cancelled() => None,
+        };
+        if idle {
+            presence.set_interrupt(seat.interrupt()).await;
+        }
+        let Some(described) = described else {
+            self.called_back = true;
+            return Err("cancelled before it was known");
+        };
         self.fresh = Some((
             seat.lane.number,
             prepared.number,

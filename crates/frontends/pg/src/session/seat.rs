@@ -18,6 +18,13 @@ pub(super) struct Seat {
     pub(super) source: SourceId,
 }
 
+impl Seat {
+    /// What a cancel request means while the session has something in its lane.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        Interrupt::Lane(self.lane.door.intake.clone(), self.source)
+    }
+}
+
 impl Session {
     /// Takes a place in the lane of the session's settings.
     pub(super) async fn sit(&mut self) -> Result<(), Fault> {
@@ -30,11 +37,10 @@ impl Session {
         };
         let (book, lanes) = (&self.house.lane_book, &*self.house.lanes);
         let lane = book.open(lanes, &key, &self.who.credential).await?;
-        let intake = lane.door.intake.clone();
-        let source = intake.new_source();
-        self.seat = Some(Seat { lane, source });
-        let interrupt = Interrupt::Lane(intake, source);
-        self.presence.set_interrupt(interrupt).await;
+        let source = lane.door.intake.new_source();
+        let seat = Seat { lane, source };
+        self.presence.set_interrupt(seat.interrupt()).await;
+        self.seat = Some(seat);
         Ok(())
     }
 

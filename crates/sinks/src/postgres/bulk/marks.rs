@@ -48,7 +48,7 @@ impl TableOfMarks {
         let mut spare = self.spare().take();
         let mut wire = match spare.take_if(Wire::is_alive) {
             Some(wire) => wire,
-            None => self.server.wire(None).await?.0,
+            None => self.server.wire().await?.0,
         };
         append(wire.out());
         let answer = ask(&mut wire).await;
@@ -147,7 +147,7 @@ async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
 #[async_trait]
 impl Marks for TableOfMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let (mut wire, _) = self.server.wire(None).await?;
+        let (mut wire, _) = self.server.wire().await?;
         let made = self.make(&mut wire).await;
         wire.terminate().await;
         made

@@ -69,7 +69,7 @@ impl Copy {
         let mut spare = self.spare().take();
         match spare.take_if(|(wire, _)| wire.is_alive()) {
             Some(spare) => Ok(spare),
-            None => self.server.wire(None).await,
+            None => self.server.wire().await,
         }
     }
 

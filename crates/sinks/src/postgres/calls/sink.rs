@@ -17,6 +17,7 @@ use super::spoken::touches;
 use crate::options::Options;
 use crate::postgres::dialect::{Dialect, POSTGRES};
 use crate::postgres::executor::{Connection, Shared};
+use crate::postgres::patience::Patience;
 use crate::postgres::sink::ping;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::Wire;
@@ -159,13 +160,20 @@ impl Sink for StatementSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let wire = self.wire(purpose == Purpose::Batches).await?;
-        let connection = Connection::new(wire, self.shared.clone(), purpose, false);
+        let (mut wire, dialect) = self.wire(false).await?;
+        let (lock_wait, known) = (self.options.lock_wait, &self.shared.allowed);
+        let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
+        let how = (purpose, patience);
+        let connection = Connection::new((wire, dialect), self.shared.clone(), how, false);
         Ok(Box::new(connection))
     }
 
     async fn ping(&self) -> Result<(), Fault> {
         ping(self.wire(true)).await
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.shared.allowed.statement()
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -55,8 +55,14 @@ impl Connection {
             if parts.is_empty() {
                 return Ok(Ended::Done);
             }
-            if self.prepare(batch, &parts, tally).await? == Trust::Stale {
-                return Ok(Ended::Stale(self.prepared.take_changed()));
+            match self.prepare(batch, &parts, tally).await? {
+                Trust::Good => {}
+                Trust::Stale => return Ok(Ended::Stale(self.prepared.take_changed())),
+                Trust::Locked(version, error) => {
+                    let verdict = self.refused_verbatim(*error);
+                    batch.without_table(parts, version, &verdict);
+                    continue;
+                }
             }
             let judged = self.attempt(batch, &mut care, parts, tally).await?;
             if judged.is_fine() {

@@ -67,7 +67,7 @@ impl PgQueue {
     }
 
     async fn wire(&self) -> Result<Wire, Fault> {
-        let (wire, dialect) = self.server.wire(None).await?;
+        let (wire, dialect) = self.server.wire().await?;
         if *dialect == COCKROACH {
             return Err(Fault::new(
                 FaultClass::Unsupported,

@@ -1,0 +1,48 @@
+//! Giving a connection's batch up, from outside of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windrow_core::{Canceller, Fault};
+use windrow_pgwire::wire::{CancelKey, Wire};
+
+/// How long a cancel request may take on its way to the server.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The right to interrupt a connection's batch.
+#[derive(Debug)]
+pub(super) struct Interrupt {
+    key: CancelKey,
+    /// A request that comes between two round trips meets nothing on the server: the connection looks here before each.
+    asked: AtomicBool,
+}
+
+impl Interrupt {
+    pub(super) fn of(wire: &Wire) -> Arc<Self> {
+        Arc::new(Self {
+            key: wire.cancel_key(),
+            asked: AtomicBool::new(false),
+        })
+    }
+
+    /// A batch begins: what was asked before is not about it.
+    pub(super) fn begin(&self) {
+        self.asked.store(false, Ordering::Relaxed);
+    }
+
+    /// True once the batch is to be given up.
+    pub(super) fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl Canceller for Interrupt {
+    async fn cancel(&self) -> Result<(), Fault> {
+        self.asked.store(true, Ordering::Relaxed);
+        let sent = self.key.send(PATIENCE).await;
+        sent.map_err(|error| Fault::unavailable(error.to_string()))
+    }
+}
