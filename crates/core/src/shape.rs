@@ -87,14 +87,35 @@ pub struct ShapeParts {
 /// and get, the values of the key's columns in the key's order.
 pub struct Shape {
     parts: ShapeParts,
+    spelled: bool,
     hash: u64,
 }
 
 impl Shape {
     /// Seals the parts.
     pub fn new(parts: ShapeParts) -> Self {
-        let hash = foldhash::fast::FixedState::default().hash_one(&parts);
-        Self { parts, hash }
+        Self::seal(parts, false)
+    }
+
+    /// Seals the parts of a shape whose key values are texts as a path spells them. A typed column reads its text as it
+    /// reads any other; where a column takes values of any type, the spelling says what is meant: a number, `true` and
+    /// `false` as JSON writes them, a text in quotation marks, else the text as it stands.
+    pub fn spelled(parts: ShapeParts) -> Self {
+        Self::seal(parts, true)
+    }
+
+    fn seal(parts: ShapeParts, spelled: bool) -> Self {
+        let hash = foldhash::fast::FixedState::default().hash_one((&parts, spelled));
+        Self {
+            parts,
+            spelled,
+            hash,
+        }
+    }
+
+    /// True for [`Shape::spelled`].
+    pub fn is_spelled(&self) -> bool {
+        self.spelled
     }
 
     /// A hash of the parts, the same for equal shapes within one process.
@@ -118,7 +139,8 @@ impl std::ops::Deref for Shape {
 
 impl PartialEq for Shape {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other) || (self.hash == other.hash && self.parts == other.parts)
+        let same = || self.spelled == other.spelled && self.parts == other.parts;
+        std::ptr::eq(self, other) || (self.hash == other.hash && same())
     }
 }
 

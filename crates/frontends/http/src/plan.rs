@@ -64,10 +64,14 @@ impl Plan {
 
     fn add(&self, columns: Vec<Name>) -> Arc<Shape> {
         let names: usize = columns.iter().map(|name| name.len() + 32).sum();
-        let shape = Arc::new(Shape::new(ShapeParts {
+        let parts = ShapeParts {
             columns: columns.into(),
             ..self.base.clone()
-        }));
+        };
+        let shape = Arc::new(match self.options.spelled {
+            true => Shape::spelled(parts),
+            false => Shape::new(parts),
+        });
         if names > NAMES {
             return shape;
         }

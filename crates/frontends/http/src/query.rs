@@ -34,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) results: Results,
     pub(crate) atomic: bool,
     pub(crate) csv: CsvStyle,
+    /// True where the key's values are texts of a path.
+    pub(crate) spelled: bool,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
                 null: "".into(),
                 delimiter: b',',
             },
+            spelled: false,
         }
     }
 }
@@ -76,7 +79,10 @@ pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
         Op::Update | Op::Delete => KEYED,
         Op::Get => READ,
     };
-    let mut options = Options::default();
+    let mut options = Options {
+        spelled: op != Op::Insert,
+        ..Options::default()
+    };
     let mut seen: Vec<&str> = Vec::new();
     for (name, raw) in pairs(query) {
         let name = decode(name)?;

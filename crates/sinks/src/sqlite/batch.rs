@@ -1,16 +1,20 @@
 //! One batch: the transactions it takes, and what is done when one of them fails.
 //!
-//! All units go into one transaction. A unit that fails by itself has its error and leaves the others alone. When the
-//! transaction as a whole is lost, its units are run again in smaller ones until each unit has the outcome that it has alone:
-//! around a unit that took the transaction with it, by halves where the commit failed and names nobody.
+//! All units go into one transaction, but for those that could tell that they share it: each of these has its own. A unit that
+//! fails by itself has its error and leaves the others alone. When the transaction as a whole is lost, its units are run again in smaller ones until each unit has the outcome that it has alone:
+//! around a unit that took the transaction with it, by halves where the commit failed and names nobody. The order is always
+//! that of the batch.
 
 use std::ops::Range;
 
 use windrow_core::{Fault, Op, Report, Rung, Tally, UnitFault, Verdict};
 
+use super::catalog::Catalog;
 use super::create;
+use super::eased::{self, Eased};
 use super::fault::{Failure, Scope};
-use super::unit::{Hands, Step};
+use super::session::{Home, Plans};
+use super::unit::{Hands, Needs, Step};
 
 /// After so many units have failed alone because the disk is full or broken, the rest of the batch is told the same
 /// without being tried alone.
@@ -22,11 +26,28 @@ struct Work {
     units: Range<usize>,
     /// True once a failure made them go apart from the rest.
     isolated: bool,
+    /// True for a unit that never shares a transaction.
+    apart: bool,
+}
+
+impl Work {
+    fn new(units: Range<usize>, isolated: bool) -> Self {
+        let apart = false;
+        Self {
+            units,
+            isolated,
+            apart,
+        }
+    }
 }
 
 /// A batch under way.
 pub(super) struct Batch<'c> {
     hands: Hands<'c>,
+    /// Where a unit gets a connection of its own; `None` where it cannot.
+    home: Option<&'c Home>,
+    /// The unit that the first verdict belongs to.
+    first: usize,
     verdicts: Vec<Option<Verdict>>,
     /// What is still to be done, the next at the end.
     work: Vec<Work>,
@@ -39,33 +60,59 @@ pub(super) struct Batch<'c> {
     /// False once a change of the schema failed that looked at more rows than the one that needed it.
     ahead: bool,
     usable: bool,
+    eased: Option<Eased>,
+    /// True once it has been looked whether commits can be eased.
+    looked: bool,
 }
 
 impl<'c> Batch<'c> {
-    pub(super) fn new(hands: Hands<'c>) -> Self {
-        let units = hands.packed.units();
+    pub(super) fn new(hands: Hands<'c>, home: Option<&'c Home>) -> Self {
+        let units = 0..hands.packed.units();
+        Self::of(hands, home, units)
+    }
+
+    fn of(hands: Hands<'c>, home: Option<&'c Home>, units: Range<usize>) -> Self {
         Self {
             hands,
-            verdicts: vec![None; units],
-            work: vec![Work {
-                units: 0..units,
-                isolated: false,
-            }],
+            home,
+            first: units.start,
+            verdicts: vec![None; units.len()],
+            work: vec![Work::new(units, false)],
             tally: Tally::default(),
             stop: None,
             strikes: 0,
             grown: (usize::MAX, 0),
             ahead: true,
             usable: true,
+            eased: None,
+            looked: false,
         }
     }
 
     /// Executes all units.
     pub(super) fn execute(mut self) -> Report {
+        self.run_all();
+        self.report()
+    }
+
+    fn run_all(&mut self) {
         while let Some(work) = self.work.pop() {
             self.run(work);
         }
-        self.report()
+        let ended = self.eased.take().map(|e| e.end(self.hands.connection));
+        if let Some(Err(failure)) = ended {
+            self.unsure(&failure.fault);
+        }
+    }
+
+    /// What was committed may not be on disk.
+    fn unsure(&mut self, fault: &Fault) {
+        self.usable = false;
+        for verdict in self.verdicts.iter_mut().flatten() {
+            if matches!(verdict, Verdict::Told(Ok(_))) {
+                *verdict = Verdict::Told(Err(Fault::unknown(fault.message.clone()).into()));
+            }
+        }
     }
 
     fn run(&mut self, work: Work) {
@@ -81,6 +128,9 @@ impl<'c> Batch<'c> {
             self.lost(work, failure);
             return;
         }
+        let Some(work) = self.part(work) else {
+            return;
+        };
         let mut end = work.units.end;
         let mut grow = None;
         for unit in work.units.clone() {
@@ -99,20 +149,75 @@ impl<'c> Batch<'c> {
         }
         let rest = end..work.units.end;
         if let Some(write) = grow {
-            self.work.push(Work {
-                units: rest,
-                isolated: work.isolated,
-            });
-            let before = Work {
-                units: work.units.start..end,
-                isolated: work.isolated,
-            };
+            self.work.push(Work::new(rest, work.isolated));
+            let before = Work::new(work.units.start..end, work.isolated);
             // If it was not committed, those before come first; the write will ask again.
             if self.commit(before) {
                 self.grow(end, write);
             }
         } else {
             self.commit(work);
+        }
+    }
+
+    /// Leaves in the transaction that has just begun what may share it, the rest comes behind it. `None` where nothing can be
+    /// done in this transaction.
+    fn part(&mut self, mut work: Work) -> Option<Work> {
+        let Range { start, end } = work.units;
+        let mut apart = start..end;
+        let Some((at, needs)) = apart.find_map(|unit| match self.hands.needs(unit) {
+            Needs::Nothing => None,
+            needs => Some((unit, needs)),
+        }) else {
+            return Some(work);
+        };
+        let cut = at.max(start + 1);
+        self.work.push(Work::new(cut..end, work.isolated));
+        work.units = start..cut;
+        if at > start {
+            return Some(work);
+        }
+        work.apart = true;
+        if !self.looked && self.verdicts.len() > 1 {
+            self.looked = true;
+            self.roll_back();
+            self.eased = Eased::begin(self.hands.connection);
+            self.work.push(work);
+            return None;
+        }
+        match self.home {
+            Some(home) if needs == Needs::Connection => {
+                self.roll_back();
+                self.afresh(work, home);
+                None
+            }
+            _ => Some(work),
+        }
+    }
+
+    /// Executes a unit on a connection of its own.
+    fn afresh(&mut self, work: Work, home: &Home) {
+        let connection = match home.open() {
+            Ok(connection) => connection,
+            Err(fault) if fault.class.may_retry() => return self.busy(work, fault),
+            Err(fault) => return self.tell_all(work.units, &Verdict::Told(Err(fault.into()))),
+        };
+        if self.eased.is_some() && eased::relax(&connection).is_err() {
+            let fault = Fault::unavailable("SQLite's connection could not be prepared");
+            return self.busy(work, fault);
+        }
+        let (mut catalog, mut plans) = (Catalog::default(), Plans::default());
+        let (packed, create) = (self.hands.packed, self.hands.create);
+        let hands = Hands::new(&connection, &mut catalog, &mut plans, packed, create);
+        let mut batch = Batch::of(hands, None, work.units.clone());
+        batch.run_all();
+        self.stop = batch.stop.take();
+        for (sum, count) in self.tally.rungs.iter_mut().zip(batch.tally.rungs) {
+            *sum += count;
+        }
+        self.tally.commits += batch.tally.commits;
+        if let Some(verdict) = batch.verdicts.pop().flatten() {
+            self.tell_all(work.units, &verdict);
         }
     }
 
@@ -161,7 +266,7 @@ impl<'c> Batch<'c> {
         let writes: usize = work.units.clone().map(|u| packed.unit(u).len()).sum();
         let rung = match writes {
             _ if work.isolated => Rung::Isolated,
-            1 if packed.writes() == 1 => Rung::Solo,
+            1 if work.apart || packed.writes() == 1 => Rung::Solo,
             _ => Rung::Grouped,
         };
         self.tally.add(rung, writes);
@@ -232,10 +337,7 @@ impl<'c> Batch<'c> {
 
     fn again(&mut self, parts: [Range<usize>; 3]) {
         let parts = parts.into_iter().rev();
-        self.work.extend(parts.map(|units| Work {
-            units,
-            isolated: true,
-        }));
+        self.work.extend(parts.map(|units| Work::new(units, true)));
     }
 
     /// Creates or extends a table for a write, so that its unit can be run again. If that fails, the unit has failed.
@@ -303,7 +405,8 @@ impl<'c> Batch<'c> {
     }
 
     fn tell(&mut self, unit: usize, verdict: Verdict) {
-        if let Some(place) = self.verdicts.get_mut(unit) {
+        let place = unit.wrapping_sub(self.first);
+        if let Some(place) = self.verdicts.get_mut(place) {
             *place = Some(verdict);
         }
     }

@@ -7,6 +7,7 @@ use windrow_core::{Fault, FaultClass, TableName};
 
 use super::column::ColumnType;
 use super::packed::Datum;
+use super::spelling::Spelling;
 use super::statement::{Slot, Use};
 use crate::sql::decimal;
 
@@ -26,10 +27,68 @@ pub(super) fn fit<'a>(
     table: &TableName,
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Misfit> {
-    use ColumnType::{Any, Blob, Bool, Decimal, Json, Real, Text};
-    if slot.use_ == Use::Growing && !keeps(slot.column_type, datum) {
-        return Err(Misfit::Grow);
+    match (slot.use_, datum) {
+        (Use::Growing, _) if !keeps(slot.column_type, datum) => Err(Misfit::Grow),
+        (Use::Key | Use::Spelled, Datum::Null) => Ok(ValueRef::Null),
+        (Use::Spelled, Datum::Text(text)) => match Spelling::read(text, slot.column_type) {
+            Spelling::Plain => key(datum, slot, table, scratch),
+            Spelling::Value(datum) => key(datum, slot, table, scratch),
+            Spelling::Quoted(text) => quoted(&text, slot, table, scratch),
+        },
+        (Use::Key | Use::Spelled, _) => key(datum, slot, table, scratch),
+        _ => stored(datum, slot, table, scratch),
     }
+}
+
+fn quoted<'a>(
+    text: &str,
+    slot: &Slot,
+    table: &TableName,
+    scratch: &'a mut Vec<u8>,
+) -> Result<ValueRef<'a>, Misfit> {
+    match key(Datum::Text(text), slot, table, scratch)? {
+        ValueRef::Real(number) => Ok(ValueRef::Real(number)),
+        ValueRef::Text(_) => {
+            scratch.clear();
+            scratch.extend_from_slice(text.as_bytes());
+            Ok(ValueRef::Text(scratch))
+        }
+        _ => Ok(ValueRef::Blob(scratch)),
+    }
+}
+
+/// A value that a row is found by: what storing it leaves in the column. Comparing takes a number as it is, while a column of
+/// doubles has rounded it.
+fn key<'a>(
+    datum: Datum<'a>,
+    slot: &Slot,
+    table: &TableName,
+    scratch: &'a mut Vec<u8>,
+) -> Result<ValueRef<'a>, Misfit> {
+    let whole = match (datum, slot.column_type) {
+        (Datum::Int(n), ColumnType::Real) => Some(n),
+        (Datum::Text(text), ColumnType::Real) => trimmed(text).parse::<i64>().ok(),
+        _ => None,
+    };
+    match whole {
+        Some(n) => nearest(&n.to_string(), slot, table),
+        None => stored(datum, slot, table, scratch),
+    }
+}
+
+/// Without the blanks that SQLite does not mind around a number.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c: char| matches!(c, ' ' | '\t'..='\r'))
+}
+
+/// A value that is stored.
+fn stored<'a>(
+    datum: Datum<'a>,
+    slot: &Slot,
+    table: &TableName,
+    scratch: &'a mut Vec<u8>,
+) -> Result<ValueRef<'a>, Misfit> {
+    use ColumnType::{Any, Blob, Decimal, Json, Real, Text};
     Ok(match (datum, slot.column_type) {
         (Datum::Null, _) => ValueRef::Null,
         (Datum::Bool(b), Text | Json) => ValueRef::Text(if b { b"true" } else { b"false" }),
@@ -41,8 +100,6 @@ pub(super) fn fit<'a>(
         (Datum::Number(digits), Any | Blob) => ValueRef::Text(digits.as_bytes()),
         (Datum::Number(digits), _) => return Err(inexact(digits, slot, table)),
         (Datum::Text(text), Blob) => decode(text, slot, table, scratch)?,
-        (Datum::Text("true"), Bool) if slot.use_ == Use::Key => ValueRef::Integer(1),
-        (Datum::Text("false"), Bool) if slot.use_ == Use::Key => ValueRef::Integer(0),
         (Datum::Text(text) | Datum::Json(text), _) => ValueRef::Text(text.as_bytes()),
         (Datum::Bytes(bytes), _) => ValueRef::Blob(bytes),
     })

@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension as _, Result};
 use windrow_core::{Name, TableName};
 
 use super::column::ColumnType;
+use super::company::{Company, Texts};
 use super::definition::definition_of;
+use super::standings::Standings;
 
 /// Tables that are kept, found or not; past it the catalog starts anew.
 const TABLES: usize = 1024;
@@ -17,6 +19,9 @@ const TABLES: usize = 1024;
 pub(super) struct Catalog {
     version: Option<i64>,
     tables: HashMap<TableName, Option<Arc<Table>>>,
+    texts: Option<Texts>,
+    companies: HashMap<TableName, Arc<Company>>,
+    standings: Arc<Standings>,
 }
 
 /// A table or view.
@@ -43,6 +48,14 @@ pub(super) struct Column {
 }
 
 impl Catalog {
+    /// One that tells operators what it finds.
+    pub(super) fn telling(standings: Arc<Standings>) -> Self {
+        Self {
+            standings,
+            ..Self::default()
+        }
+    }
+
     /// Looks whether the schema has changed, by this process or another, and forgets everything if it has.
     /// True in that case. To be called inside the transaction that uses the answers.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<bool> {
@@ -60,6 +73,34 @@ impl Catalog {
     pub(super) fn forget(&mut self) {
         self.tables.clear();
         self.version = None;
+        self.texts = None;
+        self.companies.clear();
+        self.standings.clear();
+    }
+
+    /// What writes to a table may share.
+    pub(super) fn company(
+        &mut self,
+        connection: &Connection,
+        name: &TableName,
+    ) -> Result<Arc<Company>> {
+        if let Some(known) = self.companies.get(name) {
+            return Ok(known.clone());
+        }
+        let texts = match self.texts.take() {
+            Some(texts) => texts,
+            None => Texts::read(connection)?,
+        };
+        let company = Arc::new(self.texts.insert(texts).company(name));
+        if self.companies.len() >= TABLES {
+            self.companies.clear();
+            self.standings.clear();
+        }
+        if self.table(connection, name)?.is_some() {
+            self.standings.put(name, company.clone());
+        }
+        self.companies.insert(name.clone(), company.clone());
+        Ok(company)
     }
 
     /// The table of that name, if there is one.

@@ -128,6 +128,10 @@ impl Draft<'_> {
     fn keys(&self, before: &[Slot]) -> Result<Vec<Slot>, Refusal> {
         let first = before.last().map_or(0, |s| s.parameter) + 1;
         let names = self.key()?;
+        let use_ = match self.shape.is_spelled() {
+            true => Use::Spelled,
+            false => Use::Key,
+        };
         let slot = |(i, name): (usize, &Name)| {
             let (_, column) = self
                 .table
@@ -136,7 +140,7 @@ impl Draft<'_> {
             Ok(Slot {
                 column: name.clone(),
                 column_type: column.column_type,
-                use_: Use::Key,
+                use_,
                 parameter: first + i,
             })
         };

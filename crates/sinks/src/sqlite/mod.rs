@@ -12,9 +12,13 @@
 //! | `session` | the connection and what is known of its database between batches |
 //! | `batch` | one batch: transactions, units, what to do when one fails |
 //! | `unit` | one unit: its writes, its savepoint |
+//! | `company` | which writes may share a transaction with others |
+//! | `standings` | what of that operators are told |
+//! | `eased` | several commits and one wait for the disk |
 //! | `statement`, `draft` | from a shape to SQL and its parameters |
 //! | `catalog`, `column` | what a table has, read once for each version of the schema |
 //! | `bind`, `read` | values in and out |
+//! | `spelling` | what a key in a path means |
 //! | `create`, `definition`, `rebuild` | tables made, extended and widened from the rows that come |
 //! | `bulk` | many rows in one transaction |
 //! | `queue` | rows of a queue brought into their final tables |
@@ -31,19 +35,20 @@
 //! Values come back by what is stored: a column declared BOOLEAN gives `true` and `false` for 1 and 0, one declared
 //! JSON gives JSON, text that is not valid UTF-8 comes back as bytes.
 //!
-//! # Deferred foreign keys
-//! They are checked when the batch commits. If they fail, the units that are to blame are found by halving. A unit that
-//! violates one and another of the same batch that heals it both succeed, as if they had come in the order that satisfies it.
+//! # Company
+//! A write shares a transaction with others unless the schema shows that it could tell: [`company`] says when, `docs/sqlite.md` why.
 
 mod batch;
 mod bind;
 mod bulk;
 mod catalog;
 mod column;
+mod company;
 mod connection;
 mod create;
 mod definition;
 mod draft;
+mod eased;
 mod executor;
 mod fault;
 mod location;
@@ -53,6 +58,8 @@ mod read;
 mod rebuild;
 mod session;
 mod sink;
+mod spelling;
+mod standings;
 mod statement;
 mod unit;
 mod writer;

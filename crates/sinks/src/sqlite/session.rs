@@ -6,13 +6,17 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use rusqlite::Connection;
-use windrow_core::{Report, Shape, TableName};
+use windrow_core::{Fault, Report, Shape, TableName};
 
 use super::batch::Batch;
 use super::catalog::{Catalog, Table};
+use super::connection;
+use super::location::Location;
 use super::packed::Packed;
+use super::standings::Standings;
 use super::statement::{self, Plan, Refusal};
 use super::unit::Hands;
+use crate::options::Options;
 
 /// Shapes whose plans are kept; past it they are made anew.
 const PLANS: usize = 1024;
@@ -24,6 +28,21 @@ pub(super) struct Session {
     catalog: Catalog,
     plans: Plans,
     create: bool,
+    home: Option<Home>,
+}
+
+/// Where connections to the same database are opened.
+#[derive(Debug)]
+pub(super) struct Home {
+    location: Location,
+    options: Options,
+}
+
+impl Home {
+    /// Opens another connection.
+    pub(super) fn open(&self) -> Result<Connection, Fault> {
+        connection::open(&self.location, &self.options)
+    }
 }
 
 impl Session {
@@ -34,7 +53,27 @@ impl Session {
             catalog: Catalog::default(),
             plans: Plans::default(),
             create,
+            home: None,
         }
+    }
+
+    /// The session of a database that can be opened once more, which tells what it finds of its tables.
+    pub(super) fn open(
+        location: &Location,
+        options: &Options,
+        standings: &Arc<Standings>,
+    ) -> Result<Self, Fault> {
+        let connection = connection::open(location, options)?;
+        let home = || Home {
+            location: location.clone(),
+            options: options.clone(),
+        };
+        let is_file = matches!(location, Location::File { .. });
+        Ok(Self {
+            catalog: Catalog::telling(standings.clone()),
+            home: is_file.then(home),
+            ..Self::new(connection, options.create_tables)
+        })
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -78,7 +117,7 @@ impl Session {
             packed,
             self.create,
         );
-        let mut report = Batch::new(hands).execute();
+        let mut report = Batch::new(hands, self.home.as_ref()).execute();
         report.tally.in_database = started.elapsed();
         report
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, FaultClass, Lack, Profile, Promise, Queue, Sink};
+use windrow_core::{
+    Bulk, Executor, Fault, FaultClass, Lack, Profile, Promise, Queue, Sink, Standing,
+};
 
 use super::bulk::SqliteBulk;
 use super::executor::SqliteExecutor;
@@ -84,6 +86,10 @@ impl Sink for SqliteSink {
                 "SQLite gave no sign of life within 5 seconds",
             )),
         }
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.writer.standings().all()
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {

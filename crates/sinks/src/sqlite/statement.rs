@@ -40,6 +40,8 @@ pub(super) enum Use {
     Missing,
     /// It finds a row.
     Key,
+    /// It finds a row, and is a text as a path spells it.
+    Spelled,
 }
 
 /// The columns that come back.

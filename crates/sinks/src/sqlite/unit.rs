@@ -7,6 +7,7 @@ use windrow_core::{Done, Dones, Fault, Returned, UnitFault, UnitOutcome};
 
 use super::bind::{Misfit, fit};
 use super::catalog::Catalog;
+use super::company::Company;
 use super::fault::{Failure, Scope};
 use super::packed::{Packed, PackedWrite};
 use super::read;
@@ -27,13 +28,26 @@ pub(super) enum Step {
     Grow(usize),
 }
 
+/// What a unit needs for itself, so that it is told what it would have been told alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Needs {
+    /// Nothing: it may share a transaction with any others.
+    Nothing,
+    /// A transaction.
+    Transaction,
+    /// A transaction, on a connection on which nobody has written.
+    Connection,
+}
+
 /// What a write needs in order to be executed.
 pub(super) struct Hands<'c> {
     pub(super) connection: &'c Connection,
     pub(super) catalog: &'c mut Catalog,
     pub(super) plans: &'c mut Plans,
     pub(super) packed: &'c Packed,
-    create: bool,
+    pub(super) create: bool,
+    /// By shape: what its writes may share.
+    companies: Vec<Option<Arc<Company>>>,
     /// By shape: the statements in use.
     open: Vec<Option<Open<'c>>>,
     opened: usize,
@@ -76,6 +90,7 @@ impl<'c> Hands<'c> {
             plans,
             packed,
             create,
+            companies: Vec::new(),
             open: Vec::new(),
             opened: 0,
             scratch: Vec::new(),
@@ -85,8 +100,40 @@ impl<'c> Hands<'c> {
     /// Gives up what was made for a schema that has changed.
     pub(super) fn forget(&mut self) {
         self.close();
+        self.companies.clear();
         self.plans.clear();
         self.connection.flush_prepared_statement_cache();
+    }
+
+    /// What a unit needs for itself. To be asked within the transaction that uses the answer.
+    pub(super) fn needs(&mut self, unit: usize) -> Needs {
+        let packed = self.packed;
+        let mut needs = Needs::Nothing;
+        for write in packed.unit(unit).filter_map(|number| packed.write(number)) {
+            // What cannot be looked up is not proven.
+            let company = self.company(write.shape);
+            needs = needs.max(match company.as_deref() {
+                Some(Company::Joined) => Needs::Nothing,
+                Some(Company::Apart { fresh: true, .. }) => Needs::Connection,
+                Some(Company::Apart { .. }) | None => Needs::Transaction,
+            });
+        }
+        needs
+    }
+
+    fn company(&mut self, place: usize) -> Option<Arc<Company>> {
+        if let Some(Some(known)) = self.companies.get(place) {
+            return Some(known.clone());
+        }
+        let shape = self.packed.shape(place)?;
+        let company = self.catalog.company(self.connection, &shape.table).ok()?;
+        if self.companies.len() <= place {
+            self.companies.resize_with(self.packed.shapes(), || None);
+        }
+        if let Some(slot) = self.companies.get_mut(place) {
+            *slot = Some(company.clone());
+        }
+        Some(company)
     }
 
     /// Executes a unit. A single write backs itself out if it fails, as SQLite does with every statement

@@ -5,15 +5,16 @@
 //! the thread: its caller learns that the answer is lost, the next one gets a new connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use windrow_core::Fault;
 
-use super::connection;
 use super::location::Location;
 use super::session::Session;
+use super::standings::Standings;
 use crate::options::Options;
 
 /// What may wait for the thread: two executors and a ping, and some room.
@@ -27,6 +28,7 @@ type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    standings: Arc<Standings>,
 }
 
 /// Why there is no answer.
@@ -44,16 +46,19 @@ pub(super) struct Desk {
     location: Location,
     options: Options,
     session: Option<Session>,
+    standings: Arc<Standings>,
 }
 
 impl Writer {
     /// Starts the thread. The database is opened when it is first asked for.
     pub(super) fn spawn(location: Location, options: Options) -> Result<Self, Fault> {
         let (sender, jobs) = mpsc::channel(WAITING);
+        let standings = Arc::<Standings>::default();
         let desk = Desk {
             location,
             options,
             session: None,
+            standings: standings.clone(),
         };
         let thread = std::thread::Builder::new()
             .name("windrow-sqlite".into())
@@ -62,7 +67,13 @@ impl Writer {
         Ok(Self {
             jobs: Some(sender),
             thread: Some(thread),
+            standings,
         })
+    }
+
+    /// What has been found of the tables.
+    pub(super) fn standings(&self) -> &Standings {
+        &self.standings
     }
 
     /// Has the thread do something and gives back what came of it. A future that is dropped before the thread has taken the
@@ -98,8 +109,8 @@ impl Desk {
         match &mut self.session {
             Some(session) => Ok(session),
             empty @ None => {
-                let connection = connection::open(&self.location, &self.options)?;
-                Ok(empty.insert(Session::new(connection, self.options.create_tables)))
+                let session = Session::open(&self.location, &self.options, &self.standings)?;
+                Ok(empty.insert(session))
             }
         }
     }

@@ -8,9 +8,12 @@
     reason = "a test ends with its first surprise, in its helpers too"
 )]
 
+mod alone;
+mod company;
 mod create;
 mod differential;
 mod faults;
+mod keys;
 mod ops;
 mod schema;
 mod service;

@@ -42,7 +42,8 @@ impl Db {
             sink,
             executor,
         };
-        db.look().execute_batch(schema).unwrap();
+        let schema = format!("PRAGMA synchronous = OFF; {schema}");
+        db.look().execute_batch(&schema).unwrap();
         db
     }
 
@@ -188,6 +189,11 @@ impl Make {
 
     pub(crate) fn row<const N: usize>(&self, row: [Value; N]) -> Write {
         Write::new(self.shape(), row)
+    }
+
+    /// The same, with a key as a path spells it.
+    pub(crate) fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit {
+        Unit::one(Write::new(Arc::new(Shape::spelled(self.0.clone())), row))
     }
 
     pub(crate) fn unit<const N: usize>(&self, row: [Value; N]) -> Unit {

@@ -34,6 +34,27 @@ async fn update_has_columns_and_key() {
     assert_eq!(status, 400);
 }
 
+/// What a text in a path means may depend on its column; JSON says it by itself, and the key of a document is a text.
+#[tokio::test]
+async fn only_a_path_spells_its_key() {
+    let (server, seen) = serve(good).await;
+    let row = server.url("/v1/tables/t/rows/1");
+    send(client().get(&row)).await;
+    send(client().delete(&row)).await;
+    send(client().patch(&row).body("{\"x\":1}")).await;
+    let operations = json!([
+        {"op": "get", "table": "t", "key": 1}, {"op": "delete", "table": "t", "key": {"id": "1"}},
+        {"op": "update", "table": "t", "key": "1", "row": {"x": 1}}, {"op": "insert", "table": "t", "row": {"id": 1}}
+    ]);
+    let body = json!({ "operations": operations });
+    send(client().post(server.url("/v1/batch")).json(&body)).await;
+    let document = server.url("/_api/document/t/1");
+    send(client().delete(document)).await;
+    let spelled: Vec<bool> = seen.writes().iter().map(|w| w.shape.is_spelled()).collect();
+    let expected = [true, true, true, false, false, false, false, false];
+    assert_eq!(spelled, expected);
+}
+
 #[tokio::test]
 async fn delete_may_find_nothing() {
     let (server, seen) = serve(|_| Ok(Done::rows(0))).await;
