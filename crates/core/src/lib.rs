@@ -10,6 +10,7 @@
 //! | [`write`](mod@write) | a shape and one row of values |
 //! | [`mod@statement`] | a write that a client wrote as SQL, with the raw bytes of its values |
 //! | [`apart`] | why a write is not joined with others |
+//! | [`signature`] | the types of a prepared statement, as its client was told |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
@@ -37,6 +38,7 @@ pub mod outcome;
 pub mod promise;
 pub mod relocate;
 pub mod shape;
+pub mod signature;
 pub mod sink;
 pub mod standing;
 pub mod statement;
@@ -59,6 +61,7 @@ pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome
 pub use promise::{Lack, Promise};
 pub use relocate::{MovePlan, Mover, News, Queue};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
+pub use signature::Signature;
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use standing::{Level, Standing};
 pub use statement::{Call, Described, Describer, Draft, Statement};

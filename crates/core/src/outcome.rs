@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::fault::Fault;
 use crate::name::Name;
+use crate::signature::Signature;
 use crate::value::Value;
 
 /// Columns and rows that a write gave back.
@@ -36,6 +37,9 @@ pub struct Told {
     pub messages: Bytes,
     /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer afterwards.
     pub generated: Option<Generated>,
+    /// The types that the call turned out to have, where it was parsed at its use ([`crate::Call::fresh`]) and they are
+    /// other than those of its statement.
+    pub signature: Option<Arc<Signature>>,
 }
 
 /// A value that was taken from a sequence.

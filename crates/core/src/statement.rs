@@ -16,6 +16,7 @@ use crate::apart::Apart;
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
 use crate::shape::Op;
+use crate::signature::Signature;
 
 /// What the text of a statement says. Names are as the database knows them: unquoted ones are folded already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,27 +88,23 @@ pub struct Conflict {
 pub struct Statement {
     id: u64,
     draft: Arc<Draft>,
-    parameters: Box<[u32]>,
-    fields: Option<Box<[u8]>>,
+    signature: Arc<Signature>,
     retired: AtomicBool,
     facts: Box<dyn Any + Send + Sync>,
 }
 
 impl Statement {
-    /// `parameters`: the type of every parameter. `fields`: the body of PostgreSQL's RowDescription message, all formats
-    /// text, where the statement gives rows. `facts`: whatever the sink wants to find again.
+    /// `facts`: whatever the sink wants to find again.
     pub fn new(
         draft: Arc<Draft>,
-        parameters: Box<[u32]>,
-        fields: Option<Box<[u8]>>,
+        signature: Arc<Signature>,
         facts: Box<dyn Any + Send + Sync>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             draft,
-            parameters,
-            fields,
+            signature,
             retired: AtomicBool::new(false),
             facts,
         }
@@ -123,14 +120,19 @@ impl Statement {
         &self.draft
     }
 
+    /// The types of its parameters and rows.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
     /// The type of every parameter.
     pub fn parameters(&self) -> &[u32] {
-        &self.parameters
+        &self.signature.parameters
     }
 
     /// The body of RowDescription with all formats text; `None`: it gives no rows.
     pub fn fields(&self) -> Option<&[u8]> {
-        self.fields.as_deref()
+        self.signature.fields.as_deref()
     }
 
     /// What the sink keeps with it.
@@ -177,6 +179,13 @@ pub trait Describer: Send + Sync + 'static {
     /// As [`crate::Sink::connect`]. A draft that the server refuses is no error but [`Described::Apart`]: sent alone, it
     /// will get its own error from the server.
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault>;
+
+    /// Whether the types of a statement are still those that it was described with: asked before a client that parses its
+    /// text is told of them. What is not true any more is retired. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`crate::Sink::connect`].
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault>;
 }
 
 /// How the values of a call, or the columns of its rows, are encoded.
@@ -280,6 +289,9 @@ pub struct Call {
     pub formats: Formats,
     /// How the rows that come back are to be encoded.
     pub results: Formats,
+    /// True where its text is parsed at this very use, so that its types are those of the moment at which it runs. False:
+    /// its client was told the types of `statement` before, and they stay what they were.
+    pub fresh: bool,
     /// The client's own text, where it came as a simple query and literals were lifted out of it: what is sent by itself
     /// must be this text, so that errors point into it.
     pub origin: Option<Box<str>>,

@@ -19,7 +19,8 @@ use windrow_core::sink::Purpose;
 use windrow_core::statement::{Arguments, Formats};
 use windrow_core::{
     Budget, Call, Done, Draft, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile,
-    Report, Returning, Shape, Sink, Statement, TableName, Tally, Unit, Value, Verdict, Write,
+    Report, Returning, Shape, Signature, Sink, Statement, TableName, Tally, Unit, Value, Verdict,
+    Write,
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
@@ -103,6 +104,7 @@ fn call(statement: &Arc<Statement>) -> Unit {
         arguments,
         formats: Formats::Binary,
         results: Formats::Binary,
+        fresh: false,
         origin: None,
     }])
 }
@@ -127,8 +129,10 @@ fn statement() -> Arc<Statement> {
     };
     Arc::new(Statement::new(
         Arc::new(draft),
-        [23; 3].into(),
-        None,
+        Arc::new(Signature {
+            parameters: [23; 3].into(),
+            fields: None,
+        }),
         Box::new(()),
     ))
 }

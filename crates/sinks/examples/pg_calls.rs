@@ -59,6 +59,7 @@ fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit> {
         arguments: Arguments::of(bytes, 5)?,
         formats: Formats::Text,
         results: Formats::Text,
+        fresh: false,
         origin: None,
     }]))
 }

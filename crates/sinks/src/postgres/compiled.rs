@@ -54,7 +54,7 @@ impl Compiled {
 
     /// The types of the parameters of its single statement, as far as they are said.
     pub(super) fn single_types(&self) -> &[u32] {
-        self.spoken().map_or(&[], |spoken| &spoken.types)
+        self.spoken().map_or(&[], Spoken::types)
     }
 
     /// The types of the parameters of its set-based statements; `None`: a type has no arrays.

@@ -1,12 +1,22 @@
 //! Tables that are changed under way: nothing wrong is ever told or written, and statements are described anew.
 
-use windrow_core::Rung;
+use std::sync::Arc;
+
+use windrow_core::{Call, Rung, Statement, Unit};
 
 use crate::draft::{insert, update};
-use crate::support::{Bed, binary, fault, rung, said, unit};
+use crate::support::{Bed, binary, call, fault, rung, said, unit};
 
 fn id(n: usize) -> String {
     n.to_string()
+}
+
+/// A call whose text is parsed at its use.
+fn fresh(statement: &Arc<Statement>, values: &[&str]) -> Unit {
+    Unit::calls_of([Call {
+        fresh: true,
+        ..call(statement, values)
+    }])
 }
 
 #[tokio::test]
@@ -49,7 +59,7 @@ async fn what_was_changed_is_noticed_at_once() {
             let batch = |next: &mut usize| -> Vec<_> {
                 *next += many;
                 (*next - many..*next)
-                    .map(|n| unit(&statement, &[&id(n), value]))
+                    .map(|n| fresh(&statement, &[&id(n), value]))
                     .collect()
             };
             let before = batch(&mut next);
@@ -159,11 +169,46 @@ async fn rows_keep_the_columns_that_were_told() {
 }
 
 #[tokio::test]
+async fn texts_are_read_as_the_type_that_was_told() {
+    let mut bed = Bed::new("create table t (id int primary key, f float8, n int)").await;
+    let draft = insert("t", "id, f, n", "$1, $2, $3").returning("n").draft();
+    let statement = bed.describe(draft).await;
+    bed.succeed(&[unit(&statement, &["1", "0.5", "1"])]).await;
+    bed.sql("alter table t alter f type numeric, alter n type text");
+    let digits = "0.1234567890123456789";
+    for many in [1, 10] {
+        let values: Vec<_> = (0..many).map(|n| id(100 * many + n)).collect();
+        let told: Vec<_> = values
+            .iter()
+            .map(|id| unit(&statement, &[id, digits, "2"]))
+            .collect();
+        for outcome in bed.outcomes(&told).await {
+            assert_eq!(&*fault(&outcome).code, "0A000");
+        }
+        let anew: Vec<_> = values
+            .iter()
+            .map(|id| fresh(&statement, &[id, digits, "2"]))
+            .collect();
+        let (done, _) = bed.succeed(&anew).await;
+        for (done, id) in done.iter().zip(&values) {
+            let signature = done.told.as_ref().unwrap().signature.as_ref().unwrap();
+            assert_eq!(*signature.parameters, [23, 1700, 25]);
+            let row = bed.sql(&format!("select f, n from t where id = {id}"));
+            assert_eq!(row, format!("{digits}|2"));
+        }
+    }
+    bed.sql("alter table t alter n type int using 0");
+    let (done, _) = bed.succeed(&[unit(&statement, &["2", digits, "2"])]).await;
+    assert_eq!(said(&done[0]), "1, D 2");
+    assert_eq!(bed.sql("select f from t where id = 2"), "0.123456789012346");
+}
+
+#[tokio::test]
 async fn binary_values_keep_the_type_that_was_told() {
     let mut bed = Bed::new("create table t (id int primary key, n int)").await;
     let statement = bed.describe(insert("t", "", "$1, $2").draft()).await;
     let one = |n: i32| {
-        windrow_core::Unit::calls_of([binary(
+        Unit::calls_of([binary(
             &statement,
             &[&n.to_be_bytes(), &7_i32.to_be_bytes()],
         )])

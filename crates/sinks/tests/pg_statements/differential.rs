@@ -282,6 +282,7 @@ fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> Call 
         arguments: arguments(&values),
         formats: Formats::of(formats.into_iter()),
         results: [Formats::Text, Formats::Text, Formats::Binary][dice.roll(3)].clone(),
+        fresh: false,
         origin: None,
     }
 }

@@ -125,6 +125,7 @@ pub(crate) fn call(statement: &Arc<Statement>, values: &[&str]) -> Call {
         arguments: arguments(&values),
         formats: Formats::Text,
         results: Formats::Text,
+        fresh: false,
         origin: None,
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name};
+use windrow_core::{
+    Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name, Statement,
+};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 use windrow_pg::{DatabaseConfig, Door, Identity, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
@@ -215,6 +217,10 @@ struct Shared(Arc<StatementSink>);
 impl Describer for Shared {
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
         self.0.describe(draft).await
+    }
+
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
+        self.0.holds(statement).await
     }
 }
 

@@ -15,4 +15,5 @@ mod hostile;
 mod load;
 mod many;
 mod support;
+mod types;
 mod waiting;

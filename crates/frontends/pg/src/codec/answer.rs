@@ -1,8 +1,8 @@
 //! Writing a server's messages.
 
 use bytes::{BufMut, BytesMut};
-use windrow_core::Op;
 use windrow_core::statement::Formats;
+use windrow_core::{Op, Signature};
 
 /// ParseComplete.
 pub(crate) const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";
@@ -86,6 +86,63 @@ fn set_formats(body: &mut [u8], formats: &Formats) {
         }
         rest = behind;
     }
+}
+
+/// Writes whole messages, and `after` wherever they describe a statement that has the types of `before`.
+pub(crate) fn described_anew(
+    out: &mut BytesMut,
+    mut messages: &[u8],
+    before: &Signature,
+    after: &Signature,
+) {
+    while let [tag, a, b, c, d, ..] = messages {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]);
+        let whole = usize::try_from(length).unwrap_or(usize::MAX);
+        let (message, rest) = messages
+            .split_at_checked(whole.saturating_add(1))
+            .unwrap_or((messages, &[]));
+        let body = message.get(5..).unwrap_or_default();
+        match tag {
+            b't' if oids(body).eq(before.parameters.iter().copied()) => {
+                parameters(out, &after.parameters);
+            }
+            b'n' if before.fields.is_none() => {
+                fields(out, after.fields.as_deref(), &Formats::Text);
+            }
+            b'T' if before.same_rows(&rows(body)) => {
+                fields(out, after.fields.as_deref(), &formats(body));
+            }
+            _ => out.put_slice(message),
+        }
+        messages = rest;
+    }
+}
+
+/// The types in the body of a ParameterDescription.
+pub(crate) fn oids(body: &[u8]) -> impl Iterator<Item = u32> {
+    let oids = body.get(2..).unwrap_or_default().as_chunks().0.iter();
+    oids.map(|oid| u32::from_be_bytes(*oid))
+}
+
+/// What gives these rows.
+fn rows(body: &[u8]) -> Signature {
+    Signature {
+        parameters: Box::default(),
+        fields: Some(body.into()),
+    }
+}
+
+/// The formats in a RowDescription's body.
+fn formats(body: &[u8]) -> Formats {
+    let mut rest = body.get(2..).unwrap_or_default();
+    let mut each = Vec::with_capacity(columns(body));
+    while let Some(name) = memchr::memchr(0, rest)
+        && let Some((column, behind)) = rest.split_at_checked(name + 1 + 18)
+    {
+        each.push(column.ends_with(&[0, 1]));
+        rest = behind;
+    }
+    Formats::of(each.into_iter())
 }
 
 /// The number of columns of a RowDescription's body.

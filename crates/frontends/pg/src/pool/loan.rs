@@ -70,6 +70,8 @@ impl Loan {
         if !self.wire.is_usable() {
             return GivenBack::Lost;
         }
+        // A question takes the unnamed statement away, as any simple query does; nobody else wants it.
+        self.names.unnamed = None;
         let found = match (clean, may_have_generated) {
             (true, false) => Ok(Found::default()),
             (true, true) => probe::generated(&mut self.wire).await,

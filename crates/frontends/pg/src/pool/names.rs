@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
+use crate::session::Told;
+
 /// The most statements that are kept prepared on one server connection.
 const MOST: usize = 500;
 
@@ -15,21 +17,21 @@ pub(crate) type StatementKey = (u64, u64);
 /// Statements by their process-wide number.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    known: HashMap<StatementKey, ()>,
+    known: HashMap<StatementKey, Told>,
     order: VecDeque<StatementKey>,
-    /// The number of the text that is the unnamed statement; `None`: none of ours.
-    pub(crate) unnamed: Option<StatementKey>,
+    /// The text that is the unnamed statement, and its types; `None`: none of ours.
+    pub(crate) unnamed: Option<(StatementKey, Told)>,
 }
 
 impl Names {
-    /// True where it is prepared.
-    pub(crate) fn has(&self, key: StatementKey) -> bool {
-        self.known.contains_key(&key)
+    /// The types that it was prepared with, if it is.
+    pub(crate) fn told(&self, key: StatementKey) -> Option<&Told> {
+        self.known.get(&key)
     }
 
-    /// Notes that it is prepared now. Gives the one that has to be closed for it, if there is one.
-    pub(crate) fn add(&mut self, key: StatementKey) -> Option<StatementKey> {
-        if self.known.insert(key, ()).is_none() {
+    /// Notes that it is prepared now, with which types. Gives the one that has to be closed for it, if there is one.
+    pub(crate) fn add(&mut self, key: StatementKey, told: Told) -> Option<StatementKey> {
+        if self.known.insert(key, told).is_none() {
             self.order.push_back(key);
         }
         if self.known.len() <= MOST {

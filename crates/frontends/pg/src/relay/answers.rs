@@ -1,9 +1,13 @@
 //! From the server to the client.
 
+use std::sync::Arc;
+
+use windrow_core::Signature;
+
 use super::expect::{Expect, Place, What};
 use super::leave::is_own;
 use super::{Relay, rewrite};
-use crate::codec::failure;
+use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::HIGH;
 use crate::session::local::aborted;
@@ -52,10 +56,12 @@ impl Relay<'_> {
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         let body = length.saturating_sub(4);
         let is_whole = behind.len() >= body;
-        if is_looked_at(tag) && !is_whole && body <= LOOKED_AT {
+        let types = matches!(tag, b't' | b'T') && self.queue.asks_for_types();
+        let is_looked_at = is_looked_at(tag) || types;
+        if is_looked_at && !is_whole && body <= LOOKED_AT {
             return false;
         }
-        let body: Box<[u8]> = match is_looked_at(tag) {
+        let body: Box<[u8]> = match is_looked_at && (is_whole || !types) {
             true => behind
                 .get(..body.min(behind.len()))
                 .unwrap_or_default()
@@ -73,9 +79,11 @@ impl Relay<'_> {
             b'1' => self.answered_by(|what| matches!(what, What::Parse(..))),
             b'2' => self.answered_by(|what| matches!(what, What::Bind(_))),
             b'3' => self.answered_by(|what| matches!(what, What::Close(_))),
-            b't' => self.muted = self.queue.front().is_some_and(|front| front.muted),
-            b'T' | b'n' => self
-                .answered_by(|what| matches!(what, What::DescribeStatement | What::DescribePortal)),
+            b't' => {
+                self.muted = self.queue.front().is_some_and(|front| front.muted);
+                self.parameters = body.into();
+            }
+            b'T' | b'n' => self.described(tag, body),
             b's' | b'I' => self.answered_by(|what| matches!(what, What::Execute(_))),
             b'C' => self.complete(body),
             b'E' => self.failed(body),
@@ -83,6 +91,29 @@ impl Relay<'_> {
             b'G' => self.queue.begin_copy(),
             b'S' => self.parameter(body),
             _ => {}
+        }
+    }
+
+    /// A statement or portal is described, to its client or to us.
+    fn described(&mut self, tag: u8, body: &[u8]) {
+        let describes = |what: &What| {
+            matches!(
+                what,
+                What::DescribeStatement | What::DescribePortal | What::Types(_)
+            )
+        };
+        let Some(expect) = self.queue.pop_if(describes) else {
+            return;
+        };
+        self.muted = expect.muted;
+        let parameters = std::mem::take(&mut self.parameters);
+        // One that is too long to be looked at stays unknown.
+        let is_known = !parameters.is_empty() && (tag == b'n' || !body.is_empty());
+        if let (What::Types(told), true) = (expect.what, is_known) {
+            told.set(&Arc::new(Signature {
+                parameters: answer::oids(&parameters).collect(),
+                fields: (tag == b'T').then(|| body.into()),
+            }));
         }
     }
 
@@ -105,7 +136,7 @@ impl Relay<'_> {
         let prepared = match executed.map(|expect| expect.what) {
             Some(What::Execute(prepared)) => prepared,
             _ => match self.queue.front().map(|expect| &expect.what) {
-                Some(What::Query(prepared, _)) => Some(std::sync::Arc::clone(prepared)),
+                Some(What::Query(prepared, _)) => Some(Arc::clone(prepared)),
                 _ => None,
             },
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::Fault;
 
 use crate::pool::StatementKey;
-use crate::session::{ClientName, Entry, Prepared};
+use crate::session::{ClientName, Entry, Prepared, Told};
 
 /// A message that was sent to the server, or an answer that stands for one.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(super) enum What {
     Bind(Option<ClientName>),
     DescribeStatement,
     DescribePortal,
+    /// A question of our own: the types that a statement has been given.
+    Types(Told),
     /// Execute; of a statement that changes a setting: which.
     Execute(Option<Arc<Prepared>>),
     Close(Option<Undo>),
@@ -64,6 +66,7 @@ impl std::fmt::Debug for What {
             Self::Bind(_) => "Bind",
             Self::DescribeStatement => "DescribeStatement",
             Self::DescribePortal => "DescribePortal",
+            Self::Types(_) => "Types",
             Self::Execute(_) => "Execute",
             Self::Close(_) => "Close",
             Self::Own(..) => "Own",
@@ -174,6 +177,12 @@ impl Queue {
             self.expected.pop_front();
         }
         self.expected.front()
+    }
+
+    /// True where the next answer says the types of a statement to us.
+    pub(super) fn asks_for_types(&mut self) -> bool {
+        self.front()
+            .is_some_and(|front| matches!(front.what, What::Types(_)))
     }
 
     /// Takes the next one out, if it is of this kind.

@@ -4,6 +4,7 @@ use windrow_core::Fault;
 use windrow_sql::{Effect, Reading};
 
 use super::expect::{Place, What};
+use super::statements::{Here, other_rows};
 use super::{Relay, rewrite};
 use crate::codec::answer;
 use crate::codec::frame::{Front, HEADER};
@@ -88,6 +89,7 @@ impl Relay<'_> {
             return false;
         }
         if self.queue.skipping && tag != b'S' {
+            self.awaited = None;
             self.session.line.take(total);
             return true;
         }
@@ -107,7 +109,7 @@ impl Relay<'_> {
                 self.queue.copying = false;
                 self.queue.push(What::CopyEnd, false);
             }
-            _ if self.has_to_wait(tag, total) => return false,
+            _ if self.has_to_wait(tag, total) || self.has_to_prepare(tag, total) => return false,
             _ => self.extended(tag, total),
         }
         true
@@ -132,6 +134,8 @@ impl Relay<'_> {
     }
 
     fn sync(&mut self, total: usize) {
+        self.ask_for_types();
+        self.awaited = None;
         self.raw(total);
         self.open = false;
         self.unnamed_here = false;
@@ -154,8 +158,7 @@ impl Relay<'_> {
             Message::Parse(parse) => self.parse(&parse, muted),
             Message::Bind(bind) => self.bind(&bind, &bytes, muted),
             Message::Describe(Kind::Statement, name) => {
-                self.with_statement(b'D', name, &bytes);
-                self.queue.push(What::DescribeStatement, muted);
+                self.with_statement(b'D', name, &bytes, muted);
             }
             Message::Describe(Kind::Portal, _) => self.pass(&bytes, What::DescribePortal, muted),
             Message::Execute(portal, _) => {
@@ -187,9 +190,14 @@ impl Relay<'_> {
     }
 
     fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
-        let Some((prepared, name)) = self.prepared_here(bind.statement) else {
-            return self.pass(bytes, What::Bind(None), muted);
+        let (prepared, name) = match self.prepared_here(bind.statement) {
+            Here::As(prepared, name) => (prepared, name),
+            Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
+            Here::Changed => return self.fail(other_rows()),
         };
+        if bind.statement.is_empty() && !prepared.may_infer() {
+            self.untold = None;
+        }
         self.note(&prepared, Some(bind.portal));
         let mut name = name.into_bytes();
         let instead = match self.answerable(&prepared) {

@@ -117,6 +117,8 @@ impl Relay<'_> {
             }
             let (house, database) = (Arc::clone(&self.session.house), self.database());
             let (scope, trusted) = (self.scope(), Trusted::default());
+            // A simple query takes the unnamed statement away.
+            self.loan.names.unnamed = None;
             for names in &unjudged {
                 let wire = &mut self.loan.wire;
                 let asked = house

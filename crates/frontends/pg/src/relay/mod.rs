@@ -24,7 +24,7 @@ use windrow_core::{Fault, FaultClass};
 use crate::codec::{answer, failure};
 use crate::pool::Loan;
 use crate::presence::{Interrupt, State};
-use crate::session::{End, HIGH, Session, shutdown};
+use crate::session::{End, HIGH, Session, Told, shutdown};
 use expect::Queue;
 use leave::Residue;
 
@@ -58,6 +58,12 @@ struct Relay<'s> {
     /// Messages were passed on since the last Sync, and Parse of the unnamed statement among them.
     open: bool,
     unnamed_here: bool,
+    /// The types of an unnamed statement whose client may use it in a later segment: asked for at Sync.
+    untold: Option<Told>,
+    /// The types of a statement that is being prepared again, which the next message waits for.
+    awaited: Option<Told>,
+    /// The body of ParameterDescription, until RowDescription is there.
+    parameters: Box<[u8]>,
 }
 
 /// Relays what is in the session's inbox and what follows, until nothing of the session is left on the server connection.
@@ -90,6 +96,9 @@ pub(crate) async fn run(
         ended: false,
         open: false,
         unnamed_here: false,
+        untold: None,
+        awaited: None,
+        parameters: Box::default(),
     };
     loop {
         match relay.serve().await {
@@ -312,7 +321,10 @@ impl Relay<'_> {
     /// True where the client has left, and nothing that it asked for is under way.
     fn is_over(&mut self) -> bool {
         // COPY data or a Sync that will never come is not waited for.
-        self.session.line.ended && !self.is_busy() && !self.queue.is_owed()
+        self.session.line.ended
+            && !self.is_busy()
+            && !self.queue.is_owed()
+            && self.awaited.is_none()
     }
 
     /// True where everything that was asked is answered, outside of a transaction.

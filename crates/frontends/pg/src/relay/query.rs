@@ -82,12 +82,8 @@ impl Relay<'_> {
     /// DEALLOCATE of one of the session's statements: what it reads at the server.
     pub(super) fn deallocated(&mut self, prepared: &Prepared) -> Option<String> {
         let name = prepared.deallocates.as_deref()?;
-        let (_, here) = self
-            .session
-            .statements
-            .get(name.as_bytes())
-            .is_some()
-            .then(|| self.prepared_here(name.as_bytes()))??;
+        self.session.statements.get(name.as_bytes())?;
+        let here = self.named_here(name.as_bytes())?;
         self.session.statements.set(name.as_bytes(), None);
         self.loan.names.forget(&here);
         Some(format!("DEALLOCATE \"{here}\""))

@@ -7,9 +7,9 @@ use windrow_core::{Fault, FaultClass};
 use super::expect::{Place, Undo, What};
 use super::{Relay, rewrite};
 use crate::codec::answer;
-use crate::codec::message::Parse;
-use crate::pool::Names;
-use crate::session::{Entry, Prepared, local};
+use crate::codec::message::{Kind, Message, Parse};
+use crate::pool::{Names, StatementKey};
+use crate::session::{ClientName, Entry, Prepared, Told, local};
 
 impl Relay<'_> {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
@@ -28,28 +28,30 @@ impl Relay<'_> {
         if let Err(fault) = local::check(&prepared) {
             return self.fail(fault);
         }
-        let key = (prepared.number, self.settings);
-        let before = session
-            .statements
-            .set(parse.name, Some(Entry::new(Arc::clone(&prepared))));
+        let entry = Entry::new(prepared);
+        let (prepared, told) = (Arc::clone(&entry.prepared), entry.told.clone());
+        let before = session.statements.set(parse.name, Some(entry));
         let undo = Some(Undo {
             name: parse.name.into(),
             before,
         });
         self.unnamed_here |= parse.name.is_empty();
+        let key = (prepared.number, self.settings);
         let place = match parse.name {
             [] => Place::Unnamed,
             _ => Place::Named(key),
         };
-        self.prepare(place, key, &prepared, undo, muted);
+        self.prepare(place, key, &prepared, told, undo, muted);
     }
 
-    /// Prepares a text at the server. `undo`: how the session was, where its client asked for it.
-    pub(super) fn prepare(
+    /// Prepares a text at the server. `told`: where the types are noted that it gets. `undo`: how the session was, where its
+    /// client asked for it.
+    fn prepare(
         &mut self,
         place: Place,
-        key: (u64, u64),
+        key: StatementKey,
         prepared: &Prepared,
+        told: Told,
         undo: Option<Undo>,
         muted: bool,
     ) {
@@ -63,8 +65,9 @@ impl Relay<'_> {
                 rewrite::statement(out, b'C', name.as_bytes());
                 self.queue.push(What::Close(None), true);
                 rewrite::parse(out, name.as_bytes(), sql, &prepared.types);
-                let oldest = self.loan.names.add(key);
+                let oldest = self.loan.names.add(key, told.clone());
                 self.queue.push(What::Parse(place, undo), muted);
+                self.ask(name.as_bytes(), told);
                 if let Some(oldest) = oldest {
                     let name = Names::name(oldest);
                     rewrite::statement(self.loan.wire.out(), b'C', name.as_bytes());
@@ -73,43 +76,131 @@ impl Relay<'_> {
             }
             Place::Unnamed | Place::Passing => {
                 rewrite::parse(out, b"", sql, &prepared.types);
-                self.loan.names.unnamed = Some(key);
+                self.loan.names.unnamed = Some((key, told.clone()));
+                self.untold = told.get().is_none().then_some(told);
                 self.queue.push(What::Parse(Place::Unnamed, undo), muted);
             }
         }
     }
 
-    /// Makes sure that the session's statement of a name is prepared here, and gives the name that it has here. `None`: the
-    /// session has no such statement.
-    pub(super) fn prepared_here(&mut self, name: &[u8]) -> Option<(Arc<Prepared>, String)> {
-        let entry = self.session.statements.get(name);
-        let prepared = entry.map(|entry| Arc::clone(&entry.prepared));
-        let Some(prepared) = prepared else {
+    /// Asks which types the statement of a name was given.
+    fn ask(&mut self, name: &[u8], told: Told) {
+        rewrite::statement(self.loan.wire.out(), b'D', name);
+        self.queue.push(What::Types(told), true);
+    }
+
+    /// At Sync: what the types of the unnamed statement are, where it was not used yet, or was used without anybody
+    /// knowing them.
+    pub(super) fn ask_for_types(&mut self) {
+        let untold = self.untold.take();
+        if let Some(told) = untold.filter(|_| !self.queue.skipping && !self.queue.copying) {
+            self.ask(b"", told);
+        }
+    }
+
+    /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be others by now: a round
+    /// trip.
+    pub(super) fn has_to_prepare(&mut self, tag: u8, total: usize) -> bool {
+        if let Some(told) = &self.awaited {
+            return told.get().is_none() && !self.queue.is_empty();
+        }
+        let name: ClientName = match Message::read(tag, self.session.line.body(0, total)) {
+            Message::Bind(bind) => bind.statement.into(),
+            Message::Describe(Kind::Statement, name) => name.into(),
+            _ => return false,
+        };
+        let Some(entry) = self.session.statements.get(&name) else {
+            return false;
+        };
+        let gives_rows = entry.told.get().is_some_and(|told| told.fields.is_some());
+        if !gives_rows || self.place_of(entry, &name).is_some() {
+            return false;
+        }
+        let told = self.prepare_again(&entry.clone(), &name);
+        answer::message(self.loan.wire.out(), b'H', |_| {});
+        self.awaited = Some(told);
+        true
+    }
+
+    /// The name that a statement has here, with the types that its client was told.
+    fn place_of(&self, entry: &Entry, name: &[u8]) -> Option<String> {
+        let session = &self.session;
+        let exact = entry.exact(&session.house.readings, session.utf8);
+        let keys = [entry.prepared.number, exact.number].map(|number| (number, self.settings));
+        let names = &self.loan.names;
+        if name.is_empty() {
+            let (key, told) = names.unnamed.as_ref()?;
+            return (keys.contains(key) && told.fits(&entry.told)).then(String::new);
+        }
+        let mut fitting = keys
+            .into_iter()
+            .filter(|key| names.told(*key).is_some_and(|told| told.fits(&entry.told)));
+        fitting.next().map(Names::name)
+    }
+
+    /// Prepares a statement that was prepared elsewhere, with the types that its client was told. Gives the place where
+    /// those are noted that it gets.
+    fn prepare_again(&mut self, entry: &Entry, name: &[u8]) -> Told {
+        let session = &self.session;
+        let exact = entry.exact(&session.house.readings, session.utf8);
+        let key = (exact.number, self.settings);
+        let told = match entry.told.get() {
+            Some(told) if told.fields.is_some() => Told::default(),
+            // Without rows there is nothing that could be others, and the parameters are named.
+            _ => entry.told.clone(),
+        };
+        let place = match name {
+            [] => Place::Unnamed,
+            _ => Place::Named(key),
+        };
+        self.prepare(place, key, &exact, told.clone(), None, true);
+        if let (Place::Unnamed, Some(untold)) = (place, self.untold.take()) {
+            self.ask(b"", untold);
+        }
+        told
+    }
+
+    /// Makes sure that the session's statement of a name is prepared here.
+    pub(super) fn prepared_here(&mut self, name: &[u8]) -> Here {
+        let Some(entry) = self.session.statements.get(name).cloned() else {
             if name.is_empty() && self.loan.names.unnamed.take().is_some() {
                 // What is there belongs to somebody else.
                 rewrite::statement(self.loan.wire.out(), b'C', b"");
                 self.queue.push(What::Close(None), true);
             }
-            return None;
+            return Here::Nowhere;
         };
-        let key = (prepared.number, self.settings);
-        if name.is_empty() {
-            if self.loan.names.unnamed != Some(key) {
-                self.prepare(Place::Unnamed, key, &prepared, None, true);
+        let awaited = self.awaited.take();
+        match self.place_of(&entry, name) {
+            Some(here) => Here::As(entry.prepared, here),
+            None if awaited.is_some() => Here::Changed,
+            None => {
+                self.prepare_again(&entry, name);
+                let exact = entry.exact(&self.session.house.readings, self.session.utf8);
+                let here = match name {
+                    [] => String::new(),
+                    _ => Names::name((exact.number, self.settings)),
+                };
+                Here::As(entry.prepared, here)
             }
-            return Some((prepared, String::new()));
         }
-        if !self.loan.names.has(key) {
-            self.prepare(Place::Named(key), key, &prepared, None, true);
-        }
-        Some((prepared, Names::name(key)))
     }
 
-    pub(super) fn with_statement(&mut self, tag: u8, name: &[u8], bytes: &[u8]) {
+    /// The name that the session's statement has here, whatever rows it gives by now.
+    pub(super) fn named_here(&mut self, name: &[u8]) -> Option<String> {
         match self.prepared_here(name) {
-            Some((_, here)) => rewrite::statement(self.loan.wire.out(), tag, here.as_bytes()),
-            None => self.loan.wire.out().extend_from_slice(bytes),
+            Here::As(_, here) => Some(here),
+            Here::Changed | Here::Nowhere => None,
         }
+    }
+
+    pub(super) fn with_statement(&mut self, tag: u8, name: &[u8], bytes: &[u8], muted: bool) {
+        match self.prepared_here(name) {
+            Here::As(_, here) => rewrite::statement(self.loan.wire.out(), tag, here.as_bytes()),
+            Here::Nowhere => self.loan.wire.out().extend_from_slice(bytes),
+            Here::Changed => return self.fail(other_rows()),
+        }
+        self.queue.push(What::DescribeStatement, muted);
     }
 
     pub(super) fn close(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
@@ -121,6 +212,7 @@ impl Relay<'_> {
         if name.is_empty() || undo.is_none() {
             if name.is_empty() {
                 self.loan.names.unnamed = None;
+                self.untold = None;
             }
             return self.pass(bytes, What::Close(undo), muted);
         }
@@ -128,4 +220,20 @@ impl Relay<'_> {
         self.queue
             .push(What::Own(answer::CLOSE_COMPLETE, undo), muted);
     }
+}
+
+/// Where a session's statement is on the server connection.
+pub(super) enum Here {
+    /// It is there, under this name.
+    As(Arc<Prepared>, String),
+    /// It gives other rows by now than its client was told.
+    Changed,
+    /// The session has no such statement.
+    Nowhere,
+}
+
+/// What the server says of a statement that gives other rows than when it was parsed.
+pub(super) fn other_rows() -> Fault {
+    let text = "cached plan must not change result type";
+    Fault::new(FaultClass::Unsupported, "0A000", text)
 }

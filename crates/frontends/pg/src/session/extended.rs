@@ -1,6 +1,7 @@
 //! The extended protocol, as far as its messages can be joined.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Described, Fault};
@@ -10,7 +11,7 @@ use super::engine::{End, Session};
 use super::lane::Lane;
 use super::local;
 use super::pending::{Ending, Pending};
-use super::readings::Prepared;
+use super::readings::{Prepared, Readings};
 use super::segment::{Elsewhere, Local, Meaning, Portal};
 use super::statements::{Entry, Statements};
 use crate::codec::failure;
@@ -47,6 +48,10 @@ impl Session {
         }
         if self.segment.is_crowded() {
             return self.relay("many names before Sync").await;
+        }
+        if tag == b'P' {
+            // What is said of a statement must have been true at some time after it was parsed.
+            self.segment.parsed_at.get_or_insert_with(Instant::now);
         }
         loop {
             let next = self.look(tag, total).unwrap_or_else(|next| next);
@@ -103,6 +108,8 @@ impl Session {
         } = self;
         let view = View {
             join: self.join,
+            utf8: self.utf8,
+            readings: &self.house.readings,
             lane,
             fresh: fresh.as_ref(),
             under_way: !self.pending.is_empty(),
@@ -132,11 +139,12 @@ impl Session {
                 let entry = entry.ok_or(Next::Relay("an unknown statement"))?;
                 let meaning = view.of(entry, statements)?;
                 let (prepared, stale) = (Arc::clone(&entry.prepared), view.is_stale(entry));
+                let fresh = entry.told.get().is_none().then(|| entry.told.clone());
                 if let (true, Meaning::Call(statement), Some(lane)) = (stale, &meaning, lane) {
                     let seen = (lane.number, Arc::clone(statement));
                     segment.see(bind.statement, seen, statements);
                 }
-                segment.bind(&bind, &prepared, meaning)?;
+                segment.bind(&bind, (&prepared, fresh), meaning)?;
             }
             Message::Describe(Kind::Statement, name) => {
                 let entry = segment.statement(name, statements);
@@ -195,6 +203,24 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the types are true that the statements of the segment are about to get for good.
+    async fn check_types(&self) -> bool {
+        let unfixed = self.segment.unfixed();
+        let (Some(seat), Some(since)) = (&self.seat, self.segment.parsed_at) else {
+            return unfixed.is_empty();
+        };
+        for entry in unfixed {
+            let Some((_, statement)) = &entry.seen else {
+                continue;
+            };
+            let asking = seat.lane.holds(entry.prepared.number, statement, since);
+            if !Box::pin(asking).await.unwrap_or_default() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Deals with Flush.
     pub(super) async fn flush(&mut self, total: usize) -> Result<(), End> {
         if !self.segment.calls.is_empty() || self.segment.has_open_portal() {
@@ -203,6 +229,10 @@ impl Session {
         if self.segment.bytes + total > self.house.config.max_pending {
             return self.relay("more than max_pending bytes before Sync").await;
         }
+        if !self.check_types().await {
+            return self.relay(CHANGED).await;
+        }
+        self.segment.fix();
         let script = std::mem::take(&mut self.segment.script);
         self.pending.push_back(Pending {
             receipt: None,
@@ -218,6 +248,9 @@ impl Session {
     pub(super) async fn sync(&mut self, total: usize) -> Result<(), End> {
         if self.segment.has_open_portal() {
             return self.relay("a portal that is not executed").await;
+        }
+        if !self.check_types().await {
+            return self.relay(CHANGED).await;
         }
         let script = std::mem::take(&mut self.segment.script);
         let calls = std::mem::take(&mut self.segment.calls);
@@ -258,7 +291,7 @@ fn segment_execute(
             let limited = rows > 0
                 && call
                     .as_ref()
-                    .is_some_and(|(call, _)| call.statement.fields().is_some());
+                    .is_some_and(|(call, ..)| call.statement.fields().is_some());
             if limited {
                 return Err(Next::Relay("a row limit"));
             }
@@ -279,6 +312,7 @@ fn segment_execute(
     }
 }
 
+const CHANGED: &str = "a statement whose table was changed";
 const BEHIND: &str = "statements prepared behind others";
 
 /// A write that asks what was taken from a sequence.
@@ -290,6 +324,8 @@ const ASKS: Apart = Apart {
 /// What a message is judged by.
 pub(super) struct View<'a> {
     pub(super) join: bool,
+    pub(super) utf8: bool,
+    pub(super) readings: &'a Readings,
     pub(super) lane: Option<&'a Arc<Lane>>,
     pub(super) fresh: Option<&'a (u64, u64, Described)>,
     pub(super) under_way: bool,
@@ -338,7 +374,6 @@ impl View<'_> {
     }
 
     fn call(&self, entry: &Entry) -> Result<Arc<windrow_core::Statement>, Next> {
-        let number = entry.prepared.number;
         let unknown = || Next::Describe(Arc::clone(&entry.prepared));
         let lane = self.lane.ok_or_else(unknown)?;
         if let Some((in_lane, statement)) = &entry.seen
@@ -347,16 +382,40 @@ impl View<'_> {
         {
             return Ok(Arc::clone(statement));
         }
+        let statement = self.described(lane, &entry.prepared)?;
+        let told = entry.told.get();
+        let fits = |statement: &windrow_core::Statement| {
+            told.is_none_or(|told| told.fits(statement.signature()))
+        };
+        if fits(&statement) {
+            return Ok(statement);
+        }
+        // Others that parse it now are told other types. Here it stays what it was.
+        let exact = entry.exact(self.readings, self.utf8);
+        if exact.number == entry.prepared.number {
+            return Err(Next::Relay(CHANGED));
+        }
+        let statement = self.described(lane, &exact)?;
+        fits(&statement)
+            .then_some(statement)
+            .ok_or(Next::Relay(CHANGED))
+    }
+
+    /// What the lane says of a text.
+    fn described(
+        &self,
+        lane: &Lane,
+        prepared: &Arc<Prepared>,
+    ) -> Result<Arc<windrow_core::Statement>, Next> {
+        let number = prepared.number;
         let fresh = self
             .fresh
             .filter(|fresh| (fresh.0, fresh.1) == (lane.number, number));
         let described = fresh.map(|(.., described)| described.clone());
-        match described
-            .or_else(|| lane.known(number))
-            .ok_or_else(unknown)?
-        {
-            Described::Joined(statement) => Ok(statement),
-            Described::Apart(apart) => Err(Next::Relay(apart.phrase)),
+        match described.or_else(|| lane.known(number)) {
+            Some(Described::Joined(statement)) => Ok(statement),
+            Some(Described::Apart(apart)) => Err(Next::Relay(apart.phrase)),
+            None => Err(Next::Describe(Arc::clone(prepared))),
         }
     }
 

@@ -38,7 +38,8 @@ pub(crate) struct Lane {
 /// What is known of a statement.
 #[derive(Clone)]
 enum Known {
-    Joined(Arc<Statement>),
+    /// Since when its types are known to be those of the moment.
+    Joined(Arc<Statement>, Instant),
     Apart(Arc<Apart>, Instant),
 }
 
@@ -94,7 +95,7 @@ impl Lane {
     /// The same, if it is known.
     pub(crate) fn known(&self, number: u64) -> Option<Described> {
         match lock(&self.known).get(&number)? {
-            Known::Joined(statement) if !statement.is_retired() => {
+            Known::Joined(statement, _) if !statement.is_retired() => {
                 Some(Described::Joined(Arc::clone(statement)))
             }
             Known::Apart(reason, since) if since.elapsed() < APART => {
@@ -102,6 +103,36 @@ impl Lane {
             }
             _ => None,
         }
+    }
+
+    /// Whether a statement's types are those that the database has said at some time after `asked`. Those who ask at the
+    /// same time share an answer. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`windrow_core::Describer::holds`].
+    pub(crate) async fn holds(
+        &self,
+        number: u64,
+        statement: &Arc<Statement>,
+        asked: Instant,
+    ) -> Result<bool, Fault> {
+        let _turn = self.asking.lock().await;
+        let is_new = |all: &HashMap<u64, Known>| match all.get(&number) {
+            Some(Known::Joined(known, since)) => Arc::ptr_eq(known, statement) && *since >= asked,
+            _ => false,
+        };
+        if statement.is_retired() || is_new(&lock(&self.known)) {
+            return Ok(!statement.is_retired());
+        }
+        let begun = Instant::now();
+        let holds = self.door.describer.holds(statement).await?;
+        if let Some(Known::Joined(known, since)) = lock(&self.known).get_mut(&number)
+            && holds
+            && Arc::ptr_eq(known, statement)
+        {
+            *since = begun;
+        }
+        Ok(holds)
     }
 
     /// The number of a sequence, if it was looked up lately.
@@ -126,9 +157,10 @@ impl Lane {
         if let Some(described) = self.known(number) {
             return Ok(described);
         }
+        let since = Instant::now();
         let described = self.door.describer.describe(draft).await?;
         let known = match &described {
-            Described::Joined(statement) => Known::Joined(Arc::clone(statement)),
+            Described::Joined(statement) => Known::Joined(Arc::clone(statement), since),
             Described::Apart(reason) => Known::Apart(Arc::clone(reason), Instant::now()),
         };
         let mut all = lock(&self.known);

@@ -42,7 +42,7 @@ pub(crate) use lane::LaneBook;
 pub(crate) use line::HIGH;
 pub(crate) use readings::{Prepared, Readings};
 pub(crate) use segment::ClientName;
-pub(crate) use statements::{Entry, too_many as too_many_statements};
+pub(crate) use statements::{Entry, Told, too_many as too_many_statements};
 
 /// How long a client is given to take the last words.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -6,8 +6,9 @@ use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_core::intake::Receipt;
 use windrow_core::statement::Formats;
-use windrow_core::{Done, Fault, FaultClass, Op, Statement, UnitFault, UnitOutcome};
+use windrow_core::{Done, Fault, FaultClass, Op, Signature, Statement, UnitFault, UnitOutcome};
 
+use super::statements::Told;
 use super::values::Values;
 use crate::codec::{answer, failure};
 
@@ -49,8 +50,19 @@ pub(crate) struct Said {
     pub(crate) done: usize,
     /// What it does.
     pub(crate) op: Op,
+    /// Its types, where it shows only now which they are.
+    pub(crate) fresh: Option<Fresh>,
     /// The portal's name, where it has one: errors of its values name it.
     pub(crate) portal: Option<Box<[u8]>>,
+}
+
+/// The types of a statement that was parsed for the call that uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct Fresh {
+    /// Where its session keeps them.
+    pub(crate) told: Told,
+    /// What they are, where nothing has changed since it was described.
+    pub(crate) signature: Arc<Signature>,
 }
 
 /// What comes behind the script.
@@ -105,11 +117,17 @@ impl Pending {
         for (nth, (said, done)) in calls.iter().zip(dones).enumerate() {
             values.note(done);
             if said.done <= end {
-                out.put_slice(text.get(from..said.done).unwrap_or_default());
+                let before = text.get(from..said.done).unwrap_or_default();
+                said.say_before(before, done, out);
                 from = said.done;
                 self.say_one(said.op, done, fault.is_some(), out);
             }
             self.say_asked(nth + 1, &mut from, end, values, out);
+        }
+        // What failed has the types that it was believed to have.
+        let undone = calls.iter().skip(dones.len());
+        for fresh in undone.filter_map(|said| said.fresh.as_ref()) {
+            fresh.told.set(&fresh.signature);
         }
         out.put_slice(text.get(from..end).unwrap_or_default());
         if let Some(fault) = fault {
@@ -148,13 +166,30 @@ impl Pending {
         // The server runs a whole statement before it describes the rows: its notices come first.
         let (notices, rows) = messages.split_at(notices(messages));
         out.put_slice(notices);
-        if let Some(fields) = statement.fields() {
+        let news = told.and_then(|told| told.signature.as_ref());
+        let signature = news.unwrap_or_else(|| statement.signature());
+        if let Some(fields) = signature.fields.as_deref() {
             answer::fields(out, Some(fields), &Formats::Text);
         }
         out.put_slice(rows);
         // It commits before it says that the statement is complete.
         if !failed {
             answer::command_complete(out, op, done.rows);
+        }
+    }
+}
+
+impl Said {
+    /// Says what stands before the call's results, and fixes its types.
+    fn say_before(&self, text: &[u8], done: &Done, out: &mut BytesMut) {
+        let news = done.told.as_ref().and_then(|told| told.signature.as_ref());
+        let Some(fresh) = &self.fresh else {
+            return out.put_slice(text);
+        };
+        fresh.told.set(news.unwrap_or(&fresh.signature));
+        match news {
+            Some(news) => answer::described_anew(out, text, &fresh.signature, news),
+            None => out.put_slice(text),
         }
     }
 }

@@ -94,6 +94,11 @@ impl Prepared {
         }
     }
 
+    /// True where the server may have to find out the type of a parameter.
+    pub(crate) fn may_infer(&self) -> bool {
+        self.text.contains(&b'$') && (self.types.is_empty() || self.types.contains(&0))
+    }
+
     /// True for a write that asks what was taken from a sequence: only the session itself knows that.
     pub(crate) fn asks(&self) -> bool {
         let functions = self.draft().map(|draft| &*draft.functions);

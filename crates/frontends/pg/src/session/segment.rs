@@ -4,6 +4,7 @@
 //! where it begins anew. Its bytes stay in the inbox for that.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::BufMut;
 use smallvec::SmallVec;
@@ -12,9 +13,9 @@ use windrow_core::{Call, Statement};
 use windrow_sql::Effect;
 
 use super::local;
-use super::pending::{Asked, Said, Script};
+use super::pending::{Asked, Fresh, Said, Script};
 use super::readings::Prepared;
-use super::statements::{Entry, Statements};
+use super::statements::{Entry, Statements, Told};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 
@@ -38,6 +39,8 @@ pub(crate) struct Segment {
     pub(crate) calls: SmallVec<[Call; 1]>,
     /// Something was done in it that only concerns the session.
     pub(crate) did_local: bool,
+    /// When its first statement was parsed.
+    pub(crate) parsed_at: Option<Instant>,
     /// An error was told in it: everything up to the Sync is passed over.
     pub(crate) failed: bool,
     /// Statements that it defines, and removes.
@@ -47,8 +50,9 @@ pub(crate) struct Segment {
 
 /// A bound portal.
 pub(crate) enum Portal {
-    /// Of a statement that can be joined, and where in the script BindComplete stands; `None` once it was executed.
-    Call(Option<(Call, usize)>),
+    /// Of a statement that can be joined, where in the script BindComplete stands, and whose types show at its use; `None`
+    /// once it was executed.
+    Call(Option<(Call, usize, Option<Fresh>)>),
     /// Of a statement that the session itself answers.
     Local(Local),
 }
@@ -118,9 +122,29 @@ impl Segment {
 
     /// Makes its definitions those of the session.
     pub(crate) fn define(&mut self, statements: &mut Statements) {
+        self.fix();
         for (name, entry) in self.defined.drain(..) {
             statements.set(&name, entry);
         }
+    }
+
+    /// Fixes the types of what it defines.
+    pub(crate) fn fix(&self) {
+        self.unfixed().iter().for_each(Entry::fix);
+    }
+
+    /// The statements that it defines and whose types are not fixed yet. Those of one that is executed show then.
+    pub(crate) fn unfixed(&self) -> SmallVec<[Entry; 1]> {
+        let entries = self.defined.iter().filter_map(|(_, entry)| entry.as_ref());
+        let unfixed = |entry: &&Entry| {
+            let mut said = self.script.calls.iter();
+            let is_used = |said: &Said| {
+                let fresh = said.fresh.as_ref();
+                fresh.is_some_and(|fresh| fresh.told.is(&entry.told))
+            };
+            entry.told.get().is_none() && entry.seen.is_some() && !said.any(is_used)
+        };
+        entries.filter(unfixed).cloned().collect()
     }
 
     /// True where it names so many statements and portals that they had better be found another way.
@@ -138,12 +162,17 @@ impl Segment {
     pub(crate) fn bind(
         &mut self,
         bind: &Bind<'_>,
-        prepared: &Arc<Prepared>,
+        (prepared, fresh): (&Arc<Prepared>, Option<Told>),
         meaning: Meaning,
     ) -> Result<(), Elsewhere> {
         let portal = match meaning {
             Meaning::Call(statement) => {
-                Portal::Call(Some((call(bind, statement)?, self.script.text.len())))
+                let call = call(bind, statement, fresh.is_some())?;
+                let fresh = fresh.map(|told| Fresh {
+                    told,
+                    signature: Arc::clone(call.statement.signature()),
+                });
+                Portal::Call(Some((call, self.script.text.len(), fresh)))
             }
             Meaning::Local => {
                 let columns = local::columns(prepared);
@@ -205,7 +234,7 @@ impl Segment {
         let mut text = std::mem::take(&mut self.script.text);
         match self.portal(name)? {
             Portal::Call(None) => return Err(Elsewhere("a portal that was used")),
-            Portal::Call(Some((call, _))) => {
+            Portal::Call(Some((call, ..))) => {
                 answer::fields(&mut text, call.statement.fields(), &call.results);
             }
             Portal::Local(local) => {
@@ -219,11 +248,16 @@ impl Segment {
     }
 
     /// Takes in an Execute of a call.
-    pub(crate) fn execute(&mut self, portal: &[u8], (call, bound): (Call, usize)) {
+    pub(crate) fn execute(
+        &mut self,
+        portal: &[u8],
+        (call, bound, fresh): (Call, usize, Option<Fresh>),
+    ) {
         self.script.calls.push(Said {
             bound,
             done: self.script.text.len(),
             op: call.statement.draft().op,
+            fresh,
             portal: (!portal.is_empty()).then(|| portal.into()),
         });
         self.calls.push(call);
@@ -266,7 +300,7 @@ impl Segment {
     }
 }
 
-fn call(bind: &Bind<'_>, statement: Arc<Statement>) -> Result<Call, Elsewhere> {
+fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<Call, Elsewhere> {
     if bind.count != statement.parameters().len() {
         return Err(UNFIT);
     }
@@ -282,6 +316,7 @@ fn call(bind: &Bind<'_>, statement: Arc<Statement>) -> Result<Call, Elsewhere> {
         arguments,
         formats,
         results,
+        fresh,
         origin: None,
     })
 }

@@ -72,6 +72,8 @@ impl Session {
     fn view(&self) -> View<'_> {
         View {
             join: self.join,
+            utf8: self.utf8,
+            readings: &self.house.readings,
             lane: self.seat.as_ref().map(|seat| &seat.lane),
             fresh: self.fresh.as_ref(),
             under_way: !self.pending.is_empty(),
@@ -110,6 +112,7 @@ impl Session {
             arguments,
             formats: Formats::Text,
             results: Formats::Text,
+            fresh: true,
             origin: Some(text),
         };
         let script = Script {
@@ -118,6 +121,7 @@ impl Session {
                 bound: 0,
                 done: 0,
                 op,
+                fresh: None,
                 portal: None,
             }],
             asked: Vec::new(),

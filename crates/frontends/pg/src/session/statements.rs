@@ -1,11 +1,11 @@
 //! The prepared statements of a session.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use windrow_core::{Fault, Statement};
+use windrow_core::{Fault, Signature, Statement};
 
-use super::readings::Prepared;
+use super::readings::{Prepared, Readings};
 
 /// The most named statements of one session.
 pub(crate) const MOST: usize = 10_000;
@@ -15,6 +15,8 @@ pub(crate) const MOST: usize = 10_000;
 pub(crate) struct Entry {
     /// What was prepared.
     pub(crate) prepared: Arc<Prepared>,
+    /// Its types, once they are fixed.
+    pub(crate) told: Told,
     /// What it means in a lane, by the lane's number.
     pub(crate) seen: Option<(u64, Arc<Statement>)>,
 }
@@ -24,8 +26,54 @@ impl Entry {
     pub(crate) fn new(prepared: Arc<Prepared>) -> Self {
         Self {
             prepared,
+            told: Told::default(),
             seen: None,
         }
+    }
+
+    /// The same text with the types that it was told for its parameters: as that it is prepared wherever it is prepared
+    /// again.
+    pub(crate) fn exact(&self, readings: &Readings, utf8: bool) -> Arc<Prepared> {
+        match self.told.get() {
+            Some(told) if told.parameters != self.prepared.types => {
+                let types = told.parameters.iter().copied();
+                readings.get(&self.prepared.text, types, utf8)
+            }
+            _ => Arc::clone(&self.prepared),
+        }
+    }
+
+    /// Fixes its types: what it means in its lane is what its client relies on from now on.
+    pub(crate) fn fix(&self) {
+        if let Some((_, statement)) = &self.seen {
+            self.told.set(statement.signature());
+        }
+    }
+}
+
+/// The types of a client's statement: what the server made of it when it was parsed. Until that is known, nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told(Arc<OnceLock<Arc<Signature>>>);
+
+impl Told {
+    pub(crate) fn get(&self) -> Option<&Arc<Signature>> {
+        self.0.get()
+    }
+
+    /// What was told first stays.
+    pub(crate) fn set(&self, signature: &Arc<Signature>) {
+        self.0.get_or_init(|| Arc::clone(signature));
+    }
+
+    /// True where they are those of one statement.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// True where they are the same, or would be read as the same.
+    pub(crate) fn fits(&self, other: &Self) -> bool {
+        let alike = || Some(self.get()?.fits(other.get()?));
+        self.is(other) || alike().unwrap_or_default()
     }
 }
 

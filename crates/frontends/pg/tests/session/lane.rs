@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 use windrow_core::intake::Hint;
 use windrow_core::{
     Apart, Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
-    Intake, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
+    Intake, Signature, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
 };
 use windrow_pg::{Door, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
@@ -98,6 +98,30 @@ struct Asker(Mutex<Client>, Arc<Control>);
 impl Describer for Asker {
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
         self.1.described.fetch_add(1, Ordering::SeqCst);
+        let Some(signature) = self.signature(draft) else {
+            return Ok(Described::Apart(Arc::new(Apart::of(
+                "the server refuses it",
+            ))));
+        };
+        let statement = Statement::new(Arc::clone(draft), Arc::new(signature), Box::new(()));
+        let statement = Arc::new(statement);
+        let mut statements = self.1.statements.lock().unwrap();
+        statements.push(Arc::clone(&statement));
+        Ok(Described::Joined(statement))
+    }
+
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
+        let holds = self.signature(statement.draft()).as_ref() == Some(&**statement.signature());
+        if !holds {
+            statement.retire();
+        }
+        Ok(holds)
+    }
+}
+
+impl Asker {
+    /// The types that the server gives a draft.
+    fn signature(&self, draft: &Draft) -> Option<Signature> {
         let answers = block_in_place(|| {
             let mut out = Vec::new();
             frontend::parse(&mut out, "", &draft.text, &draft.types);
@@ -113,20 +137,14 @@ impl Describer for Asker {
                 .find(|m| m.tag == tag)
                 .map(|m| m.body.clone())
         };
-        let Some(types) = body(b't') else {
-            return Ok(Described::Apart(Arc::new(Apart::of(
-                "the server refuses it",
-            ))));
-        };
-        let types = types[2..]
-            .chunks_exact(4)
-            .map(|oid| u32::from_be_bytes(oid.try_into().unwrap()));
-        let fields = body(b'T').map(Vec::into_boxed_slice);
-        let statement = Statement::new(Arc::clone(draft), types.collect(), fields, Box::new(()));
-        let statement = Arc::new(statement);
-        let mut statements = self.1.statements.lock().unwrap();
-        statements.push(Arc::clone(&statement));
-        Ok(Described::Joined(statement))
+        let types = body(b't')?;
+        let types = types[2..].chunks_exact(4);
+        Some(Signature {
+            parameters: types
+                .map(|oid| u32::from_be_bytes(oid.try_into().unwrap()))
+                .collect(),
+            fields: body(b'T').map(Vec::into_boxed_slice),
+        })
     }
 }
 
@@ -189,6 +207,7 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
                     told: Some(Box::new(Told {
                         messages: std::mem::take(&mut told).into(),
                         generated: None,
+                        signature: None,
                     })),
                 });
             }

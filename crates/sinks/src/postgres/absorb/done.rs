@@ -1,6 +1,8 @@
 //! What writes are told that succeeded.
 
-use windrow_core::{Done, Generated, Returned, Told};
+use std::sync::Arc;
+
+use windrow_core::{Done, Generated, Returned, Signature, Told};
 
 use super::Absorber;
 use crate::postgres::batch::Batch;
@@ -17,10 +19,12 @@ impl Absorber<'_, '_> {
         let rows = heard.count(at);
         let Form::Write(shaped) = &compiled.form else {
             let messages = heard.messages(at);
-            let told = (!messages.is_empty()).then(|| {
+            let signature = news(compiled);
+            let told = (!messages.is_empty() || signature.is_some()).then(|| {
                 Box::new(Told {
                     messages,
                     generated: None,
+                    signature,
                 })
             });
             let returned = None;
@@ -63,8 +67,12 @@ impl Absorber<'_, '_> {
             .as_ref()
             .is_some_and(|form| form.told == fused::Told::All)
         {
+            let mut done = Done::rows(1);
+            if let Some(signature) = news(compiled) {
+                done.told.get_or_insert_default().signature = Some(signature);
+            }
             for item in items {
-                self.set(*item, Done::rows(1));
+                self.set(*item, done.clone());
             }
             return Vec::new();
         }
@@ -113,10 +121,15 @@ impl Absorber<'_, '_> {
         heard: &Heard,
         at: usize,
     ) -> Vec<u32> {
-        for item in items {
-            self.set(*item, Done::rows(0));
-        }
         let first = items.first().copied().unwrap_or_default();
+        let signature = compiled(self.batch, first).and_then(|compiled| news(compiled));
+        for item in items {
+            let mut done = Done::rows(0);
+            if signature.is_some() {
+                done.told.get_or_insert_default().signature = signature.clone();
+            }
+            self.set(*item, done);
+        }
         let sequence = compiled(self.batch, first).and_then(|c| c.spoken()?.generates);
         for framed in heard.framed(at) {
             let item = items.get(framed.place);
@@ -185,9 +198,14 @@ impl Absorber<'_, '_> {
     }
 }
 
-fn compiled<'b>(batch: &'b Batch<'_>, item: u32) -> Option<&'b std::sync::Arc<Compiled>> {
+fn compiled<'b>(batch: &'b Batch<'_>, item: u32) -> Option<&'b Arc<Compiled>> {
     let placed = batch.placed.get(item as usize)?;
     batch.shapes.get(placed.shape as usize)
+}
+
+/// The types of a call, where its client does not know them yet.
+fn news(compiled: &Compiled) -> Option<Arc<Signature>> {
+    compiled.spoken()?.news.clone()
 }
 
 /// The answer to a write that did nothing.

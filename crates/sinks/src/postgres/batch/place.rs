@@ -52,6 +52,7 @@ impl<'a> Known<'a> {
             Arc::ptr_eq(&known.0.statement, &call.statement)
                 && known.0.formats == call.formats
                 && known.0.results == call.results
+                && (known.0.fresh == call.fresh || !call.statement.is_retired())
         };
         match self.calls.get(self.last) {
             Some(known) if alike(known) => return known.1,

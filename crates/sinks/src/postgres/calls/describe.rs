@@ -4,7 +4,7 @@
 //! changed by others while it is read.
 
 use postgres_protocol::message::frontend;
-use windrow_core::Draft;
+use windrow_core::{Draft, Signature};
 
 use super::check::PRINT;
 
@@ -86,6 +86,16 @@ pub(super) struct Sight {
     pub(super) facts: Option<Facts>,
 }
 
+impl Sight {
+    /// The types of the statement.
+    pub(super) fn signature(&self) -> Signature {
+        Signature {
+            parameters: self.parameters.as_slice().into(),
+            fields: self.fields.clone(),
+        }
+    }
+}
+
 /// What a table is.
 #[derive(Debug)]
 pub(super) struct Relation {
@@ -131,6 +141,31 @@ pub(super) struct Function {
     pub(super) volatile: u8,
     /// It gives sets, or is an aggregate or a window function.
     pub(super) is_odd: bool,
+}
+
+/// The types that the server gives a draft now. The same errors as [`ask`].
+pub(super) async fn types_now(
+    wire: &mut Wire,
+    draft: &Draft,
+) -> Result<Result<Signature, ServerError>, Broken> {
+    let out = wire.out();
+    let start = out.len();
+    let types = draft.types.iter().copied();
+    let parsed = frontend::parse("", &draft.text, types, out).is_ok()
+        && frontend::describe(b'S', "", out).is_ok();
+    if !parsed {
+        out.truncate(start);
+    }
+    frontend::sync(out);
+    let (mut signature, mut refused) = (Signature::default(), None);
+    wire.exchange(1, &mut |answer| match answer {
+        Answer::ParameterDescription(oids) => signature.parameters = oids.collect(),
+        Answer::RowDescription(fields) => signature.fields = Some(fields.body().into()),
+        Answer::Error(error) => refused = Some(error),
+        _ => {}
+    })
+    .await?;
+    Ok(refused.map_or(Ok(signature), Err))
 }
 
 /// Asks. `types`: the types that are declared for the parameters.

@@ -7,8 +7,9 @@ use foldhash::fast::RandomState;
 use windrow_core::{Call, Fault, FaultClass};
 
 use super::describe;
-use super::lexicon::{Lexicon, is_exact};
+use super::lexicon::{Lexicon, Renewed};
 use super::meaning::{Meaning, meaning};
+use super::sink::with_error;
 use super::spoken::spoken;
 use crate::postgres::compiled::Compiled;
 use windrow_pgwire::wire::{Broken, Wire};
@@ -39,7 +40,7 @@ impl Forms {
         call: &Call,
     ) -> Option<Arc<Compiled>> {
         let renewed = lexicon.renewed(call);
-        let generation = renewed.as_ref().map_or(0, |renewed| renewed.generation);
+        let generation = renewed.as_ref().map_or(0, |(generation, _)| *generation);
         if self.known.len() >= MOST {
             self.known.clear();
         }
@@ -57,9 +58,9 @@ impl Forms {
         }
         let described = call.statement.facts().downcast_ref::<Arc<Meaning>>()?;
         self.ids += 1;
-        let meaning = renewed.map_or_else(|| Some(described.clone()), |renewed| renewed.meaning);
         let ids = (self.ids, known.single_id);
-        let compiled = Arc::new(spoken(ids, call, described, meaning));
+        let renewed = renewed.map(|(_, renewed)| renewed);
+        let compiled = Arc::new(spoken(ids, call, described, renewed));
         known.compiled.push(compiled.clone());
         Some(compiled)
     }
@@ -79,31 +80,43 @@ pub(in crate::postgres) async fn renew(
             continue;
         }
         let draft = call.statement.draft();
-        let types = match is_exact(call) {
-            true => call.statement.parameters(),
-            false => &draft.types,
-        };
         let put = |oid, facts, print| lexicon.put(oid, facts, print);
-        let found = match describe::ask(wire, draft, types).await? {
-            Ok(sight) => meaning(draft, sight, put).ok(),
+        let found = match describe::ask(wire, draft, types_of(call)).await? {
+            Ok(sight) => {
+                let signature = Arc::new(sight.signature());
+                match meaning(draft, &sight, put) {
+                    Ok(meaning) => Renewed::Joined(Arc::new(meaning)),
+                    Err(_) => Renewed::Apart(signature),
+                }
+            }
             Err(error) => {
                 let fault = Fault::from(error);
                 if fault.class.may_retry() {
                     return Ok(Err(fault));
                 }
-                None
+                Renewed::Refused
             }
         };
-        lexicon.renew(call, found.map(Arc::new));
+        lexicon.renew(call, found);
     }
     Ok(Ok(()))
 }
 
-/// What clients are told whose statement gives other columns by now: the server's own words.
+/// The types that are declared for the parameters where a call's text is parsed: those that its client was told, or those
+/// that it names where it was told none.
+pub(in crate::postgres) fn types_of(call: &Call) -> &[u32] {
+    match call.fresh {
+        true => &call.statement.draft().types,
+        false => call.statement.parameters(),
+    }
+}
+
+/// What clients are told whose statement gives other columns by now than they were told: the server's own words. It says
+/// so when values are bound.
 pub(super) fn other_columns() -> Fault {
-    Fault::new(
-        FaultClass::Unsupported,
-        "0A000",
-        "cached plan must not change result type",
-    )
+    const WORDS: &str = "cached plan must not change result type";
+    let body =
+        format!("SERROR\0VERROR\0C0A000\0M{WORDS}\0Fplancache.c\0RRevalidateCachedQuery\0\0");
+    let fault = Fault::new(FaultClass::Unsupported, "0A000", WORDS);
+    with_error(fault, &[], body.as_bytes())
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::time::Instant;
-use windrow_core::statement::Formats;
-use windrow_core::{Call, Statement};
+use windrow_core::{Call, Signature, Statement};
 
 use super::meaning::Meaning;
 use crate::postgres::table::{Facts, Print, Table};
@@ -24,18 +23,33 @@ struct Entry {
 
 /// What was found out anew about a statement whose table was changed.
 #[derive(Clone, Debug)]
-pub(super) struct Renewed {
-    /// Told apart by this from what was known before.
-    pub(super) generation: u64,
-    /// `None`: it cannot be told.
-    pub(super) meaning: Option<Arc<Meaning>>,
+pub(super) enum Renewed {
+    /// Its calls may still be joined.
+    Joined(Arc<Meaning>),
+    /// They may not any more: each is parsed anew. Its types.
+    Apart(Arc<Signature>),
+    /// The server refuses it.
+    Refused,
+}
+
+impl Renewed {
+    /// The types that it has by now, where it has any.
+    pub(super) fn signature(&self) -> Option<&Arc<Signature>> {
+        match self {
+            Self::Joined(meaning) => Some(&meaning.signature),
+            Self::Apart(signature) => Some(signature),
+            Self::Refused => None,
+        }
+    }
 }
 
 /// Shared by all connections of a sink.
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct Lexicon {
     tables: Mutex<HashMap<(u32, Box<str>), Entry>>,
-    renewed: Mutex<HashMap<(u64, bool), Renewed>>,
+    /// By the statement's number, and whether its types are those of the moment ([`Call::fresh`]). With each a number by
+    /// which it is told apart from what was known before.
+    renewed: Mutex<HashMap<(u64, bool), (u64, Renewed)>>,
     versions: AtomicU64,
 }
 
@@ -87,11 +101,11 @@ impl Lexicon {
     /// The description of a table is not true any more: all statements on it are to be described anew.
     pub(in crate::postgres) fn retire(&self, table: &Table) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        let relies = |found: &Renewed| {
-            let meaning = found.meaning.as_ref();
-            meaning.is_some_and(|meaning| meaning.table.version == table.version)
+        let relies = |found: &Renewed| match found {
+            Renewed::Joined(meaning) => meaning.table.version == table.version,
+            _ => false,
         };
-        renewed.retain(|_, found| !relies(found));
+        renewed.retain(|_, (_, found)| !relies(found));
         drop(renewed);
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &(&(u32, Box<str>), &mut Entry)| Some(known.0.0) == table.oid();
@@ -104,12 +118,12 @@ impl Lexicon {
     }
 
     /// What was found out anew about the call's statement, if that was to be done.
-    pub(super) fn renewed(&self, call: &Call) -> Option<Renewed> {
+    pub(super) fn renewed(&self, call: &Call) -> Option<(u64, Renewed)> {
         if !call.statement.is_retired() {
             return None;
         }
         let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        renewed.get(&(call.statement.id(), is_exact(call))).cloned()
+        renewed.get(&(call.statement.id(), call.fresh)).cloned()
     }
 
     /// Whether the call's statement is retired and nothing else is known of it.
@@ -118,16 +132,13 @@ impl Lexicon {
     }
 
     /// Takes note of what was found out.
-    pub(super) fn renew(&self, call: &Call, meaning: Option<Arc<Meaning>>) {
+    pub(super) fn renew(&self, call: &Call, found: Renewed) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         if renewed.len() >= MOST {
             renewed.clear();
         }
-        let found = Renewed {
-            generation: self.versions.fetch_add(1, Ordering::Relaxed) + 1,
-            meaning,
-        };
-        renewed.insert((call.statement.id(), is_exact(call)), found);
+        let generation = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
+        renewed.insert((call.statement.id(), call.fresh), (generation, found));
     }
 }
 
@@ -135,9 +146,4 @@ impl Lexicon {
 fn key(table: &Table) -> Option<(u32, Box<str>)> {
     let print = table.print.as_ref()?;
     Some((print.oid()?, print.spelling.clone()))
-}
-
-/// Binary values have the types that their clients were told; texts have whatever type there is now.
-pub(super) fn is_exact(call: &Call) -> bool {
-    call.formats != Formats::Text
 }

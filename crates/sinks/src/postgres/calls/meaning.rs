@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use windrow_core::Draft;
 use windrow_core::statement::Formats;
+use windrow_core::{Draft, Signature};
 
 use super::describe::Sight;
 use super::judge::{self, Taking};
@@ -15,9 +15,8 @@ use crate::postgres::table::Table;
 #[derive(Debug)]
 pub(super) struct Meaning {
     pub(super) table: Arc<Table>,
-    /// The types of its parameters.
-    pub(super) parameters: Box<[u32]>,
-    pub(super) fields: Option<Box<[u8]>>,
+    /// The types of its parameters and rows.
+    pub(super) signature: Arc<Signature>,
     /// How many columns its rows have.
     pub(super) width: u16,
     /// What each call takes from a sequence.
@@ -35,7 +34,12 @@ impl Meaning {
         match formats {
             Formats::Text => Cow::Borrowed(text),
             Formats::Binary => Cow::Borrowed(binary),
-            Formats::Each(_) => Cow::Owned(keys(draft, &self.table, &self.parameters, formats)),
+            Formats::Each(_) => Cow::Owned(keys(
+                draft,
+                &self.table,
+                &self.signature.parameters,
+                formats,
+            )),
         }
     }
 }
@@ -43,21 +47,21 @@ impl Meaning {
 /// What is said of a draft that may be joined.
 pub(super) fn meaning(
     draft: &Draft,
-    sight: Sight,
+    sight: &Sight,
     put: impl FnOnce(u32, crate::postgres::table::Facts, crate::postgres::table::Print) -> Arc<Table>,
 ) -> Result<Meaning, &'static str> {
-    if let Some(reason) = judge::apart(draft, &sight) {
+    if let Some(reason) = judge::apart(draft, sight) {
         return Err(reason);
     }
     let Sight {
         relation: Some(relation),
         facts: Some(facts),
         ..
-    } = &sight
+    } = sight
     else {
         return Err("the server refuses it");
     };
-    let taking = judge::taking(draft, &sight, facts);
+    let taking = judge::taking(draft, sight, facts);
     // A later snapshot than that of the first statement sees what came between: only so the check is one.
     let reads_anew =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
@@ -65,16 +69,16 @@ pub(super) fn meaning(
         && reads_anew
         && !relation.has_heirs
         && relation.print.oids.len() <= MOST_PARTS;
+    let signature = Arc::new(sight.signature());
     let table = put(relation.oid, facts.clone(), relation.print.clone());
-    let given = |formats| keys(draft, &table, &sight.parameters, &formats);
+    let given = |formats| keys(draft, &table, &signature.parameters, &formats);
     Ok(Meaning {
         keys: [given(Formats::Text), given(Formats::Binary)],
         width: sight.width,
         taking,
         fuses,
         table,
-        parameters: sight.parameters.into(),
-        fields: sight.fields,
+        signature,
     })
 }
 

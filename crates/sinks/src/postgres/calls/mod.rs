@@ -25,7 +25,7 @@ mod spoken;
 mod text;
 
 pub(super) use check::Check;
-pub(super) use forms::{Forms, renew};
+pub(super) use forms::{Forms, renew, types_of};
 pub(super) use lexicon::Lexicon;
 pub use sink::StatementSink;
 pub(super) use sink::with_error;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{
@@ -12,7 +12,7 @@ use windrow_core::{
 };
 
 use super::describe;
-use super::meaning::meaning;
+use super::meaning::{Meaning, meaning};
 use super::spoken::touches;
 use crate::options::Options;
 use crate::postgres::dialect::{Dialect, POSTGRES};
@@ -111,6 +111,23 @@ impl StatementSink {
         self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
+    /// The connection for describing. It is taken out: if its user is dropped half-way, so is the connection.
+    async fn at(&self, desk: &mut Desk) -> Result<Wire, Fault> {
+        if let Some(mut wire) = desk.wire.take()
+            && wire.is_alive()
+        {
+            return Ok(wire);
+        }
+        Ok(self.wire(true).await?.0)
+    }
+
+    /// Leaves it for the next one.
+    fn leave(&self, mut desk: MutexGuard<'_, Desk>, wire: Wire) {
+        desk.wire = Some(wire);
+        desk.used = Instant::now();
+        self.watch(&mut desk);
+    }
+
     /// Closes the connection for describing some time after its last use.
     fn watch(&self, desk: &mut Desk) {
         if std::mem::replace(&mut desk.watched, true) {
@@ -191,23 +208,13 @@ impl Describer for StatementSink {
             return Ok(apart(reason));
         }
         let mut desk = self.desk.lock().await;
-        // Taken out: if this future is dropped half-way, so is the connection.
-        let mut wire = match desk.wire.take() {
-            Some(mut wire) => match wire.is_alive() {
-                true => wire,
-                false => self.wire(true).await?.0,
-            },
-            None => self.wire(true).await?.0,
-        };
+        let mut wire = self.at(&mut desk).await?;
         if let Some(reason) = self.dialect().apart {
             return Ok(apart(reason));
         }
         let asked = describe::ask(&mut wire, draft, &draft.types).await;
         let asked = asked.map_err(|broken| broken.unavailable())?;
-        desk.wire = Some(wire);
-        desk.used = Instant::now();
-        self.watch(&mut desk);
-        drop(desk);
+        self.leave(desk, wire);
         let sight = match asked {
             Ok(sight) => sight,
             Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
@@ -220,7 +227,7 @@ impl Describer for StatementSink {
             }
         };
         let lexicon = &self.shared.lexicon;
-        let meaning = match meaning(draft, sight, |oid, facts, print| {
+        let meaning = match meaning(draft, &sight, |oid, facts, print| {
             lexicon.put(oid, facts, print)
         }) {
             Ok(meaning) => Arc::new(meaning),
@@ -228,11 +235,26 @@ impl Describer for StatementSink {
         };
         let statement = Arc::new(Statement::new(
             draft.clone(),
-            meaning.parameters.clone(),
-            meaning.fields.clone(),
+            meaning.signature.clone(),
             Box::new(meaning.clone()),
         ));
         lexicon.note(&meaning.table, &statement);
         Ok(Described::Joined(statement))
+    }
+
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
+        let mut desk = self.desk.lock().await;
+        let mut wire = self.at(&mut desk).await?;
+        let asked = describe::types_now(&mut wire, statement.draft()).await;
+        let asked = asked.map_err(|broken| broken.unavailable())?;
+        self.leave(desk, wire);
+        let holds = asked.is_ok_and(|now| now == **statement.signature());
+        if !holds {
+            statement.retire();
+            if let Some(meaning) = statement.facts().downcast_ref::<Arc<Meaning>>() {
+                self.shared.lexicon.retire(&meaning.table);
+            }
+        }
+        Ok(holds)
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use windrow_core::statement::{Expression, Formats, Piece};
-use windrow_core::{Call, Draft, Fault, Op, Statement};
+use windrow_core::{Call, Draft, Fault, Op, Signature, Statement};
 
 use super::carrier::Carrier;
 use super::forms::other_columns;
 use super::key::{self, Keys};
+use super::lexicon::Renewed;
 use super::meaning::Meaning;
 use super::{judge, text};
 use crate::postgres::compiled::{Change, Compiled, Form, Touch, fence, order_shows};
@@ -22,10 +23,12 @@ pub(in crate::postgres) struct Spoken {
     statement: Arc<Statement>,
     formats: Formats,
     results: Formats,
-    /// The types that are declared for the parameters of the single statement.
-    pub(in crate::postgres) types: Box<[u32]>,
-    /// The same where it is parsed anew for one call.
-    pub(in crate::postgres) fresh_types: Box<[u32]>,
+    fresh: bool,
+    /// The types of the single statement.
+    signature: Arc<Signature>,
+    /// The same, where its clients cannot know them: their calls are parsed at their use, and the statement was described
+    /// before its table was changed.
+    pub(in crate::postgres) news: Option<Arc<Signature>>,
     /// How many columns its rows have.
     pub(in crate::postgres) width: u16,
     /// How values become arrays, a parameter each; empty where they do not.
@@ -50,20 +53,33 @@ pub(in crate::postgres) struct Look {
     pub(in crate::postgres) touch: Touch,
 }
 
-/// A call's statement, compiled. `ids`: its own number, and that of its single statement. `meaning`: what is known by now;
-/// `None`: nothing.
+/// A call's statement, compiled. `ids`: its own number, and that of its single statement. `renewed`: what it means by now,
+/// where it is not what was described any more.
 pub(super) fn spoken(
     ids: (u64, u64),
     call: &Call,
     described: &Arc<Meaning>,
-    meaning: Option<Arc<Meaning>>,
+    renewed: Option<Renewed>,
 ) -> Compiled {
     let statement = &call.statement;
     let draft = statement.draft();
-    let stale = meaning.is_none();
-    let meaning = meaning.unwrap_or_else(|| described.clone());
-    let changed = meaning.fields.as_deref() != statement.fields();
-    let sets = (meaning.fuses && meaning.table.fuses && !stale)
+    let known = renewed
+        .as_ref()
+        .map_or(Some(&described.signature), Renewed::signature);
+    let signature = known.unwrap_or(&described.signature).clone();
+    let changed = !signature.same_rows(statement.signature());
+    let news = (call.fresh && signature != *statement.signature()).then(|| signature.clone());
+    let (meaning, stale) = match renewed {
+        Some(Renewed::Joined(meaning)) => (meaning, false),
+        Some(_) => (described.clone(), true),
+        None => (described.clone(), false),
+    };
+    // What does not fit the rows is refused by the server, in the client's own statement.
+    let formats_fit = match &call.results {
+        Formats::Each(each) => each.len() == usize::from(meaning.width),
+        Formats::Text | Formats::Binary => true,
+    };
+    let sets = (meaning.fuses && meaning.table.fuses && !stale && formats_fit)
         .then(|| carriers(draft, &meaning, &call.formats))
         .flatten();
     let keys = meaning.keys(draft, &call.formats).into_owned();
@@ -74,11 +90,6 @@ pub(super) fn spoken(
         .as_ref()
         .filter(|_| fused.is_some())
         .and_then(|carriers| text::telling(draft, &meaning, carriers, &keys));
-    // What is parsed anew: texts are read as whatever type there is at that moment, binary values as they were told.
-    let fresh_types = match call.formats == Formats::Text {
-        true => draft.types.clone(),
-        false => statement.parameters().into(),
-    };
     Compiled {
         id: ids.0,
         single_id: ids.1,
@@ -98,8 +109,9 @@ pub(super) fn spoken(
             statement: statement.clone(),
             formats: call.formats.clone(),
             results: call.results.clone(),
-            types: meaning.parameters.clone(),
-            fresh_types,
+            fresh: call.fresh,
+            signature,
+            news,
             width: meaning.width,
             carriers: if fused.is_some() {
                 sets.unwrap_or_default()
@@ -109,7 +121,7 @@ pub(super) fn spoken(
             keys,
             generates: meaning.taking.as_ref().map(|t| t.sequence),
             exposed: is_exposed(draft, &meaning.table),
-            trouble: changed.then(other_columns),
+            trouble: (changed && !call.fresh).then(other_columns),
             stale,
         }),
         fused,
@@ -122,11 +134,17 @@ impl Spoken {
         self.statement.id() == call.statement.id()
             && self.formats == call.formats
             && self.results == call.results
+            && (self.fresh == call.fresh || !call.statement.is_retired())
     }
 
-    /// What its clients were told of its rows: the body of RowDescription.
+    /// The types that are declared for the parameters of the single statement.
+    pub(in crate::postgres) fn types(&self) -> &[u32] {
+        &self.signature.parameters
+    }
+
+    /// What the server says of its rows: the body of RowDescription.
     pub(in crate::postgres) fn fields(&self) -> Option<&[u8]> {
-        self.statement.fields()
+        self.signature.fields.as_deref()
     }
 
     /// The statement's number.
@@ -215,8 +233,8 @@ pub(super) fn touches(call: &Call, scratch: &mut Vec<u8>, hashes: &mut Vec<u64>)
 /// How each parameter becomes an array; `None`: one of them cannot.
 fn carriers(draft: &Draft, meaning: &Meaning, formats: &Formats) -> Option<Box<[Carrier]>> {
     let table = &meaning.table;
-    let mut carriers = Vec::with_capacity(meaning.parameters.len());
-    for (place, parameter) in meaning.parameters.iter().enumerate() {
+    let mut carriers = Vec::with_capacity(meaning.signature.parameters.len());
+    for (place, parameter) in meaning.signature.parameters.iter().enumerate() {
         carriers.push(Carrier::of(*parameter, formats.is_binary(place), table)?);
     }
     let given = judge::given(draft, table)?;

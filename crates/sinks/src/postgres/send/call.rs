@@ -6,7 +6,7 @@ use windrow_core::statement::Formats;
 
 use super::{Sender, Sent};
 use crate::postgres::batch::Placed;
-use crate::postgres::calls::{Check, Spoken};
+use crate::postgres::calls::{Check, Spoken, types_of};
 use crate::postgres::column::oid;
 use crate::postgres::compiled::Compiled;
 use crate::postgres::encode::{Unfit, put_i32_at};
@@ -108,7 +108,7 @@ impl Sender<'_, '_> {
             .ready(StatementKey::Single(compiled.single_id));
         let statement = ready.filter(|_| !fresh);
         if statement.is_none() {
-            let types = spoken.fresh_types.iter().copied();
+            let types = types_of(call).iter().copied();
             frontend::parse("", &compiled.single, types, self.out).map_err(|_| Unfit)?;
         }
         let mut bind = Bind::open(self.out, statement);

@@ -1,0 +1,94 @@
+//! The types of a prepared statement: those of its parameters and those of its rows.
+//!
+//! They are fixed when a client's statement is parsed, and stay what they were whatever happens to its tables: that is what
+//! the client's binary values are written by, and what it reads its rows by.
+
+/// What a server says of a prepared statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The type of every parameter, as the database numbers types.
+    pub parameters: Box<[u32]>,
+    /// The body of PostgreSQL's RowDescription message, all formats text; `None`: it gives no rows.
+    pub fields: Option<Box<[u8]>>,
+}
+
+impl Signature {
+    /// True where clients that know the one are served by the other: the same parameters, and rows that read the same.
+    pub fn fits(&self, other: &Self) -> bool {
+        self.parameters == other.parameters && self.same_rows(other)
+    }
+
+    /// True where rows of the one read as rows of the other: columns of the same names, types and modifiers. Which table
+    /// they are of does not matter: one that was made anew has another number.
+    pub fn same_rows(&self, other: &Self) -> bool {
+        match (&self.fields, &other.fields) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one == other || columns(one).eq(columns(other)),
+            _ => false,
+        }
+    }
+
+    /// The number of columns of its rows.
+    pub fn width(&self) -> usize {
+        let count = self.fields.as_deref().and_then(<[u8]>::first_chunk);
+        count.map_or(0, |count| usize::from(u16::from_be_bytes(*count)))
+    }
+}
+
+/// The columns of a RowDescription's body: name, type and size, modifier.
+fn columns(body: &[u8]) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        let (name, behind) = rest.split_at(end + 1);
+        // Between the name and the type: the table and its column; behind the modifier: the format.
+        let (column, behind) = behind.split_at_checked(18)?;
+        rest = behind;
+        Some((name, column.get(6..12)?, column.get(12..16)?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(body: &mut Vec<u8>, name: &str, table: u32, type_oid: u32, format: u16) {
+        body.extend(name.as_bytes());
+        body.push(0);
+        body.extend(table.to_be_bytes());
+        body.extend(1_u16.to_be_bytes());
+        body.extend(type_oid.to_be_bytes());
+        body.extend(4_u16.to_be_bytes());
+        body.extend((-1_i32).to_be_bytes());
+        body.extend(format.to_be_bytes());
+    }
+
+    fn signature(columns: &[(&str, u32, u32)]) -> Signature {
+        let mut body = u16::try_from(columns.len()).unwrap().to_be_bytes().to_vec();
+        for (name, table, type_oid) in columns {
+            column(&mut body, name, *table, *type_oid, 0);
+        }
+        Signature {
+            parameters: [23].into(),
+            fields: Some(body.into()),
+        }
+    }
+
+    #[test]
+    fn rows_are_the_same_whichever_table_they_are_of() {
+        let one = signature(&[("a", 1, 23), ("b", 1, 25)]);
+        assert!(one.fits(&signature(&[("a", 2, 23), ("b", 0, 25)])));
+        assert_eq!(one.width(), 2);
+        for other in [
+            signature(&[("a", 1, 23)]),
+            signature(&[("a", 1, 20), ("b", 1, 25)]),
+            signature(&[("a", 1, 23), ("c", 1, 25)]),
+            signature(&[("a", 1, 23), ("b", 1, 25), ("c", 1, 25)]),
+            Signature::default(),
+        ] {
+            assert!(!one.same_rows(&other), "{other:?}");
+            assert!(!other.same_rows(&one), "{other:?}");
+        }
+        assert!(Signature::default().same_rows(&Signature::default()));
+    }
+}
