@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
 
 use super::batch::Batch;
 use super::catalog::Catalog;
 use super::fault::unavailable;
+use super::interrupt::Interrupt;
 use super::line::Line;
 use super::transaction::{Break, Mode, Transaction, Verified};
 
@@ -32,6 +33,7 @@ pub(super) struct Connection {
     purpose: Purpose,
     creates: bool,
     verified: Verified,
+    interrupt: Arc<Interrupt>,
 }
 
 /// Units that run in one transaction, and how.
@@ -43,9 +45,15 @@ struct Work {
 
 impl Connection {
     /// `creates`: tables and columns that are not there are made.
-    pub(super) fn new(line: Line, catalog: Arc<Catalog>, purpose: Purpose, creates: bool) -> Self {
+    pub(super) fn new(
+        (line, interrupt): (Line, Arc<Interrupt>),
+        catalog: Arc<Catalog>,
+        purpose: Purpose,
+        creates: bool,
+    ) -> Self {
         Self {
             line,
+            interrupt,
             catalog,
             purpose,
             creates,
@@ -233,8 +241,12 @@ impl Executor for Connection {
         Report {
             verdicts: batch.verdicts.into_iter().flatten().collect(),
             tally,
-            usable: self.line.is_usable(),
+            usable: self.line.is_usable() && !self.interrupt.was_asked(),
         }
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        Some(Arc::clone(&self.interrupt) as Arc<dyn Canceller>)
     }
 
     async fn close(self: Box<Self>) {

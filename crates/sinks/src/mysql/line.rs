@@ -4,7 +4,7 @@ mod script;
 mod settings;
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -19,6 +19,7 @@ pub(super) use self::script::Fetched;
 use self::settings::{FIRST, Variables};
 use super::bulk::FeedStream;
 use super::fault::{Trouble, refusal};
+use super::interrupt::Interrupt;
 use crate::options::Options;
 
 /// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here and on the server.
@@ -84,6 +85,12 @@ impl Line {
                 options.connect_timeout
             ))),
         }
+    }
+
+    /// The right to interrupt what it executes.
+    pub(super) async fn interrupt(&mut self, opts: &Opts) -> Result<Arc<Interrupt>, Fault> {
+        let interrupt = Interrupt::of(opts, &mut self.conn).await;
+        interrupt.map_err(of_connecting)
     }
 
     /// Executes a prepared statement, preparing it first where that was not done yet.

@@ -37,6 +37,7 @@ mod decode;
 mod encode;
 mod executor;
 mod fault;
+mod interrupt;
 mod key;
 mod line;
 mod literal;

@@ -51,9 +51,10 @@ impl Sink for MysqlSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        let line = Line::connect(&self.opts, Some(purpose), &self.options).await?;
+        let mut line = Line::connect(&self.opts, Some(purpose), &self.options).await?;
+        let interrupt = line.interrupt(&self.opts).await?;
         let creates = self.options.create_tables;
-        let connection = Connection::new(line, self.catalog.clone(), purpose, creates);
+        let connection = Connection::new((line, interrupt), self.catalog.clone(), purpose, creates);
         Ok(Box::new(connection))
     }
 

@@ -13,6 +13,7 @@ mod created;
 mod differential;
 mod faults;
 mod generated;
+mod interrupt;
 mod isolation;
 mod keys;
 mod lost;

@@ -24,3 +24,4 @@ mod schema;
 mod shared_keys;
 mod support;
 mod values;
+mod waiting;

@@ -1,0 +1,77 @@
+//! Writes over HTTP that wait for somebody else's lock: clients that leave, and the database's own time limits.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{Db, Gateway, PATIENCE, code, connect};
+
+const LOCK: &str = "begin; select v from lk where id = 1 for update";
+const WAITING: &str = "select count(distinct pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'";
+
+async fn locked() -> (Db, tokio_postgres::Client) {
+    let db = Db::postgres().await;
+    db.run("create table lk (id int primary key, v int); insert into lk values (1, 0)")
+        .await;
+    let holder = connect(&db.url()).await;
+    holder.batch_execute(LOCK).await.unwrap();
+    (db, holder)
+}
+
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !holds().await {
+        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Changes the locked row.
+async fn change(gateway: &Gateway) -> (u16, serde_json::Value) {
+    let body = Some(json!({"v": 7}).to_string());
+    gateway.send("PATCH", "/v1/tables/lk/rows/1", body).await
+}
+
+#[tokio::test]
+async fn who_disconnects_waits_no_longer() {
+    let (db, holder) = locked().await;
+    let gateway = Gateway::to(&db.url()).await;
+    // The request is dropped while it waits, and its connection with it. A client that has closed only its sending side
+    // looks the same, so it is given a moment.
+    tokio::select! {
+        answer = change(&gateway) => panic!("{answer:?}"),
+        () = until("the write waits", async || db.number(WAITING).await == 1) => {}
+    }
+    until("it is given up", async || {
+        let (_, lanes) = gateway.send("GET", "/v1/lanes", None).await;
+        let totals = &lanes["lanes"][0]["totals"];
+        let count = |name: &str| totals[name].as_u64().unwrap();
+        count("abandoned") + count("failed") > 0
+    })
+    .await;
+    until("nobody waits", async || db.number(WAITING).await == 0).await;
+    holder.batch_execute("commit").await.unwrap();
+    db.run("begin; lock table lk; commit").await;
+    assert_eq!(db.number("select v from lk").await, 0);
+    let (status, answer) = change(&gateway).await;
+    assert_eq!((status, &answer["rows"]), (200, &json!(1)));
+    gateway.stop().await;
+}
+
+#[tokio::test]
+async fn the_time_limits_of_the_connection_string_are_kept() {
+    let (db, holder) = locked().await;
+    for (setting, expected) in [("lock_timeout", "55P03"), ("statement_timeout", "57014")] {
+        let url = format!("{}?options=-c%20{setting}%3D700", db.url());
+        let gateway = Gateway::to(&url).await;
+        let start = Instant::now();
+        let (_, answer) = change(&gateway).await;
+        assert_eq!(code(&answer), expected, "{answer}");
+        assert!(start.elapsed() >= Duration::from_millis(650));
+        assert_eq!(db.number(WAITING).await, 0);
+        gateway.stop().await;
+    }
+    holder.batch_execute("commit").await.unwrap();
+    assert_eq!(db.number("select v from lk").await, 0);
+}
