@@ -8,8 +8,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The most lines of a source file before its tests.
-const LINES: usize = 400;
+/// The most lines of a source file before its tests. Most have fewer than 300; one that tells a single actor's story may have
+/// more, for a story that is cut is harder to follow than a long one.
+const LINES: usize = 450;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -111,9 +112,11 @@ fn crates_import_only_what_they_may() {
         match folder {
             "core" => &[],
             "bench" => &["windrow-testkit"],
-            // What speaks PostgreSQL's protocol may import its words.
-            "sinks" => &["windrow-core", "windrow-pgwire"],
-            "frontends/pg" => &["windrow-core", "windrow-pgwire", "windrow-sql"],
+            // The proof reads the bodies of functions.
+            "proof" => &["windrow-core", "windrow-sql"],
+            // What speaks PostgreSQL's protocol may import its words, and what the proof says of its catalog.
+            "sinks" => &["windrow-core", "windrow-pgwire", "windrow-proof"],
+            "frontends/pg" => &["windrow-core", "windrow-pgwire", "windrow-proof", "windrow-sql"],
             _ => &["windrow-core"],
         }
     };
@@ -122,6 +125,7 @@ fn crates_import_only_what_they_may() {
         "lanes",
         "pgwire",
         "sql",
+        "proof",
         "sinks",
         "frontends/http",
         "frontends/pg",
