@@ -150,6 +150,12 @@ impl Intake {
         self.hints.try_send(Hint::Closed(source)).ok();
     }
 
+    /// Lets the lane know that others need connections: it closes those that nothing is under way on. Never blocks, and may
+    /// not be heard while a thousand others speak.
+    pub fn rest(&self) {
+        self.hints.try_send(Hint::Rest).ok();
+    }
+
     /// One unit, all the way: takes its memory at once or fails, submits it, awaits its outcome.
     ///
     /// # Errors

@@ -204,6 +204,17 @@ impl Target {
         &self.user
     }
 
+    /// True where another one leads to the same server.
+    pub fn is_at(&self, other: &Self) -> bool {
+        let places = |target: &Self| -> Vec<_> {
+            let hosts = target.hosts.iter();
+            hosts
+                .map(|host| (host.address.clone(), host.port))
+                .collect()
+        };
+        places(self) == places(other)
+    }
+
     /// The database's name at the server.
     pub fn database(&self) -> &str {
         self.database.as_deref().unwrap_or(&self.user)

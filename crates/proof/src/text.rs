@@ -110,14 +110,17 @@ impl Catalog {
             .find(|apart| apart.unproven)
     }
 
-    /// Whether a text may take from a sequence, or set one: what was taken last is remembered on its session.
+    /// Whether a text may take from a sequence, or set one, by more than it says itself: what was taken last is remembered
+    /// on its session.
     pub fn takes(&self) -> bool {
         let mut called = self.called.iter();
         called.any(|called| {
             let reached = called.reach == Reach::Itself
                 || called.reach == Reach::Part
                 || called.reach == Reach::View;
+            // Words and the defaults of INSERT are told by the text itself.
             reached
+                && !matches!(called.kind, Place::Default | Place::Words)
                 && called.function.built_in
                 && company(called.function.bare(), called.function.volatility) == Company::Sequence
         })

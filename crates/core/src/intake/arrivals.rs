@@ -15,6 +15,8 @@ pub enum Hint {
     Closed(SourceId),
     /// The source does not wait for all of its submissions any more ([`super::Reply::is_abandoned`]).
     Left(SourceId),
+    /// Others need connections: those that nothing is under way on had better be closed.
+    Rest,
 }
 
 /// The lane's end of an [`super::Intake`].

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use windrow_pgwire::Target;
 
+use crate::berths::Berths;
+
 /// The frontend's configuration.
 #[derive(Clone)]
 pub struct PgConfig {
@@ -32,7 +34,7 @@ pub struct PgConfig {
     pub admins: Vec<String>,
     /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
-    /// The most server connections, for each database, for what is not joined. Whoever finds none waits.
+    /// The most server connections of each database that has no [`DatabaseConfig::berths`]. Whoever finds none waits.
     pub max_server_connections: usize,
     /// How long a session waits for one before it is told 53300.
     pub server_wait: Duration,
@@ -61,6 +63,21 @@ pub struct DatabaseConfig {
     pub join: bool,
     /// What becomes of connections that have run code of which nothing is proven.
     pub unproven: UnprovenConfig,
+    /// How many connections there may be, shared with its lanes; `None`: [`PgConfig::max_server_connections`].
+    pub berths: Option<Arc<Berths>>,
+}
+
+impl DatabaseConfig {
+    /// A database in which writes are joined.
+    pub fn new(name: impl Into<String>, target: Target) -> Self {
+        Self {
+            name: name.into(),
+            target,
+            join: true,
+            unproven: UnprovenConfig::default(),
+            berths: None,
+        }
+    }
 }
 
 /// What becomes of a connection on which code has run of which nothing is proven.

@@ -1,20 +1,20 @@
 //! What all sessions share.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
 
-use prometheus_client::metrics::counter::Counter;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use windrow_core::Budget;
+use windrow_core::{Budget, Name};
 
 use crate::admit::{Access, Moments, Register, Starting, Tls};
-use crate::config::PgConfig;
+use crate::bypass::Bypass;
+use crate::client::Identity;
+use crate::config::{DatabaseConfig, PgConfig};
 use crate::gate::Gate;
 use crate::metrics::PgMetrics;
 use crate::pool::Pool;
 use crate::proofs::Proofs;
+use crate::senders::Senders;
 use crate::services::{Console, Lanes, Services};
 use crate::session::{LaneBook, Readings};
 
@@ -50,6 +50,8 @@ pub(crate) struct House {
     pub(crate) tls: Option<Tls>,
     /// Who is on its way in.
     pub(crate) starting: Arc<Starting>,
+    /// Who sends notifications.
+    pub(crate) senders: Arc<Senders>,
     /// Who is in.
     pub(crate) register: Arc<Register>,
     /// One for each client that may be in.
@@ -82,48 +84,27 @@ impl House {
             metrics: services.metrics,
             console: services.console,
             starting: Arc::default(),
+            senders: Arc::default(),
             seats: Arc::new(Semaphore::new(seats)),
             stop: CancellationToken::new(),
         }))
     }
 }
 
-/// Counts statements that were not joined, by reason.
-#[derive(Debug)]
-pub(crate) struct Bypass {
-    counters: Mutex<BTreeMap<&'static str, Counter>>,
-    metrics: PgMetrics,
-}
-
-impl Bypass {
-    fn new(metrics: &PgMetrics) -> Self {
-        Self {
-            counters: Mutex::default(),
-            metrics: metrics.clone(),
+impl House {
+    /// Closes all connections to a server's database that nothing is under way on: somebody wants to drop it, or to change
+    /// what only one may change who has it alone.
+    pub(crate) fn let_go(&self, is: impl Fn(&DatabaseConfig) -> bool) {
+        for database in self.config.databases.iter().filter(|database| is(database)) {
+            let name = Name::from(&*database.name);
+            self.pool.clear(&name);
+            self.moments.let_go(&name);
         }
     }
 
-    /// Counts one.
-    pub(crate) fn count(&self, reason: &'static str) {
-        let mut counters = self.lock();
-        let counter = counters
-            .entry(reason)
-            .or_insert_with(|| self.metrics.bypass(reason));
-        counter.inc();
-    }
-
-    /// All counts, sorted by reason.
-    pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.lock();
-        counts
-            .iter()
-            .map(|(reason, counter)| (*reason, counter.get()))
-            .collect()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Counter>> {
-        let lock = self.counters.lock();
-        // Each change is one insertion: whole at any moment.
-        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// True where nobody is in a database.
+    pub(crate) fn is_left(&self, database: &str) -> bool {
+        let is = |identity: &Identity| *identity.database == *database;
+        self.register.count(is) == 0
     }
 }

@@ -10,6 +10,7 @@
 //! | `server` | the listening socket, and who is connected |
 //! | `admit` | TLS, startup, authentication, cancel requests |
 //! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
+//! | `berths` | how many server connections there may be, of lanes and sessions together |
 //! | `pool` | server connections for what is not joined |
 //! | `proofs` | what is proven of statements that are relayed |
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
@@ -19,6 +20,8 @@
 
 mod admin;
 mod admit;
+mod berths;
+mod bypass;
 mod client;
 mod client_stream;
 mod codec;
@@ -31,11 +34,13 @@ mod pool;
 mod presence;
 mod proofs;
 mod relay;
+mod senders;
 pub mod server;
 pub mod services;
 mod session;
 
 pub use admit::Roles;
+pub use berths::{Berth, Berths, Guest};
 pub use client::{Identity, Settings};
 pub use config::{DatabaseConfig, PgConfig, Unproven, UnprovenConfig};
 pub use metrics::PgMetrics;

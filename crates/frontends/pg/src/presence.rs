@@ -89,6 +89,7 @@ pub(crate) struct Presence {
 struct Words {
     application_name: Name,
     pinned: Box<str>,
+    advice: &'static str,
 }
 
 impl Presence {
@@ -111,6 +112,7 @@ impl Presence {
             words: std::sync::Mutex::new(Words {
                 application_name,
                 pinned: Box::default(),
+                advice: "",
             }),
             interrupt: Mutex::default(),
         })
@@ -160,14 +162,14 @@ impl Presence {
         self.with_words(|words| words.application_name = name);
     }
 
-    /// Why the session keeps its server connection; empty where it does not.
-    pub(crate) fn pinned(&self) -> Box<str> {
-        self.with_words(|words| words.pinned.clone())
+    /// Why the session keeps its server connection, and what can be done about it; empty where it does not.
+    pub(crate) fn pinned(&self) -> (Box<str>, &'static str) {
+        self.with_words(|words| (words.pinned.clone(), words.advice))
     }
 
     /// Says why the session keeps its server connection.
-    pub(crate) fn set_pinned(&self, why: &str) {
-        self.with_words(|words| words.pinned = why.into());
+    pub(crate) fn set_pinned(&self, why: &str, advice: &'static str) {
+        self.with_words(|words| (words.pinned, words.advice) = (why.into(), advice));
     }
 
     fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {

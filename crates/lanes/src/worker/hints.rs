@@ -1,5 +1,7 @@
 //! What is not to be done any more: clients that cancel, clients that have left.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 use windrow_core::intake::Hint;
 use windrow_core::{Fault, SourceId};
@@ -28,6 +30,9 @@ impl Worker {
                 Hint::Cancel(source, at) => self.cancel(source, at),
                 Hint::Closed(source) => self.closed(source),
                 Hint::Left(source) => self.left(source),
+                Hint::Rest => {
+                    self.fleet.close_idle(Instant::now(), Duration::ZERO);
+                }
             }
         }
         self.hints = hints;

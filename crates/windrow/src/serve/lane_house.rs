@@ -2,21 +2,22 @@
 //! asks for it and ended some time after the last one has left.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::{
-    Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name, Statement,
+    Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name, Sink, Statement,
 };
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
-use windrow_pg::{DatabaseConfig, Door, Identity, LaneKey, Lanes};
+use windrow_pg::{DatabaseConfig, Door, Guest, Identity, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
 use windrow_sinks::Options;
 use windrow_sinks::postgres::StatementSink;
 
+use super::berthed::Berthed;
 use crate::writer::LANE_CAPACITY;
 
 /// How long a lane is kept that no session uses: its connections, plans and what it has found of batches are worth that.
@@ -36,6 +37,8 @@ pub(crate) struct LaneHouse {
     open: Mutex<Open>,
     /// Lanes that are ending.
     ending: TaskTracker,
+    /// Known to the berths as long as the house lives.
+    _resting: Vec<Arc<dyn Guest>>,
 }
 
 #[derive(Default)]
@@ -50,8 +53,24 @@ struct Entry {
     /// Shared with the doors alone, so that its count tells whether there are any.
     describer: Arc<dyn Describer>,
     lane: Lane,
+    /// Its connection for describing.
+    sink: Arc<StatementSink>,
     /// Since when no session holds a door.
     unused_since: Option<Instant>,
+}
+
+/// The lanes of one database, as those who may give connections up.
+struct Resting {
+    house: Weak<LaneHouse>,
+    database: Name,
+}
+
+impl Guest for Resting {
+    fn rest(&self) {
+        if let Some(house) = self.house.upgrade() {
+            house.rest(&self.database);
+        }
+    }
 }
 
 impl LaneHouse {
@@ -64,16 +83,39 @@ impl LaneHouse {
         metrics: LaneMetrics,
         most: usize,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            databases,
-            options,
-            limits,
-            budget,
-            metrics,
-            most,
-            open: Mutex::default(),
-            ending: TaskTracker::new(),
+        Arc::new_cyclic(|house: &Weak<Self>| {
+            let resting = databases.iter().map(|database| {
+                let guest: Arc<dyn Guest> = Arc::new(Resting {
+                    house: Weak::clone(house),
+                    database: Name::from(&*database.name),
+                });
+                if let Some(berths) = &database.berths {
+                    berths.invite(Arc::downgrade(&guest));
+                }
+                guest
+            });
+            Self {
+                _resting: resting.collect(),
+                databases,
+                options,
+                limits,
+                budget,
+                metrics,
+                most,
+                open: Mutex::default(),
+                ending: TaskTracker::new(),
+            }
         })
+    }
+
+    /// Lets connections of a database go that nothing is under way on.
+    fn rest(&self, database: &str) {
+        for (key, entry) in &self.open().lanes {
+            if *key.identity.database == *database {
+                entry.intake.rest();
+                entry.sink.rest();
+            }
+        }
     }
 
     /// What the lanes are doing, and whose they are.
@@ -153,8 +195,15 @@ impl LaneHouse {
             &self.options,
         );
         let (intake, arrivals) = Intake::channel(self.budget.clone(), LANE_CAPACITY);
+        let lane_sink: Arc<dyn Sink> = match &known.berths {
+            Some(berths) => Arc::new(Berthed {
+                sink: sink.clone(),
+                berths: Arc::clone(berths),
+            }),
+            None => sink.clone(),
+        };
         let lane = Lane::start(
-            sink.clone(),
+            lane_sink,
             self.limits.clone(),
             arrivals,
             self.metrics.clone(),
@@ -163,8 +212,9 @@ impl LaneHouse {
         Ok(Entry {
             name,
             intake,
-            describer: Arc::new(Shared(sink)),
+            describer: Arc::new(Shared(Arc::clone(&sink))),
             lane,
+            sink,
             unused_since: None,
         })
     }

@@ -1,7 +1,9 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
+mod berthed;
 mod lane_house;
 mod pg;
+mod room;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -8,9 +8,10 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Name};
 use windrow_lanes::{LaneMetrics, LaneStatus};
-use windrow_pg::{Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
+use windrow_pg::{Berths, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
 
 use super::lane_house::LaneHouse;
+use super::room;
 use crate::settings::{PgSettings, Settings};
 
 /// Reads the settings again.
@@ -39,8 +40,22 @@ impl PgServer {
         settings: &Settings,
         shared: Shared<'_>,
     ) -> anyhow::Result<Self> {
+        let mut config = pg.config.clone();
+        for at in 0..config.databases.len() {
+            let Some(database) = config.databases.get(at) else {
+                continue;
+            };
+            let most = match pg.max_server_connections {
+                Some(most) => most,
+                None => room::of(database, &config.databases, config.connect_timeout).await,
+            };
+            let berths = Berths::new(&*database.name, most, config.server_wait);
+            if let Some(database) = config.databases.get_mut(at) {
+                database.berths = Some(berths);
+            }
+        }
         let house = LaneHouse::new(
-            pg.config.databases.clone(),
+            config.databases.clone(),
             settings.sink.clone(),
             settings.limits.clone(),
             shared.budget.clone(),
@@ -53,7 +68,7 @@ impl PgServer {
             metrics: PgMetrics::register(shared.registry),
             console: console(&house, shared.reread, shared.stop),
         };
-        let pg = Pg::bind(pg.config.clone(), services)
+        let pg = Pg::bind(config, services)
             .await
             .context("the PostgreSQL frontend cannot listen")?;
         Ok(Self { pg, house })

@@ -100,7 +100,7 @@ pub struct Pg {
     pub max_clients: Option<usize>,
     /// The most lanes: sets of database, role and session settings.
     pub max_lanes: Option<usize>,
-    /// The most server connections of a database for what is not joined.
+    /// The most server connections of a database.
     pub max_server_connections: Option<usize>,
     /// How long one is waited for.
     #[serde(with = "humantime_serde")]

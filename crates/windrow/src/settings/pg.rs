@@ -26,6 +26,8 @@ pub struct PgSettings {
     pub config: PgConfig,
     /// The most lanes at once. A session that would need one more has all its statements sent by themselves.
     pub max_lanes: usize,
+    /// The most connections to each database; `None`: what its server has room for.
+    pub max_server_connections: Option<usize>,
 }
 
 /// `None` where nothing says that it should listen. `url` is the database's, which clients can name too.
@@ -72,7 +74,11 @@ pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettin
     };
     check(&config)?;
     let max_lanes = pg.max_lanes.unwrap_or(MAX_LANES);
-    Ok(Some(PgSettings { config, max_lanes }))
+    Ok(Some(PgSettings {
+        config,
+        max_lanes,
+        max_server_connections: pg.max_server_connections,
+    }))
 }
 
 fn check(config: &PgConfig) -> anyhow::Result<()> {
@@ -100,13 +106,12 @@ fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfi
     if SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
         let target = Target::parse(url).context("database.url")?;
         databases.push(DatabaseConfig {
-            name: target.database().to_owned(),
-            target,
             join,
             unproven: UnprovenConfig {
                 database: unproven(pg.unproven),
                 ..UnprovenConfig::default()
             },
+            ..DatabaseConfig::new(target.database().to_owned(), target)
         });
     }
     for (name, written) in &pg.databases {
@@ -135,14 +140,13 @@ fn database(name: &str, written: &PgDatabase, pg: &Pg) -> anyhow::Result<Databas
         .as_deref()
         .with_context(|| format!("{section} has no url"))?;
     Ok(DatabaseConfig {
-        name: name.to_owned(),
-        target: Target::parse(url).context(section)?,
         join: written.join.or(pg.join).unwrap_or(PgConfig::default().join),
         unproven: UnprovenConfig {
             database: unproven(written.unproven.or(pg.unproven)),
             roles: exceptions(&written.unproven_roles),
             objects: exceptions(&written.unproven_objects),
         },
+        ..DatabaseConfig::new(name, Target::parse(url).context(section)?)
     })
 }
 

@@ -53,6 +53,7 @@ const CLIENTS: &[Column] = &[
         "pinned_by",
         "for what the session keeps its server connection",
     ),
+    ("advice", "what can be done about that"),
     ("joined", "statements that were joined with those of others"),
     (
         "relayed",
@@ -93,8 +94,14 @@ const STATS: &[Column] = &[
 ];
 
 const BYPASS: &[Column] = &[
-    ("reason", "why statements were not joined"),
+    (
+        "reason",
+        "why statements were not joined, or kept their server connection",
+    ),
     ("count", "how many, since the start"),
+    ("database", "where what stands in the way is"),
+    ("object", "what stands in the way"),
+    ("advice", "what can be done about it"),
 ];
 
 const CONFIG: &[Column] = &[("name", "the setting"), ("value", "what it is")];
@@ -203,7 +210,8 @@ fn clients(house: &House) -> Rows {
             presence.application_name().to_string(),
             presence.peer.to_string(),
             presence.state().as_str().to_owned(),
-            presence.pinned().into_string(),
+            presence.pinned().0.into_string(),
+            presence.pinned().1.to_owned(),
             presence.joined.load(Ordering::Relaxed).to_string(),
             presence.relayed.load(Ordering::Relaxed).to_string(),
         ]
@@ -321,10 +329,17 @@ fn stats(house: &House) -> Rows {
 }
 
 fn bypass(house: &House) -> Rows {
-    let mut counts = house.bypass.counts();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let row = |(reason, count): (&str, u64)| vec![reason.to_owned(), count.to_string()];
-    counts.into_iter().map(row).collect()
+    let row = |line: crate::bypass::BypassLine| {
+        let database = line.database.as_deref().unwrap_or_default();
+        vec![
+            line.reason.to_owned(),
+            line.count.to_string(),
+            database.to_owned(),
+            line.object.into_string(),
+            line.advice.to_owned(),
+        ]
+    };
+    house.bypass.lines().into_iter().map(row).collect()
 }
 
 fn help() -> Rows {

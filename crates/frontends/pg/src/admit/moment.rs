@@ -89,13 +89,23 @@ impl Moments {
         }
     }
 
-    /// Closes connections that were not used for a while; all connections to a database where nobody is any more.
-    pub(crate) async fn sweep(&self, is_left: impl Fn(&Name) -> bool) {
-        for (database, desk) in &self.desks {
+    /// Closes the connection to a database, unless something is asked at this moment.
+    pub(crate) fn let_go(&self, database: &Name) {
+        if let Some(desk) = self.desks.get(database)
+            && let Ok(mut connection) = desk.connection.try_lock()
+            && let Some((wire, _)) = connection.take()
+        {
+            tokio::spawn(wire.terminate());
+        }
+    }
+
+    /// Closes connections that were not used for a while.
+    pub(crate) async fn sweep(&self) {
+        for desk in self.desks.values() {
             let Ok(mut connection) = desk.connection.try_lock() else {
                 continue;
             };
-            let goes = |used: &Instant| used.elapsed() > self.idle || is_left(database);
+            let goes = |used: &Instant| used.elapsed() > self.idle;
             if let Some((wire, _)) = connection.take_if(|(_, used)| goes(used)) {
                 wire.terminate().await;
             }
@@ -239,12 +249,10 @@ mod tests {
             .exec("create role a login; create role b login")
             .unwrap();
         let config = PgConfig {
-            databases: vec![DatabaseConfig {
-                name: "app".to_owned(),
-                target: Target::parse(&server.url()).unwrap(),
-                join: true,
-                unproven: crate::config::UnprovenConfig::default(),
-            }],
+            databases: vec![DatabaseConfig::new(
+                "app",
+                Target::parse(&server.url()).unwrap(),
+            )],
             ..PgConfig::default()
         };
         let moments = Moments::new(&config);

@@ -1,13 +1,12 @@
 //! The server connections of one database: how many there may be, and who gets the next one.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
-use windrow_core::{Fault, FaultClass, Name};
+use tokio::time::Instant;
+use windrow_core::{Fault, Name};
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{ServerError, Wire};
 
@@ -18,6 +17,7 @@ use super::probe;
 use super::reports::Report;
 use super::state::State;
 use super::{Reports, Who};
+use crate::berths::{Berth, Berths, Guest};
 use crate::config::{DatabaseConfig, PgConfig};
 use crate::metrics::PgMetrics;
 
@@ -26,14 +26,9 @@ pub(super) struct Database {
     name: Name,
     target: Target,
     connect_timeout: Duration,
-    wait: Duration,
     idle_time: Duration,
-    most: usize,
     /// One for each connection that may be in use.
-    seats: Arc<Semaphore>,
-    /// Those who wait for one, and the news of one more.
-    waiting: AtomicUsize,
-    wanted: Notify,
+    berths: Arc<Berths>,
     idle: Mutex<Idle>,
     /// Connections of an earlier generation are closed when they are given back.
     generation: AtomicU64,
@@ -46,7 +41,7 @@ pub(super) struct Database {
 pub(super) struct Seat {
     database: Arc<Database>,
     role: Name,
-    _permit: OwnedSemaphorePermit,
+    _berth: Berth,
 }
 
 /// Server connections of one role, for the console.
@@ -66,49 +61,46 @@ impl Database {
         config: &PgConfig,
         metrics: &PgMetrics,
         reports: Arc<Reports>,
-    ) -> Self {
-        let most = config
-            .max_server_connections
-            .clamp(1, Semaphore::MAX_PERMITS);
-        Self {
+    ) -> Arc<Self> {
+        let berths = database.berths.clone().unwrap_or_else(|| {
+            let most = config.max_server_connections;
+            Berths::new(&*database.name, most, config.server_wait)
+        });
+        let opened = Arc::new(Self {
             name: Name::from(&*database.name),
             target: database.target.clone(),
             connect_timeout: config.connect_timeout,
-            wait: config.server_wait,
             idle_time: config.server_idle,
-            most,
-            seats: Arc::new(Semaphore::new(most)),
-            waiting: AtomicUsize::default(),
-            wanted: Notify::new(),
+            berths: Arc::clone(&berths),
             idle: Mutex::default(),
             generation: AtomicU64::default(),
             used: Mutex::default(),
             reports,
             metrics: metrics.clone(),
-        }
+        });
+        let guest: Arc<dyn Guest> = Arc::clone(&opened) as _;
+        berths.invite(Arc::downgrade(&guest));
+        opened
     }
 
     pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        let permit = match Arc::clone(&self.seats).try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => self.wait_for_seat().await?,
+        let berth = match self.berths.take_now() {
+            Ok(berth) => berth,
+            Err(_) => {
+                let _waiting = Waiting::new(&self.metrics);
+                self.berths.take().await?
+            }
         };
-        self.occupy(permit, who).await
+        self.occupy(berth, who).await
     }
 
     /// As [`Database::take`], without waiting for others.
     pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        let permit = Arc::clone(&self.seats).try_acquire_owned();
-        let permit = permit.map_err(|_| self.occupied("at this moment"))?;
-        self.occupy(permit, who).await
+        self.occupy(self.berths.take_now()?, who).await
     }
 
-    async fn occupy(
-        self: &Arc<Self>,
-        permit: OwnedSemaphorePermit,
-        who: &Who,
-    ) -> Result<Loan, Fault> {
-        let seat = self.seat(&who.identity.role, permit);
+    async fn occupy(self: &Arc<Self>, berth: Berth, who: &Who) -> Result<Loan, Fault> {
+        let seat = self.seat(&who.identity.role, berth);
         let kind = Kind::of(who);
         while let Some(mut parked) = self.take_idle(&kind, who) {
             // One that the server has ended is closed.
@@ -121,64 +113,31 @@ impl Database {
             // So is one that cannot be led to the state that is wanted. A new one shows whether any can.
             break;
         }
-        self.make_room();
+        self.shrink(self.berths.free());
         let mut parked = self.connect(kind, who).await?;
         lead(&mut parked, who).await?;
         Ok(Loan::new(parked, seat))
     }
 
-    fn seat(self: &Arc<Self>, role: &Name, permit: OwnedSemaphorePermit) -> Seat {
+    fn seat(self: &Arc<Self>, role: &Name, berth: Berth) -> Seat {
         self.metrics.servers_used.inc();
         *self.used().entry(Name::clone(role)).or_default() += 1;
         Seat {
             database: Arc::clone(self),
             role: Name::clone(role),
-            _permit: permit,
+            _berth: berth,
         }
-    }
-
-    /// The right to use a connection, as soon as there is one, in the order of asking.
-    async fn wait_for_seat(&self) -> Result<OwnedSemaphorePermit, Fault> {
-        let _waiting = Waiting::new(self);
-        let acquired = timeout(self.wait, Arc::clone(&self.seats).acquire_owned()).await;
-        let acquired = acquired.ok().and_then(Result::ok);
-        acquired.ok_or_else(|| self.occupied(&format!("within {:?} (server_wait)", self.wait)))
     }
 
     /// Waits until somebody waits for a connection. Cancel safe.
     pub(super) async fn wanted(&self) {
-        let wanted = self.wanted.notified();
-        tokio::pin!(wanted);
-        wanted.as_mut().enable();
-        // Who began to wait before the listening is counted already.
-        if self.waiting.load(Ordering::SeqCst) == 0 {
-            wanted.await;
-        }
-    }
-
-    fn occupied(&self, when: &str) -> Fault {
-        let text = format!(
-            "no server connection became free {when}: all {} of database \"{}\" are in use (max_server_connections)",
-            self.most, self.name
-        );
-        let hint = "Transactions, temporary tables, LISTEN, session locks and the like keep a server connection; SHOW CLIENTS at the console says who does.";
-        Fault::new(FaultClass::Overloaded, "53300", text).with_hint(Some(hint))
+        self.berths.wanted().await;
     }
 
     fn take_idle(&self, kind: &Kind, who: &Who) -> Option<Parked> {
         let parked = self.idle().take(kind, who)?;
         self.metrics.servers_idle.dec();
         Some(parked)
-    }
-
-    /// Closes idle connections of other kinds where a new one would be one too many.
-    fn make_room(&self) {
-        let used = self.most.saturating_sub(self.seats.available_permits());
-        let superfluous = self.idle().beyond(self.most.saturating_sub(used));
-        self.closed(superfluous.len());
-        for parked in superfluous {
-            tokio::spawn(parked.wire.terminate());
-        }
     }
 
     pub(super) async fn knock(&self, who: &Who) -> Result<(), Fault> {
@@ -213,6 +172,7 @@ impl Database {
             names: Names::default(),
             state,
             generation,
+            sender: None,
             since: Instant::now(),
         })
     }
@@ -236,6 +196,10 @@ impl Database {
         for parked in idle {
             tokio::spawn(parked.wire.terminate());
         }
+    }
+
+    pub(super) fn clear(&self) {
+        self.berths.clear();
     }
 
     pub(super) async fn sweep(&self) {
@@ -264,7 +228,7 @@ impl Database {
         let line = |role: &Name| ServerLine {
             database: Name::clone(&self.name),
             role: Name::clone(role),
-            most: self.most,
+            most: self.berths.most(),
             ..ServerLine::default()
         };
         let mut lines: BTreeMap<Name, ServerLine> = BTreeMap::new();
@@ -345,19 +309,28 @@ impl Drop for Seat {
     }
 }
 
+impl Guest for Database {
+    /// Idle connections have no berths, but there are never more of them than there are berths free.
+    fn shrink(&self, free: usize) {
+        let superfluous = self.idle().beyond(free);
+        self.closed(superfluous.len());
+        for parked in superfluous {
+            tokio::spawn(parked.wire.terminate());
+        }
+    }
+}
+
 /// Counts one that waits, as long as it does.
 struct Waiting<'a> {
-    database: &'a Database,
+    metrics: &'a PgMetrics,
     since: Instant,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(database: &'a Database) -> Self {
-        database.metrics.waiting.inc();
-        database.waiting.fetch_add(1, Ordering::SeqCst);
-        database.wanted.notify_waiters();
+    fn new(metrics: &'a PgMetrics) -> Self {
+        metrics.waiting.inc();
         Self {
-            database,
+            metrics,
             since: Instant::now(),
         }
     }
@@ -365,11 +338,8 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.database.waiting.fetch_sub(1, Ordering::SeqCst);
-        self.database.metrics.waiting.dec();
-        self.database
-            .metrics
-            .wait_seconds
-            .observe(self.since.elapsed().as_secs_f64());
+        self.metrics.waiting.dec();
+        let waited = self.since.elapsed().as_secs_f64();
+        self.metrics.wait_seconds.observe(waited);
     }
 }

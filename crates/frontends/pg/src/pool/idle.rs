@@ -10,6 +10,7 @@ use windrow_pgwire::wire::Wire;
 use super::Who;
 use super::names::Names;
 use super::state::State;
+use crate::senders::Sender;
 
 /// What cannot be changed on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(super) struct Parked {
     pub(super) state: State,
     /// Of which generation of the pool's connections it is.
     pub(super) generation: u64,
+    /// That somebody has sent notifications over it.
+    pub(super) sender: Option<Sender>,
     pub(super) since: Instant,
 }
 

@@ -12,6 +12,7 @@ use super::names::Names;
 use super::probe::{self, Found};
 use super::state::{State, emptied, lasts};
 use crate::client::Settings;
+use crate::senders::Sender;
 
 /// A server connection that a session has for a while. Dropped, it is closed.
 pub(crate) struct Loan {
@@ -22,6 +23,8 @@ pub(crate) struct Loan {
     kind: Kind,
     state: State,
     generation: u64,
+    /// That its session, or another one before, has sent notifications over it.
+    pub(crate) sender: Option<Sender>,
     seat: Seat,
 }
 
@@ -47,6 +50,7 @@ impl Loan {
             kind: parked.kind,
             state: parked.state,
             generation: parked.generation,
+            sender: parked.sender,
             seat,
         }
     }
@@ -129,6 +133,7 @@ impl Loan {
             names: self.names,
             state,
             generation: self.generation,
+            sender: self.sender,
             since: Instant::now(),
         });
         // The seat goes last: whoever waits for it finds the connection.

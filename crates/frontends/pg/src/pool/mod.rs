@@ -76,7 +76,7 @@ impl Pool {
         let reports = Arc::new(Memo::new(REPORTS, BELIEVED));
         let databases = config.databases.iter().map(|database| {
             let opened = Database::new(database, config, metrics, Arc::clone(&reports));
-            (Name::from(&*database.name), Arc::new(opened))
+            (Name::from(&*database.name), opened)
         });
         Self {
             databases: databases.collect(),
@@ -138,6 +138,13 @@ impl Pool {
     pub(crate) fn retire(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.retire();
+        }
+    }
+
+    /// Closes connections to this database that nothing is under way on, those of its lanes included.
+    pub(crate) fn clear(&self, database: &Name) {
+        if let Some(database) = self.databases.get(database) {
+            database.clear();
         }
     }
 

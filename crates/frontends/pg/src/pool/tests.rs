@@ -9,12 +9,7 @@ use crate::config::DatabaseConfig;
 
 fn config(url: &str) -> PgConfig {
     PgConfig {
-        databases: vec![DatabaseConfig {
-            name: "app".to_owned(),
-            target: Target::parse(url).unwrap(),
-            join: true,
-            unproven: crate::config::UnprovenConfig::default(),
-        }],
+        databases: vec![DatabaseConfig::new("app", Target::parse(url).unwrap())],
         max_server_connections: 1,
         ..PgConfig::default()
     }

@@ -57,6 +57,7 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
         catalog.take(|column| row.get(column)?.as_deref());
     }
     match catalog.leaves(writes(names), trusted) {
+        None if catalog.takes() => Verdict::Takes,
         None => Verdict::Clean,
         Some(apart) => Verdict::Unproven(apart),
     }

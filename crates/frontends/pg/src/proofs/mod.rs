@@ -24,7 +24,7 @@ use windrow_pgwire::wire::{Broken, Wire};
 use windrow_proof::Trusted;
 use windrow_sql::Names;
 
-pub(crate) use text::{changes_catalog, keeps, of_text, runs_nothing};
+pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing};
 
 /// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while the others still rely on
 /// what was seen before.
@@ -72,6 +72,8 @@ struct Answer {
 pub(crate) enum Verdict {
     /// Nothing is left behind but what its text says.
     Clean,
+    /// The same, but that a view or a rule may take values from sequences.
+    Takes,
     /// It may run code of which nothing is proven.
     Unproven(Arc<Apart>),
 }
@@ -132,8 +134,7 @@ impl Proofs {
             verdict: verdict.clone(),
         };
         let before = known.answers.insert(question, answer);
-        let was_clean = before.is_some_and(|before| before.verdict == Verdict::Clean);
-        let changed = was_clean && verdict != Verdict::Clean;
+        let changed = before.is_some_and(|before| before.verdict != verdict);
         Ok((verdict, changed))
     }
 

@@ -143,6 +143,11 @@ pub(crate) fn changes_catalog(names: &Names) -> bool {
     names.begins_with(&DDL) || names.begins_with(&["call", "do"])
 }
 
+/// True for `DROP DATABASE` and its kin, which want nobody else in the database.
+pub(crate) fn is_about_database(names: &Names) -> bool {
+    names.begins_with(&["alter", "create", "drop"]) && names.has("database")
+}
+
 /// True for DDL, which event triggers hear of.
 pub(super) fn is_ddl(names: &Names) -> bool {
     names.begins_with(&DDL)

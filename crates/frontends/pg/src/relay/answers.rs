@@ -90,6 +90,7 @@ impl Relay<'_> {
             b'Z' => self.ready(body),
             b'G' => self.queue.begin_copy(),
             b'S' => self.parameter(body),
+            b'A' => self.notification(body),
             _ => {}
         }
     }
@@ -215,6 +216,21 @@ impl Relay<'_> {
         self.status = status;
     }
 
+    /// Says who has sent it by the number that the sending session was told.
+    fn notification(&mut self, body: &[u8]) {
+        let Some((process, rest)) = body.split_first_chunk::<4>() else {
+            return;
+        };
+        let process = i32::from_be_bytes(*process);
+        if let Some(session) = self.session.house.senders.session(process) {
+            self.muted = true;
+            answer::message(&mut self.session.line.out, b'A', |out| {
+                out.extend_from_slice(&session.to_be_bytes());
+                out.extend_from_slice(rest);
+            });
+        }
+    }
+
     fn parameter(&mut self, body: &[u8]) {
         self.loan.wire.note_parameter(body);
         let mut parts = body.split(|byte| *byte == 0);
@@ -236,5 +252,5 @@ impl Relay<'_> {
 
 /// Messages whose bodies matter.
 fn is_looked_at(tag: u8) -> bool {
-    matches!(tag, b'C' | b'E' | b'S' | b'Z')
+    matches!(tag, b'A' | b'C' | b'E' | b'S' | b'Z')
 }

@@ -97,7 +97,7 @@ impl Relay<'_> {
             b'Q' => return self.query(total),
             b'S' => self.sync(total),
             b'F' => {
-                self.residue.unknown = true;
+                self.call_by_number(total);
                 self.open = false;
                 self.count("a function call");
                 self.raw(total);

@@ -11,13 +11,20 @@ use super::Relay;
 use crate::config::Unproven;
 use crate::pool::lasts;
 use crate::presence::Interrupt;
-use crate::proofs::{Scope, Verdict, changes_catalog, keeps, of_text, runs_nothing};
+use crate::proofs::{
+    Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
+};
 use crate::session::{End, Prepared};
 
 use super::leave::lost;
 
 /// The most texts that are judged one by one.
 const MOST: usize = 256;
+
+/// The functions by which drivers read and write large objects: what they open is closed with the transaction.
+const LARGE_OBJECTS: [u32; 13] = [
+    715, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171, 3172,
+];
 
 impl Relay<'_> {
     /// Takes note of what a statement that is sent may run.
@@ -31,6 +38,13 @@ impl Relay<'_> {
             return;
         }
         let names = prepared.names();
+        if names.is_none_or(|names| names.has("notify") || names.has("pg_notify")) {
+            self.sends_notifications();
+        }
+        if let Some(names) = names.filter(|names| is_about_database(names)) {
+            let house = &self.session.house;
+            house.let_go(|database| names.has(database.target.database()));
+        }
         if names.is_none_or(|names| changes_catalog(names)) {
             let (proofs, database) = (&self.session.house.proofs, self.database());
             let changing = &mut self.residue.changing;
@@ -40,12 +54,13 @@ impl Relay<'_> {
             return;
         }
         if let Some(apart) = of_text(names.map(|names| &**names), &effect) {
-            self.residue.unproven.get_or_insert(apart.into());
+            self.unproven(apart.into());
         }
         let Some(names) = names else { return };
         if names.begins_with(&["listen"]) {
             // What the server tells at any time must not meet a question of ours.
             self.residue.for_good = true;
+            self.sends_notifications();
             self.pin("LISTEN");
         }
         self.residue.unknown |= keeps(names);
@@ -61,13 +76,49 @@ impl Relay<'_> {
         };
         match known {
             Some(Verdict::Clean) => {}
-            Some(Verdict::Unproven(apart)) => self.residue.unproven = Some(apart),
+            Some(Verdict::Takes) => self.residue.generates = true,
+            Some(Verdict::Unproven(apart)) => {
+                self.unproven(apart);
+                self.sends_notifications();
+            }
             None if self.residue.unjudged.contains(names) => {}
             None if self.residue.unjudged.len() >= MOST => {
                 let many = Apart::of("too many statements in one transaction").unproven();
-                self.residue.unproven = Some(many.into());
+                self.unproven(many.into());
             }
-            None => self.residue.unjudged.push(Arc::clone(names)),
+            None => {
+                self.residue.unjudged.push(Arc::clone(names));
+                self.sends_notifications();
+            }
+        }
+    }
+
+    /// A function call of its own message names its function by number.
+    pub(super) fn call_by_number(&mut self, total: usize) {
+        let body = self.session.line.body(0, total);
+        let number = body.first_chunk::<4>().copied().map(u32::from_be_bytes);
+        let is_proven = number.is_some_and(|number| LARGE_OBJECTS.contains(&number));
+        if !is_proven && !self.residue.for_good {
+            let apart = Apart::of("a function called by its number").unproven();
+            self.unproven(apart.into());
+        }
+    }
+
+    /// Unproven code has run, or is about to.
+    fn unproven(&mut self, apart: Arc<Apart>) {
+        self.session.house.bypass.note(&self.database(), &apart);
+        self.residue.unproven.get_or_insert(apart);
+    }
+
+    /// What the server process sends comes from this session.
+    fn sends_notifications(&mut self) {
+        let (process, session) = (self.loan.wire.backend_pid(), self.session.presence.pid);
+        match &self.loan.sender {
+            Some(sender) => sender.now_for(session),
+            None => {
+                let sender = self.session.house.senders.note(process, session);
+                self.loan.sender = Some(sender);
+            }
         }
     }
 
@@ -129,9 +180,13 @@ impl Relay<'_> {
                 if changed {
                     house.pool.retire(&database);
                 }
-                if let Verdict::Unproven(apart) = verdict {
-                    self.residue.unproven = Some(apart);
-                    break;
+                match verdict {
+                    Verdict::Clean => {}
+                    Verdict::Takes => self.residue.generates = true,
+                    Verdict::Unproven(apart) => {
+                        self.unproven(apart);
+                        break;
+                    }
                 }
             }
             self.residue.moved = false;
@@ -148,6 +203,7 @@ impl Relay<'_> {
         if let Some(apart) = self.residue.unproven.clone() {
             if !self.may_be_reset() {
                 self.residue.for_good = true;
+                self.sends_notifications();
                 self.pin(apart.to_string());
             }
         }

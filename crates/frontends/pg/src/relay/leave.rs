@@ -258,7 +258,9 @@ impl<'s> Relay<'s> {
 
     pub(super) fn pin(&mut self, why: impl Into<Box<str>>) {
         let why = why.into();
-        self.session.presence.set_pinned(&why);
+        let unproven = self.residue.unproven.as_ref();
+        let advice = unproven.map_or("", |apart| apart.advice);
+        self.session.presence.set_pinned(&why, advice);
         self.residue.pinned = Some(why);
         self.session.presence.set_state(State::Pinned);
     }
@@ -278,7 +280,7 @@ impl<'s> Relay<'s> {
             None => (*self.loan).give_back(&settings, generates, clean).await,
         };
         let values = &mut self.session.values;
-        presence.set_pinned("");
+        presence.set_pinned("", "");
         match back {
             GivenBack::Free { lastval } => {
                 values.note_relayed(lastval);

@@ -2,6 +2,7 @@
 
 mod listen;
 
+use std::collections::HashSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use listen::Listeners;
 
 /// How often idle server connections are looked at, at most.
 const SWEEP: Duration = Duration::from_secs(10);
+
+/// How often is looked for databases that nobody is in any more.
+const LEFT: Duration = Duration::from_secs(1);
 
 /// A frontend that listens.
 pub struct Pg {
@@ -67,6 +71,7 @@ impl Pg {
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.house)));
+        let leaving = tracker.spawn(leave(Arc::clone(&self.house)));
         let accepting = self.accept(&tracker);
         tokio::select! {
             () = stop.cancelled() => {}
@@ -80,7 +85,7 @@ impl Pg {
         tracker.wait().await;
         // Nobody uses a server connection any more.
         self.house.pool.close().await;
-        drop(sweeping);
+        drop((sweeping, leaving));
     }
 
     /// Accepts until somebody at the console ends it.
@@ -152,6 +157,24 @@ impl Drop for Counted {
     }
 }
 
+/// Closes the connections to databases that nobody is in any more: as long as there is one, nobody can drop them.
+async fn leave(house: Arc<House>) {
+    let mut left: HashSet<String> = HashSet::new();
+    let mut tick = interval(LEFT);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = house.stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        // Who comes back at once finds them still.
+        let names = house.config.databases.iter().map(|database| &database.name);
+        let now: HashSet<String> = names.filter(|name| house.is_left(name)).cloned().collect();
+        house.let_go(|database| now.contains(&database.name) && left.contains(&database.name));
+        left = now;
+    }
+}
+
 /// Looks after idle server connections.
 async fn sweep(house: Arc<House>) {
     let mut tick =
@@ -164,6 +187,6 @@ async fn sweep(house: Arc<House>) {
         }
         house.pool.sweep().await;
         house.access.sweep().await;
-        house.moments.sweep(|_| false).await;
+        house.moments.sweep().await;
     }
 }

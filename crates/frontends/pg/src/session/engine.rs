@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use windrow_core::{Described, Fault, FaultClass};
 
 use super::Client;
+use super::lane::Wish;
 use super::line::{HIGH, Line};
 use super::pending::Pending;
 use super::seat::Seat;
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     pub(super) segment: Segment,
     pub(super) pending: VecDeque<Pending>,
     pub(super) seat: Option<Seat>,
+    /// The lane that it wants to be in.
+    pub(super) wish: Option<Arc<Wish>>,
     /// What a lane has just said of a statement, by their numbers: found even where the lane does not keep it.
     pub(super) fresh: Option<(u64, u64, Described)>,
     /// True once what the client is about to have executed is not to be: it asked for that while a lane described it.
@@ -105,6 +108,7 @@ impl Session {
             segment: Segment::default(),
             pending: VecDeque::new(),
             seat: None,
+            wish: None,
             fresh: None,
             called_back: false,
             stop: house.stop.child_token(),

@@ -195,6 +195,10 @@ impl Session {
             self.called_back = true;
             return Err("cancelled before it was known");
         };
+        if let Ok(Described::Apart(apart)) = &described {
+            let database = &self.who.identity.database;
+            self.house.bypass.learn(database, apart);
+        }
         self.fresh = Some((
             seat.lane.number,
             prepared.number,
@@ -272,6 +276,9 @@ impl Session {
 
 /// Why a lane's refusal sends a statement to a server connection.
 fn away(fault: &Fault) -> &'static str {
+    if *fault.message == *super::lane::ALONE {
+        return super::lane::ALONE;
+    }
     tracing::warn!(%fault, "a lane does not answer");
     "its lane does not answer"
 }

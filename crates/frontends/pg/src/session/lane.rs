@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windrow_core::{Apart, Described, Draft, Fault, Statement};
+use windrow_core::{Apart, Described, Draft, Fault, FaultClass, Statement};
 use windrow_pgwire::target::Credential;
 
 use crate::services::{Door, LaneKey, Lanes};
@@ -16,12 +16,25 @@ const MOST_SEQUENCES: usize = 1_000;
 /// How long it is believed that a statement cannot be joined, and that a name means a sequence.
 const APART: Duration = Duration::from_secs(10);
 
+/// Why there is no lane for a session.
+pub(super) const ALONE: &str = "settings that no other session has";
+
 /// The most descriptions that a lane keeps.
 const MOST: usize = 10_000;
 
-/// All lanes that are open.
+/// So many lanes are opened for whoever comes, where a session has only the settings that it started with.
+const FREELY: usize = 8;
+
+/// All lanes that are open, and who wants to be in one.
 #[derive(Default)]
-pub(crate) struct LaneBook(Mutex<HashMap<LaneKey, Weak<Lane>>>);
+pub(crate) struct LaneBook {
+    open: Mutex<HashMap<LaneKey, Weak<Lane>>>,
+    wishes: Mutex<HashMap<LaneKey, Weak<Wish>>>,
+}
+
+/// That somebody wants to be in a lane. All who want to be in the same one share it.
+#[derive(Debug)]
+pub(crate) struct Wish(());
 
 /// A lane as sessions share it.
 pub(crate) struct Lane {
@@ -44,19 +57,40 @@ enum Known {
 }
 
 impl LaneBook {
-    /// The lane of a key; it is opened if no session has it open. Cancel safe.
+    /// Notes that a session wants to be in the lane of a key, as long as it keeps what this gives.
+    pub(crate) fn wish(&self, key: &LaneKey) -> Arc<Wish> {
+        let mut wishes = lock(&self.wishes);
+        if let Some(wish) = wishes.get(key).and_then(Weak::upgrade) {
+            return wish;
+        }
+        wishes.retain(|_, wish| wish.strong_count() > 0);
+        let wish = Arc::new(Wish(()));
+        wishes.insert(key.clone(), Arc::downgrade(&wish));
+        wish
+    }
+
+    /// True where settings are those of one session alone, so that a lane for them would join nothing.
+    fn is_alone(&self, key: &LaneKey, wish: &Arc<Wish>) -> bool {
+        let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
+        !freely && Arc::strong_count(wish) < 2
+    }
+
+    /// The lane of a key; it is opened if no session has it open. `wish`: that this one wants it. Cancel safe.
     ///
     /// # Errors
-    /// Those of [`Lanes::open`].
+    /// Those of [`Lanes::open`]; [`windrow_core::FaultClass::Overloaded`] where nobody else has these settings.
     pub(crate) async fn open(
         &self,
         lanes: &dyn Lanes,
-        key: &LaneKey,
+        (key, wish): (&LaneKey, &Arc<Wish>),
         credential: &Credential,
     ) -> Result<Arc<Lane>, Fault> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        if let Some(lane) = lock(&self.0).get(key).and_then(Weak::upgrade) {
+        if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
             return Ok(lane);
+        }
+        if self.is_alone(key, wish) {
+            return Err(Fault::new(FaultClass::Overloaded, "53400", ALONE));
         }
         let lane = Arc::new(Lane {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -65,7 +99,7 @@ impl LaneBook {
             asking: tokio::sync::Mutex::default(),
             sequences: Mutex::default(),
         });
-        let mut open = lock(&self.0);
+        let mut open = lock(&self.open);
         // Somebody else may have been faster.
         if let Some(lane) = open.get(key).and_then(Weak::upgrade) {
             return Ok(lane);

@@ -36,7 +36,13 @@ impl Session {
             settings: self.who.settings.clone(),
         };
         let (book, lanes) = (&self.house.lane_book, &*self.house.lanes);
-        let lane = book.open(lanes, &key, &self.who.credential).await?;
+        // One that it has from before is not counted.
+        self.wish = None;
+        let wish = book.wish(&key);
+        let credential = &self.who.credential;
+        let opened = book.open(lanes, (&key, &wish), credential).await;
+        self.wish = Some(wish);
+        let lane = opened?;
         let source = lane.door.intake.new_source();
         let seat = Seat { lane, source };
         self.presence.set_interrupt(seat.interrupt()).await;

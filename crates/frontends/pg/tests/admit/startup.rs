@@ -164,12 +164,10 @@ fn refusals_are_the_servers_own() {
     server.exec("create role nologin").unwrap();
     let mut config = config(&server.url());
     let gone = config.databases[0].target.clone();
-    config.databases.push(windrow_pg::DatabaseConfig {
-        name: "gone".to_owned(),
-        target: windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
-        join: true,
-        unproven: windrow_pg::UnprovenConfig::default(),
-    });
+    config.databases.push(windrow_pg::DatabaseConfig::new(
+        "gone",
+        windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
+    ));
     drop(gone);
     let stand = Stand::new(config);
     for (parameters, code, text) in [
@@ -384,4 +382,29 @@ fn a_role_that_may_not_log_in_any_more_is_told_so() {
     server.exec("drop role worker").unwrap();
     let told = stand.psql(&url, sql).unwrap_err();
     assert!(told.contains("role \"worker\" does not exist"), "{told}");
+}
+
+#[test]
+fn a_database_that_everybody_has_left_can_be_dropped() {
+    let server = Postgres::start().unwrap();
+    server.exec("create database gone").unwrap();
+    let mut config = config(&server.url());
+    config.databases.push(windrow_pg::DatabaseConfig::new(
+        "gone",
+        windrow_pgwire::Target::parse(&server.url_for("gone")).unwrap(),
+    ));
+    let stand = Stand::new(config);
+    let url = stand.url("windrow", "app");
+    // By one who comes through here too: at once.
+    stand.client("windrow", "gone").query("select 1").unwrap();
+    stand.psql(&url, "drop database gone").unwrap();
+    stand.psql(&url, "create database gone").unwrap();
+    // By one who does not: soon.
+    stand.client("windrow", "gone").query("select 1").unwrap();
+    let start = std::time::Instant::now();
+    let count = "select count(*) from pg_stat_activity where datname = 'gone'";
+    while server.exec(count).unwrap().trim() != "0" {
+        assert!(start.elapsed() < crate::support::PATIENCE);
+    }
+    server.exec("drop database gone").unwrap();
 }

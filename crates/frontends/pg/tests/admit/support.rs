@@ -51,10 +51,8 @@ pub(crate) fn config(url: &str) -> PgConfig {
     PgConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         databases: vec![DatabaseConfig {
-            name: "app".to_owned(),
-            target: Target::parse(url).unwrap(),
             join: false,
-            unproven: windrow_pg::UnprovenConfig::default(),
+            ..DatabaseConfig::new("app", Target::parse(url).unwrap())
         }],
         ..PgConfig::default()
     }

@@ -12,6 +12,7 @@ mod generated;
 mod joined;
 mod lane;
 mod left;
+mod notify;
 mod relayed;
 mod support;
 mod unproven;

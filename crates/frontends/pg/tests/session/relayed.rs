@@ -215,6 +215,14 @@ fn copy_goes_both_ways() {
 fn a_setting_moves_the_session_to_its_lane() {
     let stand = Stand::new();
     stand.executes("create schema other; create table other.t (id int, v text)");
+    // Settings of one session alone get no lane.
+    let mut others = [stand.client(), stand.client()];
+    for (other, set) in others
+        .iter_mut()
+        .zip(["set search_path = other", "set search_path to public"])
+    {
+        queries(other, &[set, "insert into other.t values (0, 'alone')"]);
+    }
     let mut client = stand.client();
     queries(
         &mut client,
@@ -244,7 +252,7 @@ fn a_setting_moves_the_session_to_its_lane() {
     );
     assert_eq!(
         stand.executes("select string_agg(id::text, ',' order by id) from other.t"),
-        "2,3"
+        "0,0,2,3"
     );
 }
 

@@ -45,12 +45,10 @@ impl Stand {
         let direct = Address::of(database.url()).unwrap();
         let mut config = PgConfig {
             listen: "127.0.0.1:0".parse().unwrap(),
-            databases: vec![DatabaseConfig {
-                name: direct.database.clone(),
-                target: Target::parse(database.url()).unwrap(),
-                join: true,
-                unproven: windrow_pg::UnprovenConfig::default(),
-            }],
+            databases: vec![DatabaseConfig::new(
+                direct.database.clone(),
+                Target::parse(database.url()).unwrap(),
+            )],
             ..PgConfig::default()
         };
         change(&mut config);

@@ -71,6 +71,15 @@ impl StatementSink {
         })
     }
 
+    /// Closes the connection for describing, unless something is asked at this moment.
+    pub fn rest(&self) {
+        if let Ok(mut desk) = self.desk.try_lock()
+            && let Some(wire) = desk.wire.take()
+        {
+            tokio::spawn(wire.terminate());
+        }
+    }
+
     /// A session of the lane. `brief`: locks held by others are waited for a short time only.
     async fn wire(&self, brief: bool) -> Result<(Wire, &'static Dialect), Fault> {
         let settings: Vec<(&str, String)> = self

@@ -1,0 +1,152 @@
+//! Statements that were not joined, or that may have left something behind: why, and what can be done about it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::metrics::counter::Counter;
+use windrow_core::{Apart, Name};
+
+use crate::metrics::PgMetrics;
+
+/// The most objects that are told apart.
+const MOST: usize = 1_000;
+
+/// Counts them.
+#[derive(Debug)]
+pub(crate) struct Bypass {
+    counts: Mutex<Counts>,
+    metrics: PgMetrics,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    reasons: BTreeMap<&'static str, Counter>,
+    objects: BTreeMap<(&'static str, Name, Box<str>), (u64, &'static str)>,
+}
+
+/// A line of the console.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BypassLine {
+    pub(crate) reason: &'static str,
+    pub(crate) count: u64,
+    /// Where what stands in the way is, what it is, and what an operator can do; empty where there is no such object.
+    pub(crate) database: Option<Name>,
+    pub(crate) object: Box<str>,
+    pub(crate) advice: &'static str,
+}
+
+impl Bypass {
+    pub(crate) fn new(metrics: &PgMetrics) -> Self {
+        Self {
+            counts: Mutex::default(),
+            metrics: metrics.clone(),
+        }
+    }
+
+    /// Counts one by its reason.
+    pub(crate) fn count(&self, reason: &'static str) {
+        let mut counts = self.lock();
+        let counter = counts
+            .reasons
+            .entry(reason)
+            .or_insert_with(|| self.metrics.bypass(reason));
+        counter.inc();
+    }
+
+    /// Notes what stood in the way of one.
+    pub(crate) fn note(&self, database: &Name, apart: &Apart) {
+        self.add(database, apart, 1);
+    }
+
+    /// Notes what stands in the way, before any statement is counted.
+    pub(crate) fn learn(&self, database: &Name, apart: &Apart) {
+        self.add(database, apart, 0);
+    }
+
+    fn add(&self, database: &Name, apart: &Apart, more: u64) {
+        if apart.object.is_empty() && apart.advice.is_empty() {
+            return;
+        }
+        let mut counts = self.lock();
+        let key = (apart.phrase, Name::clone(database), apart.object.clone());
+        let is_full = counts.objects.len() >= MOST;
+        match counts.objects.get_mut(&key) {
+            Some((count, _)) => *count += more,
+            None if is_full => {}
+            None => {
+                counts.objects.insert(key, (more, apart.advice));
+            }
+        }
+    }
+
+    /// All counts: those of objects, and of each reason what belongs to none.
+    pub(crate) fn lines(&self) -> Vec<BypassLine> {
+        let counts = self.lock();
+        let objects = counts.objects.iter();
+        let objects = objects.map(|((reason, database, object), (count, advice))| BypassLine {
+            reason,
+            count: *count,
+            database: Some(Name::clone(database)),
+            object: object.clone(),
+            advice,
+        });
+        let mut lines: Vec<BypassLine> = objects.collect();
+        for (reason, counter) in &counts.reasons {
+            let told = lines.iter().filter(|line| line.reason == *reason);
+            let told: u64 = told.map(|line| line.count).sum();
+            let count = counter.get().saturating_sub(told);
+            let mut same = lines.iter_mut().filter(|line| line.reason == *reason);
+            if let (Some(only), None) = (same.next(), same.next()) {
+                only.count += count;
+            } else if count > 0 {
+                lines.push(BypassLine {
+                    reason,
+                    count,
+                    ..BypassLine::default()
+                });
+            }
+        }
+        lines.sort_by(|a, b| b.count.cmp(&a.count).then(a.reason.cmp(b.reason)));
+        lines
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        let lock = self.counts.lock();
+        // Each change is one insertion: whole at any moment.
+        lock.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_told_apart_within_their_reason() {
+        let bypass = Bypass::new(&PgMetrics::default());
+        let apart = Apart::of("a view").by("view shop.all").advised("do so");
+        for _ in 0..3 {
+            bypass.count("a view");
+        }
+        bypass.count("SELECT");
+        bypass.note(&"shop".into(), &apart);
+        let line = bypass.lines().swap_remove(0);
+        assert_eq!((line.reason, line.count), ("a view", 3));
+        bypass.learn(&"shop".into(), &Apart::of("a view").by("view other"));
+        bypass.note(&"shop".into(), &Apart::of("SELECT"));
+        let lines = bypass.lines();
+        let told: Vec<_> = lines
+            .iter()
+            .map(|line| (line.reason, line.count, &*line.object, line.advice))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a view", 2, "", ""),
+                ("SELECT", 1, "", ""),
+                ("a view", 1, "view shop.all", "do so"),
+                ("a view", 0, "view other", ""),
+            ]
+        );
+    }
+}

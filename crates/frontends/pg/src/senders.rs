@@ -1,0 +1,49 @@
+//! Who sends notifications: the number that a session was told for the server process that sent them for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The sessions behind server processes.
+#[derive(Debug, Default)]
+pub(crate) struct Senders(Mutex<HashMap<i32, i32>>);
+
+/// A server process that a session has sent notifications over. Known as long as its connection lives.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    senders: Arc<Senders>,
+    process: i32,
+}
+
+impl Senders {
+    /// Notes that what a server process sends from now on comes from a session, by the number that it was told.
+    pub(crate) fn note(self: &Arc<Self>, process: i32, session: i32) -> Sender {
+        self.lock().insert(process, session);
+        Sender {
+            senders: Arc::clone(self),
+            process,
+        }
+    }
+
+    /// The session's number.
+    pub(crate) fn session(&self, process: i32) -> Option<i32> {
+        self.lock().get(&process).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i32, i32>> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sender {
+    /// The same, for another session.
+    pub(crate) fn now_for(&self, session: i32) {
+        self.senders.lock().insert(self.process, session);
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.senders.lock().remove(&self.process);
+    }
+}

@@ -1,0 +1,70 @@
+//! Who has sent a notification.
+
+use windrow_testkit::pgclient::Client;
+use windrow_testkit::pgclient::backend::sqlstate;
+
+use crate::support::Stand;
+
+/// The process number that a client was told at its start.
+fn told(client: &Client) -> i32 {
+    let key = client.cancel_key().unwrap();
+    i32::from_be_bytes(key[..4].try_into().unwrap())
+}
+
+/// Receives until a notification comes: its sender, and what it says.
+fn notified(client: &mut Client) -> (i32, String) {
+    loop {
+        let message = client.receive().unwrap().unwrap();
+        if message.tag == b'A' {
+            let mut texts = message.body[4..].split(|byte| *byte == 0);
+            let text = String::from_utf8_lossy(texts.nth(1).unwrap()).into_owned();
+            return (
+                i32::from_be_bytes(message.body[..4].try_into().unwrap()),
+                text,
+            );
+        }
+    }
+}
+
+#[test]
+fn a_notification_names_its_session_as_that_was_told_itself() {
+    let stand = Stand::new();
+    for sql in [
+        "create function tells() returns trigger language plpgsql as \
+         $f$ begin perform pg_notify('c', 'by a trigger'); return new; end $f$",
+        "create table told (id int)",
+        "create trigger tell after insert on told for each row execute function tells()",
+    ] {
+        stand.executes(sql);
+    }
+    let (mut listener, mut other) = (stand.client(), stand.client());
+    listener.query("listen c").unwrap();
+    for (sql, text) in [
+        ("notify c, 'plain'", "plain"),
+        ("select pg_notify('c', 'called')", "called"),
+        ("begin; insert into told values (1); commit", "by a trigger"),
+    ] {
+        // Its own are told behind the answer, at the latest.
+        let answer = listener.query(sql).unwrap();
+        assert_eq!(sqlstate(&answer), None, "{sql}");
+        let own = answer.iter().find(|message| message.tag == b'A');
+        let pid = match own {
+            Some(message) => i32::from_be_bytes(message.body[..4].try_into().unwrap()),
+            None => notified(&mut listener).0,
+        };
+        assert_eq!(pid, told(&listener), "{sql}");
+        other.query(sql).unwrap();
+        assert_eq!(
+            notified(&mut listener),
+            (told(&other), text.to_owned()),
+            "{sql}"
+        );
+    }
+    // One that comes past the frontend is told as it is.
+    let mut direct = stand.direct();
+    direct.query("notify c, 'direct'").unwrap();
+    assert_eq!(
+        notified(&mut listener),
+        (told(&direct), "direct".to_owned())
+    );
+}

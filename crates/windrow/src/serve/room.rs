@@ -1,0 +1,56 @@
+//! How many connections a server has room for.
+
+use std::time::Duration;
+
+use tracing::{info, warn};
+use windrow_pg::DatabaseConfig;
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
+
+/// What is taken for it where the server cannot be asked.
+const GUESS: usize = 50;
+
+/// The fewest and the most that a database gets.
+const LEAST: usize = 4;
+const MOST: usize = 200;
+
+const QUESTION: &str = "SELECT pg_catalog.current_setting('max_connections')::int \
+     - pg_catalog.current_setting('superuser_reserved_connections')::int \
+     - coalesce(pg_catalog.current_setting('reserved_connections', true)::int, 0) \
+     - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
+     AND pid <> pg_catalog.pg_backend_pid())";
+
+/// The most connections to a database, where nothing else is configured: what its server has room for at this moment, less
+/// a quarter, shared with the other databases of the same server.
+pub(super) async fn of(
+    database: &DatabaseConfig,
+    all: &[DatabaseConfig],
+    patience: Duration,
+) -> usize {
+    let others = all.iter().map(|other| &other.target);
+    let same = others.filter(|other| other.is_at(&database.target));
+    let room = match ask(&database.target, patience).await {
+        Some(room) => room,
+        None => {
+            warn!(
+                database = database.name,
+                "the server cannot be asked how many connections it has room for: {GUESS} are taken for it (pg.max_server_connections)"
+            );
+            return GUESS;
+        }
+    };
+    let most = (room * 3 / 4 / same.count().max(1)).clamp(LEAST, MOST);
+    info!(
+        database = database.name,
+        most, "server connections at most (pg.max_server_connections)"
+    );
+    most
+}
+
+async fn ask(target: &Target, patience: Duration) -> Option<usize> {
+    let mut wire = Wire::connect(target, &[], patience).await.ok()?;
+    let rows = wire.simple(QUESTION).await.ok()?.ok()?;
+    wire.terminate().await;
+    let room: i64 = rows.first()?.first()?.as_ref()?.parse().ok()?;
+    Some(usize::try_from(room).unwrap_or_default())
+}
