@@ -15,6 +15,7 @@ mod command;
 mod envelope;
 mod examples;
 mod input;
+mod keys;
 mod library;
 mod mariadb;
 mod operation;
