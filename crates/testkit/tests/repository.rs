@@ -116,7 +116,12 @@ fn crates_import_only_what_they_may() {
             "proof" => &["windrow-core", "windrow-sql"],
             // What speaks PostgreSQL's protocol may import its words, and what the proof says of its catalog.
             "sinks" => &["windrow-core", "windrow-pgwire", "windrow-proof"],
-            "frontends/pg" => &["windrow-core", "windrow-pgwire", "windrow-proof", "windrow-sql"],
+            "frontends/pg" => &[
+                "windrow-core",
+                "windrow-pgwire",
+                "windrow-proof",
+                "windrow-sql",
+            ],
             _ => &["windrow-core"],
         }
     };

@@ -29,15 +29,12 @@ pub(super) async fn of(
 ) -> usize {
     let others = all.iter().map(|other| &other.target);
     let same = others.filter(|other| other.is_at(&database.target));
-    let room = match ask(&database.target, patience).await {
-        Some(room) => room,
-        None => {
-            warn!(
-                database = database.name,
-                "the server cannot be asked how many connections it has room for: {GUESS} are taken for it (pg.max_server_connections)"
-            );
-            return GUESS;
-        }
+    let Some(room) = ask(&database.target, patience).await else {
+        warn!(
+            database = database.name,
+            "the server cannot be asked how many connections it has room for: {GUESS} are taken for it (pg.max_server_connections)"
+        );
+        return GUESS;
     };
     let most = (room * 3 / 4 / same.count().max(1)).clamp(LEAST, MOST);
     info!(

@@ -200,12 +200,12 @@ impl Relay<'_> {
 
     /// Keeps the connection for good, where that is what unproven code asks for.
     fn conclude(&mut self) {
-        if let Some(apart) = self.residue.unproven.clone() {
-            if !self.may_be_reset() {
-                self.residue.for_good = true;
-                self.sends_notifications();
-                self.pin(apart.to_string());
-            }
+        if let Some(apart) = self.residue.unproven.clone()
+            && !self.may_be_reset()
+        {
+            self.residue.for_good = true;
+            self.sends_notifications();
+            self.pin(apart.to_string());
         }
     }
 }
