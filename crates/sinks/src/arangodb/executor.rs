@@ -27,6 +27,10 @@ impl Connection {
         let database = self.session.database.clone();
         let (forms, placed) = place(batch, &database);
         for (group, items) in Placed::steps(batch, &placed) {
+            let items = batch.not_held(items);
+            if items.is_empty() {
+                continue;
+            }
             if let Some(form) = forms.get(group as usize) {
                 self.step(batch, form, &items).await?;
             }

@@ -103,6 +103,10 @@ impl Connection {
         }
         let Plan { statements, placed } = place(batch, knowledge, self.creates);
         for (group, items) in Placed::steps(batch, &placed) {
+            let items = batch.not_held(items);
+            if items.is_empty() {
+                continue;
+            }
             let Some(statement) = statements.get(group as usize / 2) else {
                 continue;
             };

@@ -245,6 +245,7 @@ impl<'a> Batch<'a> {
                 keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
                 reads: placed.compiled.shape.op == Op::Get,
                 fence: placed.fence,
+                free: false,
             })
         });
         let mut steps = plan::plan(numbered(items));

@@ -95,7 +95,7 @@ impl Absorber<'_, '_> {
         let mut duplicates = Vec::new();
         for (at, statement) in flown.statements.iter().enumerate() {
             match statement {
-                Sent::Guard(_) | Sent::Back => {}
+                Sent::Guard(_) | Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, heard, at);
                     self.tally.add(self.rung(&flown.segment.mode), 1);
@@ -283,7 +283,8 @@ impl Absorber<'_, '_> {
         error: ServerError,
     ) -> UnitFault {
         if matches!(flown.segment.mode, Mode::Probe | Mode::Refuse(_)) {
-            let ours = flown.statements.iter().filter(|s| **s == Sent::Back);
+            let before = flown.statements.iter().take(at);
+            let ours = before.filter(|sent| **sent == Sent::Savepoint);
             return UnitFault {
                 at: heard.parsed.saturating_sub(ours.count()),
                 fault: Fault::from(error),

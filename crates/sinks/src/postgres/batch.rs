@@ -247,8 +247,8 @@ impl<'a> Batch<'a> {
     /// nothing else in their tables.
     ///
     /// What is left out runs after the rest. Where a table has several unique keys, a row that is left out for one of
-    /// them could free or find another one taken by its successors; so then no two rows may share a key. Nor may they
-    /// where units are of one source, whose order is to show in what they are told; then there is one table, too.
+    /// them could free or find another one taken by its successors; so then no two rows may share a key. Where units are
+    /// of one source, whose order is to show in what they are told, there is one table.
     pub(super) fn can_tell(&self, units: &[u32]) -> bool {
         let mut plain: HashMap<u64, bool> = HashMap::new();
         let mut rows = HashSet::new();
@@ -262,8 +262,7 @@ impl<'a> Batch<'a> {
                 let table = &compiled.table;
                 let tells = compiled.telling.is_some();
                 let same = *plain.entry(table.identity()).or_insert(tells);
-                let several = self.sources.any() || table.hidden_unique || table.uniques.len() > 1;
-                let several = tells && several;
+                let several = tells && (table.hidden_unique || table.uniques.len() > 1);
                 let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
                 let shared = several && keys.iter().any(|key| !rows.insert(*key));
                 if same != tells || (tells && !alone) || shared {

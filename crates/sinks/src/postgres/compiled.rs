@@ -100,7 +100,8 @@ pub(super) fn seed(table: &Table, number: usize) -> u64 {
 /// that refers to another one. `given`: whether each value is one that the client gave.
 pub(super) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
     let fenced = fence(change, table) != Fence::None;
-    fenced || table.referenced || change.op == Op::Insert && !given
+    let inserts = change.op == Op::Insert;
+    fenced || table.referenced || inserts && (!given || table.hidden_unique)
 }
 
 /// What a write of the kind may disturb besides the rows whose keys it names.

@@ -2,9 +2,11 @@
 
 mod careful;
 mod place;
+mod wariness;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -12,6 +14,7 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
 
 use self::careful::Ended;
+use self::wariness::Wariness;
 use super::absorb::Absorber;
 use super::batch::Batch;
 use super::calls::{Forms, Lexicon, with_error};
@@ -48,6 +51,7 @@ pub(super) struct Connection {
     scratch: Vec<u8>,
     usable: bool,
     patience: Patience,
+    wariness: Wariness,
     interrupt: Arc<Interrupt>,
     /// When the unit that runs alone arrived.
     arrived: Option<Instant>,
@@ -65,15 +69,17 @@ pub(super) struct Shared {
 }
 
 impl Connection {
-    /// `creates`: tables and columns that are not there are made.
+    /// `creates`: tables and columns that are not there are made. `lock_wait`: how long batches wait for locks.
     pub(super) fn new(
         (wire, dialect): (Wire, &'static Dialect),
         shared: Arc<Shared>,
         (purpose, patience): (Purpose, Patience),
         creates: bool,
+        lock_wait: Duration,
     ) -> Self {
         Self {
             interrupt: Interrupt::of(&wire),
+            wariness: Wariness::new(purpose, patience.of_batches(lock_wait)),
             patience,
             arrived: None,
             wire,
@@ -103,6 +109,10 @@ impl Connection {
 
     /// Runs round trips until every unit has its verdict.
     async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        if let Some(news) = self.wariness.news() {
+            tally.round_trips += 1;
+            drop(self.wire.simple(&news).await?);
+        }
         let mut burst = 0;
         let mut changes = 0;
         let mut missed = false;
@@ -226,7 +236,7 @@ impl Connection {
                 prepared: &mut self.prepared,
                 out: self.wire.out(),
                 scratch: &mut self.scratch,
-                back: false,
+                part: false,
             };
             match sender.send(segment) {
                 Ok(sent) => flown.push(sent),
@@ -383,6 +393,8 @@ impl Executor for Connection {
         }
         let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
         batch.conclude_rest(&defect);
+        let waits = |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::Alone(_)));
+        self.wariness.ended(batch.verdicts.iter().any(waits));
         Report {
             verdicts: batch.verdicts.into_iter().flatten().collect(),
             tally,

@@ -148,7 +148,7 @@ impl Batch<'_> {
         })
     }
 
-    fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
+    pub(super) fn placed_of(&self, unit: u32) -> impl Iterator<Item = &Placed> {
         let placed = self.placed.get(self.writes_of(unit));
         placed.into_iter().flatten()
     }

@@ -26,8 +26,8 @@ pub(super) enum Sent {
     Guard(u64),
     /// The write at this place of the batch.
     Single(u32),
-    /// The last savepoint was gone back to.
-    Back,
+    /// What keeps a part of a transaction apart from the others.
+    Savepoint,
     /// What the call at this place took from a sequence.
     Taken(u32),
     /// The writes at these places, in the order of the parameters. `heads`: how many columns of its rows are ours; 0: a
@@ -56,12 +56,15 @@ pub(super) struct Sender<'s, 'u> {
     pub(super) prepared: &'s mut Prepared,
     pub(super) out: &'s mut BytesMut,
     pub(super) scratch: &'s mut Vec<u8>,
-    /// What is sent is a part of a transaction, and begins with its last savepoint.
-    pub(super) back: bool,
+    /// What is sent is a part of a transaction: it begins with the last savepoint and ends with another one.
+    pub(super) part: bool,
 }
 
 /// What a part before may have left behind is undone. Outside of a transaction this fails, and the part with it.
 pub(super) const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
+
+/// Behind a part, whose work is kept. Where it has failed, the server does not come here.
+pub(super) const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
 impl Sender<'_, '_> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is appended.
@@ -69,9 +72,7 @@ impl Sender<'_, '_> {
         let start = self.out.len();
         let sent = match self.send_query(&segment) {
             Some(sent) => sent,
-            None => self.send_statements(&segment).inspect(|_| {
-                frontend::sync(self.out);
-            }),
+            None => self.send_whole(&segment),
         };
         match sent {
             Ok((statements, reads)) => Ok(Flown {
@@ -87,12 +88,27 @@ impl Sender<'_, '_> {
         }
     }
 
+    fn send_whole(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
+        let (mut statements, reads) = self.send_statements(segment)?;
+        if self.part {
+            for sql in KEEP {
+                self.send_savepoint(sql, &mut statements)?;
+            }
+        }
+        frontend::sync(self.out);
+        Ok((statements, reads))
+    }
+
+    fn send_savepoint(&mut self, sql: &str, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
+        frontend::parse("", sql, [], self.out).map_err(|_| Unfit)?;
+        sent.push(Sent::Savepoint);
+        self.bind_nothing("")
+    }
+
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
         let mut statements = Vec::new();
-        if self.back {
-            frontend::parse("", BACK, [], self.out).map_err(|_| Unfit)?;
-            self.bind_nothing("")?;
-            statements.push(Sent::Back);
+        if self.part {
+            self.send_savepoint(BACK, &mut statements)?;
         }
         let steps = self.batch.steps(segment);
         let fuses = |step| self.set_statement(segment, step).is_some();

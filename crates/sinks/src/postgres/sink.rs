@@ -74,6 +74,7 @@ impl Sink for PostgresSink {
             self.shared.clone(),
             (purpose, patience),
             self.server.options.create_tables,
+            lock_wait,
         );
         Ok(Box::new(connection))
     }

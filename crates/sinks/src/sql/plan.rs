@@ -4,7 +4,8 @@
 //!
 //! - Two writes that touch the same row run in the order of the batch, never in one statement (two reads may).
 //! - The writes of one unit run in their order, and so do the units of one source: no step of theirs comes before the
-//!   one of an earlier unit. They are in one statement only where all between them are in it too.
+//!   one of an earlier unit. They are in one statement only where all between them are in it too. Writes of one table that
+//!   are [`Item::free`] may change places among each other.
 //! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence is for.
 //! - All else is free: units that wait together were asked for concurrently, so writes of different rows may change
 //!   places, and a group whose writes are scattered over the batch still becomes one statement.
@@ -12,6 +13,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use smallvec::SmallVec;
 
 /// What a write may disturb besides the rows whose keys it names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +44,9 @@ pub struct Item<'a> {
     pub reads: bool,
     /// What else it may disturb.
     pub fence: Fence,
+    /// Within a transaction nobody can tell whether it came before or after others of its table that are free too, but for
+    /// those that touch the same rows.
+    pub free: bool,
 }
 
 /// One or more writes of one group that may run as one statement.
@@ -88,8 +93,36 @@ struct Planner {
     whole: Vec<Reach>,
     steps_of: Vec<Vec<u32>>,
     unit: Option<(u32, u32)>,
-    /// The last step of each source.
-    sources: Vec<u32>,
+    sources: Vec<Course>,
+}
+
+/// How far a source has come.
+#[derive(Default)]
+struct Course {
+    /// The last step of its writes that are not free.
+    firm: u32,
+    /// That of the others, by table.
+    free: SmallVec<[(u32, u32); 2]>,
+}
+
+impl Course {
+    /// The first step that its next write may use.
+    fn earliest(&self, item: &Item<'_>) -> u32 {
+        let others = self.free.iter();
+        let behind = others.filter(|(table, _)| !item.free || *table != item.table);
+        behind.map(|(_, step)| *step).fold(self.firm, u32::max)
+    }
+
+    fn note(&mut self, item: &Item<'_>, step: u32) {
+        if !item.free {
+            self.firm = self.firm.max(step);
+            return;
+        }
+        match self.free.iter_mut().find(|(table, _)| *table == item.table) {
+            Some((_, last)) => *last = step.max(*last),
+            None => self.free.push((item.table, step)),
+        }
+    }
 }
 
 impl Planner {
@@ -108,8 +141,9 @@ impl Planner {
             Some((unit, step)) if unit == item.unit => step,
             _ => 0,
         };
-        let source = item.source.and_then(|s| self.sources.get(s as usize));
-        earliest = earliest.max(source.copied().unwrap_or_default());
+        if let Some(course) = item.source.and_then(|s| self.sources.get(s as usize)) {
+            earliest = earliest.max(course.earliest(item));
+        }
         for row in item.keys.iter().filter_map(|key| self.rows.get(key)) {
             let after = if item.reads {
                 row.after_writes
@@ -154,7 +188,7 @@ impl Planner {
         reach(&mut self.whole, item.group, next, item.fence == Fence::All);
         self.unit = Some((item.unit, step));
         if let Some(source) = item.source {
-            *slot(&mut self.sources, source) = step;
+            slot(&mut self.sources, source).note(item, step);
         }
     }
 }

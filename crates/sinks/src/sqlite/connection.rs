@@ -1,5 +1,7 @@
 //! Opening the file, and the PRAGMAs that every connection gets.
 
+use std::time::Duration;
+
 use rusqlite::{Connection, OpenFlags};
 use windrow_core::{Fault, FaultClass};
 
@@ -15,6 +17,9 @@ const CACHE_KIB: i64 = 16 * 1024;
 
 /// Bytes to which the write-ahead log is cut back after it has been checkpointed.
 const WAL_BYTES: i64 = 64 << 20;
+
+/// How long another process that writes is waited for at least: it holds the whole file, and nobody waits for it alone.
+const BUSY: Duration = Duration::from_millis(500);
 
 /// Opens the database.
 ///
@@ -37,7 +42,7 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
 }
 
 fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
-    connection.busy_timeout(options.lock_wait)?;
+    connection.busy_timeout(options.lock_wait.max(BUSY))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // A database that comes from elsewhere must not reach beyond itself through its views and triggers.
     connection.pragma_update(None, "trusted_schema", false)?;

@@ -13,6 +13,8 @@ use crate::sql::sources::Sources;
 pub(crate) struct Batch<'a> {
     units: &'a [Unit],
     sources: Sources,
+    /// Sources with a write that is to run again.
+    held: Vec<u32>,
     verdicts: Vec<Option<Verdict>>,
     pub(crate) tally: Tally,
 }
@@ -34,6 +36,7 @@ impl<'a> Batch<'a> {
         Self {
             units,
             sources: Sources::of(units),
+            held: Vec::new(),
             verdicts: units.iter().map(verdict).collect(),
             tally: Tally::default(),
         }
@@ -72,9 +75,29 @@ impl<'a> Batch<'a> {
 
     /// The write gets its verdict.
     pub(crate) fn conclude(&mut self, at: usize, verdict: Verdict) {
+        if matches!(verdict, Verdict::Again(_) | Verdict::Alone(_)) {
+            self.held.extend(self.source(at));
+        }
         if let Some(slot) = self.verdicts.get_mut(at) {
             *slot = Some(verdict);
         }
+    }
+
+    fn source(&self, at: usize) -> Option<u32> {
+        self.sources.of_unit(u32::try_from(at).ok()?)
+    }
+
+    /// Of the writes of a step, those that may go; the others follow one of their source that is to run again.
+    pub(crate) fn not_held(&mut self, items: Vec<usize>) -> Vec<usize> {
+        if self.held.is_empty() {
+            return items;
+        }
+        let held = |at: &usize| self.source(*at).is_some_and(|s| self.held.contains(&s));
+        let (held, free): (Vec<usize>, Vec<usize>) = items.into_iter().partition(held);
+        for at in held {
+            self.conclude(at, Verdict::Held);
+        }
+        free
     }
 
     /// What the write at a place was told, if it failed.
@@ -129,15 +152,15 @@ pub(crate) struct Placed {
 impl Placed {
     /// Groups of units that go out together, in the order in which they do.
     pub(crate) fn steps(batch: &Batch<'_>, placed: &[Self]) -> Vec<(u32, Vec<usize>)> {
-        let source = |at: usize| batch.sources.of_unit(u32::try_from(at).ok()?);
         let items = (0_u32..).zip(placed).map(|(unit, placed)| Item {
             group: placed.group,
             unit,
-            source: source(placed.at),
+            source: batch.source(placed.at),
             table: placed.table,
             keys: placed.key.as_slice(),
             reads: placed.reads,
             fence: placed.fence,
+            free: false,
         });
         let at = |item: u32| placed.get(item as usize).map(|placed| placed.at);
         plan(items)

@@ -224,7 +224,8 @@ async fn failures_of_a_stream_take_few_round_trips() {
 const SCHEMA: &str = "
 create table p (id int primary key, n int check (n < 9));
 create table c (id int primary key, p int references p on delete cascade, boss int references c);
-create table s (id serial, n int);";
+create table s (id serial, n int);
+create table d (id int primary key, a int unique, b int, p int references p);";
 
 /// A write of one of four sources, each of which has rows of its own.
 #[derive(Clone, Debug)]
@@ -235,6 +236,7 @@ struct Draft {
 }
 
 fn shapes(schema: &str) -> Vec<Arc<Shape>> {
+    let d = format!("{schema}.d");
     let (p, c, s) = (
         format!("{schema}.p"),
         format!("{schema}.c"),
@@ -250,19 +252,25 @@ fn shapes(schema: &str) -> Vec<Arc<Shape>> {
         delete(&p).shape(),
         get(&p).shape(),
         insert(&s, &["n"]).shape(),
+        insert(&d, &["id", "b"]).shape(),
+        insert(&d, &["id", "a"]).shape(),
+        insert(&d, &["id", "p"]).shape(),
+        update(&d, &["b"]).shape(),
+        delete(&d).shape(),
     ]
 }
 
 fn draft(sources: u64, ids: i64) -> impl Strategy<Value = Draft> {
     let n = prop_oneof![30 => 0..9_i64, 1 => Just(9_i64)];
-    (0..sources, 0..9_usize, 0..ids, 0..ids, n).prop_map(move |(source, kind, id, other, n)| {
+    (0..sources, 0..14_usize, 0..ids, 0..ids, n).prop_map(move |(source, kind, id, other, n)| {
         let own = |id: i64| id * 4 + i64::try_from(source).unwrap();
         let (id, other) = (own(id), own(other));
         let values = match kind {
             0 | 1 => vec![id, n],
             2 | 3 => vec![id, other],
             4 => vec![n, id],
-            5 => vec![other, id],
+            5 | 12 => vec![other, id],
+            9..12 => vec![id, other],
             _ => vec![id],
         };
         Draft {
@@ -277,7 +285,7 @@ fn draft(sources: u64, ids: i64) -> impl Strategy<Value = Draft> {
 fn batch() -> impl Strategy<Value = Vec<Draft>> {
     (1..5_u64, prop_oneof![Just(4_i64), Just(40), Just(400)]).prop_flat_map(|(sources, ids)| {
         let run = (
-            0..9_usize,
+            0..14_usize,
             prop::collection::vec(draft(sources, ids), 1..40),
         );
         let of_kind = |(kind, run): (usize, Vec<Draft>)| {
@@ -291,7 +299,7 @@ fn batch() -> impl Strategy<Value = Vec<Draft>> {
 
 const CONTENTS: &str =
     "select (select json_agg(p order by id) from S.p), (select json_agg(c order by id) from S.c),
-  (select json_agg(n order by n % 4, id) from S.s)";
+  (select json_agg(n order by n % 4, id) from S.s), (select json_agg(d order by id) from S.d)";
 
 #[test]
 fn random_pipelines_are_as_if_sent_one_by_one() {
@@ -313,7 +321,7 @@ fn random_pipelines_are_as_if_sent_one_by_one() {
     runner
         .run(&prop::collection::vec(batch(), 1..5), |batches| {
             let mut bed = bed.borrow_mut();
-            bed.sql("truncate a.p, a.c, a.s, b.p, b.c, b.s");
+            bed.sql("truncate a.p, a.c, a.s, a.d, b.p, b.c, b.s, b.d");
             for batch in &batches {
                 let made = |shapes: &[Arc<Shape>], d: &Draft| {
                     let row = d.values.iter().map(|v| Value::from(*v)).collect();

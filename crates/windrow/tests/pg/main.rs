@@ -14,6 +14,7 @@ mod faults;
 mod hostile;
 mod load;
 mod many;
+mod order;
 mod sessions;
 mod support;
 mod types;

@@ -190,7 +190,7 @@ impl Absorber<'_, '_> {
                     items.push(*item);
                 }
                 Sent::Taken(item) => self.taken(*item, heard, at),
-                Sent::Guard(_) | Sent::Back | Sent::Set { .. } => {}
+                Sent::Guard(_) | Sent::Savepoint | Sent::Set { .. } => {}
             }
         }
         let done = |item: &u32| self.batch.done.get_mut(*item as usize).map(std::mem::take);

@@ -49,6 +49,7 @@ impl Batch<'_> {
                 keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
                 reads: compiled.op == Op::Get,
                 fence: placed.fence,
+                free: placed.fence == Fence::None && !compiled.order_shows,
             })
         });
         let mut steps = plan::plan(items);

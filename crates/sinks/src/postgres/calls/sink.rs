@@ -190,7 +190,8 @@ impl Sink for StatementSink {
         let (lock_wait, known) = (self.options.lock_wait, &self.shared.allowed);
         let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
         let how = (purpose, patience);
-        let connection = Connection::new((wire, dialect), self.shared.clone(), how, false);
+        let connection =
+            Connection::new((wire, dialect), self.shared.clone(), how, false, lock_wait);
         Ok(Box::new(connection))
     }
 

@@ -16,16 +16,12 @@ use crate::postgres::care::Care;
 use crate::postgres::listen::{Heard, Listener};
 use crate::postgres::prepare::Trust;
 use crate::postgres::segment::{Mode, Segment};
-use crate::postgres::send::{BACK, Flown, Sender};
+use crate::postgres::send::{BACK, Flown, KEEP, Sender};
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
 /// Where it is known that somebody holds locks, there is next to no waiting for each of them.
 const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
-
-/// Behind a part, whose work is kept. Where the part has failed, this fails too, and the next part begins with the last
-/// savepoint ([`BACK`]).
-const KEEP: &str = "RELEASE SAVEPOINT windrow; SAVEPOINT windrow";
 
 const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
 
@@ -50,6 +46,10 @@ impl Connection {
     ) -> Result<Ended, Broken> {
         care.mark_suspects(batch);
         loop {
+            if let Some(fault) = self.given_up() {
+                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                return Ok(Ended::Done);
+            }
             batch.hold();
             let parts = care.parts(batch);
             if parts.is_empty() {
@@ -101,8 +101,10 @@ impl Connection {
             return Ok(judged);
         };
         self.judge(batch, care, &mut judged).main(leg);
-        if judged.is_fine() && !judged.missing.is_empty() {
-            let missing = std::mem::take(&mut judged.missing);
+        let mut missing = std::mem::take(&mut judged.missing);
+        missing.sort_unstable();
+        self.judge(batch, care, &mut judged).overtaken(&missing);
+        if judged.is_fine() && !missing.is_empty() {
             let parts = Segment::pieces(&missing, 1, &Mode::Own);
             match self.leg(batch, care, None, parts, tally).await? {
                 Some(leg) => self.judge(batch, care, &mut judged).missing(leg),
@@ -136,7 +138,7 @@ impl Connection {
         parts: Vec<Segment>,
         tally: &mut Tally,
     ) -> Result<Option<Leg>, Broken> {
-        let mut flown = Vec::with_capacity(parts.len() * 2 + 1);
+        let mut flown = Vec::with_capacity(parts.len() + 1);
         flown.extend(open.map(|sql| self.say(sql)));
         for part in parts {
             let by_text = batch.goes_by_text(&part);
@@ -148,7 +150,7 @@ impl Connection {
                 prepared: &mut self.prepared,
                 out: self.wire.out(),
                 scratch: &mut self.scratch,
-                back: true,
+                part: true,
             };
             match sender.send(part) {
                 Ok(sent) => flown.push(sent),
@@ -161,7 +163,10 @@ impl Connection {
                     return Ok(None);
                 }
             }
-            flown.push(self.say(KEEP));
+            if by_text {
+                let kept = KEEP.join("; ");
+                flown.push(self.say(&kept));
+            }
         }
         let heard = self.hear(&flown, tally).await?;
         let mut leg: Leg = flown.into_iter().zip(heard).collect();

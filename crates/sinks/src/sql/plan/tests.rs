@@ -7,6 +7,7 @@ struct Sample {
     group: u32,
     new_unit: bool,
     source: Option<u32>,
+    free: bool,
     keys: Vec<u64>,
     fence: Fence,
 }
@@ -21,14 +22,15 @@ fn sample() -> impl Strategy<Value = Sample> {
     (
         0..6_u32,
         prop::bool::weighted(0.8),
-        prop::option::of(0..4_u32),
+        (prop::option::of(0..4_u32), any::<bool>()),
         prop::collection::vec(0..8_u64, 0..3),
         fence,
     )
-        .prop_map(|(group, new_unit, source, keys, fence)| Sample {
+        .prop_map(|(group, new_unit, (source, free), keys, fence)| Sample {
             group,
             new_unit,
             source,
+            free,
             keys: keys
                 .into_iter()
                 .map(|k| k + 100 * u64::from(group / 2))
@@ -53,6 +55,7 @@ fn items(samples: &[Sample]) -> Vec<Item<'_>> {
                 keys: &s.keys,
                 reads: s.group == 5,
                 fence: s.fence,
+                free: s.free,
             }
         })
         .collect()
@@ -78,7 +81,8 @@ fn check_pair(a: &Item<'_>, b: &Item<'_>, step_a: usize, step_b: usize) {
     if a.unit == b.unit {
         assert!(step_a <= step_b, "order within a unit");
     }
-    if a.source.is_some() && a.source == b.source {
+    let free = a.free && b.free && a.table == b.table;
+    if a.source.is_some() && a.source == b.source && !free {
         assert!(step_a <= step_b, "order within a source");
     }
     let fence = a.fence.max(b.fence);
@@ -115,6 +119,7 @@ fn item(group: u32, unit: u32, keys: &[u64]) -> Item<'_> {
         keys,
         reads: false,
         fence: Fence::None,
+        free: false,
     }
 }
 
@@ -159,4 +164,33 @@ fn a_source_whose_writes_alternate_keeps_its_order() {
     ]);
     let items: Vec<_> = steps.iter().map(|s| s.items.clone()).collect();
     assert_eq!(items, [vec![0, 1, 4], vec![2, 5, 6], vec![3]]);
+}
+
+#[test]
+fn free_writes_of_one_table_change_places_within_their_source() {
+    let keys: Vec<u64> = (0..100).collect();
+    let batch = keys.iter().enumerate().map(|(n, key)| {
+        let n = u32::try_from(n).unwrap();
+        Item {
+            source: Some(0),
+            free: true,
+            ..item(n % 2, n, std::slice::from_ref(key))
+        }
+    });
+    assert_eq!(plan(batch).len(), 2);
+    let of = |group, unit, table, free| Item {
+        source: Some(0),
+        table,
+        free,
+        ..item(group, unit, &[])
+    };
+    let steps = plan([
+        of(0, 0, 0, true),
+        of(1, 1, 1, true),
+        of(0, 2, 0, true),
+        of(1, 3, 1, false),
+        of(1, 4, 1, true),
+    ]);
+    let items: Vec<_> = steps.iter().map(|s| s.items.clone()).collect();
+    assert_eq!(items, [vec![0], vec![1], vec![2], vec![3, 4]]);
 }

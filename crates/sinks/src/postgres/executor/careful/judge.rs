@@ -106,6 +106,29 @@ impl<'u> Judge<'_, 'u> {
         }
     }
 
+    /// Where a row was left out and a later one of its key was written, what it fails with may come from that.
+    pub(super) fn overtaken(&mut self, missing: &[u32]) {
+        if missing.is_empty() || !self.batch.sources.any() {
+            return;
+        }
+        let keys = |batch: &Batch<'_>, unit: u32| -> Vec<u64> {
+            let placed = batch.placed_of(unit);
+            placed.flat_map(|p| batch.keys_of(p).to_vec()).collect()
+        };
+        let mut last: HashMap<u64, u32> = HashMap::new();
+        let written = self.judged.units.iter();
+        let written = written.filter(|unit| missing.binary_search(unit).is_err());
+        for unit in written.copied() {
+            last.extend(keys(self.batch, unit).into_iter().map(|key| (key, unit)));
+        }
+        for unit in missing {
+            let later = |key: &u64| last.get(key).is_some_and(|last| last > unit);
+            if keys(self.batch, *unit).iter().any(later) {
+                self.retry(*unit, Mode::Own);
+            }
+        }
+    }
+
     /// Takes in the parts of units whose rows were left out. What came behind them has been written by then: so only a
     /// failure is believed, and only one in which that has no part.
     pub(super) fn missing(&mut self, leg: Leg) {
@@ -183,7 +206,7 @@ impl<'u> Judge<'_, 'u> {
                 self.connection.usable &= class != FaultClass::Unavailable;
                 self.judged.again = Some(error.into());
             }
-            Some(Sent::Back) => self.judged.again = Some(error.into()),
+            Some(Sent::Savepoint) => self.judged.again = Some(error.into()),
             _ if code == "26000" && !heard.bound => {
                 (self.judged.gone, self.judged.stale) = (true, true);
             }
