@@ -46,9 +46,9 @@ impl fmt::Debug for Line {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Row(cells) => {
-                let cells = cells.iter().map(|(name, value)| {
-                    format!("{name}={}", value.as_deref().unwrap_or("NULL"))
-                });
+                let cells = cells
+                    .iter()
+                    .map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("NULL")));
                 write!(f, "({})", cells.collect::<Vec<_>>().join(", "))
             }
         }
@@ -117,7 +117,9 @@ impl Serials {
         let mut seen: BTreeMap<_, BTreeSet<i64>> = BTreeMap::new();
         for line in lines {
             let Line::Row(cells) = line else { continue };
-            let Some(source) = source(cells) else { continue };
+            let Some(source) = source(cells) else {
+                continue;
+            };
             let serials = cells.iter().filter(|(name, _)| kind(name) == Kind::Serial);
             for (column, value) in serials {
                 let number = value.as_deref().and_then(|value| value.parse().ok());
@@ -131,10 +133,18 @@ impl Serials {
     }
 
     fn name(&self, cell: &Cell<'_>, value: &str) -> String {
-        let Ok(number) = value.parse::<i64>() else { return value.into() };
+        let Ok(number) = value.parse::<i64>() else {
+            return value.into();
+        };
         let source = cell.source.unwrap_or_default();
-        let of_column = self.0.iter().filter(|((column, _), _)| column == cell.column);
-        let holders = of_column.clone().filter(|(_, seen)| seen.contains(&number)).count();
+        let of_column = self
+            .0
+            .iter()
+            .filter(|((column, _), _)| column == cell.column);
+        let holders = of_column
+            .clone()
+            .filter(|(_, seen)| seen.contains(&number))
+            .count();
         let place = (cell.column.to_owned(), source.to_owned());
         let rank = self.0.get(&place).map(|seen| seen.range(..number).count());
         match (rank, holders) {
@@ -161,9 +171,18 @@ mod tests {
     #[test]
     fn serial_numbers_are_compared_by_their_order_along_a_source() {
         let told = [row("0", "1", "7"), row("1", "2", "8"), row("0", "3", "9")];
-        assert!(same(&told, &[row("0", "4", "1"), row("1", "9", "2"), row("0", "8", "3")]));
-        assert!(!same(&told, &[row("0", "8", "1"), row("1", "9", "2"), row("0", "4", "3")]));
-        assert!(!same(&told, &[row("0", "1", "1"), row("1", "3", "2"), row("0", "3", "3")]));
+        assert!(same(
+            &told,
+            &[row("0", "4", "1"), row("1", "9", "2"), row("0", "8", "3")]
+        ));
+        assert!(!same(
+            &told,
+            &[row("0", "8", "1"), row("1", "9", "2"), row("0", "4", "3")]
+        ));
+        assert!(!same(
+            &told,
+            &[row("0", "1", "1"), row("1", "3", "2"), row("0", "3", "3")]
+        ));
     }
 
     #[test]

@@ -151,13 +151,17 @@ async fn enter(gate: &Gate, turn: &Mutex<Turn>, messages: &[u8]) {
     let mut permit = None;
     if !entered {
         let waiting = Arc::clone(&gate.turn).acquire_owned();
-        permit = tokio::time::timeout(LONGEST, waiting).await.ok().map(Result::unwrap);
+        permit = tokio::time::timeout(LONGEST, waiting)
+            .await
+            .ok()
+            .map(Result::unwrap);
     }
     let mut turn = turn.lock().await;
     if !entered {
         turn.squeezed = permit.is_none();
         turn.permit = permit;
-        gate.crowded.fetch_add(turn.squeezed.into(), Ordering::SeqCst);
+        gate.crowded
+            .fetch_add(turn.squeezed.into(), Ordering::SeqCst);
     }
     for message in tags(messages) {
         turn.sent(message.0);
