@@ -1,5 +1,7 @@
 //! The rows of the answers.
 
+use std::collections::BTreeMap;
+
 /// A relation that is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relation {
@@ -11,6 +13,8 @@ pub(crate) struct Relation {
     pub(crate) secured: bool,
     pub(crate) rule: Option<Box<str>>,
     pub(crate) oid: u32,
+    /// The transactions that wrote its row and those of its triggers.
+    written: (i64, i64),
 }
 
 /// How a statement comes to something.
@@ -41,6 +45,8 @@ pub(crate) struct Trigger {
     /// The columns of UPDATE OF; empty: any.
     pub(crate) columns: Box<[Box<str>]>,
     pub(crate) function: Function,
+    /// Its number, and the transaction that wrote its row.
+    written: (u32, i64),
     /// SECURITY DEFINER or SET options.
     pub(crate) dressed: bool,
     pub(crate) body: Box<str>,
@@ -51,14 +57,15 @@ pub(crate) struct Trigger {
 
 /// A function, as the catalog says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Function {
+pub struct Function {
     /// `schema.name`.
-    pub(crate) name: Box<str>,
-    pub(crate) built_in: bool,
-    pub(crate) language: Box<str>,
+    pub name: Box<str>,
+    /// It is the server's own.
+    pub built_in: bool,
+    /// `pg_language.lanname`.
+    pub language: Box<str>,
     /// `pg_proc.provolatile`.
-    pub(crate) volatility: u8,
-    pub(crate) oid: u32,
+    pub volatility: u8,
 }
 
 /// A function that an object calls.
@@ -70,6 +77,8 @@ pub(crate) struct Called {
     /// Of a default the column, of a condition the trigger.
     pub(crate) place: Box<str>,
     pub(crate) function: Function,
+    /// Its number, and the transaction that wrote its row.
+    written: (u32, i64),
 }
 
 /// What calls a function.
@@ -115,7 +124,8 @@ pub struct Catalog {
     pub(crate) called: Vec<Called>,
     /// Operators of somebody's own that are not proven.
     pub(crate) operators: Vec<Box<str>>,
-    domains: Vec<u32>,
+    /// With the transactions that wrote its row and those of its checks.
+    domains: Vec<(u32, (i64, i64))>,
 }
 
 impl Catalog {
@@ -133,6 +143,7 @@ impl Catalog {
                 secured: is(4),
                 rule: column(5).map(Into::into),
                 oid: number(text(14)),
+                written: (number(text(6)), number(text(7))),
             }),
             "g" => self.triggers.push(Trigger {
                 reach,
@@ -146,8 +157,8 @@ impl Catalog {
                     built_in: is(8),
                     language: text(9).into(),
                     volatility: b'v',
-                    oid: number(text(14)),
                 },
+                written: (number(text(14)), number(text(15))),
                 dressed: is(10),
                 body: text(11).into(),
                 shadows: list(text(12)),
@@ -161,45 +172,65 @@ impl Catalog {
                 function: Function {
                     name: text(5).into(),
                     built_in: is(6),
-                    language: text(7).into(),
+                    // One of somebody's own is made of other functions, in whatever language.
+                    language: match (text(9), is(6)) {
+                        ("f", _) | (_, true) => text(7).into(),
+                        _ => "aggregate".into(),
+                    },
                     volatility: byte(text(8)),
-                    oid: number(text(14)),
                 },
+                written: (number(text(14)), number(text(15))),
             }),
             "o" => self.operators.push(text(3).into()),
-            "m" => self.domains.push(number(text(3))),
+            "m" => {
+                let written = (number(text(4)), number(text(5)));
+                self.domains.push((number(text(3)), written));
+            }
             _ => {}
         }
     }
 
-    /// The functions that are not built in, on which the proof relies, in their order.
-    pub fn functions(&self) -> Vec<u32> {
-        let triggers = self.triggers.iter().map(|trigger| &trigger.function);
-        let all = triggers.chain(self.called.iter().map(|called| &called.function));
-        let own = all.filter(|function| !function.built_in);
-        sorted(own.map(|function| function.oid))
-    }
-
-    /// The domains on which the proof relies, in their order.
-    pub fn domains(&self) -> Vec<u32> {
-        sorted(self.domains.iter().copied())
-    }
-
-    /// The tables that a write reaches without being one of the table's partitions, in their order.
-    pub fn others(&self) -> Vec<u32> {
-        let others = self
-            .relations
-            .iter()
-            .filter(|r| !matches!(r.reach, Reach::Itself | Reach::Part));
-        sorted(others.map(|relation| relation.oid))
+    /// What the proof relies on besides the table and its partitions themselves.
+    pub fn relied(&self) -> Relied {
+        let triggers = self.triggers.iter().map(|t| (&t.function, t.written));
+        let all = triggers.chain(self.called.iter().map(|c| (&c.function, c.written)));
+        // What is written in C stays what it is.
+        let own = all.filter(|(function, _)| !function.built_in && !function.has_code());
+        let functions: BTreeMap<u32, i64> = own.map(|(_, written)| written).collect();
+        let domains: BTreeMap<u32, (i64, i64)> = self.domains.iter().copied().collect();
+        let relations = self.relations.iter();
+        let others = relations.filter(|r| !matches!(r.reach, Reach::Itself | Reach::Part));
+        let others: BTreeMap<u32, (i64, i64)> = others.map(|r| (r.oid, r.written)).collect();
+        let (types, checks) = sums(&domains);
+        let (classes, triggers) = sums(&others);
+        Relied {
+            written: format!("{} {types} {checks}", functions.values().sum::<i64>()).into(),
+            reached: format!("{classes} {triggers}").into(),
+            functions: functions.into_keys().collect(),
+            domains: domains.into_keys().collect(),
+            others: others.into_keys().collect(),
+        }
     }
 }
 
-fn sorted(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut numbers: Vec<u32> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
+/// What a proof relies on besides the table and its partitions themselves, and the transactions that wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relied {
+    /// Functions that are not built in.
+    pub functions: Box<[u32]>,
+    /// Domains that are not built in.
+    pub domains: Box<[u32]>,
+    /// Tables that inherit, and those that cascades, views and rules reach.
+    pub others: Box<[u32]>,
+    /// The sums of what wrote the functions, the domains and their checks.
+    pub written: Box<str>,
+    /// The sums of what wrote the other tables and their triggers.
+    pub reached: Box<str>,
+}
+
+fn sums(all: &BTreeMap<u32, (i64, i64)>) -> (i64, i64) {
+    let (first, second) = (all.values().map(|w| w.0), all.values().map(|w| w.1));
+    (first.sum(), second.sum())
 }
 
 fn reach(text: &str) -> Reach {

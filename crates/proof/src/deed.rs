@@ -5,9 +5,10 @@ use std::sync::Arc;
 use windrow_core::Apart;
 
 use crate::body::{self, Body};
-use crate::catalog::{Called, Catalog, Kind, Reach, Relation, Trigger};
+use crate::catalog::{Called, Catalog, Function, Kind, Reach, Relation, Trigger};
 use crate::list::{self, Company, company};
 use crate::reason;
+use crate::text::Words;
 use crate::trusted::Trusted;
 
 /// Bits of `pg_trigger.tgtype`.
@@ -161,6 +162,12 @@ impl Judge<'_> {
             .flatten()
     }
 
+    /// Whether a trigger may change columns that the statement does not set.
+    fn may_be_changed_before(&self) -> bool {
+        let mut triggers = self.catalog.triggers.iter();
+        triggers.any(|trigger| trigger.kind & BEFORE != 0 && !trigger.function.built_in)
+    }
+
     fn fires(&self, trigger: &Trigger) -> bool {
         if !self.is_reached(trigger.reach) {
             return false;
@@ -175,7 +182,11 @@ impl Judge<'_> {
         let updates = self.deed.updates || by_cascade;
         let sets = || {
             let mut columns = trigger.columns.iter();
-            by_cascade || trigger.columns.is_empty() || columns.any(|name| (self.deed.sets)(name))
+            by_cascade
+                || trigger.columns.is_empty()
+                || columns.any(|name| (self.deed.sets)(name))
+                // A foreign key is looked at where its columns have changed, also by a trigger before it.
+                || trigger.function.built_in && self.may_be_changed_before()
         };
         (self.deed.inserts && trigger.kind & INSERT != 0)
             || (deletes && trigger.kind & DELETE != 0)
@@ -221,10 +232,34 @@ impl Judge<'_> {
     }
 }
 
+impl Function {
+    /// Why a function that somebody's own words call cannot be evaluated in company. `object`: what calls it.
+    pub fn apart(&self, object: &str, trusted: &Trusted) -> Option<Apart> {
+        function_apart(self, object, false, trusted)
+    }
+}
+
+impl Catalog {
+    /// Why a statement of these words cannot be evaluated in company for an operator of it.
+    pub fn operator_apart(&self, words: &Words) -> Option<Apart> {
+        let mut operators = self.operators.iter();
+        let found = operators.find(|operator| words.has_operator(operator))?;
+        Some(reason::operator(found))
+    }
+}
+
 /// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may take it from a sequence.
 pub(crate) fn of_function(called: &Called, of_column: bool, trusted: &Trusted) -> Option<Apart> {
-    let function = &called.function;
-    let (object, name) = (&*called.object, &*function.name);
+    function_apart(&called.function, &called.object, of_column, trusted)
+}
+
+fn function_apart(
+    function: &Function,
+    object: &str,
+    of_column: bool,
+    trusted: &Trusted,
+) -> Option<Apart> {
+    let name = &*function.name;
     let bare = function.bare();
     if trusted.has(name) {
         return None;

@@ -23,13 +23,14 @@ mod reason;
 mod text;
 mod trusted;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, Function, Relied};
 pub use deed::{Deed, Level};
 pub use list::{Company, company};
 pub use text::Words;
 pub use trusted::Trusted;
 
-/// Asks for everything that a write to a table may run. `$1`, a text: the table, as SQL. Rows for [`Catalog::take`].
+/// Asks for everything that a write to a table may run. `$1`, a text: the table, as SQL; `$2`, a text: words that may
+/// name types in the statement, separated by `chr(1)`. Rows for [`Catalog::take`].
 ///
 /// Functions of expressions are taken from the expressions' stored trees, because the catalog keeps no dependencies on
 /// what is built in. What is built in and immutable is left out: it is proven. Lists are asked for by arrays, which keeps

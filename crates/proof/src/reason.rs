@@ -32,6 +32,13 @@ pub(crate) fn function(object: &str, function: &str) -> Apart {
         .unproven()
 }
 
+pub(crate) fn operator(operator: &str) -> Apart {
+    Apart::of("an operator that is not proven")
+        .by(format!("operator {operator}"))
+        .advised("an operator whose function is written in C and immutable is joined")
+        .unproven()
+}
+
 pub(crate) fn session_function(object: &str, function: &str) -> Apart {
     Apart::of("a function of the session or transaction")
         .by(format!("{object}: function {function}"))

@@ -49,6 +49,10 @@ impl Words {
         }
     }
 
+    pub(crate) fn has_operator(&self, operator: &str) -> bool {
+        self.operators.contains(operator)
+    }
+
     /// The first parameter of [`crate::TEXT`].
     pub fn names(&self) -> String {
         joined(&self.names)

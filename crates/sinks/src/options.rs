@@ -13,6 +13,9 @@ pub struct Options {
     pub lock_wait: Duration,
     /// How long opening a connection may take.
     pub connect_timeout: Duration,
+    /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or the row of their trigger
+    /// and leave nothing behind. Writes that run them are joined though nothing is proven of them.
+    pub trusted_functions: Vec<String>,
     /// SQLite only: how often the file is synced.
     pub synchronous: Synchronous,
 }
@@ -23,6 +26,7 @@ impl Default for Options {
             create_tables: false,
             lock_wait: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(5),
+            trusted_functions: Vec::new(),
             synchronous: Synchronous::Full,
         }
     }

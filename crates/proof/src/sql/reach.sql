@@ -94,7 +94,8 @@ called(reach, kind, object, place, fn) AS (
   SELECT 't', 's', named.object, NULL, named.fn FROM named)
 SELECT 'r', r.reach, r.name, c.relkind::text, pg_catalog.row_security_active(c.oid)::text,
   (SELECT min(quote_ident(w.rulename)) FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid AND w.rulename <> '_RETURN'),
-  NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, c.oid::text
+  c.xmin::text, (SELECT coalesce(sum(x.xmin::text::int8), 0)::text FROM pg_catalog.pg_trigger x WHERE x.tgrelid = c.oid),
+  NULL, NULL, NULL, NULL, NULL, NULL, c.oid::text, NULL
 FROM one r JOIN pg_catalog.pg_class c ON c.oid = r.oid
 UNION ALL
 SELECT 'g', r.reach, CASE WHEN g.tgisinternal AND k.oid IS NOT NULL
@@ -102,9 +103,14 @@ SELECT 'g', r.reach, CASE WHEN g.tgisinternal AND k.oid IS NOT NULL
       FROM pg_catalog.pg_class kc JOIN pg_catalog.pg_namespace kn ON kn.oid = kc.relnamespace WHERE kc.oid = k.conrelid)
     ELSE 'trigger ' || quote_ident(g.tgname) || ' on ' || r.name END,
   g.tgtype::text, g.tginitdeferred::text, (g.tgoldtable IS NOT NULL OR g.tgnewtable IS NOT NULL)::text,
-  (SELECT string_agg(a.attname, chr(1)) FROM pg_catalog.pg_attribute a
-    WHERE a.attrelid = g.tgrelid AND a.attnum = ANY (string_to_array(g.tgattr::text, ' ')::int2[])
-    HAVING bool_and(a.attgenerated = '')),
+  CASE WHEN p.proname LIKE 'RI_FKey_%_upd' AND p.oid < 16384 AND k.oid IS NOT NULL THEN
+    (SELECT string_agg(a.attname, chr(1)) FROM pg_catalog.pg_attribute a
+      WHERE a.attrelid = g.tgrelid AND a.attnum = ANY (CASE WHEN p.proname LIKE '%_check_%' THEN k.conkey ELSE k.confkey END))
+  ELSE
+    (SELECT string_agg(a.attname, chr(1)) FROM pg_catalog.pg_attribute a
+      WHERE a.attrelid = g.tgrelid AND a.attnum = ANY (string_to_array(g.tgattr::text, ' ')::int2[])
+      HAVING bool_and(a.attgenerated = ''))
+  END,
   n.nspname || '.' || p.proname, (p.oid < 16384)::text, l.lanname::text, (p.prosecdef OR p.proconfig IS NOT NULL)::text,
   p.prosrc,
   (SELECT string_agg(DISTINCT q.proname, chr(1))
@@ -112,7 +118,7 @@ SELECT 'g', r.reach, CASE WHEN g.tgisinternal AND k.oid IS NOT NULL
     JOIN pg_catalog.pg_proc q ON q.proname = m.part[1] AND q.pronamespace <> 'pg_catalog'::regnamespace
     JOIN pg_catalog.pg_language ql ON ql.oid = q.prolang
     WHERE l.lanname = 'plpgsql' AND NOT (ql.lanname IN ('c', 'internal') AND q.provolatile = 'i')),
-  g.oid::text, p.oid::text
+  g.oid::text, p.oid::text, p.xmin::text
 FROM one r JOIN pg_catalog.pg_trigger g ON g.tgrelid = r.oid AND g.tgenabled <> 'D' AND g.tgparentid = 0
 JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
@@ -120,16 +126,18 @@ JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 LEFT JOIN pg_catalog.pg_constraint k ON k.oid = g.tgconstraint
 UNION ALL
 SELECT 'f', c.reach, c.object, c.kind, c.place, n.nspname || '.' || p.proname, (p.oid < 16384)::text, l.lanname::text,
-  p.provolatile::text, p.prokind::text, NULL, NULL, NULL, NULL, p.oid::text
+  p.provolatile::text, p.prokind::text, NULL, NULL, NULL, NULL, p.oid::text, p.xmin::text
 FROM called c JOIN pg_catalog.pg_proc p ON p.oid = c.fn
 JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE NOT (p.oid < 16384 AND p.provolatile = 'i')
 UNION ALL
-SELECT 'o', 't', 'operator ' || o.oid::regoperator, o.oprname::text, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'o', 't', 'operator ' || o.oid::regoperator, o.oprname::text, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_proc p ON p.oid = o.oprcode
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE o.oid >= 16384 AND NOT (l.lanname IN ('c', 'internal') AND p.provolatile = 'i')
 UNION ALL
-SELECT 'm', 't', 'domain ' || t.oid::regtype, t.oid::text, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'm', 't', 'domain ' || t.oid::regtype, t.oid::text, t.xmin::text,
+  (SELECT coalesce(sum(x.xmin::text::int8), 0)::text FROM pg_catalog.pg_constraint x WHERE x.contypid = t.oid),
+  NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM pg_catalog.pg_type t WHERE t.typtype = 'd' AND t.oid >= 16384 AND t.oid = ANY (ARRAY(SELECT oid FROM typ))

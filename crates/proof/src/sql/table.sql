@@ -1,3 +1,4 @@
 WITH RECURSIVE start(oid) AS (SELECT c.oid FROM pg_catalog.pg_class c WHERE c.oid = to_regclass($1)),
-meant(oid) AS (SELECT NULL::oid WHERE false),
+meant(oid) AS (
+  SELECT t.oid FROM pg_catalog.pg_type t WHERE t.typname = ANY (string_to_array($2, chr(1))) AND t.oid >= 16384),
 named(object, fn) AS (SELECT NULL::text, NULL::oid WHERE false),

@@ -35,6 +35,8 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) stale: bool,
     /// Versions of tables that are not as they were described.
     pub(super) changed: Vec<u64>,
+    /// Versions of tables that are as they were described, but of which a further change might not be seen.
+    pub(super) outdated: Vec<u64>,
     /// Versions of tables whose guards the role may not run.
     pub(super) unguarded: Vec<u64>,
     /// The server does not know the prepared statements.
@@ -95,6 +97,7 @@ impl Absorber<'_, '_> {
         let mut duplicates = Vec::new();
         for (at, statement) in flown.statements.iter().enumerate() {
             match statement {
+                Sent::Guard(version) if self.is_outdated(heard, at) => self.outdated.push(*version),
                 Sent::Guard(_) | Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, heard, at);
@@ -119,6 +122,12 @@ impl Absorber<'_, '_> {
         }
         duplicates.sort_unstable();
         duplicates
+    }
+
+    /// What a check says that has not failed.
+    fn is_outdated(&self, heard: &Heard, at: usize) -> bool {
+        let mut rows = heard.rows_of(at);
+        rows.next().is_some_and(|row| row.get(0) == Some(b"2"))
     }
 
     fn rung(&self, mode: &Mode) -> Rung {
@@ -248,6 +257,14 @@ impl Absorber<'_, '_> {
                 self.batch.remember(&flown.segment.units, before);
                 let segment = Segment::new(flown.segment.units, Mode::Fresh);
                 self.next.push(segment);
+            }
+            // Made of a description that may be true no longer.
+            Mode::Fresh
+                if self.batch.distrusted
+                    && !self.is_call(&flown.segment)
+                    && ["42", "0A"].contains(&error.code.get(..2).unwrap_or_default()) =>
+            {
+                self.again(&flown.segment, error);
             }
             Mode::Own | Mode::Fresh
                 if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches =>

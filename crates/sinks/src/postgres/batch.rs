@@ -6,7 +6,7 @@ mod steps;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Call, Done, Dones, Shape, TableName, Unit, UnitFault, Verdict, Write};
+use windrow_core::{Call, Done, Dones, Op, Shape, TableName, Unit, UnitFault, Verdict, Write};
 
 pub(super) use self::place::Asked;
 pub(super) use self::steps::may_fuse;
@@ -55,6 +55,8 @@ pub(super) struct Batch<'a> {
     pub(super) prospects: Vec<Prospect>,
     pub(super) done: Vec<Done>,
     pub(super) verdicts: Vec<Option<Verdict>>,
+    /// Tables change faster than they can be described: nothing is relied on, and every unit runs by itself.
+    pub(super) distrusted: bool,
     /// What the calls of a unit were told before one of them failed, where it is tried once more: others may overtake it.
     remembered: Vec<(u32, Vec<Done>)>,
 }
@@ -71,6 +73,7 @@ impl<'a> Batch<'a> {
             prospects: Vec::new(),
             done: Vec::new(),
             verdicts: vec![None; units.len()],
+            distrusted: false,
             remembered: Vec::new(),
         }
     }
@@ -161,6 +164,64 @@ impl<'a> Batch<'a> {
     pub(super) fn is_exposed(&self, version: u64) -> bool {
         let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
         of_table.any(|compiled| compiled.spoken().is_some_and(|spoken| spoken.exposed))
+    }
+
+    /// Whether writes of a table update or delete, so that they may reach other tables.
+    pub(super) fn changes(&self, version: u64) -> bool {
+        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
+        of_table.any(|compiled| compiled.op != Op::Insert || !compiled.plain)
+    }
+
+    /// Whether SQL calls are about a table.
+    pub(super) fn is_spoken(&self, version: u64) -> bool {
+        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
+        of_table.any(|compiled| compiled.spoken().is_some())
+    }
+
+    fn any_of(&self, units: &[u32], is: impl Fn(&Compiled) -> bool) -> bool {
+        units.iter().any(|unit| {
+            let placed = self.placed.get(self.writes_of(*unit));
+            let mut placed = placed.into_iter().flatten();
+            placed.any(|placed| self.compiled(placed).is_some_and(|compiled| is(compiled)))
+        })
+    }
+
+    /// Whether some units may share no transaction with others.
+    pub(super) fn has_apart(&self) -> bool {
+        let mut shapes = self.shapes.iter();
+        self.distrusted || shapes.any(|c| c.apart.is_some() || c.is_unproven())
+    }
+
+    /// Whether a segment is sent apart, so that nothing is relied on for it.
+    pub(super) fn is_apart(&self, segment: &Segment) -> bool {
+        let apart = |compiled: &Compiled| compiled.apart.is_some();
+        segment.runs() && (self.distrusted || self.any_of(&segment.units, apart))
+    }
+
+    /// Whether a segment runs code of which nothing is proven.
+    pub(super) fn is_unproven(&self, segment: &Segment) -> bool {
+        segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))
+    }
+
+    /// Behind unproven code the connection is as new, and has nothing prepared: what relies on that waits a round trip.
+    pub(super) fn behind_unproven(
+        &self,
+        now: Vec<Segment>,
+        mut later: Vec<Segment>,
+    ) -> (Vec<Segment>, Vec<Segment>) {
+        let unproven = |segment: &Segment| self.is_unproven(segment);
+        let first = now.iter().position(unproven).unwrap_or(now.len());
+        let next = now
+            .iter()
+            .skip(first)
+            .position(|segment| !unproven(segment));
+        let Some(next) = next else {
+            return (now, later);
+        };
+        let mut now = now;
+        let rest = now.split_off(first + next);
+        later.splice(..0, rest);
+        (now, later)
     }
 
     /// The places in `placed` of a unit's writes.

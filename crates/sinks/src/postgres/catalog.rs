@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::table::{Facts, Table};
 use crate::sql::described::{Described, Descriptions};
 
-/// How long a description is used before it is read again. Changes of columns are noticed at once ([`super::prepare`]);
-/// this is for what does not change a column: a trigger, a rule, a policy, a new index.
+/// How long a description is used before it is read again. Changes are noticed at once ([`super::calls::Check`]); this is
+/// for tables whose writes are sent apart, where nothing is looked at behind them.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// Descriptions by name.
@@ -22,7 +22,6 @@ impl Described for Table {
             version,
             read_at: Instant::now(),
             facts,
-            print: None,
         }
     }
 

@@ -4,7 +4,7 @@ mod shaped;
 
 use std::sync::Arc;
 
-use windrow_core::{Name, Op};
+use windrow_core::{Apart, Name, Op};
 
 use super::calls::Spoken;
 use super::fused::Fused;
@@ -33,6 +33,8 @@ pub(super) struct Compiled {
     pub(super) fence: Fence,
     /// Somebody could tell in which order its rows were written.
     pub(super) order_shows: bool,
+    /// Why it is sent apart, if so.
+    pub(super) apart: Option<Arc<Apart>>,
     pub(super) form: Form,
 }
 
@@ -50,6 +52,12 @@ impl Compiled {
             Form::Call(spoken) => Some(spoken),
             Form::Write(_) => None,
         }
+    }
+
+    /// Whether code runs of which nothing is proven: what it leaves behind must not be met by others.
+    pub(super) fn is_unproven(&self) -> bool {
+        let apart = self.apart.as_ref().is_some_and(|apart| apart.unproven);
+        apart || self.spoken().is_some_and(|spoken| spoken.stale)
     }
 
     /// The types of the parameters of its single statement, as far as they are said.
@@ -88,6 +96,8 @@ pub(super) struct Change<'a> {
     pub(super) sets: Vec<&'a Name>,
     /// Columns by which a row is found.
     pub(super) key: Vec<&'a Name>,
+    /// What it runs besides itself is proven for each row.
+    pub(super) proven: bool,
 }
 
 /// Tells the rows of a table and one of its keys from all others.
@@ -130,7 +140,7 @@ pub(super) fn fence(change: &Change<'_>, table: &Table) -> Fence {
         Op::Delete if table.hidden_unique || table.uniques.len() > 1 => Fence::Table,
         Op::Update if moves => Fence::Table,
         Op::Insert if change.upsert && moves => Fence::Table,
-        _ if alias || table.has_hooks => Fence::Table,
+        _ if alias || (table.has_hooks && !change.proven) => Fence::Table,
         _ => Fence::None,
     }
 }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Shape, Tally, Unit, Verdict};
+use windrow_proof::Trusted;
 
 use self::careful::Ended;
 use self::wariness::Wariness;
@@ -55,6 +56,8 @@ pub(super) struct Connection {
     interrupt: Arc<Interrupt>,
     /// When the unit that runs alone arrived.
     arrived: Option<Instant>,
+    /// What a new session of this kind runs first.
+    restore: Box<str>,
 }
 
 /// What the connections of a sink know together.
@@ -66,6 +69,18 @@ pub(super) struct Shared {
     pub(super) lexicon: Lexicon,
     /// How long the lane's clients allow a statement to take.
     pub(super) allowed: patience::Known,
+    /// Functions that the operator answers for.
+    pub(super) trusted: Trusted,
+}
+
+impl Shared {
+    /// `functions`: those that the operator answers for, as `schema.name`.
+    pub(super) fn trusting(functions: &[String]) -> Self {
+        Self {
+            trusted: functions.iter().map(String::as_str).collect(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Connection {
@@ -94,7 +109,14 @@ impl Connection {
             heat: Heat::default(),
             scratch: Vec::new(),
             usable: true,
+            restore: Box::default(),
         }
+    }
+
+    /// The same, with what a new session runs first.
+    pub(super) fn restoring(mut self, sql: impl Into<Box<str>>) -> Self {
+        self.restore = sql.into();
+        self
     }
 
     /// Sees to it that what a unit's client allows it to take is counted from its arrival, and executes it.
@@ -140,8 +162,13 @@ impl Connection {
             }
             if !stale && care.is_none() {
                 let (now, later) = batch.in_order(std::mem::take(&mut todo));
+                let (now, later) = batch.behind_unproven(now, later);
+                let unproven = now.iter().any(|segment| batch.is_unproven(segment));
                 let flown = self.send(batch, now);
                 let heard = self.exchange(batch, flown, tally).await?;
+                if unproven {
+                    self.prepared.clear();
+                }
                 let mut absorber = self.absorber(batch, tally, burst);
                 for (flown, heard) in heard {
                     absorber.absorb(flown, heard);
@@ -152,11 +179,13 @@ impl Connection {
                 changed.append(&mut absorber.changed);
                 let unguarded = absorber.unguarded;
                 care = absorber.care;
+                let outdated = absorber.outdated;
                 todo = absorber.next;
                 todo.extend(later);
                 for version in unguarded {
                     self.prepared.fail(StatementKey::Guard(version));
                 }
+                self.outdate(batch, &outdated);
                 self.usable &= !leave;
                 if gone {
                     self.prepared.clear();
@@ -172,6 +201,7 @@ impl Connection {
             if stale {
                 self.retire(batch, &changed);
                 changes += 1;
+                batch.distrusted = changes > MOST_CHANGES / 2;
                 if changes > MOST_CHANGES {
                     batch.conclude_rest(&Verdict::Again(keeps_changing()));
                 }
@@ -239,7 +269,15 @@ impl Connection {
                 part: false,
             };
             match sender.send(segment) {
-                Ok(sent) => flown.push(sent),
+                Ok(sent) => {
+                    let unproven = batch.is_unproven(&sent.segment);
+                    flown.push(sent);
+                    if unproven {
+                        flown.extend(sender.send_reset(&self.restore));
+                        // What was prepared is gone, and not all that was left behind can be taken back.
+                        self.usable = false;
+                    }
+                }
                 Err(segment) => match (segment.units.as_slice(), &segment.mode) {
                     ([unit], Mode::Own | Mode::Fresh | Mode::Grouped | Mode::Probe) => {
                         batch.fail(*unit, unwritable());
@@ -330,6 +368,7 @@ impl Connection {
             next: Vec::new(),
             stale: false,
             changed: Vec::new(),
+            outdated: Vec::new(),
             unguarded: Vec::new(),
             statements_gone: false,
             missed: false,
@@ -340,13 +379,14 @@ impl Connection {
     }
 }
 
-/// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in parts.
+/// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in parts;
+/// but not where some may share none: those wait for each other's outcomes.
 fn needs_care(batch: &Batch<'_>, todo: &[Segment]) -> Option<Care> {
     let plain = match todo {
         [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
         _ => false,
     };
-    (!plain && batch.sources.any()).then(|| Care::of(todo))
+    (!plain && batch.sources.any() && !batch.has_apart()).then(|| Care::of(todo))
 }
 
 /// What became of a transaction that was under way when the connection broke.

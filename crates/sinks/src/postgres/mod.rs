@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `executor` | the loop of round trips that ends when every unit has its verdict |
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
+//! | `level` | what writes may share, by the proof over the catalog |
 //! | `dialect` | what CockroachDB does otherwise |
 //! | `create` | tables and columns that are made from rows |
 //! | `patience`, `interrupt` | how long its clients wait, and giving a batch up |
@@ -41,6 +42,7 @@ mod fused;
 mod heat;
 mod interrupt;
 mod key;
+mod level;
 mod listen;
 mod order;
 mod patience;

@@ -60,6 +60,18 @@ impl Patience {
         Ok(patience)
     }
 
+    /// What puts a session of the lane back to how it was, behind a reset. `set`: what each new one runs first.
+    pub(super) fn session(&self, set: &str, purpose: Purpose, lock_wait: Duration) -> String {
+        let behind = if set.is_empty() { "" } else { ";\n" };
+        match purpose {
+            Purpose::Batches => {
+                let millis = whole(self.of_batches(lock_wait));
+                format!("{set}{behind}SET lock_timeout = {millis}")
+            }
+            Purpose::Alone => set.to_owned(),
+        }
+    }
+
     /// How long a batch waits for a lock, so that a unit that meets one can still go on alone within its client's time.
     pub(super) fn of_batches(&self, lock_wait: Duration) -> Duration {
         let halves = [self.lock, self.statement].into_iter().flatten();

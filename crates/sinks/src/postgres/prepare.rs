@@ -102,11 +102,15 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
         }
     };
     for segment in segments {
+        if batch.is_apart(segment) {
+            continue;
+        }
         for table in batch.tables_of(&segment.units) {
             want(StatementKey::Guard(table.version), false);
             if let Some(print) = &table.print {
-                want(StatementKey::Check(Check::of(print, true)), false);
-                want(StatementKey::Check(Check::of(print, false)), false);
+                let changes = batch.changes(table.version);
+                want(StatementKey::Check(Check::of(print, true, changes)), false);
+                want(StatementKey::Check(Check::of(print, false, changes)), false);
             }
         }
         for (shape, sets, _) in batch.counts(&segment.units) {
@@ -119,10 +123,10 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
 }
 
 /// Without what a set-based statement of a table's is not to be trusted with types.
-pub(super) fn guard_of(table: &Table) -> StatementKey {
+pub(super) fn guard_of(batch: &Batch<'_>, table: &Table) -> StatementKey {
     match &table.print {
         None => StatementKey::Guard(table.version),
-        Some(print) => StatementKey::Check(Check::of(print, true)),
+        Some(print) => StatementKey::Check(Check::of(print, true, batch.changes(table.version))),
     }
 }
 
@@ -166,7 +170,7 @@ fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Op
             expected = Expected::Table(shape.table.clone());
             guard(&shape.table)
         }
-        StatementKey::Check(check) => check.sql().to_owned(),
+        StatementKey::Check(check) => check.sql(),
         StatementKey::Lastval => "SELECT pg_catalog.lastval()".to_owned(),
         StatementKey::Single(id) => {
             let compiled = batch.shapes.iter().find(|c| c.single_id == id)?;

@@ -8,23 +8,27 @@ use postgres_protocol::message::frontend;
 use postgres_protocol::{IsNull, Oid};
 use windrow_core::TableName;
 
+use super::calls::check;
 use super::column::{Column, Kind};
 use super::dialect::{Dialect, POSTGRES};
-use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Test, Unique};
+use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Test, Unique};
 use crate::sql::quote::push_table;
 use windrow_pgwire::wire::{Answer, Broken, DataRow, ServerError, Wire};
+use windrow_proof::{Catalog, Relied};
 
-/// Facts of the table. Partitions may have triggers of their own, or be foreign tables.
+/// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`: [`check::print`].
 const TABLE: &str = "\
-SELECT c.relkind IN ('r', 'p') AND NOT c.relrowsecurity
+SELECT c.relkind IN ('r', 'p')
     AND NOT EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confrelid = c.oid)
     AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class pc ON pc.oid = p.relid WHERE pc.relkind NOT IN ('r', 'p')),
   EXISTS (SELECT FROM pg_trigger g WHERE NOT g.tgisinternal
       AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
     OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
   EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
-  coalesce(obj_description(c.oid, 'pg_class'), '')
-FROM pg_class c WHERE c.oid = to_regclass($1)";
+  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}
+FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
+    THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
+WHERE c.oid = to_regclass($1)";
 
 /// The columns. A domain is followed to its base type.
 const COLUMNS: &str = "\
@@ -90,35 +94,42 @@ pub(super) async fn read(
     if dialect.plain_catalog {
         return plain::read(wire, name, &quoted, dialect).await;
     }
-    append(wire, &quoted);
+    append(wire, &quoted, "");
     frontend::sync(wire.out());
-    let mut reader = Reader::new(name);
+    let mut reader = Reader::new(name, &quoted);
     wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
     Ok(reader.end())
 }
 
-/// Appends the questions about a table that has this name in SQL.
-pub(super) fn append(wire: &mut Wire, quoted: &str) {
-    for sql in [TABLE, COLUMNS, UNIQUES, CONDITIONS] {
+/// Appends the questions about a table that has this name in SQL. `words`: what may name types in a statement on it.
+pub(super) fn append(wire: &mut Wire, quoted: &str, words: &str) {
+    ask(wire, &TABLE.replace("{print}", &check::print()), quoted);
+    for sql in [COLUMNS, UNIQUES, CONDITIONS] {
         ask(wire, sql, quoted);
     }
+    ask_of(
+        wire,
+        windrow_proof::TABLE,
+        super::column::oid::TEXT,
+        &[quoted, words],
+    );
 }
 
 /// Appends a query with one parameter, a text.
 pub(super) fn ask(wire: &mut Wire, sql: &str, name: &str) {
-    ask_of(wire, sql, super::column::oid::TEXT, name);
+    ask_of(wire, sql, super::column::oid::TEXT, &[name]);
 }
 
-/// Appends a query with one parameter of a type.
-fn ask_of(wire: &mut Wire, sql: &str, parameter: Oid, value: &str) {
+/// Appends a query whose parameters are of one type.
+fn ask_of(wire: &mut Wire, sql: &str, parameter: Oid, values: &[&str]) {
     let out = wire.out();
-    let asked = frontend::parse("", sql, [parameter], out).is_ok()
+    let asked = frontend::parse("", sql, values.iter().map(|_| parameter), out).is_ok()
         && frontend::bind(
             "",
             "",
             [],
-            [value],
-            |value, out| {
+            values,
+            |value: &&str, out| {
                 out.extend_from_slice(value.as_bytes());
                 Ok(IsNull::No)
             },
@@ -144,6 +155,8 @@ fn nothing_yet(name: &TableName, dialect: &'static Dialect) -> Facts {
         has_hooks: false,
         referenced: false,
         ours: false,
+        proof: Arc::default(),
+        print: None,
     }
 }
 
@@ -154,11 +167,16 @@ pub(super) struct Reader {
     places: Vec<i16>,
     found: bool,
     error: Option<ServerError>,
+    proof: Catalog,
+    spelling: Box<str>,
 }
 
 impl Reader {
-    pub(super) fn new(name: &TableName) -> Self {
+    /// `quoted`: the name that was asked for.
+    pub(super) fn new(name: &TableName, quoted: &str) -> Self {
         Self {
+            proof: Catalog::default(),
+            spelling: quoted.into(),
             query: 0,
             facts: nothing_yet(name, &POSTGRES),
             places: Vec::new(),
@@ -175,7 +193,8 @@ impl Reader {
                     0 => self.table(&row),
                     1 => self.column(&row),
                     2 => self.unique(&row),
-                    _ => self.condition(&row),
+                    3 => self.condition(&row),
+                    _ => self.proof.take(|place| row.get(place)),
                 }
             }
             Answer::CommandComplete(_) => self.query += 1,
@@ -184,19 +203,37 @@ impl Reader {
         }
     }
 
-    pub(super) fn end(self) -> Result<Option<Facts>, ServerError> {
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok(self.found.then_some(self.facts)),
+    pub(super) fn end(mut self) -> Result<Option<Facts>, ServerError> {
+        if let Some(error) = self.error {
+            return Err(error);
         }
+        if let Some(print) = &mut self.facts.print {
+            print.relied = self.proof.relied();
+        }
+        self.facts.proof = Arc::new(self.proof);
+        Ok(self.found.then_some(self.facts))
     }
 
     fn table(&mut self, row: &Fields<'_>) {
         self.found = true;
         self.facts.has_hooks = row.is(1);
-        self.facts.fuses = row.is(0) && !row.is(1);
+        self.facts.fuses = row.is(0);
         self.facts.referenced = row.is(2);
         self.facts.ours = row.text(3) == OURS;
+        self.facts.print = Some(Print {
+            table: row.text(4).into(),
+            triggers: row.get(5).map(Into::into),
+            columns: row.text(6).into(),
+            written: row.text(7).into(),
+            file: row.text(8).into(),
+            oids: row
+                .text(9)
+                .split(' ')
+                .filter_map(|oid| oid.parse().ok())
+                .collect(),
+            relied: Relied::default(),
+            spelling: self.spelling.clone(),
+        });
     }
 
     fn column(&mut self, row: &Fields<'_>) {

@@ -45,6 +45,11 @@ impl Segment {
         matches!(self.mode, Mode::Sets | Mode::Telling | Mode::Grouped)
     }
 
+    /// Whether its statements are executed.
+    pub(super) fn runs(&self) -> bool {
+        !matches!(self.mode, Mode::Probe | Mode::Refuse(_))
+    }
+
     pub(super) fn one(unit: u32, mode: Mode) -> Self {
         Self::new(vec![unit], mode)
     }

@@ -19,6 +19,10 @@ use super::segment::{Mode, Segment};
 use crate::sql::plan::Step;
 use crate::sql::quote::push_table;
 
+/// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with others.
+pub(super) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
+    SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; DEALLOCATE ALL; ";
+
 /// A statement that was sent, in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
@@ -105,6 +109,18 @@ impl Sender<'_, '_> {
         self.bind_nothing("")
     }
 
+    /// Puts the session back to what it was when it was new. `restore`: what else a new one runs.
+    pub(super) fn send_reset(&mut self, restore: &str) -> Option<Flown> {
+        let sql = format!("{RESET}{restore}");
+        frontend::query(&sql, self.out).ok()?;
+        Some(Flown {
+            segment: Segment::new(Vec::new(), Mode::Own),
+            statements: Vec::new(),
+            end: self.out.len(),
+            reads: true,
+        })
+    }
+
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
         let mut statements = Vec::new();
         if self.part {
@@ -168,15 +184,17 @@ impl Sender<'_, '_> {
         fuses: bool,
         sent: &mut Vec<Sent>,
     ) -> Result<(), Unfit> {
+        if self.batch.is_apart(segment) {
+            return Ok(());
+        }
         for table in self.batch.tables_of(&segment.units) {
             let key = StatementKey::Guard(table.version);
             // The check behind set-based statements sees the columns too.
-            let checked = |print| {
-                self.prepared
-                    .ready(StatementKey::Check(Check::of(print, true)))
-            };
-            if fuses && table.print.as_ref().and_then(checked).is_some() {
-                continue;
+            if fuses && self.batch.is_spoken(table.version) {
+                let checked = guard_of(self.batch, table);
+                if checked != key && self.prepared.ready(checked).is_some() {
+                    continue;
+                }
             }
             if !self.batch.is_stale(table.version)
                 && let Some(number) = self.prepared.ready(key)
@@ -188,8 +206,11 @@ impl Sender<'_, '_> {
         Ok(())
     }
 
-    /// Behind SQL calls: the catalog must still be what they rely on. Their locks keep it so until the commit.
+    /// Behind the writes: the catalog must still be what is relied on. Their locks keep it so until the commit.
     fn send_checks(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
+        if self.batch.is_apart(segment) {
+            return Ok(());
+        }
         for table in self.batch.tables_of(&segment.units) {
             let Some(print) = &table.print else { continue };
             let is_set = |sent: &Sent| matches!(sent, Sent::Set { .. });
@@ -198,11 +219,7 @@ impl Sender<'_, '_> {
             let columns = sent.iter().any(is_set)
                 || !sent.iter().any(guarded)
                 || self.batch.is_exposed(table.version);
-            // The clients' own statements rely on the types alone.
-            if !columns && print.sheltered {
-                continue;
-            }
-            let check = Check::of(print, columns);
+            let check = Check::of(print, columns, self.batch.changes(table.version));
             if !self.batch.is_stale(table.version)
                 && let Some(number) = self.prepared.ready(StatementKey::Check(check))
             {
@@ -298,7 +315,7 @@ impl Sender<'_, '_> {
             return None;
         }
         // Without its guard, a description is not to be trusted with types.
-        self.prepared.ready(guard_of(&compiled.table))?;
+        self.prepared.ready(guard_of(self.batch, &compiled.table))?;
         let key = if telling {
             StatementKey::Telling(compiled.id)
         } else {

@@ -31,7 +31,7 @@ impl PostgresSink {
     pub(crate) fn new(target: Target, named: Named, options: &Options) -> Self {
         Self {
             server: Arc::new(Server::new(target, named, options)),
-            shared: Arc::default(),
+            shared: Arc::new(Shared::trusting(&options.trusted_functions)),
         }
     }
 }
@@ -69,6 +69,7 @@ impl Sink for PostgresSink {
         let (mut wire, dialect) = self.server.wire().await?;
         let (lock_wait, known) = (self.server.options.lock_wait, &self.shared.allowed);
         let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
+        let restore = patience.session("", purpose, lock_wait);
         let connection = Connection::new(
             (wire, dialect),
             self.shared.clone(),
@@ -76,7 +77,7 @@ impl Sink for PostgresSink {
             self.server.options.create_tables,
             lock_wait,
         );
-        Ok(Box::new(connection))
+        Ok(Box::new(connection.restoring(restore)))
     }
 
     async fn ping(&self) -> Result<(), Fault> {

@@ -1,7 +1,10 @@
 //! What the catalog says of a table.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 use windrow_core::{Key, Name, TableName};
+use windrow_proof::{Catalog, Relied};
 
 use super::column::Column;
 use super::dialect::Dialect;
@@ -14,13 +17,11 @@ pub(super) struct Table {
     /// When it was read.
     pub(super) read_at: Instant,
     pub(super) facts: Facts,
-    /// What the catalog's rows were at that moment, where SQL calls rely on it.
-    pub(super) print: Option<Print>,
 }
 
-/// Which rows of the catalog describe a table, and the transactions that wrote them. Any change of the table's columns,
-/// defaults, triggers, rules, row security or partitions changes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which rows of the catalog describe a table and all that its proof relies on, and the transactions that wrote them. Any
+/// change of the table's columns, defaults, triggers, indexes, rules, row security or partitions changes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Print {
     /// The table, and its partitions.
     pub(super) oids: Box<[u32]>,
@@ -30,11 +31,14 @@ pub(super) struct Print {
     pub(super) triggers: Option<Box<str>>,
     /// What is said of its columns.
     pub(super) columns: Box<str>,
+    /// The transaction that wrote its row, and those that wrote its checks.
+    pub(super) written: Box<str>,
+    /// Its file: TRUNCATE gives it another one, and writes its row.
+    pub(super) file: Box<str>,
+    /// What else is relied on.
+    pub(super) relied: Relied,
     /// What statements call it, as SQL: another table may come to be meant by that.
     pub(super) spelling: Box<str>,
-    /// It lies in the schema that is searched first, so no other table can come to be meant, unless a schema is made that
-    /// the search path names already.
-    pub(super) sheltered: bool,
 }
 
 /// The description itself.
@@ -50,9 +54,13 @@ pub(super) struct Facts {
     pub(super) conditions: Vec<Condition>,
     /// A unique index or exclusion constraint that is not described in `uniques`: partial, deferrable, over expressions.
     pub(super) hidden_unique: bool,
-    /// An ordinary or partitioned table without triggers, rules, row security or a foreign key to itself: what is written
-    /// is what is told, so writes may become one statement.
+    /// An ordinary or partitioned table without a foreign key to itself: writes may become one statement, if that is
+    /// proven of them.
     pub(super) fuses: bool,
+    /// What a write may run, where it is read for rows. SQL calls have their own, with what their statements run.
+    pub(super) proof: Arc<Catalog>,
+    /// What the catalog's rows were at that moment; `None` where the database tells no such thing.
+    pub(super) print: Option<Print>,
     /// A user's trigger or rule may change or drop what is written.
     pub(super) has_hooks: bool,
     /// A foreign key points here: a delete may reach other tables.
@@ -125,6 +133,13 @@ impl Facts {
     /// The place of a column.
     pub(super) fn place_of(&self, name: &Name) -> Option<usize> {
         self.columns.iter().position(|c| c.name == *name)
+    }
+
+    /// Whether a column is a part of a unique key, as far as is known.
+    pub(super) fn is_key(&self, name: &str) -> bool {
+        let place = self.columns.iter().position(|c| *c.name == *name);
+        let mut uniques = self.uniques.iter();
+        self.hidden_unique || uniques.any(|u| place.is_some_and(|p| u.columns.contains(&p)))
     }
 
     /// The columns of the primary key, in its order.

@@ -55,6 +55,12 @@ impl<T: Described> Descriptions<T> {
         self.get(name).filter(|table| table.is_fresh())
     }
 
+    /// Forgets a version: it is read again before it is used.
+    pub(crate) fn forget(&self, version: u64) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|_, table| table.version() != version);
+    }
+
     /// Takes in what was read; `None`: there is no such table. A description that has not changed keeps its version.
     pub(crate) fn put(&self, name: &TableName, facts: Option<T::Facts>) -> Option<Arc<T>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);

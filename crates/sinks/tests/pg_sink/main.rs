@@ -17,6 +17,7 @@ mod isolation;
 mod keys;
 mod lost;
 mod order;
+mod proven;
 mod support;
 mod tables;
 mod values;

@@ -32,7 +32,7 @@ create table part (id int, region int, v text, primary key (id, region)) partiti
 create table part0 partition of part for values in (0); create table part1 partition of part for values in (1);
 create type mood as enum ('sad', 'so so', 'happy'); create domain small as int check (value < 100);
 create table kinds (id int primary key, e mood, s small, xs int[], b bytea, l boolean, c char(4), t time);
-create table late (id int primary key, p int references parent deferrable initially deferred);
+create table late (id int primary key, p int references parent deferrable);
 ";
 
 /// Numbers from a seed.

@@ -14,4 +14,5 @@ mod differential;
 mod draft;
 mod forms;
 mod isolation;
+mod proven;
 mod support;

@@ -138,6 +138,13 @@ impl<'a> Batch<'a> {
             &fit,
             column.map(|c| &*c.name),
         );
+        // Parsed anew each time: a rule may have made nothing of a statement that is prepared, and nobody would notice
+        // that it is gone.
+        let apart = self.distrusted || compiled.apart.is_some();
+        let prospect = match prospect {
+            Prospect::Good if apart => Prospect::Apart(Mode::Fresh),
+            prospect => prospect,
+        };
         self.put(at, shape, fit == Fit::Sure, touch, from);
         prospect
     }
@@ -163,7 +170,9 @@ impl<'a> Batch<'a> {
                 Prospect::Apart(Mode::Own)
             }
             (None, Fit::Bad | Fit::Unwritable(_)) => Prospect::Apart(Mode::Fresh),
-            (None, Fit::Sure | Fit::Unsure) if spoken.stale => Prospect::Apart(Mode::Fresh),
+            (None, Fit::Sure | Fit::Unsure) if spoken.stale || self.distrusted => {
+                Prospect::Apart(Mode::Fresh)
+            }
             (None, Fit::Sure | Fit::Unsure) => Prospect::Good,
         };
         self.put(at, shape, look.sets, look.touch, from);

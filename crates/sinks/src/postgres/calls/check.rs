@@ -1,140 +1,181 @@
 //! What is looked at behind the writes of a transaction, so that a description that is not true any more can never lead to a
-//! wrong answer: the catalog's rows about a table, by the transactions that wrote them.
+//! wrong answer: the catalog's rows about a table and about all that its proof relies on, by the transactions that wrote them.
 //!
-//! The writes hold locks by then, which keep what is seen until the commit. A change of the columns' names and types is also
-//! noticed by the guard in front ([`crate::postgres::prepare`]), which costs nearly nothing; so where neither defaults nor
-//! arrays are relied on, the row of the table itself is enough behind it.
+//! The writes hold locks by then, which keep what is seen of the table until the commit. A change of the columns' names and
+//! types is also noticed by the guard in front ([`crate::postgres::prepare`]), which costs nearly nothing; so where neither
+//! defaults nor arrays are relied on, the rows of the columns are left out.
 
 use crate::postgres::table::Print;
 
-/// The rows of `pg_attribute`. System columns are no index keys, but this is a short index scan, as the others are.
-macro_rules! columns_of {
-    ($oid:literal) => {
-        concat!(
-            "(SELECT sum(x.xmin::text::int8) FROM pg_catalog.pg_attribute x WHERE x.attrelid = ",
-            $oid,
-            " AND x.attnum > 0)"
-        )
-    };
-}
-
-/// The rows of `pg_trigger`.
-macro_rules! triggers_of {
-    ($oid:literal) => {
-        concat!(
-            "(SELECT coalesce(sum(x.xmin::text::int8), 0) FROM pg_catalog.pg_trigger x WHERE x.tgrelid = ",
-            $oid,
-            ")"
-        )
-    };
-}
-
-/// All of it for several tables: a partitioned one and its parts.
-macro_rules! parts_of {
-    ($oids:literal) => {
-        concat!(
-            "concat_ws(' ', ",
-            "(SELECT sum(x.xmin::text::int8) FROM pg_catalog.pg_class x WHERE x.oid = ANY (",
-            $oids,
-            ")), ",
-            "(SELECT sum(x.xmin::text::int8) FROM pg_catalog.pg_attribute x WHERE x.attrelid = ANY (",
-            $oids,
-            ") AND x.attnum > 0), ",
-            "(SELECT coalesce(sum(x.xmin::text::int8), 0) FROM pg_catalog.pg_trigger x WHERE x.tgrelid = ANY (",
-            $oids,
-            ")), ",
-            "(SELECT coalesce(sum(x.xmin::text::int8), 0) FROM pg_catalog.pg_inherits x WHERE x.inhparent = ANY (",
-            $oids,
-            ")))"
-        )
-    };
-}
-
-/// What makes a [`Print`], three columns of a query. The table is `c`, its parts are `o.oids`.
-pub(super) const PRINT: &str = concat!(
-    "CASE WHEN c.relkind = 'p' THEN ",
-    parts_of!("o.oids"),
-    " ELSE c.xmin::text END, ",
-    "CASE WHEN c.relkind = 'r' AND c.relhastriggers THEN ",
-    triggers_of!("c.oid"),
-    " END, ",
-    columns_of!("c.oid")
-);
-
-/// A row of `pg_class` by its key.
-macro_rules! check {
-    ($($more:expr),*) => {
-        concat!(
-            "SELECT 1 / ((concat_ws(' ', (SELECT x.xmin FROM pg_catalog.pg_class x WHERE x.oid = $1::oid)",
-            $(", ", $more,)*
-            ") = $2 AND to_regclass($3) = $1) IS TRUE)::int"
-        )
-    };
-}
-
-/// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means.
+/// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means. `$4` and `$5`: the transaction
+/// that wrote the table's row, and the table's file. `$6` to `$8`: functions, domains and other tables that are relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::postgres) enum Check {
-    /// One table.
-    Table {
-        /// It had triggers: a further one would not change its own row.
-        triggers: bool,
-        /// Its columns with their defaults as well.
-        columns: bool,
-    },
+pub(in crate::postgres) struct Check {
     /// A partitioned table with all its parts.
-    Parts,
+    parts: bool,
+    /// It had triggers: a further one would not change its own row.
+    triggers: bool,
+    /// Its columns with their defaults as well.
+    columns: bool,
+    /// Functions and domains of somebody's own.
+    relies: bool,
+    /// Tables that inherit from it, and those that a cascade reaches.
+    others: bool,
+}
+
+/// The transactions that wrote some rows of a catalog. `which`: behind WHERE.
+fn written(catalog: &str, which: &str) -> String {
+    format!(
+        "(SELECT coalesce(sum(x.xmin::text::int8), 0) FROM pg_catalog.{catalog} x WHERE {which})"
+    )
+}
+
+/// What the row of a table says that matters, without the transaction that wrote it: TRUNCATE writes it too.
+fn flags(class: &str) -> String {
+    format!(
+        "concat({class}.relkind, {class}.relnatts, {class}.relhasrules, {class}.relhastriggers, {class}.relhassubclass, \
+         {class}.relrowsecurity, {class}.relforcerowsecurity, \
+         CASE WHEN {class}.relrowsecurity THEN pg_catalog.row_security_active({class}.oid) END)"
+    )
+}
+
+fn parts(oids: &str) -> String {
+    let of = |catalog, column| written(catalog, &format!("x.{column} = ANY ({oids})"));
+    format!(
+        "concat_ws(' ', (SELECT string_agg({}, '' ORDER BY x.oid) FROM pg_catalog.pg_class x WHERE x.oid = ANY ({oids})), \
+         {}, {}, {}, {}, {})",
+        flags("x"),
+        of("pg_attribute", "attnum > 0 AND x.attrelid"),
+        of("pg_trigger", "tgrelid"),
+        of("pg_inherits", "inhparent"),
+        of("pg_index", "indrelid"),
+        of("pg_constraint", "contype = 'c' AND x.conrelid"),
+    )
+}
+
+fn triggers(oid: &str) -> String {
+    written("pg_trigger", &format!("x.tgrelid = {oid}"))
+}
+
+fn columns(oid: &str) -> String {
+    written(
+        "pg_attribute",
+        &format!("x.attrelid = {oid} AND x.attnum > 0"),
+    )
+}
+
+/// Its checks, where another file is no proof that the row has been written for that alone.
+fn checks(oid: &str) -> String {
+    let checks = written(
+        "pg_constraint",
+        &format!("x.conrelid = {oid} AND x.contype = 'c'"),
+    );
+    format!("{checks}::text")
+}
+
+fn indexes(oid: &str) -> String {
+    written("pg_index", &format!("x.indrelid = {oid}"))
+}
+
+/// What makes a [`Print`], six columns of a query: what is said of the table, of its triggers, of its columns; the transaction
+/// that wrote the table's row, the table's file, and the tables. The table is `c`, its parts are `o.oids`.
+pub(in crate::postgres) fn print() -> String {
+    format!(
+        "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
+         CASE WHEN cardinality(o.oids) = 1 AND c.relhastriggers THEN {} END, {}, \
+         concat_ws(' ', c.xmin, {}), c.relfilenode::text, array_to_string(o.oids, ' ')",
+        parts("o.oids"),
+        flags("c"),
+        indexes("c.oid"),
+        triggers("c.oid"),
+        columns("c.oid"),
+        checks("c.oid"),
+    )
 }
 
 impl Check {
-    /// What looks at a table. `columns`: also at its columns with their defaults.
-    pub(in crate::postgres) fn of(print: &Print, columns: bool) -> Self {
-        match print.oids.len() {
-            1 => Self::Table {
-                triggers: print.triggers.is_some(),
-                columns,
-            },
-            _ => Self::Parts,
+    /// What looks at a table. `columns`: also at its columns with their defaults; `changes`: also at the tables that an update
+    /// or a delete may reach.
+    pub(in crate::postgres) fn of(print: &Print, columns: bool, changes: bool) -> Self {
+        let parts = print.oids.len() > 1;
+        Self {
+            parts,
+            triggers: !parts && print.triggers.is_some(),
+            columns: !parts && columns,
+            relies: !print.relied.functions.is_empty() || !print.relied.domains.is_empty(),
+            others: changes && !print.relied.others.is_empty(),
         }
     }
 
-    /// Its statement.
-    pub(in crate::postgres) fn sql(self) -> &'static str {
-        match self {
-            Self::Table {
-                triggers: false,
-                columns: false,
-            } => check!(),
-            Self::Table {
-                triggers: true,
-                columns: false,
-            } => check!(triggers_of!("$1::oid")),
-            Self::Table {
-                triggers: false,
-                columns: true,
-            } => check!(columns_of!("$1::oid")),
-            Self::Table {
-                triggers: true,
-                columns: true,
-            } => check!(triggers_of!("$1::oid"), columns_of!("$1::oid")),
-            Self::Parts => concat!(
-                "SELECT 1 / ((",
-                parts_of!("$1::oid[]"),
-                " = $2 AND to_regclass($3) = $1[1]) IS TRUE)::int"
-            ),
+    /// Its statement. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
+    /// else changes with the table's row is not seen any more.
+    pub(in crate::postgres) fn sql(self) -> String {
+        let mut pieces = match self.parts {
+            true => parts("$1::oid[]"),
+            false => format!("concat_ws(' ', {}, {}", flags("c"), indexes("$1::oid")),
+        };
+        if self.parts {
+            pieces.insert_str(0, "concat_ws(' ', ");
         }
+        let mut add = |wanted: bool, piece: String| {
+            if wanted {
+                pieces.push_str(", ");
+                pieces.push_str(&piece);
+            }
+        };
+        add(self.triggers, triggers("$1::oid"));
+        add(self.columns, columns("$1::oid"));
+        add(self.relies, written("pg_proc", "x.oid = ANY ($6::oid[])"));
+        add(self.relies, written("pg_type", "x.oid = ANY ($7::oid[])"));
+        add(
+            self.relies,
+            written("pg_constraint", "x.contypid = ANY ($7::oid[])"),
+        );
+        add(self.others, written("pg_class", "x.oid = ANY ($8::oid[])"));
+        add(
+            self.others,
+            written("pg_trigger", "x.tgrelid = ANY ($8::oid[])"),
+        );
+        pieces.push(')');
+        let table = match self.parts {
+            true => "($1::oid[])[1]",
+            false => "$1::oid",
+        };
+        // A partitioned table has no file.
+        let file_changed = format!(
+            "(c.xmin::text = split_part($4, ' ', 1) OR c.relfilenode::text <> $5 AND {} = split_part($4, ' ', 2))",
+            checks("$1::oid")
+        );
+        let row = match self.parts {
+            true => "$4::text IS NOT NULL AND $5::text IS NOT NULL",
+            false => &file_changed,
+        };
+        format!(
+            "SELECT 1 / (({pieces} = $2 AND {row} AND to_regclass($3) = {table} \
+             AND cardinality($6::oid[]) + cardinality($7::oid[]) + cardinality($8::oid[]) >= 0) IS TRUE)::int \
+             + (c.relfilenode::text <> $5)::int \
+             FROM (VALUES (1)) AS v(one) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table}"
+        )
     }
 
     /// The pieces of the print that it compares, to be joined by blanks.
     pub(in crate::postgres) fn expected(self, print: &Print) -> impl Iterator<Item = &str> {
-        let (triggers, columns) = match self {
-            Self::Table { triggers, columns } => (triggers, columns),
-            Self::Parts => (false, false),
-        };
-        let triggers = print.triggers.as_deref().filter(|_| triggers);
-        let columns = Some(&*print.columns).filter(|_| columns);
-        [Some(&*print.table), triggers, columns]
+        let triggers = print.triggers.as_deref().filter(|_| self.triggers);
+        let columns = Some(&*print.columns).filter(|_| self.columns);
+        let relied = Some(&*print.relied.written).filter(|_| self.relies);
+        let others = Some(&*print.relied.reached).filter(|_| self.others);
+        [Some(&*print.table), triggers, columns, relied, others]
             .into_iter()
             .flatten()
+    }
+
+    /// The functions, domains and other tables that it looks at.
+    pub(in crate::postgres) fn arrays(self, print: &Print) -> [&[u32]; 3] {
+        let wanted = |wanted: bool, oids| if wanted { oids } else { &[][..] };
+        [
+            wanted(self.relies, &*print.relied.functions),
+            wanted(self.relies, &*print.relied.domains),
+            wanted(self.others, &*print.relied.others),
+        ]
     }
 }

@@ -6,37 +6,18 @@
 use postgres_protocol::message::frontend;
 use windrow_core::{Draft, Signature};
 
-use super::check::PRINT;
-
 use crate::postgres::schema::{self, Fields};
-use crate::postgres::table::{Facts, Print};
+use crate::postgres::table::Facts;
 use crate::sql::quote::push_table;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
+use windrow_proof::Words;
 
-/// What the table is. `{print}`: [`PRINT`].
+/// What the table is.
 const RELATION: &str = concat!(
-    "SELECT c.oid, n.nspname, c.relname, c.relkind, ",
-    "EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid), ",
-    "c.relkind = 'r' AND EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid), ",
+    "SELECT c.oid, n.nspname, c.relname, ",
     "current_setting('transaction_isolation'), current_setting('transaction_read_only'), ",
-    "(current_schemas(true))[1], current_setting('client_encoding'), ",
-    "array_to_string(o.oids, ' '), ",
-    "{print}",
-    // Triggers of somebody's own that may do more than look at their row, changed or not: write elsewhere, take from
-    // sequences, notify. Texts and comments are taken out first. No backslash: it may mean an escape in a session's texts.
-    ", EXISTS (SELECT FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid ",
-    "JOIN pg_catalog.pg_language l ON l.oid = p.prolang, ",
-    "LATERAL (SELECT lower(regexp_replace(regexp_replace(p.prosrc, '''[^'']*''', '', 'g'), '--[^' || chr(10) || ']*', '', 'g'))) AS s(body) ",
-    "WHERE g.tgrelid = ANY (o.oids) AND NOT g.tgisinternal AND l.lanname NOT IN ('c', 'internal') ",
-    "AND (l.lanname <> 'plpgsql' OR s.body ~ '[[:<:]](insert|update|delete|merge|truncate|copy|execute|call|perform|notify|pg_notify|",
-    "nextval|setval|currval|lastval|set_config|txid_current|pg_current_xact_id|pg_backend_pid|current_query)[[:>:]]' ",
-    "OR EXISTS (SELECT FROM regexp_matches(s.body, '([a-z_][a-z0-9_$]*)[[:space:]]*[(]', 'g') AS m(part) ",
-    "JOIN pg_catalog.pg_proc q ON q.proname = m.part[1] AND q.pronamespace <> 'pg_catalog'::regnamespace))), ",
-    "EXISTS (SELECT FROM pg_catalog.pg_constraint f JOIN pg_catalog.pg_trigger g ON g.tgrelid = f.conrelid AND NOT g.tgisinternal ",
-    "WHERE f.contype = 'f' AND f.confrelid = ANY (o.oids) AND (f.confdeltype IN ('c', 'n', 'd') OR f.confupdtype IN ('c', 'n', 'd'))), n.nspname = current_schema()",
-    " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace, ",
-    "LATERAL (SELECT CASE WHEN c.relkind = 'p' ",
-    "THEN ARRAY(SELECT p.relid::oid FROM pg_catalog.pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids) ",
+    "(current_schemas(true))[1], current_setting('client_encoding') ",
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
     "WHERE c.oid = to_regclass($1)"
 );
 
@@ -46,10 +27,7 @@ SELECT a.attname, coalesce(s.oid, 0),
   CASE WHEN a.attidentity <> '' THEN 'nextval(' || quote_literal(s.oid::regclass) || '::regclass)'
     ELSE coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault) END,
   coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
-  EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_proc p ON p.oid = d.refobjid
-    JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-    WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_catalog.pg_proc'::regclass
-      AND p.provolatile = 'v' AND l.lanname NOT IN ('c', 'internal'))
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true)
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
@@ -67,9 +45,11 @@ ORDER BY a.attnum";
 
 /// All functions of these names that a call could mean.
 const FUNCTIONS: &str = "\
-SELECT p.proname, p.pronamespace = 'pg_catalog'::regnamespace, p.provolatile, p.proretset OR p.prokind <> 'f'
+SELECT p.proname, p.pronamespace = 'pg_catalog'::regnamespace, p.provolatile, p.proretset OR p.prokind <> 'f',
+  n.nspname, l.lanname, n.nspname = ANY (current_schemas(true))
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-WHERE p.proname = ANY (string_to_array($1, chr(1))) AND n.nspname = ANY (current_schemas(true))";
+JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+WHERE p.proname = ANY (string_to_array($1, chr(1)))";
 
 /// What the server says of a draft.
 #[derive(Debug, Default)]
@@ -102,21 +82,11 @@ pub(super) struct Relation {
     pub(super) oid: u32,
     pub(super) schema: Box<str>,
     pub(super) name: Box<str>,
-    /// `pg_class.relkind`.
-    pub(super) kind: u8,
-    pub(super) has_rules: bool,
-    /// Other tables inherit from it, and are updated with it.
-    pub(super) has_heirs: bool,
     pub(super) isolation: Box<str>,
     pub(super) read_only: bool,
     /// The schema that is searched first.
     pub(super) first_schema: Box<str>,
     pub(super) encoding: Box<str>,
-    pub(super) print: Print,
-    /// Triggers may reach beyond their row.
-    pub(super) triggers_reach: bool,
-    /// A delete or update may reach tables with triggers.
-    pub(super) cascades: bool,
 }
 
 /// The default of a column.
@@ -128,8 +98,8 @@ pub(super) struct ColumnDefault {
     pub(super) sql: Box<str>,
     /// The role may take from the sequence by itself.
     pub(super) may_take: bool,
-    /// It calls a volatile function of somebody's own.
-    pub(super) is_foreign: bool,
+    /// The role may be told what was taken.
+    pub(super) may_look: bool,
 }
 
 /// A function that a name may mean.
@@ -141,6 +111,10 @@ pub(super) struct Function {
     pub(super) volatile: u8,
     /// It gives sets, or is an aggregate or a window function.
     pub(super) is_odd: bool,
+    pub(super) schema: Box<str>,
+    pub(super) language: Box<str>,
+    /// It is found without its schema.
+    pub(super) is_visible: bool,
 }
 
 /// The types that the server gives a draft now. The same errors as [`ask`].
@@ -188,16 +162,16 @@ pub(super) async fn ask(
     let mut quoted = String::new();
     push_table(&mut quoted, &draft.table);
     let names: Vec<&str> = draft.functions.iter().map(|name| &*name.table).collect();
-    schema::ask(wire, &RELATION.replace("{print}", PRINT), &quoted);
+    schema::ask(wire, RELATION, &quoted);
     schema::ask(wire, DEFAULTS, &quoted);
     schema::ask(wire, FUNCTIONS, &names.join("\u{1}"));
-    schema::append(wire, &quoted);
+    let words = Words::of(&draft.text, true).unwrap_or_default();
+    schema::append(wire, &quoted, &words.names());
     frontend::sync(wire.out());
     let mut listener = Listener {
-        spelling: quoted.into(),
         query: 0,
         sight: Sight::default(),
-        schema: schema::Reader::new(&draft.table),
+        schema: schema::Reader::new(&draft.table, &quoted),
         error: None,
     };
     wire.exchange(1, &mut |answer| listener.hear(answer))
@@ -206,7 +180,6 @@ pub(super) async fn ask(
 }
 
 struct Listener {
-    spelling: Box<str>,
     query: usize,
     sight: Sight,
     schema: schema::Reader,
@@ -233,19 +206,22 @@ impl Listener {
 
     fn row(&mut self, row: &Fields<'_>) {
         match self.query {
-            0 => self.sight.relation = Some(relation(row, &self.spelling)),
+            0 => self.sight.relation = Some(relation(row)),
             1 => self.sight.defaults.push(ColumnDefault {
                 column: row.text(0).into(),
                 sequence: row.number(1),
                 sql: row.text(2).into(),
                 may_take: row.is(3),
-                is_foreign: row.is(4),
+                may_look: row.is(4),
             }),
             _ => self.sight.functions.push(Function {
                 name: row.text(0).into(),
                 built_in: row.is(1),
                 volatile: row.byte(2),
                 is_odd: row.is(3),
+                schema: row.text(4).into(),
+                language: row.text(5).into(),
+                is_visible: row.is(6),
             }),
         }
     }
@@ -268,28 +244,14 @@ impl Listener {
     }
 }
 
-fn relation(row: &Fields<'_>, spelling: &str) -> Relation {
-    let oids = row.text(10).split(' ');
+fn relation(row: &Fields<'_>) -> Relation {
     Relation {
         oid: row.number(0),
         schema: row.text(1).into(),
         name: row.text(2).into(),
-        kind: row.byte(3),
-        has_rules: row.is(4),
-        has_heirs: row.is(5),
-        isolation: row.text(6).into(),
-        read_only: row.text(7) == "on",
-        first_schema: row.text(8).into(),
-        encoding: row.text(9).into(),
-        print: Print {
-            oids: oids.filter_map(|oid| oid.parse().ok()).collect(),
-            table: row.text(11).into(),
-            triggers: row.get(12).map(Into::into),
-            columns: row.text(13).into(),
-            spelling: spelling.into(),
-            sheltered: row.is(16),
-        },
-        triggers_reach: row.is(14),
-        cascades: row.is(15),
+        isolation: row.text(3).into(),
+        read_only: row.text(4) == "on",
+        first_schema: row.text(5).into(),
+        encoding: row.text(6).into(),
     }
 }

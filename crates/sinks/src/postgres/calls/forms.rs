@@ -13,6 +13,7 @@ use super::sink::with_error;
 use super::spoken::spoken;
 use crate::postgres::compiled::Compiled;
 use windrow_pgwire::wire::{Broken, Wire};
+use windrow_proof::Trusted;
 
 /// The most statements that are kept compiled.
 const MOST: usize = 1024;
@@ -73,6 +74,7 @@ impl Forms {
 pub(in crate::postgres) async fn renew(
     wire: &mut Wire,
     lexicon: &Lexicon,
+    trusted: &Trusted,
     calls: &[&Call],
 ) -> Result<Result<(), Fault>, Broken> {
     for call in calls {
@@ -80,11 +82,11 @@ pub(in crate::postgres) async fn renew(
             continue;
         }
         let draft = call.statement.draft();
-        let put = |oid, facts, print| lexicon.put(oid, facts, print);
+        let put = |oid, facts| lexicon.put(oid, facts);
         let found = match describe::ask(wire, draft, types_of(call)).await? {
             Ok(sight) => {
                 let signature = Arc::new(sight.signature());
-                match meaning(draft, &sight, put) {
+                match meaning(draft, &sight, trusted, put) {
                     Ok(meaning) => Renewed::Joined(Arc::new(meaning)),
                     Err(_) => Renewed::Apart(signature),
                 }

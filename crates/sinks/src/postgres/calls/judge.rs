@@ -1,43 +1,12 @@
 //! May a statement be joined with others, given what the server says of it? Every reason is counted by its words.
 
 use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Draft, Name, Op};
+use windrow_core::{Apart, Draft, Name, Op};
+use windrow_proof::{Deed, Level, Trusted, Words};
 
-use super::describe::{ColumnDefault, Relation, Sight};
+use super::describe::{ColumnDefault, Function, Relation, Sight};
+use super::text;
 use crate::postgres::table::Facts;
-
-/// Volatile functions whose every value stands for itself, whoever asks.
-const FREE: [&str; 8] = [
-    "random",
-    "random_normal",
-    "gen_random_uuid",
-    "uuidv4",
-    "uuidv7",
-    "clock_timestamp",
-    "timeofday",
-    "gen_random_bytes",
-];
-
-/// Functions that are not volatile, but mean a session or a transaction.
-const OF_THE_SESSION: [&str; 17] = [
-    "current_query",
-    "inet_client_addr",
-    "inet_client_port",
-    "pg_backend_pid",
-    "pg_current_snapshot",
-    "pg_current_xact_id",
-    "pg_current_xact_id_if_assigned",
-    "pg_is_other_temp_schema",
-    "pg_listening_channels",
-    "pg_my_temp_schema",
-    "pg_snapshot_xmin",
-    "pg_trigger_depth",
-    "txid_current",
-    "txid_current_if_assigned",
-    "txid_current_snapshot",
-    "pg_notification_queue_usage",
-    "pg_export_snapshot",
-];
 
 /// Words that look like functions and are none.
 const GRAMMAR: [&str; 8] = [
@@ -51,34 +20,35 @@ pub(super) struct Taking {
     pub(super) sequence: u32,
     /// The expression that takes it, where it may be evaluated by itself.
     pub(super) source: Option<Box<str>>,
+    /// The role may be told what was taken.
+    pub(super) told: bool,
 }
 
-/// Why the statement goes to the server by itself, if so.
-pub(super) fn apart(draft: &Draft, sight: &Sight) -> Option<&'static str> {
+/// What the statement's calls may share: a statement (true) or a transaction (false).
+///
+/// # Errors
+/// Why it goes to the server by itself.
+pub(super) fn judge(draft: &Draft, sight: &Sight, trusted: &Trusted) -> Result<bool, Apart> {
     let (Some(relation), Some(facts)) = (&sight.relation, &sight.facts) else {
-        return Some("the server refuses it");
+        return Err(Apart::of("the server refuses it"));
     };
-    of_relation(relation)
-        .or_else(|| of_functions(draft, sight))
-        .or_else(|| match draft.op {
-            Op::Insert => None,
-            _ if covers_a_key(draft, facts) => None,
-            _ => Some("not a unique key"),
-        })
-        .or_else(|| of_reach(draft, relation))
-        .or_else(|| of_defaults(draft, sight, facts))
+    let proven = of_proof(draft, facts, trusted);
+    let found = of_session(relation).map(Apart::of);
+    // What runs unproven code is said first: it asks for more than the others do.
+    let found = found
+        .into_iter()
+        .chain(proven.as_ref().err().cloned())
+        .chain(of_functions(draft, sight, trusted))
+        .chain(of_operators(draft, facts))
+        .chain(of_key(draft, facts).map(Apart::of))
+        .chain(of_defaults(draft, sight, facts).map(Apart::of));
+    match found.min_by_key(|apart| !apart.unproven) {
+        Some(apart) => Err(apart),
+        None => proven,
+    }
 }
 
-fn of_relation(relation: &Relation) -> Option<&'static str> {
-    match relation.kind {
-        b'r' | b'p' => {}
-        b'v' | b'm' => return Some("a view"),
-        b'f' => return Some("a foreign table"),
-        _ => return Some("not a table"),
-    }
-    if relation.has_rules {
-        return Some("a table with rules");
-    }
+fn of_session(relation: &Relation) -> Option<&'static str> {
     if relation.read_only {
         return Some("a read-only session");
     }
@@ -88,44 +58,86 @@ fn of_relation(relation: &Relation) -> Option<&'static str> {
     (&*relation.encoding != "UTF8").then_some("client_encoding is not UTF8")
 }
 
-/// What a write does beyond its own row comes back to nobody.
-fn of_reach(draft: &Draft, relation: &Relation) -> Option<&'static str> {
-    if relation.triggers_reach {
-        return Some("a trigger that reaches beyond its row");
+/// What the table runs for it.
+fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<bool, Apart> {
+    let update = draft.conflict.as_ref().filter(|conflict| conflict.update);
+    let given = given(draft, facts);
+    let is_given = |name: &str| {
+        let mut given = given.iter().flatten();
+        given.any(|(column, _)| ***column == *name)
+    };
+    let to_default = |name: &str| {
+        let mut set = draft.assignments.iter();
+        set.any(|(column, value)| **column == *name && *value == Expression::Default)
+    };
+    let assigned = |name: &str| match update {
+        Some(conflict) => text::sets(&conflict.sql, &name.into()),
+        None => draft
+            .assignments
+            .iter()
+            .any(|(column, _)| **column == *name),
+    };
+    let deed = Deed {
+        inserts: draft.op == Op::Insert,
+        updates: draft.op == Op::Update || update.is_some(),
+        deletes: draft.op == Op::Delete,
+        defaults: &|name| match draft.op {
+            Op::Insert => !is_given(name),
+            _ => to_default(name),
+        },
+        sets: &assigned,
+        is_key: &|name| facts.is_key(name),
+    };
+    match facts.proof.judge(&deed, trusted) {
+        Level::Fused => Ok(facts.fuses),
+        Level::Grouped => Ok(false),
+        Level::Apart(apart) => Err((*apart).clone()),
     }
-    if draft.op == Op::Insert {
-        return None;
-    }
-    if relation.has_heirs {
-        return Some("a table that others inherit from");
-    }
-    relation
-        .cascades
-        .then_some("a cascade into a table with triggers")
 }
 
-fn of_functions(draft: &Draft, sight: &Sight) -> Option<&'static str> {
+fn of_functions(draft: &Draft, sight: &Sight, trusted: &Trusted) -> Option<Apart> {
     draft.functions.iter().find_map(|function| {
         let name = &*function.table;
-        let qualified = function.schema.as_deref();
-        if qualified.is_some_and(|schema| schema != "pg_catalog") {
-            return Some("a function that is not built in");
+        let meant = |f: &&Function| {
+            let found = match &function.schema {
+                Some(schema) => **schema == *f.schema,
+                None => f.is_visible,
+            };
+            found && &*f.name == name
+        };
+        let mut meant = sight.functions.iter().filter(meant).peekable();
+        if meant.peek().is_none() {
+            let is_grammar = function.schema.is_none() && GRAMMAR.contains(&name);
+            return (!is_grammar).then(|| Apart::of("a function that is not known"));
         }
-        let named = || sight.functions.iter().filter(|f| &*f.name == name);
-        let mut meant = named().filter(|f| f.built_in || qualified.is_none());
-        if meant.clone().any(|f| !f.built_in) {
-            Some("a function that is not built in")
-        } else if meant.clone().next().is_none() {
-            (!GRAMMAR.contains(&name)).then_some("a function that is not known")
-        } else if OF_THE_SESSION.contains(&name) {
-            Some("a function of the session")
-        } else if meant.clone().any(|f| f.is_odd) {
-            Some("a function of sets")
-        } else {
-            let volatile = meant.any(|f| f.volatile == b'v');
-            (volatile && !FREE.contains(&name)).then_some("a volatile function")
-        }
+        meant.find_map(|function| of_function(function, trusted))
     })
+}
+
+fn of_function(function: &Function, trusted: &Trusted) -> Option<Apart> {
+    if function.is_odd {
+        return Some(Apart::of("a function of sets"));
+    }
+    let name = format!("{}.{}", function.schema, function.name);
+    let found = windrow_proof::Function {
+        name: name.into(),
+        built_in: function.built_in,
+        language: function.language.clone(),
+        volatility: function.volatile,
+    };
+    found.apart("the statement", trusted)
+}
+
+fn of_operators(draft: &Draft, facts: &Facts) -> Option<Apart> {
+    let Some(words) = Words::of(&draft.text, true) else {
+        return Some(Apart::of("a name in Unicode escapes"));
+    };
+    facts.proof.operator_apart(&words)
+}
+
+fn of_key(draft: &Draft, facts: &Facts) -> Option<&'static str> {
+    let found = draft.op == Op::Insert || covers_a_key(draft, facts);
+    (!found).then_some("not a unique key")
 }
 
 fn covers_a_key(draft: &Draft, facts: &Facts) -> bool {
@@ -182,15 +194,6 @@ fn of_defaults(draft: &Draft, sight: &Sight, facts: &Facts) -> Option<&'static s
         Ok(used) => used,
         Err(reason) => return Some(reason),
     };
-    if used.iter().any(|d| d.is_foreign) {
-        return Some("a default that calls a volatile function");
-    }
-    if used
-        .iter()
-        .any(|d| has_word(&d.sql, &["currval", "lastval", "setval"]))
-    {
-        return Some("a default of the session");
-    }
     let taking: Vec<_> = used.iter().filter(|d| takes(d)).collect();
     if taking.len() > 1 {
         return Some("several generated columns");
@@ -239,7 +242,8 @@ pub(super) fn taking(draft: &Draft, sight: &Sight, facts: &Facts) -> Option<Taki
     Some(Taking {
         column: (*default.column).into(),
         sequence: default.sequence,
-        source: (plain && default.may_take).then(|| default.sql.clone()),
+        source: (plain && default.may_take && default.may_look).then(|| default.sql.clone()),
+        told: default.may_look,
     })
 }
 

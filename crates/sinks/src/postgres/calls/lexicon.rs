@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use windrow_core::{Call, Signature, Statement};
 
 use super::meaning::Meaning;
-use crate::postgres::table::{Facts, Print, Table};
+use crate::postgres::table::{Facts, Table};
 
 /// The most tables, and the most statements of a table, that are kept. Past it those that nobody holds are dropped, and
 /// then all: they are described anew.
@@ -55,12 +55,13 @@ pub(in crate::postgres) struct Lexicon {
 
 impl Lexicon {
     /// Takes in what was read of a table. A description that has not changed keeps its version.
-    pub(super) fn put(&self, oid: u32, facts: Facts, print: Print) -> Arc<Table> {
+    pub(super) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (oid, print.spelling.clone());
+        let spelling = facts.print.as_ref().map(|print| print.spelling.clone());
+        let key = (oid, spelling.unwrap_or_default());
         if let Some(known) = tables.get(&key) {
             let table = &known.table;
-            if table.facts == facts && table.print.as_ref() == Some(&print) {
+            if table.facts == facts {
                 return table.clone();
             }
         }
@@ -68,7 +69,6 @@ impl Lexicon {
             version: self.versions.fetch_add(1, Ordering::Relaxed),
             read_at: Instant::now(),
             facts,
-            print: Some(print),
         });
         if tables.len() >= MOST {
             tables.clear();

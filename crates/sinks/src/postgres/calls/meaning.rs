@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use windrow_core::statement::Formats;
-use windrow_core::{Draft, Signature};
+use windrow_core::{Apart, Draft, Signature};
+use windrow_proof::Trusted;
 
 use super::describe::Sight;
 use super::judge::{self, Taking};
 use super::key::{Keys, keys};
-use crate::postgres::table::Table;
+use crate::postgres::table::{Facts, Table};
 
 /// A draft joined with its table. Kept in [`windrow_core::Statement::facts`] as an `Arc`.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Meaning {
     pub(super) taking: Option<Taking>,
     /// Its calls may become one statement, if their values allow it.
     pub(super) fuses: bool,
+    /// What it runs besides itself is proven for each row.
+    pub(super) proven: bool,
     /// The unique keys that it gives, where all values are text, and where all are binary.
     keys: [Keys; 2],
 }
@@ -48,35 +51,33 @@ impl Meaning {
 pub(super) fn meaning(
     draft: &Draft,
     sight: &Sight,
-    put: impl FnOnce(u32, crate::postgres::table::Facts, crate::postgres::table::Print) -> Arc<Table>,
-) -> Result<Meaning, &'static str> {
-    if let Some(reason) = judge::apart(draft, sight) {
-        return Err(reason);
-    }
+    trusted: &Trusted,
+    put: impl FnOnce(u32, Facts) -> Arc<Table>,
+) -> Result<Meaning, Apart> {
+    let proven = judge::judge(draft, sight, trusted)?;
     let Sight {
         relation: Some(relation),
         facts: Some(facts),
         ..
     } = sight
     else {
-        return Err("the server refuses it");
+        return Err(Apart::of("the server refuses it"));
     };
     let taking = judge::taking(draft, sight, facts);
     // A later snapshot than that of the first statement sees what came between: only so the check is one.
     let reads_anew =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
-    let fuses = draft.set_based
-        && reads_anew
-        && !relation.has_heirs
-        && relation.print.oids.len() <= MOST_PARTS;
+    let parts = facts.print.as_ref().map_or(0, |print| print.oids.len());
+    let fuses = proven && draft.set_based && reads_anew && parts <= MOST_PARTS;
     let signature = Arc::new(sight.signature());
-    let table = put(relation.oid, facts.clone(), relation.print.clone());
+    let table = put(relation.oid, facts.clone());
     let given = |formats| keys(draft, &table, &signature.parameters, &formats);
     Ok(Meaning {
         keys: [given(Formats::Text), given(Formats::Binary)],
         width: sight.width,
         taking,
         fuses,
+        proven,
         table,
         signature,
     })

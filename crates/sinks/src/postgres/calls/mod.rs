@@ -13,7 +13,7 @@
 //! | `forms` | what a connection has compiled |
 
 mod carrier;
-mod check;
+pub(super) mod check;
 mod describe;
 mod forms;
 mod judge;

@@ -62,7 +62,7 @@ impl StatementSink {
             startup,
             set,
             options: options.clone(),
-            shared: Arc::default(),
+            shared: Arc::new(Shared::trusting(&options.trusted_functions)),
             desk: Arc::new(Mutex::new(Desk {
                 wire: None,
                 used: Instant::now(),
@@ -90,17 +90,7 @@ impl StatementSink {
         let mut wire = Wire::connect(&self.target, &settings, self.options.connect_timeout).await?;
         let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
         let dialect = *self.found.get_or_init(|| dialect);
-        let mut sql = self.set.join(";\n");
-        if brief {
-            // 0 would switch it off.
-            let millis = self
-                .options
-                .lock_wait
-                .as_millis()
-                .clamp(1, i32::MAX as u128);
-            sql.push_str(if sql.is_empty() { "" } else { ";\n" });
-            sql.push_str(&format!("SET lock_timeout = {millis}"));
-        }
+        let sql = self.session_sql(brief);
         if sql.is_empty() {
             return Ok((wire, dialect));
         }
@@ -113,6 +103,22 @@ impl StatementSink {
             }
             Err(broken) => Err(broken.unavailable()),
         }
+    }
+
+    /// What each new session runs first. `brief`: locks held by others are waited for a short time only.
+    fn session_sql(&self, brief: bool) -> String {
+        let mut sql = self.set.join(";\n");
+        if brief {
+            // 0 would switch it off.
+            let millis = self
+                .options
+                .lock_wait
+                .as_millis()
+                .clamp(1, i32::MAX as u128);
+            sql.push_str(if sql.is_empty() { "" } else { ";\n" });
+            sql.push_str(&format!("SET lock_timeout = {millis}"));
+        }
+        sql
     }
 
     /// What it is, or what most are before anybody has looked.
@@ -189,10 +195,11 @@ impl Sink for StatementSink {
         let (mut wire, dialect) = self.wire(false).await?;
         let (lock_wait, known) = (self.options.lock_wait, &self.shared.allowed);
         let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
+        let restore = patience.session(&self.session_sql(false), purpose, lock_wait);
         let how = (purpose, patience);
         let connection =
             Connection::new((wire, dialect), self.shared.clone(), how, false, lock_wait);
-        Ok(Box::new(connection))
+        Ok(Box::new(connection.restoring(restore)))
     }
 
     async fn ping(&self) -> Result<(), Fault> {
@@ -237,11 +244,10 @@ impl Describer for StatementSink {
             }
         };
         let lexicon = &self.shared.lexicon;
-        let meaning = match meaning(draft, &sight, |oid, facts, print| {
-            lexicon.put(oid, facts, print)
-        }) {
+        let put = |oid, facts| lexicon.put(oid, facts);
+        let meaning = match meaning(draft, &sight, &self.shared.trusted, put) {
             Ok(meaning) => Arc::new(meaning),
-            Err(reason) => return Ok(apart(reason)),
+            Err(apart) => return Ok(Described::Apart(Arc::new(apart))),
         };
         let statement = Arc::new(Statement::new(
             draft.clone(),

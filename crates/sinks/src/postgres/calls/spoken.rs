@@ -97,12 +97,13 @@ pub(super) fn spoken(
         op: draft.op,
         plain: draft.op == Op::Insert && draft.conflict.is_none(),
         single: draft.text.clone(),
-        fence: fence(&change(draft, &meaning.table), &meaning.table),
+        fence: fence(&change(draft, &meaning), &meaning.table),
         order_shows: order_shows(
-            &change(draft, &meaning.table),
+            &change(draft, &meaning),
             &meaning.table,
             gives_all(draft, &meaning.table),
         ),
+        apart: None,
         telling,
         table: meaning.table.clone(),
         form: Form::Call(Spoken {
@@ -119,7 +120,11 @@ pub(super) fn spoken(
                 Box::default()
             },
             keys,
-            generates: meaning.taking.as_ref().map(|t| t.sequence),
+            generates: meaning
+                .taking
+                .as_ref()
+                .filter(|t| t.told)
+                .map(|t| t.sequence),
             exposed: is_exposed(draft, &meaning.table),
             trouble: (changed && !call.fresh).then(other_columns),
             stale,
@@ -276,7 +281,8 @@ pub(super) fn bare(expression: &Expression) -> Option<usize> {
 }
 
 /// What a call changes, as far as order is concerned.
-fn change<'d>(draft: &'d Draft, table: &'d Table) -> Change<'d> {
+fn change<'d>(draft: &'d Draft, meaning: &'d Meaning) -> Change<'d> {
+    let table = &meaning.table;
     let update = draft.conflict.as_ref().filter(|conflict| conflict.update);
     let key = match (&draft.op, update) {
         (Op::Insert, Some(conflict)) => conflict.columns.iter().flatten().collect(),
@@ -298,5 +304,6 @@ fn change<'d>(draft: &'d Draft, table: &'d Table) -> Change<'d> {
         upsert: update.is_some(),
         sets,
         key,
+        proven: meaning.proven,
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_proof::{Level, Trusted};
 
 use super::{Change, Compiled, Form, Touch, fence, order_shows, seed};
 use crate::postgres::column::{Column, Kind};
 use crate::postgres::fit::{Fit, fit};
 use crate::postgres::fused;
 use crate::postgres::key::{self, Found};
+use crate::postgres::level;
 use crate::postgres::statement;
 use crate::postgres::table::Table;
 
@@ -38,7 +40,12 @@ pub(in crate::postgres) enum Trouble {
 
 impl Compiled {
     /// Joins a shape with its table.
-    pub(in crate::postgres) fn of_shape(id: u64, shape: &Arc<Shape>, table: &Arc<Table>) -> Self {
+    pub(in crate::postgres) fn of_shape(
+        id: u64,
+        shape: &Arc<Shape>,
+        table: &Arc<Table>,
+        trusted: &Trusted,
+    ) -> Self {
         let key_names = key_names(shape, table);
         let names = key_names.clone().unwrap_or_default();
         let row_names = row_names(shape, &names);
@@ -63,7 +70,11 @@ impl Compiled {
             trouble,
         };
         let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
-        let (fused, telling) = shaped.sets(table, &names, plain);
+        let level = level::of_shape(shape, &names, table, trusted);
+        let (fused, telling) = match level {
+            Level::Fused => shaped.sets(table, &names, plain),
+            Level::Grouped | Level::Apart(_) => (None, None),
+        };
         Self {
             id,
             single_id: id,
@@ -73,9 +84,17 @@ impl Compiled {
             single: statement::single(shape, &names, table).into(),
             fused,
             telling,
-            fence: fence(&change(shape, &names), table),
-            order_shows: order_shows(&change(shape, &names), table, gives_all(shape, table)),
+            fence: fence(&change(shape, &names, level == Level::Fused), table),
+            order_shows: order_shows(
+                &change(shape, &names, level == Level::Fused),
+                table,
+                gives_all(shape, table),
+            ),
             table: table.clone(),
+            apart: match level {
+                Level::Apart(apart) => Some(apart),
+                Level::Fused | Level::Grouped => None,
+            },
             form: Form::Write(shaped),
         }
     }
@@ -307,7 +326,7 @@ fn gives_all(shape: &Shape, table: &Table) -> bool {
 }
 
 /// What a write of the shape changes, as far as order is concerned.
-fn change<'s>(shape: &'s Shape, key: &'s [Name]) -> Change<'s> {
+fn change<'s>(shape: &'s Shape, key: &'s [Name], proven: bool) -> Change<'s> {
     let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
     let sets = |name: &&Name| shape.op == Op::Update || !key.contains(*name);
     Change {
@@ -315,5 +334,6 @@ fn change<'s>(shape: &'s Shape, key: &'s [Name]) -> Change<'s> {
         upsert,
         sets: shape.columns.iter().filter(sets).collect(),
         key: key.iter().collect(),
+        proven,
     }
 }

@@ -16,7 +16,7 @@ use crate::postgres::care::Care;
 use crate::postgres::listen::{Heard, Listener};
 use crate::postgres::prepare::Trust;
 use crate::postgres::segment::{Mode, Segment};
-use crate::postgres::send::{BACK, Flown, KEEP, Sender};
+use crate::postgres::send::{BACK, Flown, KEEP, RESET, Sender};
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
@@ -45,6 +45,7 @@ impl Connection {
         tally: &mut Tally,
     ) -> Result<Ended, Broken> {
         care.mark_suspects(batch);
+        care.one_by_one |= batch.has_apart();
         loop {
             if let Some(fault) = self.given_up() {
                 batch.conclude_rest(&Verdict::Told(Err(fault.into())));
@@ -64,9 +65,13 @@ impl Connection {
                     continue;
                 }
             }
+            let unproven = parts.iter().any(|part| batch.is_unproven(part));
             let judged = self.attempt(batch, &mut care, parts, tally).await?;
             if judged.is_fine() {
                 self.commit(batch, &mut care, judged, tally).await?;
+                if unproven {
+                    self.reset(tally).await?;
+                }
                 continue;
             }
             // Where the transaction is gone already this does nothing.
@@ -83,6 +88,16 @@ impl Connection {
                 return Ok(Ended::Stale(judged.changed));
             }
         }
+    }
+
+    /// Behind code of which nothing is proven.
+    async fn reset(&mut self, tally: &mut Tally) -> Result<(), Broken> {
+        let sql = format!("{RESET}{}", self.restore);
+        tally.round_trips += 1;
+        drop(self.wire.simple(&sql).await?);
+        self.prepared.clear();
+        self.usable = false;
+        Ok(())
     }
 
     /// All but the commit.

@@ -33,6 +33,19 @@ impl Connection {
         }
     }
 
+    /// Tables are as they were described, but a further change might not be seen: they are described anew before the next use.
+    pub(super) fn outdate(&self, batch: &Batch<'_>, versions: &[u64]) {
+        if versions.is_empty() {
+            return;
+        }
+        self.retire(batch, versions);
+        for compiled in &batch.shapes {
+            if compiled.spoken().is_none() && versions.contains(&compiled.table.version) {
+                self.shared.catalog.forget(compiled.table.version);
+            }
+        }
+    }
+
     /// Describes the statements of calls under way anew whose tables have changed.
     async fn renew(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
         let retired = |call: &&Call| call.statement.is_retired();
@@ -46,7 +59,7 @@ impl Connection {
             return Ok(());
         }
         tally.round_trips += 1;
-        if let Err(fault) = renew(&mut self.wire, lexicon, &unknown).await? {
+        if let Err(fault) = renew(&mut self.wire, lexicon, &self.shared.trusted, &unknown).await? {
             let verdict = self.refused(fault);
             batch.conclude_retired(&verdict);
         }
@@ -121,7 +134,12 @@ impl Connection {
             self.compiled.clear();
         }
         self.ids += 1;
-        let compiled = Arc::new(Compiled::of_shape(self.ids, shape, table));
+        let compiled = Arc::new(Compiled::of_shape(
+            self.ids,
+            shape,
+            table,
+            &self.shared.trusted,
+        ));
         self.compiled.insert(shape.clone(), compiled.clone());
         compiled
     }

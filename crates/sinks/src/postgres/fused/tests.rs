@@ -37,6 +37,8 @@ fn facts() -> Facts {
         has_hooks: false,
         referenced: false,
         ours: false,
+        proof: std::sync::Arc::default(),
+        print: None,
     }
 }
 

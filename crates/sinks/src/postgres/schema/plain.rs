@@ -63,7 +63,7 @@ pub(super) async fn read(
         return Ok(Ok(None));
     };
     for sql in [TABLE, COLUMNS, UNIQUES, CONSTRAINTS] {
-        ask_of(wire, sql, oid::OID, &number);
+        ask_of(wire, sql, oid::OID, &[&number]);
     }
     frontend::sync(wire.out());
     let mut reader = Reader {

@@ -169,13 +169,13 @@ impl Sender<'_, '_> {
     ) -> Result<(), Unfit> {
         let mut bind = Bind::open(self.out, Some(number));
         bind.all_binary();
-        bind.count(3)?;
-        bind.parameter(|out| match check {
-            Check::Parts => push_oids(&print.oids, out),
-            Check::Table { .. } => {
-                out.put_u32(print.oid().ok_or(Unfit)?);
+        bind.count(8)?;
+        bind.parameter(|out| match &*print.oids {
+            [oid] => {
+                out.put_u32(*oid);
                 Ok(())
             }
+            oids => push_oids(oids, out),
         })?;
         bind.parameter(|out| {
             for (number, piece) in check.expected(print).enumerate() {
@@ -190,6 +190,15 @@ impl Sender<'_, '_> {
             out.put_slice(print.spelling.as_bytes());
             Ok(())
         })?;
+        for text in [&print.written, &print.file] {
+            bind.parameter(|out| {
+                out.put_slice(text.as_bytes());
+                Ok(())
+            })?;
+        }
+        for oids in check.arrays(print) {
+            bind.parameter(|out| push_oids(oids, out))?;
+        }
         bind.out.put_i16(0);
         bind.close()
     }

@@ -1,0 +1,28 @@
+//! What writes of rows may share, by the proof over the catalog.
+
+use windrow_core::{Name, OnConflict, Op, Shape};
+use windrow_proof::{Deed, Level, Trusted};
+
+use super::table::Facts;
+
+/// The level of a shape's writes. `key`: the names of its key's columns.
+pub(super) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Trusted) -> Level {
+    if facts.dialect.plain_catalog {
+        return match facts.fuses {
+            true => Level::Fused,
+            false => Level::Grouped,
+        };
+    }
+    let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
+    let given = |name: &str| shape.columns.iter().any(|column| **column == *name);
+    let is_key = |name: &str| facts.is_key(name);
+    let deed = Deed {
+        inserts: shape.op == Op::Insert,
+        updates: shape.op == Op::Update || upsert,
+        deletes: shape.op == Op::Delete,
+        defaults: &|name| shape.op == Op::Insert && !given(name),
+        sets: &|name| given(name) && !(upsert && key.iter().any(|column| **column == *name)),
+        is_key: &is_key,
+    };
+    facts.proof.judge(&deed, trusted)
+}
