@@ -38,6 +38,8 @@ pub struct Database {
     /// How long connecting may take.
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Option<Duration>,
+    /// Functions, as `schema.name`, that the operator answers for.
+    pub trusted_functions: Vec<String>,
     /// `[database.sqlite]`
     pub sqlite: Sqlite,
 }
@@ -50,6 +52,7 @@ impl fmt::Debug for Database {
             .field("create_tables", &self.create_tables)
             .field("lock_wait", &self.lock_wait)
             .field("connect_timeout", &self.connect_timeout)
+            .field("trusted_functions", &self.trusted_functions)
             .field("sqlite", &self.sqlite)
             .finish()
     }
