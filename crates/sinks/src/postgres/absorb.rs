@@ -157,13 +157,14 @@ impl Absorber<'_, '_> {
             (Some(Sent::Guard(version)), "55P03") => {
                 self.table_locked(flown.segment, *version, error);
             }
-            // Who may insert but not select cannot be guarded: its statements are parsed anew each time.
-            (Some(Sent::Guard(version)), "42501") => {
-                self.unguarded.push(*version);
+            (Some(Sent::Guard(version)), code) if tells_of_change(code) => {
+                self.gone_stale(*version);
                 self.next.push(flown.segment);
             }
+            // Who may insert but not select cannot be guarded, nor a table whose row security fails by itself: its
+            // statements are parsed anew each time.
             (Some(Sent::Guard(version)), code) if !is_about_statement(code) => {
-                self.gone_stale(*version);
+                self.unguarded.push(*version);
                 self.next.push(flown.segment);
             }
             // A value that was to be taken from a sequence was not.
@@ -444,6 +445,13 @@ fn tells(code: &str) -> bool {
 /// Errors that a statement prepared for an earlier state of its table may give.
 pub(super) fn may_be_stale(code: &str) -> bool {
     ["22", "42", "0A"].contains(&code.get(..2).unwrap_or_default())
+}
+
+/// Errors by which a guard or a check says that a table is not what it was: other columns or none of the name, another
+/// print of its catalog rows.
+fn tells_of_change(code: &str) -> bool {
+    let gone = ["42P01", "42703", "3F000", "42809", "XX000"];
+    ["0A000", "22012"].contains(&code) || gone.contains(&code)
 }
 
 /// Errors that befall any statement, whatever it is.

@@ -109,11 +109,7 @@ impl Visitor<'_> {
                 "the console takes no COPY data",
             ))),
             Ok(Front::Part { .. }) => Ok(None),
-            Err(violation) => Err(End::Fatal(Fault::new(
-                FaultClass::Invalid,
-                violation.code(),
-                violation.to_string(),
-            ))),
+            Err(violation) => Err(End::Fatal(violation.fault())),
         }
     }
 

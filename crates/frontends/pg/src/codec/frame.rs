@@ -1,6 +1,7 @@
 //! Where one message of a client ends and the next begins.
 
 use thiserror::Error;
+use windrow_core::{Fault, FaultClass};
 
 /// A message's type and its length.
 pub(crate) const HEADER: usize = 5;
@@ -39,8 +40,19 @@ pub(crate) enum Violation {
 }
 
 impl Violation {
+    /// What its client is told.
+    pub(crate) fn fault(self) -> Fault {
+        let fault = Fault::new(FaultClass::Invalid, self.code(), self.to_string());
+        match self {
+            Self::TooLong { .. } => fault.with_hint(Some(
+                "Raise max_message, or send large values by COPY, which has no such limit.",
+            )),
+            _ => fault,
+        }
+    }
+
     /// Its SQLSTATE.
-    pub(crate) fn code(self) -> &'static str {
+    fn code(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::Length { .. } => "08P01",
             Self::TooLong { .. } => "54000",

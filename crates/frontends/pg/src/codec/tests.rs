@@ -50,7 +50,7 @@ fn what_cannot_be_a_message_is_refused_by_its_first_bytes() {
             length,
         };
         assert_eq!(front(bytes, LONGEST), Err(violation));
-        assert_eq!(violation.code(), "08P01");
+        assert_eq!(violation.fault().code, "08P01");
     }
     let long = front(b"Q\x7f\xff\xff\xff", LONGEST).unwrap_err();
     assert!(long.to_string().contains("max_message"), "{long}");

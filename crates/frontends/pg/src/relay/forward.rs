@@ -7,7 +7,7 @@ use super::expect::{Place, What};
 use super::statements::{Here, other_rows};
 use super::{Relay, rewrite};
 use crate::codec::answer;
-use crate::codec::frame::{Front, HEADER};
+use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::message::{Bind, Kind, Message};
 use crate::session::{End, Prepared, local};
 
@@ -35,11 +35,37 @@ impl Relay<'_> {
                     header: Some((b'd', total)),
                 }) => self.to_server = total,
                 Ok(Front::Part { .. }) => return Ok(()),
-                Err(violation) if !self.queue.is_owed() => return Err(violation.into()),
+                Err(violation) if !self.queue.is_owed() => self.violated(violation)?,
                 // What was asked before is answered first.
                 Err(_) => return Ok(()),
             }
         }
+    }
+
+    /// Deals with what is no message, or too long a one: that one is passed over, and what it belongs to fails.
+    fn violated(&mut self, violation: Violation) -> Result<(), End> {
+        let Violation::TooLong { tag, length, .. } = violation else {
+            return Err(violation.into());
+        };
+        self.session.line.discard(HEADER + length);
+        if self.queue.skipping {
+            return Ok(());
+        }
+        let fault = violation.fault();
+        match tag {
+            b'P' | b'B' | b'D' | b'E' | b'C' => {
+                self.open = true;
+                self.fail(fault);
+            }
+            _ => {
+                // The transaction has to fail as well.
+                rewrite::query(self.loan.wire.out(), b"windrow fails");
+                let prepared = self.session.readings_of_query(b"").prepared;
+                self.queue
+                    .push(What::Query(prepared, Some(Box::new(fault))), false);
+            }
+        }
+        Ok(())
     }
 
     /// True where the front of the inbox is a part of a message.
@@ -203,7 +229,9 @@ impl Relay<'_> {
         let instead = match self.answerable(&prepared) {
             Some(Ok(sql)) => Some(sql),
             Some(Err(fault)) => return self.fail(fault),
-            None => self.deallocated(&prepared),
+            None => self
+                .deallocated(&prepared)
+                .or_else(|| self.executed(&prepared)),
         };
         if let Some(sql) = instead {
             let out = self.loan.wire.out();
@@ -221,7 +249,7 @@ impl Relay<'_> {
     }
 
     /// What is known here and not at the server of what a statement asks for: a text that gives it, or that it cannot be told.
-    pub(super) fn answerable(&self, prepared: &Prepared) -> Option<Result<String, Fault>> {
+    pub(super) fn answerable(&mut self, prepared: &Prepared) -> Option<Result<String, Fault>> {
         let asks = match &prepared.reading {
             Reading::Join(_) => prepared.asks(),
             Reading::Apart(apart) => matches!(
@@ -229,6 +257,11 @@ impl Relay<'_> {
                 Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated
             ),
         };
+        self.session.asks |= asks
+            && !matches!(
+                prepared.effect(),
+                Some(Effect::Lastval | Effect::Currval(_))
+            );
         // What was taken here last, the server knows itself.
         let last = self.session.values.last();
         let last = last.filter(|_| asks && self.session.join && !self.residue.generates)?;

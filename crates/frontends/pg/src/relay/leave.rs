@@ -248,8 +248,8 @@ impl<'s> Relay<'s> {
         if self.residue.pinned.is_some() {
             return self.residue.unknown;
         }
-        if !self.session.join && self.residue.generates {
-            // Without joining, what the server's lastval() and currval() say is the session's own business.
+        if (!self.session.join || self.session.asks) && self.residue.generates {
+            // Without joining, and for who asks in any way, what the server's lastval() and currval() say is the session's own business.
             self.pin("sequence values");
             return false;
         }

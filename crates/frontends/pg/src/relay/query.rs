@@ -11,7 +11,7 @@ use super::expect::What;
 use super::leave::is_own;
 use super::{Relay, rewrite};
 use crate::codec::answer;
-use crate::session::Prepared;
+use crate::session::{Prepared, local};
 
 /// Statements that change a setting and are bound at the same time: past it what they do is found out afterwards.
 const SETTING_PORTALS: usize = 16;
@@ -38,7 +38,8 @@ impl Relay<'_> {
             }
             instead = None;
         }
-        if prepared.deallocates.is_some() && self.queue.is_unsettled() {
+        let names_one = prepared.deallocates.is_some() || local::executed(&prepared.text).is_some();
+        if names_one && self.queue.is_unsettled() {
             return false;
         }
         self.note(&prepared, None);
@@ -47,7 +48,10 @@ impl Relay<'_> {
         self.session.statements.set(b"", None);
         self.loan.names.unnamed = None;
         let instead = instead.and_then(Result::ok);
-        match instead.or_else(|| self.deallocated(&prepared)) {
+        let instead = instead
+            .or_else(|| self.deallocated(&prepared))
+            .or_else(|| self.executed(&prepared));
+        match instead {
             Some(sql) => {
                 self.session.line.take(total);
                 rewrite::query(self.loan.wire.out(), sql.as_bytes());
@@ -87,6 +91,16 @@ impl Relay<'_> {
         self.session.statements.set(name.as_bytes(), None);
         self.loan.names.forget(&here);
         Some(format!("DEALLOCATE \"{here}\""))
+    }
+
+    /// EXECUTE of one of the session's statements: what it reads at the server.
+    pub(super) fn executed(&mut self, prepared: &Prepared) -> Option<String> {
+        let (place, name) = local::executed(&prepared.text)?;
+        self.session.statements.get(name.as_bytes())?;
+        let here = self.named_here(name.as_bytes())?;
+        let text = std::str::from_utf8(&prepared.text).ok()?;
+        let (before, behind) = (text.get(..place.start)?, text.get(place.end..)?);
+        Some(format!("{before}\"{here}\"{behind}"))
     }
 
     /// Takes note of what a statement leaves behind, and counts it.

@@ -62,18 +62,10 @@ impl Session {
         }
     }
 
-    /// The number of a sequence, by the name that it has under the session's settings.
+    /// The number of a sequence, by the name that it has under the session's settings at this moment. The server is asked
+    /// each time: a table that was made anew has another sequence of the name.
     async fn sequence(&mut self, name: &str) -> Result<u32, &'static str> {
         const UNKNOWN: &str = "a sequence that is not found";
-        self.sit().await.map_err(|_| UNKNOWN)?;
-        let lane = self
-            .seat
-            .as_ref()
-            .map(|seat| std::sync::Arc::clone(&seat.lane));
-        let lane = lane.ok_or(UNKNOWN)?;
-        if let Some(sequence) = lane.sequence(name) {
-            return Ok(sequence);
-        }
         let loan = self.house.pool.take(&self.who).await;
         let mut loan = loan.map_err(|_| UNKNOWN)?;
         let literal = name.replace('\\', "\\\\").replace('\'', "''");
@@ -82,8 +74,6 @@ impl Session {
         loan.give_back(&self.who.settings, false, true).await;
         let first = rows.ok().and_then(Result::ok);
         let first = first.and_then(|rows| rows.into_iter().flatten().next().flatten());
-        let sequence = first.and_then(|oid| oid.parse().ok()).ok_or(UNKNOWN)?;
-        lane.note_sequence(name, sequence);
-        Ok(sequence)
+        first.and_then(|oid| oid.parse().ok()).ok_or(UNKNOWN)
     }
 }

@@ -21,7 +21,7 @@ use super::segment::Segment;
 use super::statements::Statements;
 use super::values::Values;
 use crate::client::Settings;
-use crate::codec::frame::{Front, Violation};
+use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::{answer, failure};
 use crate::house::House;
 use crate::pool::Who;
@@ -45,6 +45,9 @@ pub(crate) struct Session {
     pub(crate) utf8: bool,
     pub(crate) statements: Statements,
     pub(crate) values: Values,
+    /// It has asked what sequences gave in a way that only its server connection can answer: what takes from them goes there
+    /// from now on, and it keeps the connection.
+    pub(crate) asks: bool,
     pub(super) segment: Segment,
     pub(super) pending: VecDeque<Pending>,
     pub(super) seat: Option<Seat>,
@@ -80,11 +83,7 @@ impl From<io::Error> for End {
 
 impl From<Violation> for End {
     fn from(violation: Violation) -> Self {
-        Self::Fatal(Fault::new(
-            FaultClass::Invalid,
-            violation.code(),
-            violation.to_string(),
-        ))
+        Self::Fatal(violation.fault())
     }
 }
 
@@ -105,6 +104,7 @@ impl Session {
             utf8: client.utf8,
             statements: Statements::default(),
             values: Values::default(),
+            asks: false,
             segment: Segment::default(),
             pending: VecDeque::new(),
             seat: None,
@@ -261,10 +261,7 @@ impl Session {
         let (tag, total) = match self.line.front(at) {
             Ok(Front::Whole { tag, total }) => (tag, total),
             Ok(Front::Part { header }) => return Box::pin(self.part(header)).await,
-            Err(violation) => {
-                Box::pin(self.drain()).await?;
-                return Err(violation.into());
-            }
+            Err(violation) => return Box::pin(self.violated(violation)).await,
         };
         if self.segment.failed && !matches!(tag, b'S' | b'X') {
             self.line.take(total);
@@ -285,6 +282,28 @@ impl Session {
                 self.relay("a function call, or messages without Sync")
                     .await?;
             }
+        }
+        Ok(true)
+    }
+
+    /// Deals with what is no message, or too long a one. That one is passed over, and what it belongs to fails.
+    async fn violated(&mut self, violation: Violation) -> Result<bool, End> {
+        self.drain().await?;
+        let Violation::TooLong { tag, length, .. } = violation else {
+            return Err(violation.into());
+        };
+        let before = std::mem::take(&mut self.segment.bytes);
+        self.line.take(before);
+        self.line.discard(HEADER + length);
+        if self.segment.failed {
+            return Ok(true);
+        }
+        // All of a segment that fails is undone.
+        self.segment.clear();
+        failure::fault(&mut self.line.out, &violation.fault());
+        match tag {
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => self.segment.failed = true,
+            _ => self.line.out.put_slice(answer::READY),
         }
         Ok(true)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Described, Fault};
+use windrow_core::{Described, Fault, Op};
 use windrow_sql::{Apart, Effect, Reading};
 
 use super::engine::{End, Session};
@@ -30,7 +30,7 @@ pub(super) enum Next {
     Drain,
     /// The session answers by itself.
     Local(Local),
-    /// The client is told so, and all up to the Sync is passed over.
+    /// It asks what cannot be told: the client is told so, and all up to the Sync is passed over.
     Fail(Fault),
 }
 
@@ -79,7 +79,10 @@ impl Session {
                     }
                     break;
                 }
-                Next::Fail(fault) => return self.fail(&fault, total),
+                Next::Fail(fault) => {
+                    self.asks = true;
+                    return self.fail(&fault, total);
+                }
             }
         }
         self.fresh = None;
@@ -115,6 +118,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
             generated: self.values.last().is_some(),
+            asks: self.asks,
         };
         match Message::read(tag, line.body(segment.bytes, total)) {
             Message::Parse(parse) => {
@@ -338,6 +342,7 @@ pub(super) struct View<'a> {
     pub(super) under_way: bool,
     pub(super) in_segment: bool,
     pub(super) generated: bool,
+    pub(super) asks: bool,
 }
 
 impl View<'_> {
@@ -355,6 +360,10 @@ impl View<'_> {
         let apart = match &entry.prepared.reading {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
             Reading::Join(_) if entry.prepared.asks() => &ASKS,
+            // What it takes has to be known where it asks.
+            Reading::Join(draft) if self.asks && draft.op == Op::Insert => {
+                return Err(Next::Relay("what a sequence gave"));
+            }
             Reading::Join(_) => return self.call(entry).map(Meaning::Call),
             Reading::Apart(apart) => apart,
         };

@@ -10,10 +10,7 @@ use windrow_pgwire::target::Credential;
 
 use crate::services::{Door, LaneKey, Lanes};
 
-/// The most numbers of sequences that a lane keeps.
-const MOST_SEQUENCES: usize = 1_000;
-
-/// How long it is believed that a statement cannot be joined, and that a name means a sequence.
+/// How long it is believed that a statement cannot be joined.
 const APART: Duration = Duration::from_secs(10);
 
 /// Why there is no lane for a session.
@@ -45,7 +42,6 @@ pub(crate) struct Lane {
     /// Whose turn it is to ask the database.
     asking: tokio::sync::Mutex<()>,
     known: Mutex<HashMap<u64, Known>>,
-    sequences: Mutex<HashMap<Box<str>, (u32, Instant)>>,
 }
 
 /// What is known of a statement.
@@ -97,7 +93,6 @@ impl LaneBook {
             door: lanes.open(key, credential).await?,
             known: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
-            sequences: Mutex::default(),
         });
         let mut open = lock(&self.open);
         // Somebody else may have been faster.
@@ -167,22 +162,6 @@ impl Lane {
             *since = begun;
         }
         Ok(holds)
-    }
-
-    /// The number of a sequence, if it was looked up lately.
-    pub(crate) fn sequence(&self, name: &str) -> Option<u32> {
-        let sequences = lock(&self.sequences);
-        let (sequence, since) = sequences.get(name)?;
-        (since.elapsed() < APART).then_some(*sequence)
-    }
-
-    /// Keeps the number of a sequence for some time.
-    pub(crate) fn note_sequence(&self, name: &str, sequence: u32) {
-        let mut sequences = lock(&self.sequences);
-        if sequences.len() >= MOST_SEQUENCES {
-            sequences.clear();
-        }
-        sequences.insert(name.into(), (sequence, Instant::now()));
     }
 
     async fn ask(&self, number: u64, draft: &Arc<Draft>) -> Result<Described, Fault> {

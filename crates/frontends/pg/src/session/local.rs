@@ -1,5 +1,7 @@
 //! Statements that a session answers by itself: Windrow's own settings, and what its statements took from sequences.
 
+use std::ops::Range;
+
 use bytes::{BufMut, BytesMut};
 use windrow_core::statement::Formats;
 use windrow_core::{Fault, FaultClass};
@@ -234,6 +236,23 @@ pub(crate) fn substitute(prepared: &Prepared, join: bool) -> Option<String> {
     }
 }
 
+/// The name in EXECUTE, as the server reads it, and where it stands; `None` for any other text.
+pub(crate) fn executed(text: &[u8]) -> Option<(Range<usize>, String)> {
+    let text = std::str::from_utf8(text).ok()?;
+    let rest = strip_word(text.trim_start(), "execute")?;
+    let start = text.len() - rest.len();
+    if let Some(quoted) = rest.strip_prefix('"') {
+        let length = quoted.find('"')?;
+        let name = quoted.get(..length)?;
+        let is_whole = !quoted.get(length + 1..)?.starts_with('"');
+        return is_whole.then(|| (start..start + length + 2, name.to_owned()));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let length = rest.find(|c: char| !is_plain(c)).unwrap_or(rest.len());
+    let name = rest.get(..length).filter(|name| !name.is_empty())?;
+    Some((start..start + length, name.to_ascii_lowercase()))
+}
+
 /// The name in DEALLOCATE of one statement, as the server reads it; `None` for any other text.
 pub(crate) fn deallocate(text: &[u8]) -> Option<String> {
     let name = deallocated(text)?;
@@ -282,6 +301,25 @@ mod tests {
         }
         for bad in ["o", "", "onn", "2", "maybe"] {
             assert_eq!(on_or_off(bad).unwrap_err().code, "22023", "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn execute_names_a_statement() {
+        for (text, name) in [
+            ("execute One (1, 2)", Some(("One", "one"))),
+            (" EXECUTE \"My one\"(1);", Some(("\"My one\"", "My one"))),
+            ("execute a", Some(("a", "a"))),
+            ("execute \"a\"\"b\"", None),
+            ("executed a", None),
+            ("select 1", None),
+            ("execute", None),
+        ] {
+            let found = executed(text.as_bytes());
+            let found = found
+                .as_ref()
+                .map(|(place, name)| (&text[place.clone()], &**name));
+            assert_eq!(found, name, "{text}");
         }
     }
 

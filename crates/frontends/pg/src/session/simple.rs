@@ -33,6 +33,7 @@ impl Session {
                     }
                 }
                 Err(Next::Fail(fault)) => {
+                    self.asks = true;
                     let mut text = BytesMut::new();
                     failure::fault(&mut text, &fault);
                     self.answer_query(total, text);
@@ -79,6 +80,7 @@ impl Session {
             under_way: !self.pending.is_empty(),
             in_segment: false,
             generated: self.values.last().is_some(),
+            asks: self.asks,
         }
     }
 

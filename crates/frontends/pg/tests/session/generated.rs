@@ -168,6 +168,43 @@ fn what_a_relayed_statement_took_is_known_too() {
 }
 
 #[test]
+fn a_sequence_is_found_by_the_name_that_it_has_now() {
+    let stand = stand();
+    let mut client = stand.client();
+    client.query("insert into g (v) values ('a')").unwrap();
+    let asked = "select currval('g_id_seq')";
+    assert_eq!(ask(&mut client, asked), Ok("1".to_owned()));
+    stand.executes("alter sequence g_id_seq rename to other");
+    assert_eq!(ask(&mut client, asked), Err("42P01".to_owned()));
+    assert_eq!(
+        ask(&mut client, "select currval('other')"),
+        Ok("1".to_owned())
+    );
+    stand.executes("drop table g; create table g (id serial, v text)");
+    assert_eq!(ask(&mut client, asked), Err("55000".to_owned()));
+}
+
+#[test]
+fn who_asks_in_any_way_keeps_the_connection_that_knows() {
+    let stand = stand();
+    let mut client = stand.client();
+    client.query("insert into g (v) values ('a')").unwrap();
+    let asked = "select currval('g_id_seq') + 1 as next";
+    assert_eq!(ask(&mut client, asked), Err("0A000".to_owned()));
+    for value in 2..5 {
+        let insert = format!("insert into g (v) values ('{value}')");
+        client.query(&insert).unwrap();
+        assert_eq!(ask(&mut client, asked), Ok((value + 1).to_string()));
+        assert_eq!(ask(&mut client, "select lastval()"), Ok(value.to_string()));
+        let dependent = "insert into h (v) values (currval('g_id_seq')::text) returning v";
+        assert_eq!(ask(&mut client, dependent), Ok(value.to_string()));
+    }
+    client.query("select setval('g_id_seq', 40)").unwrap();
+    assert_eq!(ask(&mut client, asked), Ok("41".to_owned()));
+    assert_eq!(stand.control.units(), [1]);
+}
+
+#[test]
 fn without_joining_the_server_answers() {
     let stand = stand();
     let mut client = stand.client();

@@ -15,4 +15,5 @@ mod left;
 mod notify;
 mod relayed;
 mod support;
+mod told;
 mod unproven;
