@@ -218,6 +218,27 @@ impl<'a> Batch<'a> {
         self.placed.get(self.writes_of(unit)).into_iter().flatten()
     }
 
+    /// Whether a unit shares no transaction with others.
+    pub(super) fn is_apart(&self, unit: u32) -> bool {
+        self.placed_of(unit).any(|p| p.compiled.apart.is_some())
+    }
+
+    /// Whether code runs for a unit of which nothing is known.
+    pub(super) fn runs_unproven(&self, unit: u32) -> bool {
+        let mut writes = self.placed_of(unit);
+        writes.any(|p| {
+            p.compiled
+                .apart
+                .as_ref()
+                .is_some_and(|apart| apart.unproven)
+        })
+    }
+
+    /// Whether the tables of a unit can undo what it does.
+    pub(super) fn undoes(&self, unit: u32) -> bool {
+        self.placed_of(unit).all(|p| p.compiled.table.transactional)
+    }
+
     /// Whether a unit is a single write.
     pub(super) fn is_single(&self, unit: u32) -> bool {
         self.writes_of(unit).len() == 1

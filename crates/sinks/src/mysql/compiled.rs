@@ -4,6 +4,7 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use mysql_async::Value as Cell;
+use windrow_core::apart::Apart;
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
 
 use super::column::{Column, Kind};
@@ -31,6 +32,8 @@ pub(super) struct Compiled {
     pub(super) trouble: Option<Fault>,
     /// Its writes may become one statement.
     pub(super) may_set: bool,
+    /// Why its writes share no transaction with others.
+    pub(super) apart: Option<Apart>,
     pub(super) fence: Fence,
     /// Places in the row of the unique keys that are wholly given, each with a seed that tells it from all others.
     keys: Vec<(u64, Box<[usize]>)>,
@@ -47,6 +50,19 @@ pub(super) enum Form {
     Update,
     Delete,
     Get,
+}
+
+impl Form {
+    /// What its triggers fire at, and what they may fire at too.
+    fn fires(self) -> (Op, Option<Op>) {
+        match self {
+            Self::Insert | Self::Ignore => (Op::Insert, None),
+            Self::Upsert => (Op::Insert, Some(Op::Update)),
+            Self::Update => (Op::Update, None),
+            Self::Delete => (Op::Delete, None),
+            Self::Get => (Op::Get, None),
+        }
+    }
 }
 
 /// The columns that come back.
@@ -105,8 +121,13 @@ impl Compiled {
         let form = form(shape);
         let trouble = trouble.or_else(|| misplaced(shape, table, &columns, &key));
         let finds = finds(shape, &columns, &key);
+        let may_set = trouble.is_none()
+            && may_set(form, table, &columns, &key)
+            && may_fire(form, table, &columns, results.is_some());
+        let (op, also) = form.fires();
         Self {
-            may_set: trouble.is_none() && may_set(form, table, &columns, &key),
+            may_set,
+            apart: table.why_apart(op, also).cloned(),
             fence: fence(form, table, &columns, &key),
             keys: given_keys(table, &row),
             shape: shape.clone(),
@@ -134,6 +155,7 @@ impl Compiled {
             results: None,
             trouble: None,
             may_set: false,
+            apart: self.apart.clone(),
             fence: self.fence,
             keys: Vec::new(),
         }
@@ -274,21 +296,31 @@ fn may_set(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> bool 
     }
 }
 
+/// Whether triggers leave the values as they are by which rows are told apart: those of unique keys, and of rows that come back
+/// those that were given.
+fn may_fire(form: Form, table: &Table, columns: &[usize], back: bool) -> bool {
+    let (op, also) = form.fires();
+    let mut set = table.set_by_triggers(op, also);
+    !set.any(|place| table.is_in_unique(place) || back && columns.contains(&place))
+}
+
 /// What a write may disturb besides the rows whose keys it names. Which other tables refer to this one is not asked, so a delete
 /// may reach them all.
 fn fence(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> Fence {
-    let in_unique = |place: &usize| {
-        table.hidden_unique || table.uniques.iter().any(|u| u.columns.contains(place))
-    };
+    let in_unique = |place: &usize| table.hidden_unique || table.is_in_unique(*place);
+    let (op, also) = form.fires();
+    let fired = table
+        .set_by_triggers(op, also)
+        .any(|place| in_unique(&place));
     let moves = columns
         .iter()
         .any(|place| !key.contains(place) && in_unique(place));
     let several = table.hidden_unique || table.uniques.len() > 1;
     match form {
         Form::Delete => Fence::All,
+        _ if fired => Fence::All,
         Form::Update if columns.iter().any(in_unique) => Fence::All,
         Form::Update | Form::Upsert | Form::Ignore if moves || several => Fence::Table,
-        _ if table.has_triggers => Fence::All,
         _ => Fence::None,
     }
 }

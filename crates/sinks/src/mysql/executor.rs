@@ -5,7 +5,6 @@ mod place;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
@@ -20,11 +19,6 @@ use super::transaction::{Break, Mode, Transaction, Verified};
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
-
-/// How long a description that was found to be true counts as true for a statement that is a transaction of its own. What is
-/// stored by an older one is what it would have become if the write had come before the change. After this time the connection
-/// is also tried before such a statement is sent: of one that is lost then nothing was under way.
-const TRUSTED: Duration = Duration::from_secs(1);
 
 /// A connection and what it has learned.
 pub(super) struct Connection {
@@ -100,7 +94,9 @@ impl Connection {
         why: Break,
         todo: &mut Vec<Work>,
     ) -> Result<(), Break> {
-        let Work { units, .. } = work;
+        let Work { units, mode, .. } = work;
+        // What unproven code does besides may not be undone, so it is told what it would have been told alone.
+        let unproven = mode == Mode::Once && units.iter().any(|unit| batch.runs_unproven(*unit));
         let again = |units, mode| Work {
             units,
             mode,
@@ -114,6 +110,7 @@ impl Connection {
         match why {
             Break::Apart => todo.push(again(units, Mode::Apart)),
             Break::Unsure => todo.push(again(units, Mode::Grouped)),
+            Break::Gone(fault) if unproven => all(&Verdict::Told(Err(fault.into()))),
             Break::Gone(fault) => all(&Verdict::Again(fault)),
             Break::Overtaken(waiting) => {
                 for (unit, verdict) in waiting {
@@ -138,14 +135,23 @@ impl Connection {
         work: &Work,
         tally: &mut Tally,
     ) -> Result<(), Break> {
-        if work.mode == Mode::Sets && self.alone(batch, &work.units, tally).await? {
-            return Ok(());
-        }
-        let (line, verified) = (&mut self.line, &mut self.verified);
-        let purpose = self.purpose;
-        Transaction::new(line, batch, purpose, verified, tally, work.isolated)
-            .run(&work.units, work.mode)
-            .await
+        let alone = matches!(work.mode, Mode::Sets | Mode::Once);
+        let ended = match alone && self.alone(batch, &work.units, tally).await? {
+            true => Ok(()),
+            false => {
+                let (line, verified) = (&mut self.line, &mut self.verified);
+                let purpose = self.purpose;
+                Transaction::new(line, batch, purpose, verified, tally, work.isolated)
+                    .run(&work.units, work.mode)
+                    .await
+            }
+        };
+        let unproven = work.units.iter().any(|unit| batch.runs_unproven(*unit));
+        let renewed = match unproven && self.line.is_usable() {
+            true => self.line.renew().await,
+            false => Ok(()),
+        };
+        ended.and(renewed.map_err(Break::from))
     }
 
     /// What a write is told that waits for a foreign lock.
@@ -164,29 +170,20 @@ fn is_open(batch: &Batch<'_>, unit: u32) -> bool {
         .is_some_and(Option::is_none)
 }
 
-/// Engines that undo nothing: each write is a transaction of its own, and a unit of several cannot be one. True where the
-/// work was split.
+/// What shares no transaction with others gets work of its own. True where the work was split.
 fn split(batch: &mut Batch<'_>, work: &mut Work, todo: &mut Vec<Work>) -> bool {
-    let undoes = |batch: &Batch<'_>, unit: u32| {
-        batch
-            .placed_of(unit)
-            .all(|placed| placed.compiled.table.transactional)
-    };
-    let Some(at) = work.units.iter().position(|unit| !undoes(batch, *unit)) else {
+    let Some(at) = work.units.iter().position(|unit| batch.is_apart(*unit)) else {
         return false;
     };
     if let [unit] = work.units.as_slice() {
+        work.mode = Mode::Once;
         let unit = *unit;
-        if batch.is_single(unit) {
+        if batch.is_single(unit) || batch.undoes(unit) {
             return false;
         }
         let message = "the storage engine of the table knows no transactions, so several writes cannot be all or nothing";
-        batch.conclude(
-            unit,
-            Verdict::Told(Err(
-                Fault::new(FaultClass::Unsupported, "0A000", message).into()
-            )),
-        );
+        let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
+        batch.conclude(unit, Verdict::Told(Err(fault.into())));
         return true;
     }
     let behind = work.units.split_off(at + 1);

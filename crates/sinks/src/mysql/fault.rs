@@ -10,6 +10,9 @@ use windrow_core::{Fault, FaultClass};
 /// Two keys are equal.
 pub(super) const DUPLICATE: u16 = 1062;
 
+/// A table without transactions kept what was written to it.
+pub(super) const NOT_UNDONE: u16 = 1196;
+
 /// A number is out of its range.
 pub(super) const OVERFLOW: u16 = 1690;
 

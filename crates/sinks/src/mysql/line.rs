@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{
-    Column, Conn, Error, IoError, LocalInfileError, Opts, Params, Row, Statement, Value as Cell,
+    Column, Conn, DriverError, Error, IoError, LocalInfileError, Opts, Params, Row, Statement,
+    Value as Cell,
 };
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
@@ -18,8 +19,9 @@ use windrow_core::{Fault, FaultClass, Tally};
 pub(super) use self::script::Fetched;
 use self::settings::{FIRST, Variables};
 use super::bulk::FeedStream;
-use super::fault::{Trouble, refusal};
+use super::fault::{NOT_UNDONE, Trouble, refusal};
 use super::interrupt::Interrupt;
+use super::schema::get;
 use crate::options::Options;
 
 /// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here and on the server.
@@ -49,6 +51,8 @@ pub(super) struct Server {
 pub(super) struct Line {
     conn: Conn,
     pub(super) server: Server,
+    /// What sets it up.
+    settings: Box<str>,
     statements: HashMap<Box<str>, Statement>,
     placeholders: usize,
     round_trips: u32,
@@ -67,6 +71,13 @@ pub(super) struct Answer {
     /// The value that AUTO_INCREMENT gave, where it gave one.
     pub(super) generated: Option<u64>,
     pub(super) warnings: u16,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A result, with what its columns are.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) columns: Arc<[Column]>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -137,14 +148,44 @@ impl Line {
         Ok((said?, self.conn.get_warnings().into()))
     }
 
-    /// Executes a text of one or more queries, and gives back the columns of each result that has any, as far as it came.
-    pub(super) async fn results(&mut self, sql: &str) -> (Vec<Vec<Column>>, Result<(), Trouble>) {
+    /// Executes a text of one or more queries, and gives back each result that has columns, as far as it came.
+    pub(super) async fn looks(&mut self, sql: &str) -> (Vec<Seen>, Result<(), Trouble>) {
         let start = Instant::now();
         self.round_trips += 1;
         let mut all = Vec::new();
-        let ended = columns(&mut self.conn, sql, &mut all).await;
+        let ended = seen(&mut self.conn, sql, &mut all).await;
         self.in_database += start.elapsed();
         (all, ended.map_err(|error| self.trouble(error)))
+    }
+
+    /// Whether all was undone that was undone last: the server warns where a table without transactions kept what was written to it.
+    pub(super) async fn undid_all(&mut self) -> Result<bool, Trouble> {
+        let warnings = self.rows("SHOW WARNINGS").await?;
+        let kept = |row: &Row| get::<u16>(row, 1) == Some(NOT_UNDONE);
+        Ok(!warnings.iter().any(kept))
+    }
+
+    /// Makes the connection as new as it was: whatever unproven code has left behind is gone.
+    ///
+    /// # Errors
+    /// It cannot be used any more.
+    pub(super) async fn renew(&mut self) -> Result<(), Trouble> {
+        let start = Instant::now();
+        self.round_trips += 2;
+        self.statements.clear();
+        self.placeholders = 0;
+        self.impatient = false;
+        let renewed = match self.conn.reset().await {
+            Ok(true) => self.conn.query_drop(&*self.settings).await,
+            // Too old a server for that.
+            Ok(false) => Err(Error::Driver(DriverError::ConnectionClosed)),
+            Err(error) => Err(error),
+        };
+        self.in_database += start.elapsed();
+        renewed.map_err(|error| {
+            self.give_up();
+            self.trouble(error)
+        })
     }
 
     /// Executes a text that gives rows back.
@@ -239,13 +280,13 @@ async fn run(conn: &mut Conn, statement: Statement, cells: Vec<Cell>) -> Result<
     Ok(answer)
 }
 
-async fn columns(conn: &mut Conn, sql: &str, all: &mut Vec<Vec<Column>>) -> Result<(), Error> {
+async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<Seen>) -> Result<(), Error> {
     let mut result = conn.query_iter(sql).await?;
     while let Some(columns) = result.columns() {
+        let rows = result.collect::<Row>().await?;
         if !columns.is_empty() {
-            all.push(columns.to_vec());
+            all.push(Seen { columns, rows });
         }
-        result.for_each(drop).await?;
         if result.is_empty() {
             break;
         }
@@ -280,6 +321,7 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
             packet: known.get("max_allowed_packet").parse().unwrap_or(1 << 20),
             timeout_ends_all: known.get("innodb_rollback_on_timeout") == "ON",
         },
+        settings: settings.into(),
         statements: HashMap::new(),
         placeholders: 0,
         round_trips: 0,

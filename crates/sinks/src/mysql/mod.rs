@@ -18,9 +18,11 @@
 //! | `batch` | the units, their writes joined with the tables' descriptions |
 //! | `compiled` | a shape joined with its table: `text` holds its statements |
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
+//! | `guard` | whether it is still so |
 //! | `create` | tables and columns that are made from rows |
 //! | `encode`, `literal`, `moment`, `decode` | values in and out |
 //! | `key` | which row a write is about |
+//! | `proof` | what may be joined: functions, triggers, privileges |
 //! | `bulk` | many rows by LOAD DATA LOCAL |
 //! | `queue` | rows of a queue brought into their final tables |
 //! | `fault` | the server's errors as faults |
@@ -37,6 +39,7 @@ mod decode;
 mod encode;
 mod executor;
 mod fault;
+mod guard;
 mod interrupt;
 mod key;
 mod line;
@@ -44,6 +47,7 @@ mod literal;
 mod location;
 mod matching;
 mod moment;
+mod proof;
 mod queue;
 mod schema;
 mod set;

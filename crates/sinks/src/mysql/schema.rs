@@ -1,15 +1,17 @@
 //! Reading a table's description from the information schema.
 
+use mysql_async::Row;
 use mysql_async::prelude::FromValue;
-use mysql_async::{Column as ResultColumn, Row};
-use windrow_core::TableName;
+use windrow_core::apart::Apart;
+use windrow_core::{Op, TableName};
 
 use super::column::{Column, Kind};
 use super::fault::{Scope, Trouble};
-use super::line::Line;
+use super::guard;
+use super::line::{Line, Seen};
 use super::literal::push_text;
-use super::table::{Facts, NO_VALUE_YET, OURS, Unique};
-use crate::sql::quote::backtick::push_table;
+use super::proof;
+use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 
 /// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps the table as it is until
 /// all has been read.
@@ -18,10 +20,10 @@ use crate::sql::quote::backtick::push_table;
 /// As the server refuses, or the connection is lost.
 pub(super) async fn read(line: &mut Line, name: &TableName) -> Result<Option<Facts>, Trouble> {
     let mut held = "START TRANSACTION; ".to_owned();
-    push_guard(&mut held, name);
-    let (results, ended) = line.results(&held).await;
-    let print = match ended {
-        Ok(()) => results.first().map(|columns| print(columns)),
+    guard::push_all(&mut held, name);
+    let (seen, ended) = line.looks(&held).await;
+    let seen = match ended {
+        Ok(()) => Some(seen),
         Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => {
             match refusal.number {
                 // No such table, or no such database.
@@ -39,54 +41,27 @@ pub(super) async fn read(line: &mut Line, name: &TableName) -> Result<Option<Fac
         }
         Err(trouble) => return Err(trouble),
     };
-    let facts = describe(line, name, print).await;
+    let facts = describe(line, name, seen.as_deref()).await;
     line.say("ROLLBACK").await?;
     facts
-}
-
-/// Appends a query for no row of a table, with all of its columns.
-pub(super) fn push_guard(sql: &mut String, name: &TableName) {
-    sql.push_str("SELECT * FROM ");
-    push_table(sql, name);
-    sql.push_str(" LIMIT 0");
-}
-
-/// What a result's columns look like: it changes with the names, types and keys of the table's columns.
-pub(super) fn print(columns: &[ResultColumn]) -> Box<str> {
-    let mut print = String::new();
-    for column in columns {
-        print.push_str(&format!(
-            "{}:{:?}:{}:{}:{}:{};",
-            column.name_str(),
-            column.column_type(),
-            column.flags().bits(),
-            column.character_set(),
-            column.column_length(),
-            column.decimals()
-        ));
-    }
-    print.into()
 }
 
 async fn describe(
     line: &mut Line,
     name: &TableName,
-    print: Option<Box<str>>,
+    seen: Option<&[Seen]>,
 ) -> Result<Option<Facts>, Trouble> {
-    let table = line.rows(&about("TABLES", "TABLE_TYPE, TABLE_COMMENT, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES e WHERE e.ENGINE = x.ENGINE)", "TABLE", name, "")).await?;
+    let table = line
+        .rows(&about("TABLES", TABLES, "TABLE", name, ""))
+        .await?;
     let Some(table) = table.first() else {
         return Ok(None);
     };
-    let columns = line
-        .rows(&about(
-            "COLUMNS",
-            COLUMNS,
-            "TABLE",
-            name,
-            " ORDER BY ORDINAL_POSITION",
-        ))
+    let order = " ORDER BY ORDINAL_POSITION";
+    let rows = line
+        .rows(&about("COLUMNS", COLUMNS, "TABLE", name, order))
         .await?;
-    let mut columns: Vec<Column> = columns.iter().map(column).collect();
+    let mut columns: Vec<Column> = rows.iter().map(column).collect();
     if line.server.mariadb {
         let checks = "CHECK_CLAUSE";
         let rows = line
@@ -103,40 +78,112 @@ async fn describe(
             " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
         ))
         .await?;
-    let more = line
-        .rows(&format!(
-            "SELECT EXISTS ({}), EXISTS ({})",
-            about("TRIGGERS", "1", "EVENT_OBJECT", name, ""),
-            about(
-                "KEY_COLUMN_USAGE",
-                "1",
-                "TABLE",
-                name,
-                " AND REFERENCED_TABLE_NAME = TABLE_NAME AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA"
-            ),
-        ))
-        .await?;
-    let has_triggers = more.first().is_some_and(|row| number(row, 0) > 0);
-    let own_parent = more.first().is_some_and(|row| number(row, 1) > 0);
-    let transactional = text(table, 2) == "YES";
-    let plain = text(table, 0) == "BASE TABLE";
+    let own = " AND REFERENCED_TABLE_NAME = TABLE_NAME AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA LIMIT 1";
+    let own = about("KEY_COLUMN_USAGE", "1", "TABLE", name, own);
+    let (more, ended) = line.looks(&format!("{own}; SHOW GRANTS")).await;
+    ended?;
+    let more = |at: usize| more.get(at).map_or(&[][..], |seen| &seen.rows);
+    let (own_parent, grants) = (more(0), more(1));
+    let place = (text(table, 3), text(table, 4));
+    let grants: Vec<String> = grants.iter().map(|row| text(row, 0)).collect();
+    let sees_triggers = proof::may_see_triggers(&grants, &place.0, &place.1);
+    let kind = Kindred {
+        plain: text(table, 0) == "BASE TABLE",
+        versioned: text(table, 0) == "SYSTEM VERSIONED",
+        innodb: text(table, 5) == "InnoDB",
+        numbered: rows.iter().any(|row| number(row, 12) > 0),
+    };
     let (uniques, hidden_unique) = uniques(&columns, &indexes);
-    Ok(Some(Facts {
+    let mut facts = Facts {
         name: name.clone(),
         columns,
         uniques,
         hidden_unique,
-        transactional: transactional || !plain,
-        fuses: plain && transactional && !has_triggers && !own_parent,
-        has_triggers,
+        transactional: text(table, 2) == "YES" || text(table, 0) == "VIEW",
+        fuses: kind.plain && kind.innodb && own_parent.is_empty(),
+        apart: kind.why_apart(name, seen, sees_triggers),
+        triggers: Vec::new(),
         ours: text(table, 1) == OURS,
-        print,
-    }))
+        print: seen.and_then(guard::print),
+    };
+    let triggers = seen.and_then(|seen| seen.get(2));
+    let triggers = triggers.map_or(&[][..], |seen| &seen.rows).iter();
+    facts.triggers = triggers.filter_map(|row| trigger(&facts, row)).collect();
+    Ok(Some(facts))
+}
+
+const TABLES: &str = "TABLE_TYPE, TABLE_COMMENT, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES e \
+    WHERE e.ENGINE = x.ENGINE), TABLE_SCHEMA, TABLE_NAME, ENGINE";
+
+/// What sort of table it is.
+struct Kindred {
+    plain: bool,
+    versioned: bool,
+    innodb: bool,
+    /// The numbers of transactions are stored in its rows.
+    numbered: bool,
+}
+
+impl Kindred {
+    fn why_apart(
+        &self,
+        name: &TableName,
+        seen: Option<&[Seen]>,
+        sees_triggers: bool,
+    ) -> Option<Apart> {
+        if !(self.plain || self.versioned) {
+            let view = Apart::of("a view").by(format!("view {name}"));
+            return Some(view.advised("write to the table itself").unproven());
+        }
+        if self.numbered {
+            return Some(Apart::of("numbers of transactions").by(format!("table {name}")));
+        }
+        let definition = seen.and_then(|seen| seen.get(1)?.rows.first());
+        let Some(definition) = definition.map(|row| text(row, 1)) else {
+            let hidden = Apart::of("a definition that cannot be seen").by(format!("table {name}"));
+            return Some(hidden.advised("grant SELECT on the table").unproven());
+        };
+        if let Err(what) = proof::definition(&definition) {
+            let odd = Apart::of("a definition that is not proven");
+            return Some(odd.by(format!("{what} in table {name}")).unproven());
+        }
+        if !sees_triggers {
+            let hidden = Apart::of("triggers that cannot be seen").by(format!("table {name}"));
+            return Some(hidden.advised("grant TRIGGER on the table").unproven());
+        }
+        // Other engines undo statements otherwise, or not at all.
+        let other = Apart::of("another engine than InnoDB").by(format!("table {name}"));
+        (!self.innodb).then(|| other.advised("ALTER TABLE .. ENGINE = InnoDB"))
+    }
+}
+
+/// A trigger, as the guard's query says it.
+fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
+    let op = match &*text(row, 1) {
+        "INSERT" => Op::Insert,
+        "UPDATE" => Op::Update,
+        "DELETE" => Op::Delete,
+        _ => return None,
+    };
+    let apart = |what: String| {
+        let object = format!("trigger {} on {} ({what})", text(row, 0), facts.name);
+        let advice = "let it do nothing but SET NEW.column, IF and SIGNAL, with built-in functions";
+        let apart = Apart::of("a trigger that is not proven").by(object);
+        apart.advised(advice).unproven()
+    };
+    let sets = proof::trigger(&text(row, 2), &text(row, 3)).and_then(|names| {
+        let place = |name: &String| facts.place_of(name).ok_or_else(|| name.clone());
+        names.iter().map(place).collect()
+    });
+    Some(Trigger {
+        op,
+        sets: sets.map_err(apart),
+    })
 }
 
 const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, EXTRA, COLUMN_DEFAULT, CHARACTER_SET_NAME, \
     COLLATION_NAME, COALESCE(CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, 0), COALESCE(NUMERIC_PRECISION, 0), \
-    COALESCE(NUMERIC_SCALE, 0), COLUMN_COMMENT";
+    COALESCE(NUMERIC_SCALE, 0), COLUMN_COMMENT, COALESCE(GENERATION_EXPRESSION = 'ROW START' AND DATA_TYPE = 'bigint', 0)";
 
 const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
 
@@ -238,7 +285,7 @@ pub(super) fn get<T: FromValue>(row: &Row, place: usize) -> Option<T> {
     row.get_opt::<Option<T>, _>(place)?.ok().flatten()
 }
 
-fn text(row: &Row, place: usize) -> String {
+pub(super) fn text(row: &Row, place: usize) -> String {
     get(row, place).unwrap_or_default()
 }
 

@@ -137,7 +137,8 @@ async fn ignore(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
                     return Ok(matching::empty(&placed.compiled));
                 }
                 // A row that was there a moment ago, or another key's conflict.
-                if tries == 0 || placed.compiled.finds.is_none() {
+                let other = is_named(&placed.compiled, &refusal);
+                if other || tries == 0 || placed.compiled.finds.is_none() {
                     return Err(Trouble::Refused(refusal));
                 }
             }
@@ -151,6 +152,13 @@ fn is_own_key(compiled: &Compiled, refusal: &Refusal) -> bool {
     let met = refusal.fault.constraint();
     let mut uniques = compiled.table.uniques.iter();
     uniques.any(|unique| Some(&*unique.name) == met && same(&unique.columns, &compiled.key))
+}
+
+/// Whether it is known which key was met.
+fn is_named(compiled: &Compiled, refusal: &Refusal) -> bool {
+    let met = refusal.fault.constraint();
+    let mut uniques = compiled.table.uniques.iter();
+    uniques.any(|unique| Some(&*unique.name) == met)
 }
 
 /// Whether an upsert was refused for the row that it met by another key than its own, or for a number: [`look_up`] finds out.

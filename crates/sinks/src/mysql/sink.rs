@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Unit};
+use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Standing, Unit};
 
 use super::bulk::MysqlBulk;
 use super::catalog::Catalog;
@@ -83,6 +83,14 @@ impl Sink for MysqlSink {
 
     fn queue(&self) -> Option<Arc<dyn Queue>> {
         Some(queue::queue(&self.opts, &self.options))
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let mut standings = Vec::new();
+        for (name, table) in self.catalog.all() {
+            table.standings(&name, &mut standings);
+        }
+        standings
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -1,7 +1,8 @@
 //! What the database says of a table.
 
 use tokio::time::Instant;
-use windrow_core::{Key, Name, TableName};
+use windrow_core::apart::Apart;
+use windrow_core::{Key, Level, Name, Op, Standing, TableName};
 
 use super::column::Column;
 
@@ -25,15 +26,32 @@ pub(super) struct Facts {
     pub(super) hidden_unique: bool,
     /// Its engine can undo a statement.
     pub(super) transactional: bool,
-    /// An ordinary table of a transactional engine, without triggers and without a foreign key to itself: what is written is
-    /// what is told, so writes may become one statement.
+    /// An ordinary table of InnoDB without a foreign key to itself: writes may become one statement, as far as its triggers allow it.
     pub(super) fuses: bool,
-    /// A user's trigger may change what is written.
-    pub(super) has_triggers: bool,
+    /// Why no write to it shares a transaction with others, and no read of it.
+    pub(super) apart: Option<Apart>,
+    pub(super) triggers: Vec<Trigger>,
     /// Windrow made it, so Windrow may widen it.
     pub(super) ours: bool,
-    /// What a result with all of its columns looks like; `None`: the user may not select from it.
-    pub(super) print: Option<Box<str>>,
+    /// What a guard says; `None`: the user may not look at it.
+    pub(super) print: Option<Print>,
+}
+
+/// What a table looks like to a guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Print {
+    /// Its columns and its definition.
+    pub(super) table: Box<str>,
+    pub(super) triggers: Box<str>,
+}
+
+/// A trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trigger {
+    /// What it fires at.
+    pub(super) op: Op,
+    /// The columns that it gives values to, where that is all it does; else why its writes are not joined.
+    pub(super) sets: Result<Box<[usize]>, Apart>,
 }
 
 /// A unique index over whole columns.
@@ -60,6 +78,48 @@ impl std::ops::Deref for Table {
 }
 
 impl Facts {
+    /// Why a write that does this shares no transaction with others. `also`: what else it may do.
+    pub(super) fn why_apart(&self, op: Op, also: Option<Op>) -> Option<&Apart> {
+        let fired = self.fired(op, also).find_map(|t| t.sets.as_ref().err());
+        self.apart.as_ref().or(fired)
+    }
+
+    /// The columns that triggers give values to.
+    pub(super) fn set_by_triggers(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = usize> {
+        let sets = self.fired(op, also).filter_map(|t| t.sets.as_ref().ok());
+        sets.flatten().copied()
+    }
+
+    /// What its inserts, updates, deletes and reads share with others, for operators.
+    pub(super) fn standings(&self, name: &TableName, standings: &mut Vec<Standing>) {
+        for op in [Op::Insert, Op::Update, Op::Delete, Op::Get] {
+            let why = self.why_apart(op, None).cloned();
+            let own = Apart::of("an engine, a version history or a reference to itself");
+            let (level, why) = match why {
+                Some(why) => (Level::Apart, Some(why)),
+                None if self.fuses => (Level::Fused, None),
+                None => (Level::Grouped, Some(own.by(format!("table {name}")))),
+            };
+            let same = standings
+                .last_mut()
+                .filter(|last| last.table == *name && last.level == level && last.why == why);
+            match same {
+                Some(last) => last.ops = last.ops.iter().copied().chain([op]).collect(),
+                None => standings.push(Standing {
+                    table: name.clone(),
+                    ops: [op].into(),
+                    level,
+                    why,
+                }),
+            }
+        }
+    }
+
+    fn fired(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = &Trigger> {
+        let triggers = self.triggers.iter();
+        triggers.filter(move |trigger| trigger.op == op || Some(trigger.op) == also)
+    }
+
     /// The place of a column. The server does not tell names apart that differ in their case.
     pub(super) fn place_of(&self, name: &str) -> Option<usize> {
         let mut columns = self.columns.iter();
@@ -83,6 +143,12 @@ impl Facts {
         self.uniques
             .iter()
             .any(|unique| same(&unique.columns, places))
+    }
+
+    /// Whether a column is part of a unique index over whole columns.
+    pub(super) fn is_in_unique(&self, place: usize) -> bool {
+        let mut uniques = self.uniques.iter();
+        uniques.any(|unique| unique.columns.contains(&place))
     }
 
     /// Whether these columns name one row at most.

@@ -1,6 +1,7 @@
 //! One transaction: guard, steps, savepoints, commit.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
@@ -8,8 +9,8 @@ use windrow_core::{Done, Fault, Rung, TableName, Tally, Verdict};
 
 use super::batch::Batch;
 use super::fault::{Scope, Trouble, unknown};
+use super::guard;
 use super::line::Line;
-use super::schema::{print, push_guard};
 
 /// How a transaction goes about its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,14 @@ pub(super) enum Mode {
     Apart,
     /// Each write by its own statement.
     Grouped,
+    /// One unit, whose writes are tried once: what they leave behind cannot be undone.
+    Once,
 }
+
+/// How long a description that was found to be true counts as true for a statement that is a transaction of its own. What is
+/// stored by an older one is what it would have become if the write had come before the change. After this time the connection
+/// is also tried before such a statement is sent: of one that is lost then nothing was under way.
+pub(super) const TRUSTED: Duration = Duration::from_secs(1);
 
 /// Why a transaction did not end as it should. Unless it says otherwise, nothing of it was written.
 #[derive(Debug)]
@@ -73,6 +81,8 @@ pub(super) struct Transaction<'t, 'u> {
     blame: Option<Verdict>,
     /// Everything counts as set apart.
     isolated: bool,
+    /// A unit that fails is undone with all of the transaction.
+    once: bool,
 }
 
 impl<'t, 'u> Transaction<'t, 'u> {
@@ -94,14 +104,17 @@ impl<'t, 'u> Transaction<'t, 'u> {
             failed: Vec::new(),
             blame: None,
             isolated,
+            once: false,
         }
     }
 
     /// Executes the units and commits; each has its verdict then.
     pub(super) async fn run(mut self, units: &[u32], mode: Mode) -> Result<(), Break> {
+        self.once = mode == Mode::Once;
         let worked = self.work(units, mode).await;
         let ended = match worked.and_then(|()| self.none_overtaken()) {
             Ok(()) => self.commit(units).await,
+            Err(Break::Apart) if mode == Mode::Once => self.undo_once(units).await,
             Err(Break::Lost(why)) => return Err(Break::Lost(why)),
             // Where the server has rolled back already this does nothing.
             Err(other) => self
@@ -119,6 +132,9 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     async fn work(&mut self, units: &[u32], mode: Mode) -> Result<(), Break> {
         self.open(units).await?;
+        if let (Mode::Once, Some(unit)) = (mode, units.first()) {
+            return self.in_order(*unit).await;
+        }
         if mode != Mode::Apart {
             return self.steps(units, mode == Mode::Sets).await;
         }
@@ -172,6 +188,21 @@ impl<'t, 'u> Transaction<'t, 'u> {
         Ok(())
     }
 
+    /// A unit that was tried once has failed. It waits for a lock only if it may be tried again.
+    async fn undo_once(&mut self, units: &[u32]) -> Result<(), Break> {
+        self.line.say("ROLLBACK").await?;
+        let undone = self.line.undid_all().await?;
+        let verdict = match self.blame.take() {
+            Some(Verdict::Alone(fault)) if !undone => Verdict::Told(Err(fault.into())),
+            Some(verdict) => verdict,
+            None => defect(),
+        };
+        for unit in units {
+            self.batch.conclude(*unit, verdict.clone());
+        }
+        Ok(())
+    }
+
     async fn in_order(&mut self, unit: u32) -> Result<(), Break> {
         for item in self.batch.writes_of(unit) {
             self.one(u32::try_from(item).unwrap_or(u32::MAX), Rung::Isolated)
@@ -180,25 +211,37 @@ impl<'t, 'u> Transaction<'t, 'u> {
         Ok(())
     }
 
-    /// Opens the transaction and looks whether the tables are as they were described; from here on they stay so.
+    /// Opens the transaction and looks whether the tables are as they were described; from here on they stay so. Triggers are looked
+    /// at where that was not done a moment ago.
     async fn open(&mut self, units: &[u32]) -> Result<(), Break> {
         let tables = self.batch.tables_of(units);
-        let guarded: Vec<_> = tables
-            .iter()
-            .filter(|table| table.print.is_some())
-            .collect();
         let mut sql = "START TRANSACTION".to_owned();
-        for table in &guarded {
+        let mut guarded = Vec::new();
+        for table in &tables {
+            let Some(expected) = &table.print else {
+                continue;
+            };
+            let at = self.verified.get(&table.version);
+            let seen = at.is_some_and(|at| at.elapsed() < TRUSTED);
             sql.push_str("; ");
-            push_guard(&mut sql, &table.name);
+            match seen {
+                true => guard::push(&mut sql, &table.name),
+                false => guard::push_all(&mut sql, &table.name),
+            }
+            guarded.push((table, expected, guard::RESULTS + usize::from(!seen)));
         }
-        let (results, ended) = self.line.results(&sql).await;
+        let (mut seen, ended) = self.line.looks(&sql).await;
         match ended {
             Ok(()) => {}
             Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Lock => {
-                let name = guarded.get(results.len()).map(|table| table.name.clone());
-                return Err(match name {
-                    Some(name) => Break::Locked(name, refusal.fault),
+                let mut left = seen.len();
+                let at = guarded.iter().find(|(_, _, results)| {
+                    let here = left < *results;
+                    left = left.saturating_sub(*results);
+                    here
+                });
+                return Err(match at {
+                    Some((table, ..)) => Break::Locked(table.name.clone(), refusal.fault),
                     None => Break::Gone(refusal.fault),
                 });
             }
@@ -208,11 +251,15 @@ impl<'t, 'u> Transaction<'t, 'u> {
             Err(trouble) => return Err(trouble.into()),
         }
         let now = Instant::now();
-        for (table, columns) in guarded.iter().zip(&results) {
-            if table.print.as_deref() != Some(&*print(columns)) {
+        for (table, expected, results) in guarded {
+            let behind = seen.split_off(results.min(seen.len()));
+            if !guard::holds(expected, &seen) {
                 return Err(Break::Stale);
             }
-            self.verified.insert(table.version, now);
+            if results > guard::RESULTS {
+                self.verified.insert(table.version, now);
+            }
+            seen = behind;
         }
         Ok(())
     }
@@ -281,7 +328,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     /// A unit of one write has failed, and nothing of it is left. One of several must be undone.
     pub(super) fn fail(&mut self, unit: u32, verdict: Verdict) -> Result<(), Break> {
-        if self.batch.is_single(unit) {
+        if self.batch.is_single(unit) && !self.once {
             self.failed.push((unit, verdict));
             Ok(())
         } else {

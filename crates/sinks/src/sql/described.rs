@@ -61,6 +61,15 @@ impl<T: Described> Descriptions<T> {
         tables.retain(|_, table| table.version() != version);
     }
 
+    /// All of them, however old, by name.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn all(&self) -> Vec<(TableName, Arc<T>)> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = tables.iter().map(|(n, t)| (n.clone(), t.clone())).collect();
+        all.sort_by_cached_key(|(name, _)| name.to_string());
+        all
+    }
+
     /// Takes in what was read; `None`: there is no such table. A description that has not changed keeps its version.
     pub(crate) fn put(&self, name: &TableName, facts: Option<T::Facts>) -> Option<Arc<T>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@
 )]
 
 mod altered;
+mod apart;
 mod created;
 mod differential;
 mod faults;

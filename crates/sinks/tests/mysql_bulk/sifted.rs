@@ -38,7 +38,7 @@ pub(crate) async fn clerk(bed: &Bed) -> (std::sync::Arc<dyn Bulk>, String) {
     let database = bed.sql("select database()").trim().to_owned();
     let clerk = format!("c{:.20}", database.trim_start_matches("windrow_"));
     bed.sql(&format!(
-        "create user {clerk}@'127.0.0.1'; grant select, insert, update, delete on {database}.* to {clerk}@'127.0.0.1'"
+        "create user {clerk}@'127.0.0.1'; grant select, insert, update, delete, trigger on {database}.* to {clerk}@'127.0.0.1'"
     ));
     let url = bed.database.url();
     let (_, address) = url.rsplit_once('@').unwrap();

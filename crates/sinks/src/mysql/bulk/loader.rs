@@ -8,8 +8,9 @@ use super::probe::Probe;
 use super::sieve::Sieve;
 use super::{feed, marks};
 use crate::mysql::fault::{DUPLICATE, Scope, Trouble, unavailable, unknown};
+use crate::mysql::guard;
 use crate::mysql::line::Line;
-use crate::mysql::schema::{get, print};
+use crate::mysql::schema::get;
 
 /// Warnings that a server tells of one statement at most.
 const MOST_WARNINGS: u64 = 65_535;
@@ -40,10 +41,9 @@ impl MysqlLoader {
 
     /// Opens the transaction; the table is as it was described.
     pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
-        let (results, ended) = self.line.results(&self.load.open).await;
+        let (seen, ended) = self.line.looks(&self.load.open).await;
         ended.map_err(of_trouble)?;
-        let same = results.first().map(|columns| print(columns));
-        if same.as_deref() == Some(&*self.load.print) {
+        if guard::holds(&self.load.print, &seen) {
             return Ok(());
         }
         let message = format!("table {} was altered", self.load.table);

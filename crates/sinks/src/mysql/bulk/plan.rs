@@ -7,9 +7,11 @@ use windrow_core::{Fault, FaultClass, LoadPlan, OnConflict, TableName};
 use super::field;
 use crate::mysql::column::{Column, Kind};
 use crate::mysql::fault::Trouble;
+use crate::mysql::guard;
 use crate::mysql::line::Line;
-use crate::mysql::schema::{self, get, push_guard};
+use crate::mysql::schema::{self, get};
 use crate::mysql::table::Facts;
+use crate::mysql::table::Print;
 use crate::sql::quote::backtick::{push_ident, push_table};
 
 /// A load, ready to be executed.
@@ -18,7 +20,7 @@ pub(super) struct Load {
     pub(super) table: TableName,
     /// Opens the transaction and looks whether the table is as it was described; from there on it stays so.
     pub(super) open: String,
-    pub(super) print: Box<str>,
+    pub(super) print: Print,
     pub(super) sql: String,
     /// Rows whose key is there are left out.
     pub(super) ignores: bool,
@@ -82,9 +84,11 @@ const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring'
 
 fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault> {
     let places = places(plan, facts)?;
-    let Some(print) = facts.print.clone().filter(|_| facts.fuses) else {
+    let proven = facts.fuses && facts.apart.is_none() && facts.triggers.is_empty();
+    let Some(print) = facts.print.clone().filter(|_| proven) else {
         return Err(unsupported(
-            "LOAD DATA is used for tables of transactional engines without triggers that do not refer to themselves, and that the user may read",
+            "LOAD DATA is used for tables of InnoDB without triggers that do not refer to themselves, that the user may read, and of whose \
+             definition all is known",
         ));
     };
     for row in more {
@@ -105,7 +109,7 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault>
     let columns = places.iter().filter_map(|place| facts.columns.get(*place));
     let columns: Box<[Column]> = columns.cloned().collect();
     let mut open = "START TRANSACTION; ".to_owned();
-    push_guard(&mut open, &plan.table);
+    guard::push_all(&mut open, &plan.table);
     Ok(Load {
         open,
         print,

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use windrow_core::{Op, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, Op, Rung, Tally, UnitFault, Verdict};
 
-use super::{Connection, TRUSTED};
+use super::Connection;
 use crate::mysql::batch::{Batch, Placed};
 use crate::mysql::fault::{Refusal, Scope, Trouble, unknown};
-use crate::mysql::schema::{print, push_guard};
+use crate::mysql::guard;
+use crate::mysql::schema;
 use crate::mysql::set::{self, Failed};
 use crate::mysql::single;
 use crate::mysql::table::Table;
-use crate::mysql::transaction::Break;
+use crate::mysql::transaction::{Break, TRUSTED};
 
 impl Connection {
     /// Executes units by one statement that is a transaction of its own, where that is possible; false if it is not, or if the
@@ -85,13 +86,13 @@ impl Connection {
                     if solo { Rung::Solo } else { Rung::Isolated },
                     usize::from(units.len() == 1),
                 );
-                self.refused(batch, units, *refusal)
+                self.refused(batch, units, *refusal).await
             }
         }
     }
 
     /// A statement that is a transaction of its own was refused: nothing was written.
-    fn refused(
+    async fn refused(
         &mut self,
         batch: &mut Batch<'_>,
         units: &[u32],
@@ -101,7 +102,11 @@ impl Connection {
             (Scope::Connection, _) => Err(Break::Ended(refusal.fault)),
             (Scope::Transaction, _) => Err(Break::Gone(refusal.fault)),
             (Scope::Lock, [unit]) => {
-                let verdict = self.waits(refusal.fault);
+                let mut verdict = self.waits(refusal.fault.clone());
+                // What is left of the first try would be written twice.
+                if batch.is_apart(*unit) && !self.line.undid_all().await? {
+                    verdict = Verdict::Told(Err(refusal.fault.into()));
+                }
                 batch.conclude(*unit, verdict);
                 Ok(true)
             }
@@ -109,8 +114,35 @@ impl Connection {
                 batch.conclude(*unit, Verdict::Told(Err(UnitFault::from(refusal.fault))));
                 Ok(true)
             }
-            _ => Ok(false),
+            _ => self.undone(batch, units, refusal.fault).await,
         }
+    }
+
+    /// A statement for many was refused. If the table meanwhile has an engine that undoes nothing, nobody can say what of it was
+    /// written.
+    async fn undone(
+        &mut self,
+        batch: &mut Batch<'_>,
+        units: &[u32],
+        fault: Fault,
+    ) -> Result<bool, Break> {
+        for table in batch.tables_of(units) {
+            self.verified.remove(&table.version);
+            match self.verify(&table).await {
+                Err(Break::Stale) => {}
+                other => return other.map(|()| false),
+            }
+            let now = schema::read(&mut self.line, &table.name).await?;
+            if now.is_none_or(|facts| facts.transactional) {
+                return Err(Break::Stale);
+            }
+            let why = format!("the table's engine was changed; {}", fault.message);
+            let verdict = Verdict::Told(Err(unknown(&why).into()));
+            units
+                .iter()
+                .for_each(|unit| batch.conclude(*unit, verdict.clone()));
+        }
+        Ok(true)
     }
 
     /// The writes of these units, where they are one statement that needs no other.
@@ -151,10 +183,10 @@ impl Connection {
             return Ok(());
         }
         let mut sql = String::new();
-        push_guard(&mut sql, &table.name);
-        let (results, ended) = self.line.results(&sql).await;
+        guard::push_all(&mut sql, &table.name);
+        let (seen, ended) = self.line.looks(&sql).await;
         match ended {
-            Ok(()) if results.first().map(|c| print(c)).as_ref() == Some(expected) => {
+            Ok(()) if guard::holds(expected, &seen) => {
                 if self.verified.len() > 10_000 {
                     self.verified.clear();
                 }
