@@ -17,7 +17,7 @@ fn ours(text: &str) -> Option<Vec<(usize, usize, Kind)>> {
     let mut lexer = Lexer::new(text, true).ok()?;
     let mut tokens: Vec<(usize, usize, Kind)> = Vec::new();
     loop {
-        let token = lexer.next().ok()?;
+        let token = lexer.token().ok()?;
         match token.kind {
             Kind::End => return Some(tokens),
             Kind::Odd => return None,

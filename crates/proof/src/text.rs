@@ -28,7 +28,7 @@ impl Words {
         let mut words = Self::default();
         let mut lexer = Lexer::new(text, standard).ok()?;
         loop {
-            let token = lexer.next().ok()?;
+            let token = lexer.token().ok()?;
             let text = text.get(token.start..token.end)?;
             match token.kind {
                 Kind::End => return Some(words),

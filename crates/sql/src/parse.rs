@@ -35,7 +35,7 @@ impl Tokens {
         let mut lexer = Lexer::new(text, standard)?;
         let mut list: Vec<Token> = Vec::with_capacity(text.len() / 4 + 4);
         loop {
-            let mut token = lexer.next()?;
+            let mut token = lexer.token()?;
             if token.kind == Kind::End {
                 let backslash = lexer.backslash;
                 return Ok(Self { list, backslash });

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The most lines of a source file before its tests. Most have fewer than 300; one that tells a single actor's story may have
 /// more, for a story that is cut is harder to follow than a long one.
-const LINES: usize = 450;
+const LINES: usize = 480;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -58,25 +58,21 @@ pub(crate) fn lanes_json(lanes: &[LaneStatus], standings: &[Standing]) -> Value 
 
 fn standing_json(standing: &Standing) -> Value {
     let writes: Vec<&str> = standing.ops.iter().map(|op| op.as_str()).collect();
-    let mut table = json!({
-        "table": standing.table.to_string(),
-        "writes": writes,
-        "level": standing.level.as_str(),
-    });
-    let Some(why) = &standing.why else {
-        return table;
-    };
-    let said = [
-        ("reason", why.phrase),
-        ("object", &*why.object),
-        ("advice", why.advice),
-    ];
-    for (name, text) in said {
-        if !text.is_empty() {
-            table[name] = text.into();
+    let mut table = serde_json::Map::new();
+    table.insert("table".into(), standing.table.to_string().into());
+    table.insert("writes".into(), writes.into());
+    table.insert("level".into(), standing.level.as_str().into());
+    if let Some(why) = &standing.why {
+        let said = [
+            ("reason", why.phrase),
+            ("object", &*why.object),
+            ("advice", why.advice),
+        ];
+        for (name, text) in said.into_iter().filter(|(_, text)| !text.is_empty()) {
+            table.insert(name.into(), text.into());
         }
     }
-    table
+    table.into()
 }
 
 fn lane_json(lane: &LaneStatus) -> Value {

@@ -65,10 +65,11 @@ impl Reader<'_> {
                     }
                     self.tokens.expect_kind(Kind::CloseBracket)?;
                 }
-                Kind::Word => match self.word_behind()? {
-                    Some(another) => return Ok(another),
-                    None => {}
-                },
+                Kind::Word => {
+                    if let Some(another) = self.word_behind()? {
+                        return Ok(another);
+                    }
+                }
                 _ => return Ok(false),
             }
         }

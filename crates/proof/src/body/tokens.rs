@@ -22,7 +22,7 @@ impl<'a> Tokens<'a> {
         let mut lexer = Lexer::new(text, true).map_err(|_| broken())?;
         let mut tokens = Vec::new();
         loop {
-            let token = lexer.next().map_err(|_| broken())?;
+            let token = lexer.token().map_err(|_| broken())?;
             tokens.push(token);
             if token.kind == Kind::End {
                 break;

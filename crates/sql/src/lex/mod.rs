@@ -125,13 +125,13 @@ impl<'a> Lexer<'a> {
 
     /// The next token; [`Kind::End`] for ever behind the last.
     #[inline]
-    pub fn next(&mut self) -> Result<Token, Broken> {
+    pub fn token(&mut self) -> Result<Token, Broken> {
         self.skip_space()?;
         let start = self.at;
         let kind = if start >= self.bytes.len() {
             Kind::End
         } else {
-            self.token()?
+            self.kind()?
         };
         Ok(Token {
             kind,
@@ -180,7 +180,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn token(&mut self) -> Result<Kind, Broken> {
+    fn kind(&mut self) -> Result<Kind, Broken> {
         let first = self.peek(0);
         Ok(match first {
             b'\'' => return self.string(1, Kind::Text),

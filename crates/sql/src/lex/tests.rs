@@ -28,7 +28,7 @@ impl Tokens<'_> {
             return true;
         };
         loop {
-            match lexer.next() {
+            match lexer.token() {
                 Err(Broken) => return true,
                 Ok(token) if token.kind == Kind::End => return false,
                 Ok(_) => {}

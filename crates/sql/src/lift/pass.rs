@@ -97,7 +97,7 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 
     pub(super) fn run(&mut self) -> Option<()> {
-        let first = self.lexer.next().ok()?;
+        let first = self.lexer.token().ok()?;
         let verb = self.slice(first);
         let writes = ["insert", "update", "delete"]
             .iter()
@@ -107,7 +107,7 @@ impl<'a, 'b> Pass<'a, 'b> {
         }
         self.copied = if self.lexer.hint { 0 } else { first.start };
         loop {
-            let token = self.lexer.next().ok()?;
+            let token = self.lexer.token().ok()?;
             let word = match token.kind {
                 Kind::Word => word(self.slice(token).as_bytes()),
                 Kind::Odd | Kind::Parameter => return None,

@@ -137,11 +137,6 @@ impl Feature {
     }
 }
 
-/// What is not true yet: what a trigger leaves behind in the lane's connection (a variable, the last
-/// number) is met by whoever comes next, and what it writes to a MyISAM table stays there once for
-/// each time that a batch is tried.
-const LEFT_OUT: &[Feature] = &[F::UserVariable, F::LastNumber, F::AuditToMyIsam];
-
 /// Tables of some features.
 #[derive(Clone, Debug)]
 struct Tables(Vec<Feature>);
@@ -151,7 +146,6 @@ fn tables() -> impl Strategy<Value = Tables> + Clone {
     features.prop_map(|mut features| {
         features.sort_by_key(|feature| *feature as u8);
         features.dedup();
-        features.retain(|feature| !LEFT_OUT.contains(feature));
         // They have the same column.
         if features.contains(&F::Cascade) {
             features.retain(|feature| *feature != F::SelfReference);

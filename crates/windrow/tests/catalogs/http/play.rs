@@ -54,7 +54,7 @@ impl Caller {
         let url = format!("{}{}", self.base, request.path);
         let post = self.client.post(url).header("content-type", request.kind);
         let answer = post.body(request.body.clone()).send().await.unwrap();
-        let text = answer.text().await.unwrap().replace(name, "S");
+        let text = without_databases(&answer.text().await.unwrap().replace(name, "S"));
         let json: Json = serde_json::from_str(&text).unwrap_or(Json::String(text));
         let results = json["results"].as_array().filter(|all| all.len() == units);
         match results {
@@ -64,6 +64,17 @@ impl Caller {
             None => panic!("{units} units were answered {json}"),
         }
     }
+}
+
+/// Some errors name the database, and the judge has one of its own.
+fn without_databases(text: &str) -> String {
+    let mut parts = text.split("`windrow_");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest.push_str("`DATABASE");
+        rest.push_str(part.trim_start_matches(|c: char| c.is_ascii_hexdigit()));
+    }
+    rest
 }
 
 /// What a result tells; a returned row is one, whose columns are compared as those of tables.
