@@ -36,7 +36,7 @@
 //! JSON gives JSON, text that is not valid UTF-8 comes back as bytes.
 //!
 //! # Company
-//! A write shares a transaction with others unless the schema shows that it could tell: [`company`] says when, `docs/sqlite.md` why.
+//! A write shares a transaction with others unless the schema shows that it could tell: `company` says when, `docs/sqlite.md` why.
 
 mod batch;
 mod bind;

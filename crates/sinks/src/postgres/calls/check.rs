@@ -107,11 +107,12 @@ impl Check {
         }
     }
 
-    /// Its statement. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
+    /// Its statement. Lists come out of sub-selects: of a parameter's list the planner would know the length, take a plan made for
+    /// it to be the better one, and plan the statement anew behind each batch, which takes longer than to run it. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
     /// else changes with the table's row is not seen any more.
     pub(in crate::postgres) fn sql(self) -> String {
         let mut pieces = match self.parts {
-            true => parts("$1::oid[]"),
+            true => parts("(SELECT $1::oid[])::oid[]"),
             false => format!("concat_ws(' ', {}, {}", flags("c"), indexes("$1::oid")),
         };
         if self.parts {
@@ -125,16 +126,16 @@ impl Check {
         };
         add(self.triggers, triggers("$1::oid"));
         add(self.columns, columns("$1::oid"));
-        add(self.relies, written("pg_proc", "x.oid = ANY ($6::oid[])"));
-        add(self.relies, written("pg_type", "x.oid = ANY ($7::oid[])"));
+        add(self.relies, written("pg_proc", "x.oid = ANY ((SELECT $6::oid[])::oid[])"));
+        add(self.relies, written("pg_type", "x.oid = ANY ((SELECT $7::oid[])::oid[])"));
         add(
             self.relies,
-            written("pg_constraint", "x.contypid = ANY ($7::oid[])"),
+            written("pg_constraint", "x.contypid = ANY ((SELECT $7::oid[])::oid[])"),
         );
-        add(self.others, written("pg_class", "x.oid = ANY ($8::oid[])"));
+        add(self.others, written("pg_class", "x.oid = ANY ((SELECT $8::oid[])::oid[])"));
         add(
             self.others,
-            written("pg_trigger", "x.tgrelid = ANY ($8::oid[])"),
+            written("pg_trigger", "x.tgrelid = ANY ((SELECT $8::oid[])::oid[])"),
         );
         pieces.push(')');
         let table = match self.parts {
