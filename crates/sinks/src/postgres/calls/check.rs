@@ -126,13 +126,25 @@ impl Check {
         };
         add(self.triggers, triggers("$1::oid"));
         add(self.columns, columns("$1::oid"));
-        add(self.relies, written("pg_proc", "x.oid = ANY ((SELECT $6::oid[])::oid[])"));
-        add(self.relies, written("pg_type", "x.oid = ANY ((SELECT $7::oid[])::oid[])"));
         add(
             self.relies,
-            written("pg_constraint", "x.contypid = ANY ((SELECT $7::oid[])::oid[])"),
+            written("pg_proc", "x.oid = ANY ((SELECT $6::oid[])::oid[])"),
         );
-        add(self.others, written("pg_class", "x.oid = ANY ((SELECT $8::oid[])::oid[])"));
+        add(
+            self.relies,
+            written("pg_type", "x.oid = ANY ((SELECT $7::oid[])::oid[])"),
+        );
+        add(
+            self.relies,
+            written(
+                "pg_constraint",
+                "x.contypid = ANY ((SELECT $7::oid[])::oid[])",
+            ),
+        );
+        add(
+            self.others,
+            written("pg_class", "x.oid = ANY ((SELECT $8::oid[])::oid[])"),
+        );
         add(
             self.others,
             written("pg_trigger", "x.tgrelid = ANY ((SELECT $8::oid[])::oid[])"),
