@@ -13,6 +13,9 @@ use crate::word::{self, Use};
 pub struct Names {
     /// All identifiers, folded; reserved words are none.
     pub all: Vec<Box<str>>,
+    /// Those of them that stand in a statement that may run what they mean: `CREATE FUNCTION` and
+    /// `DROP TABLE` run nothing of what they name.
+    pub reached: Vec<Box<str>>,
     /// Those of them with a parenthesis behind, which may call a function.
     pub called: Vec<Box<str>>,
     /// All operators.
@@ -27,6 +30,12 @@ impl Names {
     /// True where a name stands anywhere in it.
     pub fn has(&self, name: &str) -> bool {
         let found = self.all.binary_search_by(|own| (**own).cmp(name));
+        found.is_ok()
+    }
+
+    /// True where a name stands in a statement that may run what it means.
+    pub fn reaches(&self, name: &str) -> bool {
+        let found = self.reached.binary_search_by(|own| (**own).cmp(name));
         found.is_ok()
     }
 
@@ -53,6 +62,7 @@ pub fn names(text: &str) -> Option<Names> {
     }
     for list in [
         &mut names.all,
+        &mut names.reached,
         &mut names.called,
         &mut names.operators,
         &mut names.verbs,
@@ -67,7 +77,7 @@ pub fn names(text: &str) -> Option<Names> {
 fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
     let tokens = Tokens::of(text, standard).ok()?;
     let list = &*tokens.list;
-    let mut first = true;
+    let (mut first, mut runs) = (true, true);
     for (at, token) in list.iter().enumerate() {
         let slice = text.get(token.start..token.end)?;
         let called = list.get(at + 1).map(|next| next.kind) == Some(Kind::Open);
@@ -75,13 +85,14 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
             Kind::Odd => return None,
             // U&"..." spells a name by its code points.
             Kind::Special if slice.ends_with('"') => return None,
-            Kind::Quoted => names.add(word::unquote(slice)?, called),
+            Kind::Quoted => names.add(word::unquote(slice)?, called, runs),
             Kind::Word => {
                 let behind_dot = at > 0 && list.get(at - 1)?.kind == Kind::Dot;
+                let words = Words::new(text, list.get(at..).unwrap_or_default());
                 if first {
                     names.verbs.push(slice.to_ascii_lowercase().into());
+                    runs = !words.only_defines();
                 }
-                let words = Words::new(text, list.get(at..).unwrap_or_default());
                 let of_server = || -> Option<bool> {
                     Some(!behind_dot || slice_at(text, list, at.checked_sub(2)?)? == "pg_catalog")
                 };
@@ -89,7 +100,7 @@ fn collect(text: &str, standard: bool, names: &mut Names) -> Option<bool> {
                     .set_locally(first)
                     .filter(|_| of_server().unwrap_or(!behind_dot));
                 if behind_dot || word::usage(slice) != Use::Reserved {
-                    names.add(word::fold(slice)?, called && local.is_none());
+                    names.add(word::fold(slice)?, called && local.is_none(), runs);
                 }
                 names.local.extend(local.map(String::into_boxed_str));
             }
@@ -107,10 +118,13 @@ fn slice_at<'a>(text: &'a str, tokens: &[Token], at: usize) -> Option<&'a str> {
 }
 
 impl Names {
-    fn add(&mut self, name: String, called: bool) {
+    fn add(&mut self, name: String, called: bool, runs: bool) {
         let name = name.into_boxed_str();
-        if called {
+        if called && runs {
             self.called.push(name.clone());
+        }
+        if runs {
+            self.reached.push(name.clone());
         }
         self.all.push(name);
     }
@@ -145,6 +159,55 @@ mod tests {
         assert_eq!(list(&names.verbs), ["call", "select"]);
         assert!(names.has("total") && names.calls("f") && !names.calls("x"));
         assert!(names.begins_with(&["call"]) && !names.begins_with(&["do"]));
+    }
+
+    #[test]
+    fn what_only_defines_reaches_nothing() {
+        for text in [
+            "create or replace function f(a int default g()) returns trigger language plpgsql as $$x$$",
+            "create constraint trigger c after insert on t for each row when (g()) execute function f()",
+            "create trigger c before insert or update on t for each row execute procedure f()",
+            "create table t (id int default g() check (g() > 0), n bigint generated always as identity)",
+            "create view v as select f()",
+            "drop function if exists f()",
+            "alter function f() strict",
+            "comment on table t is 'x'",
+            "grant insert on t to u",
+        ] {
+            let names = names(text).unwrap();
+            assert_eq!(list(&names.reached), [""; 0], "{text}");
+            assert_eq!(list(&names.called), [""; 0], "{text}");
+            assert!(names.all.len() > 1, "{text}");
+        }
+        for (text, reached) in [
+            ("create table t as select f()", &["f"][..]),
+            (
+                "create table t partition of p for values from (f()) to (2)",
+                &["f"],
+            ),
+            (
+                "create table t (a int, b int generated always as (f(a)) stored)",
+                &["f"],
+            ),
+            ("create index i on t (f(a))", &["f", "t"]),
+            ("alter table t add a int default f()", &["f", "t"]),
+            ("alter domain d add check (f(value))", &["f"]),
+            (
+                "create table t (a int); insert into u values (f())",
+                &["f", "u"],
+            ),
+            ("select f(); drop table t", &["f"]),
+            ("create extension e", &["e"]),
+            (
+                "create function f() begin atomic select g(); select h(); end",
+                &["h"],
+            ),
+        ] {
+            let names = names(text).unwrap();
+            for name in reached {
+                assert!(names.reaches(name), "{name} in {text}");
+            }
+        }
     }
 
     #[test]

@@ -69,6 +69,14 @@ def schema():
     say.say("created", value=sorted(connection.introspection.table_names()))
 
 
+def company():
+    """Another worker of the same application, with the same settings: its writes and ours are joined."""
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("INSERT INTO scenarios_shop (name) VALUES ('of the other')")
+    return other
+
+
 def create():
     for n in range(1, 31):
         say.step(f"create {n}", lambda n=n: Shop.objects.create(name=f"shop's {n}").pk)
@@ -149,9 +157,13 @@ def reading():
 
 
 def main():
-    for scenario in [schema, create, change, refused, transactions, reading]:
+    say.begin("schema")
+    schema()
+    other = company()
+    for scenario in [create, change, refused, transactions, reading]:
         say.begin(scenario.__name__)
         scenario()
+    other.close()
 
 
 main()

@@ -71,6 +71,12 @@ impl<'a> Words<'a> {
         self.is(0, "create") && self.has("atomic")
     }
 
+    /// A statement that writes down, changes or takes away what others run, and runs nothing of what it names itself.
+    pub(crate) fn only_defines(self) -> bool {
+        let end = (0..self.len()).find(|at| self.kind(*at) == Kind::Semicolon);
+        utility::only_defines(self.between(0, end.unwrap_or(self.len())))
+    }
+
     fn from(self, at: usize) -> Self {
         Self {
             tokens: self.tokens.get(at..).unwrap_or_default(),

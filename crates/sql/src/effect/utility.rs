@@ -65,6 +65,56 @@ pub(super) fn unless_temporary(words: Words<'_>) -> Effect {
     }
 }
 
+/// Of DDL, those that run nothing of what they name: expressions are written down, not evaluated. Not so an index or a
+/// constraint that is added, which look at the rows that are there, and the bounds of a partition.
+pub(super) fn only_defines(words: Words<'_>) -> bool {
+    const CREATED: &[&str] = &[
+        "aggregate",
+        "cast",
+        "constraint",
+        "domain",
+        "event",
+        "function",
+        "operator",
+        "policy",
+        "procedure",
+        "role",
+        "rule",
+        "sequence",
+        "trigger",
+        "type",
+        "user",
+        "view",
+    ];
+    const ALTERED: &[&str] = &[
+        "function",
+        "policy",
+        "procedure",
+        "role",
+        "routine",
+        "sequence",
+        "trigger",
+        "user",
+    ];
+    const STORED: &[&str] = &["table", "temp", "temporary", "unlogged"];
+    if words.any(0, &["comment", "drop", "grant", "revoke"]) {
+        return true;
+    }
+    let replaced = words.is(1, "or") && words.is(2, "replace");
+    let kind = if replaced { 3 } else { 1 };
+    (words.is(0, "create") && words.any(kind, CREATED))
+        || (words.is(0, "alter") && words.any(1, ALTERED))
+        || (words.is(0, "create") && words.any(1, STORED) && !is_filled(words))
+}
+
+/// `CREATE TABLE` whose text evaluates something at once: a query, or the bounds of a partition.
+fn is_filled(words: Words<'_>) -> bool {
+    (0..words.len()).any(|at| {
+        words.is(at, "partition") && words.is(at + 1, "of")
+            || words.is(at, "as") && !words.is(at + 1, "identity")
+    })
+}
+
 /// CREATE.
 pub(super) fn create(words: Words<'_>) -> Effect {
     const KINDS: &[&str] = &[

@@ -39,6 +39,9 @@ pub(super) async fn ask(
             }
         }
     }
+    if names.reached.is_empty() && names.operators.is_empty() {
+        return Ok(Verdict::Clean);
+    }
     match wire.simple(&question(names, scope)).await? {
         Err(error) => Ok(unknown(&error)),
         Ok(rows) => Ok(verdict(&rows, names, trusted)),
@@ -64,7 +67,7 @@ fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
 }
 
 fn question(names: &Names, scope: Scope) -> String {
-    let sent = names.all.iter().filter(|name| !is_known(name, names));
+    let sent = names.reached.iter().filter(|name| !is_known(name, names));
     let mut words = literal(&joined(sent));
     if scope == Scope::Any {
         words.push_str(

@@ -160,7 +160,8 @@ pub(super) fn writes(names: &Names) -> bool {
     ];
     let reads = |verb: &str| READING.contains(&verb);
     let writing = ["insert", "update", "delete", "merge"];
-    !names.verbs.iter().all(|verb| reads(verb)) || writing.iter().any(|word| names.has(word))
+    let writes = |word: &&str| names.reaches(word);
+    !names.verbs.iter().all(|verb| reads(verb)) || writing.iter().any(writes)
 }
 
 /// True where all statements of a text are of a kind that calls nothing.
