@@ -31,7 +31,7 @@ pub(super) struct Print {
     pub(super) triggers: Option<Box<str>>,
     /// What is said of its columns.
     pub(super) columns: Box<str>,
-    /// The transaction that wrote its row, and those that wrote its checks.
+    /// The transaction that wrote its row, those that wrote its checks, and what stands in its row.
     pub(super) written: Box<str>,
     /// Its file: TRUNCATE gives it another one, and writes its row.
     pub(super) file: Box<str>,

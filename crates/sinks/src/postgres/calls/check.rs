@@ -8,7 +8,8 @@
 use crate::postgres::table::Print;
 
 /// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means. `$4` and `$5`: the transaction
-/// that wrote the table's row, and the table's file. `$6` to `$8`: functions, domains and other tables that are relied on.
+/// that wrote the table's row, with what stands in it, and the table's file. Behind them, where any are relied on: functions
+/// and domains, other tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::postgres) struct Check {
     /// A partitioned table with all its parts.
@@ -34,17 +35,22 @@ fn written(catalog: &str, which: &str) -> String {
 fn flags(class: &str) -> String {
     format!(
         "concat({class}.relkind, {class}.relnatts, {class}.relhasrules, {class}.relhastriggers, {class}.relhassubclass, \
-         {class}.relrowsecurity, {class}.relforcerowsecurity, \
-         CASE WHEN {class}.relrowsecurity THEN pg_catalog.row_security_active({class}.oid) END)"
+         {class}.relrowsecurity, {class}.relforcerowsecurity)"
     )
+}
+
+/// Whether its policies count for the role, if it has row security: that does not depend on its row alone.
+fn secured(class: &str) -> String {
+    format!("CASE WHEN {class}.relrowsecurity THEN pg_catalog.row_security_active({class}.oid) END")
 }
 
 fn parts(oids: &str) -> String {
     let of = |catalog, column| written(catalog, &format!("x.{column} = ANY ({oids})"));
     format!(
-        "concat_ws(' ', (SELECT string_agg({}, '' ORDER BY x.oid) FROM pg_catalog.pg_class x WHERE x.oid = ANY ({oids})), \
-         {}, {}, {}, {}, {})",
+        "concat_ws(' ', (SELECT string_agg(concat({}, {}), '' ORDER BY x.oid) FROM pg_catalog.pg_class x \
+         WHERE x.oid = ANY ({oids})), {}, {}, {}, {}, {})",
         flags("x"),
+        secured("x"),
         of("pg_attribute", "attnum > 0 AND x.attrelid"),
         of("pg_trigger", "tgrelid"),
         of("pg_inherits", "inhparent"),
@@ -73,23 +79,30 @@ fn checks(oid: &str) -> String {
     format!("{checks}::text")
 }
 
+/// The second condition holds always. It lets the planner take the index in a small catalog too: reading all of that takes
+/// longer than all the rest.
 fn indexes(oid: &str) -> String {
-    written("pg_index", &format!("x.indrelid = {oid}"))
+    written(
+        "pg_index",
+        &format!("x.indrelid = {oid} AND x.xmin::text::int8 > 0"),
+    )
 }
 
 /// What makes a [`Print`], six columns of a query: what is said of the table, of its triggers, of its columns; the transaction
-/// that wrote the table's row, the table's file, and the tables. The table is `c`, its parts are `o.oids`.
+/// that wrote the table's row, with what stands in it, the table's file, and the tables. The table is `c`, its parts are
+/// `o.oids`.
 pub(in crate::postgres) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
          CASE WHEN cardinality(o.oids) = 1 AND c.relhastriggers THEN {} END, {}, \
-         concat_ws(' ', c.xmin, {}), c.relfilenode::text, array_to_string(o.oids, ' ')",
+         concat_ws(' ', c.xmin, {}, {}), c.relfilenode::text, array_to_string(o.oids, ' ')",
         parts("o.oids"),
-        flags("c"),
+        secured("c"),
         indexes("c.oid"),
         triggers("c.oid"),
         columns("c.oid"),
         checks("c.oid"),
+        flags("c"),
     )
 }
 
@@ -107,68 +120,61 @@ impl Check {
         }
     }
 
-    /// Its statement. Lists come out of sub-selects: of a parameter's list the planner would know the length, take a plan made for
-    /// it to be the better one, and plan the statement anew behind each batch, which takes longer than to run it. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
+    /// Its statement. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
     /// else changes with the table's row is not seen any more.
     pub(in crate::postgres) fn sql(self) -> String {
-        let mut pieces = match self.parts {
-            true => parts("(SELECT $1::oid[])::oid[]"),
-            false => format!("concat_ws(' ', {}, {}", flags("c"), indexes("$1::oid")),
-        };
-        if self.parts {
-            pieces.insert_str(0, "concat_ws(' ', ");
-        }
-        let mut add = |wanted: bool, piece: String| {
-            if wanted {
-                pieces.push_str(", ");
-                pieces.push_str(&piece);
-            }
-        };
-        add(self.triggers, triggers("$1::oid"));
-        add(self.columns, columns("$1::oid"));
-        add(
-            self.relies,
-            written("pg_proc", "x.oid = ANY ((SELECT $6::oid[])::oid[])"),
-        );
-        add(
-            self.relies,
-            written("pg_type", "x.oid = ANY ((SELECT $7::oid[])::oid[])"),
-        );
-        add(
-            self.relies,
-            written(
-                "pg_constraint",
-                "x.contypid = ANY ((SELECT $7::oid[])::oid[])",
-            ),
-        );
-        add(
-            self.others,
-            written("pg_class", "x.oid = ANY ((SELECT $8::oid[])::oid[])"),
-        );
-        add(
-            self.others,
-            written("pg_trigger", "x.tgrelid = ANY ((SELECT $8::oid[])::oid[])"),
-        );
-        pieces.push(')');
         let table = match self.parts {
             true => "($1::oid[])[1]",
             false => "$1::oid",
         };
-        // A partitioned table has no file.
-        let file_changed = format!(
-            "(c.xmin::text = split_part($4, ' ', 1) OR c.relfilenode::text <> $5 AND {} = split_part($4, ' ', 2))",
-            checks("$1::oid")
-        );
+        // Without its own row: a partitioned table has no file, and its parts' rows are among the pieces.
         let row = match self.parts {
-            true => "$4::text IS NOT NULL AND $5::text IS NOT NULL",
-            false => &file_changed,
+            true => "$4::text IS NOT NULL".to_owned(),
+            false => format!(
+                "(c.xmin::text = split_part($4, ' ', 1) OR c.relfilenode::text <> $5 \
+                 AND concat_ws(' ', split_part($4, ' ', 1), {}, {}) = $4)",
+                checks("$1::oid"),
+                flags("c")
+            ),
         };
         format!(
-            "SELECT 1 / (({pieces} = $2 AND {row} AND to_regclass($3) = {table} \
-             AND cardinality($6::oid[]) + cardinality($7::oid[]) + cardinality($8::oid[]) >= 0) IS TRUE)::int \
+            "SELECT 1 / ((concat_ws(' ', {}) = $2 AND {row} AND to_regclass($3) = {table}) IS TRUE)::int \
              + (c.relfilenode::text <> $5)::int \
-             FROM (VALUES (1)) AS v(one) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table}"
+             FROM (VALUES (1)) AS v(one) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table}",
+            self.pieces().join(", ")
         )
+    }
+
+    /// What is compared. Lists come out of sub-selects: of a parameter's list the planner would know the length, take a plan
+    /// made for it to be the better one, and plan the statement anew behind each batch, which takes longer than to run it.
+    fn pieces(self) -> Vec<String> {
+        let mut pieces = match self.parts {
+            true => vec![parts("(SELECT $1::oid[])::oid[]")],
+            false => vec![secured("c"), indexes("$1::oid")],
+        };
+        let mut next = 6;
+        let mut list = || {
+            next += 1;
+            format!("ANY ((SELECT ${}::oid[])::oid[])", next - 1)
+        };
+        if self.triggers {
+            pieces.push(triggers("$1::oid"));
+        }
+        if self.columns {
+            pieces.push(columns("$1::oid"));
+        }
+        if self.relies {
+            let (functions, domains) = (list(), list());
+            pieces.push(written("pg_proc", &format!("x.oid = {functions}")));
+            pieces.push(written("pg_type", &format!("x.oid = {domains}")));
+            pieces.push(written("pg_constraint", &format!("x.contypid = {domains}")));
+        }
+        if self.others {
+            let others = list();
+            pieces.push(written("pg_class", &format!("x.oid = {others}")));
+            pieces.push(written("pg_trigger", &format!("x.tgrelid = {others}")));
+        }
+        pieces
     }
 
     /// The pieces of the print that it compares, to be joined by blanks.
@@ -182,13 +188,15 @@ impl Check {
             .flatten()
     }
 
-    /// The functions, domains and other tables that it looks at.
-    pub(in crate::postgres) fn arrays(self, print: &Print) -> [&[u32]; 3] {
-        let wanted = |wanted: bool, oids| if wanted { oids } else { &[][..] };
+    /// The functions, domains and other tables that it looks at: its parameters from the sixth on.
+    pub(in crate::postgres) fn lists(self, print: &Print) -> impl Iterator<Item = &[u32]> {
+        let relied = &print.relied;
         [
-            wanted(self.relies, &*print.relied.functions),
-            wanted(self.relies, &*print.relied.domains),
-            wanted(self.others, &*print.relied.others),
+            (self.relies, &*relied.functions),
+            (self.relies, &*relied.domains),
+            (self.others, &*relied.others),
         ]
+        .into_iter()
+        .filter_map(|(wanted, oids)| wanted.then_some(oids))
     }
 }

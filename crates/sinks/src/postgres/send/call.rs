@@ -169,7 +169,7 @@ impl Sender<'_, '_> {
     ) -> Result<(), Unfit> {
         let mut bind = Bind::open(self.out, Some(number));
         bind.all_binary();
-        bind.count(8)?;
+        bind.count(5 + check.lists(print).count())?;
         bind.parameter(|out| match &*print.oids {
             [oid] => {
                 out.put_u32(*oid);
@@ -196,7 +196,7 @@ impl Sender<'_, '_> {
                 Ok(())
             })?;
         }
-        for oids in check.arrays(print) {
+        for oids in check.lists(print) {
             bind.parameter(|out| push_oids(oids, out))?;
         }
         bind.out.put_i16(0);
