@@ -108,6 +108,6 @@ fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: boo
     };
     let table = if creates { "readings" } else { "TABLE" };
     telemetry::say(&format!(
-        "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows -d '{{\"id\": 1, \"celsius\": 21.5}}'"
+        "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows --json '{{\"id\": 1, \"celsius\": 21.5}}'"
     ));
 }

@@ -17,11 +17,13 @@ use crate::body::whole::Limit;
 use crate::config::HttpConfig;
 use crate::document::{self, Layouts};
 use crate::handle::{self, Turn};
+use crate::origin;
 use crate::plan::Plans;
 use crate::query;
 use crate::route::{self, Endpoint, Lost, Route};
 use crate::server::link::Link;
 use crate::services::Services;
+use crate::system::SystemTables;
 
 /// Promises that this version does not make must not be asked for in vain.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -46,10 +48,10 @@ pub(crate) struct Ask<'a> {
 impl App {
     pub(crate) fn new(config: HttpConfig, services: Services) -> Self {
         Self {
-            config,
             services,
-            plans: Plans::default(),
+            plans: Plans::new(SystemTables::listed(&config.system_tables)),
             layouts: Layouts::default(),
+            config,
         }
     }
 
@@ -135,8 +137,15 @@ impl App {
     }
 
     fn authorize(&self, head: &Parts, endpoint: Endpoint) -> Result<(), Refusal> {
-        if endpoint == Endpoint::Health || auth::allows(self.config.token.as_ref(), &head.headers) {
+        let host = origin::host(head)?;
+        if endpoint == Endpoint::Health {
             return Ok(());
+        }
+        if self.config.token.is_none() {
+            origin::check(head, host.as_ref(), &self.config.hosts)?;
+        }
+        if auth::allows(self.config.token.as_ref(), &head.headers) {
+            return origin::check_kind(head);
         }
         Err(Refusal::protocol(
             StatusCode::UNAUTHORIZED,

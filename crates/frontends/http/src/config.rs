@@ -14,6 +14,10 @@ pub struct HttpConfig {
     pub token: Option<Token>,
     /// Whether an address that is not loopback may be listened on without a token. Default false.
     pub allow_open: bool,
+    /// Names that this server may be called by without a token, besides its addresses and `localhost`. Default none.
+    pub hosts: Vec<Box<str>>,
+    /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default none.
+    pub system_tables: Vec<Box<str>>,
     /// TLS, if wanted. Default none.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`, envelopes, documents), in bytes. Default 64 MiB.
@@ -38,6 +42,8 @@ impl Default for HttpConfig {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8420)),
             token: None,
             allow_open: false,
+            hosts: Vec::new(),
+            system_tables: Vec::new(),
             tls: None,
             max_body: 64 << 20,
             max_row: 8 << 20,

@@ -6,7 +6,9 @@
 //! | --- | --- |
 //! | [`HttpConfig`] | the knobs |
 //! | `server` | listening, one connection, its timeouts |
+//! | `auth`, `origin` | who may ask: the token, and no web page of somebody else's |
 //! | `route`, `query`, `plan` | which request it is, its parameters, the shapes of its rows |
+//! | `system` | tables of the database itself, which are not served |
 //! | `body` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `handle` | one file for each kind of request |
@@ -26,12 +28,14 @@ mod document;
 mod envelope;
 mod handle;
 mod metrics;
+mod origin;
 mod plan;
 mod query;
 mod route;
 mod rows;
 mod server;
 mod services;
+mod system;
 
 pub use config::{HttpConfig, Token};
 pub use metrics::HttpMetrics;

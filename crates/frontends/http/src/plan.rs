@@ -13,6 +13,7 @@ use windrow_core::{Name, Op, Shape};
 
 use crate::answer::Refusal;
 use crate::query::{self, Options};
+use crate::system::SystemTables;
 
 /// Plans that are kept. Past it all are forgotten, which costs each of them one more making.
 const PLANS: usize = 1024;
@@ -88,15 +89,23 @@ impl Plan {
 /// The plans of recent requests.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
+    pub(crate) system_tables: SystemTables,
     hasher: foldhash::fast::RandomState,
     kept: RwLock<HashMap<u64, Arc<Plan>, foldhash::fast::RandomState>>,
 }
 
 impl Plans {
+    pub(crate) fn new(system_tables: SystemTables) -> Self {
+        Self {
+            system_tables,
+            ..Self::default()
+        }
+    }
+
     /// The plan for a raw table name and a raw query.
     ///
     /// # Errors
-    /// 400 for a name or a parameter that makes no sense.
+    /// 400 for a name or a parameter that makes no sense, 403 for a table of the database itself.
     pub(crate) fn get(&self, op: Op, table: &str, query: &str) -> Result<Arc<Plan>, Refusal> {
         self.get_with(op, table, query, || query::options(op, query))
     }
@@ -119,7 +128,11 @@ impl Plans {
         };
         match kept {
             Some(plan) if plan.is_for(op, table, query) => Ok(plan),
-            _ => self.add(hash, Plan::new(op, table, query, options()?)?),
+            _ => {
+                let plan = Plan::new(op, table, query, options()?)?;
+                self.system_tables.check(&plan.base.table)?;
+                self.add(hash, plan)
+            }
         }
     }
 

@@ -201,6 +201,10 @@ pub struct Http {
     pub token_file: Option<PathBuf>,
     /// Whether other than loopback may be listened on without a token.
     pub allow_open: bool,
+    /// Names that this server may be called by without a token.
+    pub hosts: Vec<String>,
+    /// Tables of the database itself that are served all the same.
+    pub system_tables: Vec<String>,
     /// `[http.tls]`
     pub tls: Option<Tls>,
     /// The largest body that is not streamed.
@@ -230,6 +234,8 @@ impl fmt::Debug for Http {
             .field("token", &self.token.as_ref().map(|_| "***"))
             .field("token_file", &self.token_file)
             .field("allow_open", &self.allow_open)
+            .field("hosts", &self.hosts)
+            .field("system_tables", &self.system_tables)
             .field("tls", &self.tls)
             .field("max_body", &self.max_body)
             .field("max_row", &self.max_row)

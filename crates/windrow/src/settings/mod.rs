@@ -4,6 +4,7 @@
 
 mod file;
 mod pg;
+mod shown;
 mod tls;
 
 use std::path::Path;
@@ -26,7 +27,7 @@ pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
 pub struct Settings {
     /// The database's URL. May hold a password: never print it, print [`Settings::database`].
     pub url: String,
-    /// The URL without its password.
+    /// The URL as it may be shown, without what may be a secret.
     pub database: String,
     /// The sink's settings.
     pub sink: Options,
@@ -66,7 +67,7 @@ impl Settings {
             "http.listen is off and pg.listen is not set: nobody could connect"
         );
         Ok(Self {
-            database: redacted(&url),
+            database: shown::url(&url),
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
                 lock_wait: file
@@ -102,6 +103,7 @@ impl File {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
         toml::from_str(&text)
+            .map_err(|error| shown::Trouble::new(&text, &error))
             .with_context(|| format!("the configuration {} is not valid", path.display()))
     }
 }
@@ -127,6 +129,12 @@ fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
         listen,
         token: token(file)?.map(Into::into),
         allow_open: file.allow_open,
+        hosts: file.hosts.iter().map(|name| name.as_str().into()).collect(),
+        system_tables: file
+            .system_tables
+            .iter()
+            .map(|name| name.as_str().into())
+            .collect(),
         tls: file
             .tls
             .as_ref()
@@ -188,21 +196,6 @@ fn token(http: &Http) -> anyhow::Result<Option<String>> {
         "http.token is empty; leave it out for none"
     );
     Ok(token)
-}
-
-/// The URL as it may be shown: without its password.
-fn redacted(url: &str) -> String {
-    match url::Url::parse(url) {
-        Ok(mut parsed) if parsed.password().is_some() => {
-            // Fails only for URLs that cannot have a password.
-            if parsed.set_password(Some("***")).is_err() {
-                return parsed.scheme().to_owned();
-            }
-            parsed.to_string()
-        }
-        Ok(_) => url.to_owned(),
-        Err(_) => url.split(':').next().unwrap_or_default().to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -278,12 +271,5 @@ mod tests {
                 "{text}"
             );
         }
-    }
-
-    #[test]
-    fn passwords_are_never_shown() {
-        assert_eq!(redacted("postgres://u:secret@h/d"), "postgres://u:***@h/d");
-        assert!(!redacted("postgres://u:sec ret@h:x/d").contains("ret"));
-        assert_eq!(redacted("sqlite:windrow.db"), "sqlite:windrow.db");
     }
 }

@@ -16,7 +16,7 @@ impl Level {
     /// Asks the program that serves HTTP there.
     pub fn of(program: SocketAddr) -> Self {
         let mut stream = TcpStream::connect(program).unwrap();
-        let request = "GET /metrics HTTP/1.1\r\nhost: windrow\r\nconnection: close\r\n\r\n";
+        let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

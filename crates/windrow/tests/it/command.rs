@@ -85,10 +85,9 @@ impl Served {
 }
 
 async fn insert(base: &str, id: usize) -> reqwest::Result<u16> {
-    // As `curl -d` sends it.
     let request = reqwest::Client::new()
         .post(format!("{base}/v1/tables/readings/rows"))
-        .header("content-type", "application/x-www-form-urlencoded")
+        .header("content-type", "application/json")
         .body(format!("{{\"id\": {id}, \"celsius\": 21.5}}"));
     Ok(request.send().await?.status().as_u16())
 }

@@ -84,7 +84,7 @@ fn garbage_at_the_start() {
         [packet(80_877_103, b""), packet(80_877_103, b"")].concat(),
         [packet(80_877_104, b""), good.clone()].concat(),
         good[..good.len() - 3].to_vec(),
-        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),
     ];
     for case in &cases {

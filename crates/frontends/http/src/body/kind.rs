@@ -10,8 +10,6 @@ use crate::answer::Refusal;
 pub(crate) enum Kind {
     /// An object or an array.
     Json,
-    /// What `curl -d` says by itself: taken as JSON if it looks like it.
-    Form,
     /// One object a line.
     Ndjson,
     /// With a header line.
@@ -21,7 +19,10 @@ pub(crate) enum Kind {
 const ACCEPTED: &str =
     "application/json, application/x-ndjson (also application/ndjson, application/jsonl), text/csv";
 
-/// The kind, from `Content-Type`; none given means JSON.
+/// What a page's form can send, and what `curl -d` says by itself.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The kind, from `Content-Type`. None given, as in the parts of an envelope, means JSON.
 pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
     check_encoding(headers)?;
     let Some(value) = headers.get(CONTENT_TYPE) else {
@@ -39,7 +40,9 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
     }
     match kind.as_str() {
         "application/json" => Ok(Kind::Json),
-        "application/x-www-form-urlencoded" => Ok(Kind::Form),
+        FORM => Err(unsupported(format!(
+            "the content type {FORM}, which curl sends with -d, is not accepted; use curl --json, or send one of {ACCEPTED}"
+        ))),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Kind::Ndjson),
         "text/csv" => Ok(Kind::Csv),
         _ => Err(wrong_type(&kind)),
@@ -64,10 +67,17 @@ pub(crate) fn wrong_type(kind: &str) -> Refusal {
     ))
 }
 
+/// A body that does not say what it is.
+pub(crate) fn unsaid() -> Refusal {
+    unsupported(format!(
+        "the header Content-Type is missing; send one of {ACCEPTED}"
+    ))
+}
+
 /// Only JSON, for requests that take nothing else.
 pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
     match of(headers)? {
-        Kind::Json | Kind::Form => Ok(()),
+        Kind::Json => Ok(()),
         Kind::Ndjson | Kind::Csv => Err(unsupported(
             "only application/json is accepted here".to_owned(),
         )),
@@ -112,8 +122,8 @@ mod tests {
             kind("text/csv; header=present; charset=\"utf-8\""),
             Ok(Kind::Csv)
         );
-        assert_eq!(kind("application/x-www-form-urlencoded"), Ok(Kind::Form));
         let refused = Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        assert_eq!(kind("application/x-www-form-urlencoded"), refused);
         assert_eq!(kind("application/json; charset=latin1"), refused);
         assert_eq!(kind("text/plain"), refused);
         assert_eq!(

@@ -74,7 +74,7 @@ fn read(ask: &Ask<'_>, text: &Bytes) -> Result<Operations, Refusal> {
     let mut slots = Vec::with_capacity(envelope.operations.len());
     let mut writes = Vec::with_capacity(envelope.operations.len());
     for (at, raw) in envelope.operations.iter().enumerate() {
-        let read = operation::read(raw, &mut shapes);
+        let read = operation::read(raw, &ask.app.plans.system_tables, &mut shapes);
         let is_get = matches!(&read, Ok(write) if write.shape.op == Op::Get);
         let fault = match read {
             Ok(write) => {

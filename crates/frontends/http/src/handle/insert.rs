@@ -30,15 +30,12 @@ pub(crate) async fn run(
             let style = &plan.options.csv;
             (Bytes::new(), RowStream::csv(&plan, style, max_row))
         }
-        Kind::Json | Kind::Form => {
+        Kind::Json => {
             let first = beginning(feed).await?;
             match first.trim_ascii_start().first() {
                 Some(b'[') => (first, RowStream::array(&plan, max_row)),
                 Some(b'{') => return one(ask, &plan, first, feed).await,
                 None => return Err(empty()),
-                Some(_) if kind == Kind::Form => {
-                    return Err(kind::wrong_type("application/x-www-form-urlencoded"));
-                }
                 // Whatever it is, the reader of objects says where it goes wrong.
                 Some(_) => return one(ask, &plan, first, feed).await,
             }

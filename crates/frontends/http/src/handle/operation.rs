@@ -10,6 +10,7 @@ use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName
 
 use crate::query;
 use crate::rows::object::{self, Columns};
+use crate::system::SystemTables;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,10 +48,15 @@ pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
 /// Reads an operation.
 ///
 /// # Errors
-/// An unknown or missing field, an unknown `op`, a row or a key that makes no sense.
-pub(crate) fn read(operation: &RawValue, shapes: &mut Shapes) -> Result<Write, Fault> {
+/// An unknown or missing field, an unknown `op`, a table of the database itself, a row or a key that makes no sense.
+pub(crate) fn read(
+    operation: &RawValue,
+    system: &SystemTables,
+    shapes: &mut Shapes,
+) -> Result<Write, Fault> {
     let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
     let table = TableName::parse(&fields.table)?;
+    system.check(&table)?;
     let returning = returning(fields.returning)?;
     match &*fields.op {
         "insert" | "upsert" => insert(&fields, table, returning, shapes),

@@ -6,7 +6,8 @@ use windrow_http::HttpConfig;
 
 use crate::support::{client, config, good, post_text, serve, serve_with};
 
-const HEAD: &str = "POST /v1/tables/t/rows HTTP/1.1\r\nhost: x\r\n";
+const HEAD: &str =
+    "POST /v1/tables/t/rows HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
 fn hasty() -> HttpConfig {
     HttpConfig {
@@ -29,8 +30,9 @@ async fn a_body_that_makes_no_progress_is_given_up() {
         "{told}"
     );
     let mut raw = server.connect().await;
+    let head = HEAD.replace("application/json", "text/csv");
     raw.send(format!(
-        "{HEAD}content-type: text/csv\r\ntransfer-encoding: chunked\r\n\r\n6\r\na\n1\n2\n\r\n"
+        "{head}transfer-encoding: chunked\r\n\r\n6\r\na\n1\n2\n\r\n"
     ))
     .await;
     let told = raw.rest().await;
@@ -101,7 +103,7 @@ async fn nonsense_instead_of_http() {
 async fn a_client_that_asks_first_is_refused_before_it_sends() {
     let (server, _) = serve(good).await;
     let mut raw = server.connect().await;
-    let batch = "POST /v1/batch HTTP/1.1\r\nhost: x\r\n";
+    let batch = "POST /v1/batch HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     raw.send(format!(
         "{batch}expect: 100-continue\r\ncontent-length: 100000000\r\n\r\n"
     ))
@@ -142,7 +144,8 @@ async fn thousands_of_idle_connections_disturb_nobody() {
     for n in 0..2000 {
         let mut raw = server.connect().await;
         if n % 2 == 0 {
-            raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+            raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .await;
             assert_eq!(raw.reply().await.status, 200);
         }
         idle.push(raw);
@@ -155,7 +158,8 @@ async fn thousands_of_idle_connections_disturb_nobody() {
         server.metrics()
     );
     for raw in &mut idle {
-        raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .await;
         assert_eq!(raw.reply().await.status, 200);
     }
 }

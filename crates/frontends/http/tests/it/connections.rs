@@ -15,9 +15,9 @@ async fn pipelined_requests_are_answered_in_order() {
     let mut raw = server.connect().await;
     let requests = [
         post(ROWS, "application/json", "{\"a\":1}"),
-        "GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(),
+        "GET /nowhere HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
         post(ROWS, "application/json", "{\"a\":2}"),
-        "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".to_owned(),
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".to_owned(),
     ];
     raw.send(requests.concat()).await;
     let mut statuses = Vec::new();
@@ -126,7 +126,8 @@ async fn a_stop_finishes_what_was_accepted() {
     let (mut server, mut arrivals) = start(config(), MIB).await;
     let mut silent = server.connect().await;
     let mut idle = server.connect().await;
-    idle.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    idle.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await;
     assert_eq!(idle.reply().await.status, 200);
     let mut busy = server.connect().await;
     busy.send(post(ROWS, "application/json", "{\"a\":1}")).await;
@@ -153,7 +154,7 @@ async fn past_the_number_of_connections_they_wait() {
         good,
     )
     .await;
-    let health = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let health = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let (mut a, mut b, mut c) = (
         server.connect().await,
         server.connect().await,
@@ -183,7 +184,8 @@ async fn idle_connections_are_closed_in_time() {
     .await;
     let mut silent = server.connect().await;
     let mut raw = server.connect().await;
-    raw.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    raw.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await;
     assert_eq!(raw.reply().await.status, 200);
     assert_eq!(raw.rest().await, "");
     assert_eq!(silent.rest().await, "");

@@ -56,12 +56,12 @@ async fn a_large_row_is_charged_before_it_comes() {
     let (server, _arrivals) = start(config(), MIB).await;
     let mut raw = server.connect().await;
     raw.send(format!(
-        "POST {ROWS} HTTP/1.1\r\nhost: x\r\ncontent-length: 600000\r\n\r\n{{\"a\":\""
+        "POST {ROWS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 600000\r\n\r\n{{\"a\":\""
     ))
     .await;
     eventually("the body is charged", || server.budget.held() >= 600_000).await;
     let mut second = server.connect().await;
-    second.send(format!("POST {ROWS} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 600000\r\n\r\n")).await;
+    second.send(format!("POST {ROWS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 600000\r\n\r\n")).await;
     // Once told to send, it sends the beginning; the rest does not fit.
     assert_eq!(second.reply().await.status, 100);
     second.send("{").await;
@@ -82,7 +82,7 @@ async fn a_stalled_lane_stops_the_reading() {
     let lines = 50_000_000 / line.len();
     let mut raw = server.connect().await;
     raw.send(format!(
-        "POST {ROWS}?results=none HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        "POST {ROWS}?results=none HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
         lines * line.len()
     ))
     .await;

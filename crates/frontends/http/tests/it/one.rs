@@ -43,23 +43,79 @@ async fn one_object_is_one_row() {
     );
 }
 
+/// A page of any origin can send these without being asked for leave.
 #[tokio::test]
-async fn what_curl_sends_by_itself_is_json() {
+async fn what_a_form_can_send_is_refused() {
     let (server, seen) = serve(good).await;
     let form = "application/x-www-form-urlencoded";
-    assert_eq!(post_text(server.rows(), form, "{\"a\":1}").await.0, 201);
-    assert_eq!(post_text(server.rows(), form, " [{\"a\":1}]").await.0, 200);
-    let (status, told) = post_text(server.rows(), form, "a=1").await;
-    assert_eq!(status, 415);
-    assert!(
-        told["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("application/json")
-    );
-    let none = client().post(server.rows()).body("{\"a\":2}");
-    assert_eq!(send(none).await.0, 201);
-    assert_eq!(seen.writes().len(), 3);
+    for kind in [form, "text/plain", "multipart/form-data; boundary=x"] {
+        let (status, told) = post_text(server.rows(), kind, "{\"a\":1}").await;
+        assert_eq!(status, 415, "{kind}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("application/json"), "{message}");
+        assert!(kind != form || message.contains("curl --json"), "{message}");
+    }
+    let unsaid = reqwest::Client::new().post(server.rows()).body("{\"a\":2}");
+    assert_eq!(send(unsaid).await.0, 415);
+    assert!(seen.writes().is_empty());
+}
+
+/// Without a token, whoever asks must call the server by a name that is known, and be no page of another origin.
+#[tokio::test]
+async fn web_pages_are_kept_out() {
+    let (server, seen) = serve(good).await;
+    let envelope = "--x\r\n\r\nPOST /v1/tables/t/rows\r\n\r\n{\"a\":1}\r\n--x--\r\n";
+    for (name, value) in [
+        ("host", "evil.example"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let rows = client().post(server.rows()).header(name, value);
+        assert_eq!(send(rows.body("{\"a\":1}")).await.0, 403, "{name}: {value}");
+        let row = client().get(server.url("/v1/tables/t/rows/1"));
+        assert_eq!(
+            send(row.header(name, value)).await.0,
+            403,
+            "{name}: {value}"
+        );
+        let parts = client()
+            .post(server.url("/_api/batch"))
+            .header("content-type", "multipart/form-data; boundary=x")
+            .header(name, value);
+        assert_eq!(send(parts.body(envelope)).await.0, 403, "{name}: {value}");
+        let metrics = client().get(server.url("/metrics")).header(name, value);
+        assert_eq!(send(metrics).await.0, 403, "{name}: {value}");
+    }
+    assert!(seen.writes().is_empty());
+    let own = client()
+        .post(server.rows())
+        .header("sec-fetch-site", "same-origin");
+    assert_eq!(send(own.body("{\"a\":1}")).await.0, 201);
+}
+
+#[tokio::test]
+async fn tables_of_the_database_itself_are_not_served() {
+    let (server, seen) = serve(good).await;
+    for table in [
+        "pg_shadow",
+        "pg_catalog.pg_authid",
+        "information_schema.tables",
+        "sqlite_master",
+    ] {
+        let row = client().get(server.url(&format!("/v1/tables/{table}/rows/1")));
+        assert_eq!(send(row).await.0, 403, "{table}");
+        let document = client().get(server.url(&format!("/_api/document/{table}/1")));
+        assert_eq!(send(document).await.0, 403, "{table}");
+        let batch =
+            format!("{{\"operations\":[{{\"op\":\"get\",\"table\":\"{table}\",\"key\":1}}]}}");
+        let (_, told) = send(client().post(server.url("/v1/batch")).body(batch)).await;
+        assert_eq!(
+            told["results"][0]["error"]["code"], "42501",
+            "{table}: {told}"
+        );
+    }
+    assert!(seen.writes().is_empty());
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use prometheus_client::registry::Registry;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -264,7 +265,7 @@ fn parse(bytes: &[u8]) -> Option<Reply> {
 
 pub(crate) fn post(path: &str, kind: &str, body: &str) -> String {
     format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
 }
@@ -287,8 +288,14 @@ pub(crate) async fn send(request: reqwest::RequestBuilder) -> (u16, serde_json::
     (status, json)
 }
 
+/// A client whose bodies are JSON unless they say otherwise.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
+    let json = HeaderValue::from_static("application/json");
+    reqwest::Client::builder()
+        .no_proxy()
+        .default_headers(HeaderMap::from_iter([(CONTENT_TYPE, json)]))
+        .build()
+        .unwrap()
 }
 
 /// Posts text of a kind.

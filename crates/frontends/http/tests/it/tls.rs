@@ -34,7 +34,9 @@ async fn rows_over_tls() {
     let (server, seen) = serve_with(HttpConfig { tls, ..config() }, good).await;
 
     let mut plain = server.connect().await;
-    plain.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    plain
+        .send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await;
     assert!(!plain.rest_bytes().await.starts_with(b"HTTP"));
 
     let connector = tokio_rustls::TlsConnector::from(Arc::new(client));
@@ -45,7 +47,7 @@ async fn rows_over_tls() {
     stream
         .write_all(
             request
-                .replace("host: x", "host: x\r\nconnection: close")
+                .replace("host: x", "host: localhost\r\nconnection: close")
                 .as_bytes(),
         )
         .await
