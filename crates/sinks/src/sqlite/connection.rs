@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use windrow_core::{Fault, FaultClass};
 
 use super::fault::{Failure, Scope};
@@ -25,7 +25,7 @@ const BUSY: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// [`FaultClass::Unavailable`] where another process holds it, [`FaultClass::Invalid`] where the path makes no sense,
-/// SQLite's own error otherwise.
+/// [`FaultClass::Denied`] where it cannot be written, SQLite's own error otherwise.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Connection, Fault> {
     location.check()?;
     let opened = match location {
@@ -37,6 +37,12 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
         }
     };
     let connection = opened.map_err(|e| explain(location, e))?;
+    if connection
+        .is_readonly(MAIN_DB)
+        .map_err(|e| explain(location, e))?
+    {
+        return Err(read_only(location, "it may only be read"));
+    }
     prepare(&connection, options).map_err(|e| explain(location, e))?;
     Ok(connection)
 }
@@ -70,6 +76,10 @@ fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
 }
 
 fn explain(location: &Location, error: rusqlite::Error) -> Fault {
+    if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) {
+        // Its directory is there, as was looked at before.
+        return read_only(location, "it can neither be opened nor created");
+    }
     let Failure { fault, scope } = Failure::from(error);
     let class = match scope {
         Scope::Busy => FaultClass::Unavailable,
@@ -77,4 +87,12 @@ fn explain(location: &Location, error: rusqlite::Error) -> Fault {
     };
     let message = format!("{location} cannot be opened: {}", fault.message);
     Fault::new(class, fault.code, message)
+}
+
+/// The log beside the file has to be written too, so that its directory counts as well.
+fn read_only(location: &Location, what: &str) -> Fault {
+    let message = format!(
+        "{location} cannot be written: {what}; let this user write the file and its directory, or name another place"
+    );
+    Fault::new(FaultClass::Denied, "25006", message)
 }

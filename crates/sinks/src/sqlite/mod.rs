@@ -9,6 +9,7 @@
 //! | `packed` | a batch as the writer thread owns it |
 //! | `writer` | the thread that owns the connection |
 //! | `connection` | opening the file, its PRAGMAs |
+//! | `identity` | whether it is still the file that its path names |
 //! | `session` | the connection and what is known of its database between batches |
 //! | `batch` | one batch: transactions, units, what to do when one fails |
 //! | `unit` | one unit: its writes, its savepoint |
@@ -51,6 +52,7 @@ mod draft;
 mod eased;
 mod executor;
 mod fault;
+mod identity;
 mod location;
 mod packed;
 mod queue;

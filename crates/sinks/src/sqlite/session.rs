@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use rusqlite::Connection;
-use windrow_core::{Fault, Report, Shape, TableName};
+use windrow_core::{Fault, Report, Shape, TableName, Verdict};
 
 use super::batch::Batch;
 use super::catalog::{Catalog, Table};
 use super::connection;
+use super::identity::Identity;
 use super::location::Location;
 use super::packed::Packed;
 use super::standings::Standings;
@@ -29,6 +30,7 @@ pub(super) struct Session {
     plans: Plans,
     create: bool,
     home: Option<Home>,
+    file: Option<Identity>,
 }
 
 /// Where connections to the same database are opened.
@@ -54,6 +56,7 @@ impl Session {
             plans: Plans::default(),
             create,
             home: None,
+            file: None,
         }
     }
 
@@ -68,12 +71,24 @@ impl Session {
             location: location.clone(),
             options: options.clone(),
         };
-        let is_file = matches!(location, Location::File { .. });
+        let file = match location {
+            Location::File { path, .. } => Some(Identity::of(path)),
+            Location::Memory => None,
+        };
         Ok(Self {
             catalog: Catalog::telling(standings.clone()),
-            home: is_file.then(home),
+            home: file.is_some().then(home),
+            file,
             ..Self::new(connection, options.create_tables)
         })
+    }
+
+    /// Looks whether the file is still the one that its path names.
+    ///
+    /// # Errors
+    /// Those of [`Identity::check`].
+    pub(super) fn check_file(&self) -> Result<(), Fault> {
+        self.file.as_ref().map_or(Ok(()), Identity::check)
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -119,7 +134,10 @@ impl Session {
         );
         let mut report = Batch::new(hands, self.home.as_ref()).execute();
         report.tally.in_database = started.elapsed();
-        report
+        match self.check_file() {
+            Ok(()) => report,
+            Err(fault) => Report::broken(packed.units(), &Verdict::Told(Err(fault.into()))),
+        }
     }
 }
 

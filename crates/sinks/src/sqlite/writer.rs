@@ -104,8 +104,13 @@ impl Drop for Writer {
 }
 
 impl Desk {
-    /// The connection, opened if need be.
+    /// The connection, opened if need be: also where the file is not there any more, or is another one.
     pub(super) fn session(&mut self) -> Result<&mut Session, Fault> {
+        let there = self.session.as_ref().map_or(Ok(()), Session::check_file);
+        if let Err(fault) = there {
+            tracing::error!(%fault, "the SQLite file is opened anew");
+            self.session = None;
+        }
         match &mut self.session {
             Some(session) => Ok(session),
             empty @ None => {

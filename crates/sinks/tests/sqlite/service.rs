@@ -142,3 +142,31 @@ async fn two_executors_and_many_tasks_share_the_writer() {
     }
     assert_eq!(db.rows("SELECT count(*) FROM t"), ["200"]);
 }
+
+/// A file that is deleted under way takes with it only what was told to be in doubt: the next batch finds a new one.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_deleted_is_made_anew() {
+    let mut db = Db::creating().await;
+    db.one(insert("t", &["a"]).row([1.into()])).await.unwrap();
+    std::fs::remove_file(db.path()).unwrap();
+    db.one(insert("t", &["a"]).row([2.into()])).await.unwrap();
+    assert_eq!(db.rows("SELECT a FROM t"), ["2"]);
+}
+
+/// A directory in which nobody can create a file, not even root.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn where_nothing_can_be_written_the_start_is_refused() {
+    let sink = windrow_sinks::open("sqlite:/proc/windrow.db", &creating()).await;
+    let fault = match sink {
+        Ok(sink) => sink.ping().await.unwrap_err(),
+        Err(fault) => fault,
+    };
+    assert_eq!(fault.class, FaultClass::Denied, "{}", fault.message);
+    assert!(
+        fault.message.contains("cannot be written"),
+        "{}",
+        fault.message
+    );
+}

@@ -58,7 +58,12 @@ pub(super) fn load(
     manner: Manner<'_>,
 ) -> Result<Sifted, LoadFault> {
     let session = desk.session().map_err(LoadFault::Again)?;
-    let loaded = transaction(session, shape, rows, manner);
+    let loaded = transaction(session, shape, rows, manner).and_then(|sifted| {
+        session
+            .check_file()
+            .map(|()| sifted)
+            .map_err(LoadFault::Unknown)
+    });
     let broken = matches!(loaded, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
     if loaded.is_err() && (!roll_back(session.connection()) || broken) {
         desk.discard();

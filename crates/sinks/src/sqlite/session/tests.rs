@@ -93,3 +93,36 @@ fn service_goes_on_when_there_is_room_again() {
     assert!(outcomes.iter().all(Result::is_ok));
     assert_eq!(count(&session), i64::try_from(fine).unwrap() + 200);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_written_into_a_deleted_file_is_not_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    let location = Location::File {
+        path: path.clone(),
+        create: true,
+    };
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let mut session = Session::open(&location, &options, &Arc::default()).unwrap();
+    assert!(
+        told(session.execute(&units(&[1])))
+            .iter()
+            .all(Result::is_ok)
+    );
+    std::fs::remove_file(&path).unwrap();
+    let report = session.execute(&units(&[1, 1]));
+    assert!(!report.usable);
+    for outcome in told(report) {
+        let fault = outcome.unwrap_err().fault;
+        assert_eq!(fault.class, FaultClass::Unknown);
+        assert!(
+            fault.message.contains("deleted or replaced"),
+            "{}",
+            fault.message
+        );
+    }
+}
