@@ -22,6 +22,7 @@ mod types;
 mod word;
 mod write;
 
+pub use effect::{Sequences, answered, sequences};
 pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, leaves_nothing_hidden, names};
 pub use read::{MAX_TEXT, read};

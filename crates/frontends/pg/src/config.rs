@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_pgwire::Target;
+use windrow_proof::Trusted;
 
 use crate::berths::Berths;
 
@@ -63,6 +64,8 @@ pub struct DatabaseConfig {
     pub join: bool,
     /// What becomes of connections that have run code of which nothing is proven.
     pub unproven: UnprovenConfig,
+    /// Functions that the operator answers for, as `schema.name`: they leave nothing behind.
+    pub trusted: Arc<Trusted>,
     /// How many connections there may be, shared with its lanes; `None`: [`PgConfig::max_server_connections`].
     pub berths: Option<Arc<Berths>>,
 }
@@ -75,6 +78,7 @@ impl DatabaseConfig {
             target,
             join: true,
             unproven: UnprovenConfig::default(),
+            trusted: Arc::default(),
             berths: None,
         }
     }

@@ -46,3 +46,4 @@ pub use config::{DatabaseConfig, PgConfig, Unproven, UnprovenConfig};
 pub use metrics::PgMetrics;
 pub use server::Pg;
 pub use services::{Console, Door, LaneKey, LaneLine, Lanes, Services};
+pub use windrow_proof::Trusted;

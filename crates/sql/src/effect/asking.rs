@@ -22,7 +22,7 @@ fn plain(words: Words<'_>) -> Option<Effect> {
 }
 
 /// The argument of `currval`: a text or a parameter, perhaps in parentheses, perhaps cast as drivers do it.
-fn sequence(mut argument: Words<'_>) -> Option<Effect> {
+pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
     loop {
         let last = argument.len().checked_sub(1)?;
         if last == 0 {

@@ -7,10 +7,12 @@
 mod asking;
 mod config;
 mod functions;
+mod sequences;
 mod session;
 mod utility;
 
 pub(crate) use functions::is_listed;
+pub use sequences::{Sequences, answered, sequences};
 
 use windrow_core::statement::Expression;
 use windrow_core::{Draft, Op};

@@ -1,10 +1,11 @@
 //! The PostgreSQL frontend's part of the configuration.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use windrow_pg::config::UserConfig;
-use windrow_pg::{DatabaseConfig, PgConfig, Unproven, UnprovenConfig};
+use windrow_pg::{DatabaseConfig, PgConfig, Trusted, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
 
 use super::file::{self, File, Pg, PgDatabase, PgUser};
@@ -53,7 +54,7 @@ pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettin
             .map(|tls| tls::server("pg.tls", b"postgresql", tls))
             .transpose()?,
         require_tls: pg.require_tls,
-        databases: databases(pg, url, join)?,
+        databases: databases(file, url, join)?,
         users: pg.users.iter().map(user).collect::<Result<_, _>>()?,
         auth_query: pg.auth_query.clone(),
         admins: pg.admins.clone(),
@@ -101,7 +102,8 @@ fn check(config: &PgConfig) -> anyhow::Result<()> {
 
 /// The database of `database.url` first, under its own name, then those that are configured by name. One that is configured under
 /// that name takes its place.
-fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
+fn databases(file: &File, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
+    let pg = &file.pg;
     let mut databases = Vec::new();
     if SCHEMES.iter().any(|scheme| url.starts_with(scheme)) {
         let target = Target::parse(url).context("database.url")?;
@@ -118,6 +120,11 @@ fn databases(pg: &Pg, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfi
         let database = database(name, written, pg)?;
         databases.retain(|known| known.name != database.name);
         databases.push(database);
+    }
+    let trusted = file.database.trusted_functions.iter().map(String::as_str);
+    let trusted: Arc<Trusted> = Arc::new(trusted.collect());
+    for database in &mut databases {
+        database.trusted = Arc::clone(&trusted);
     }
     ensure!(
         databases.iter().all(|database| database.name != CONSOLE),

@@ -4,12 +4,12 @@ use std::fmt;
 
 use tokio::time::Instant;
 use windrow_core::Name;
-use windrow_pgwire::wire::Wire;
+use windrow_pgwire::wire::{Broken, Wire};
 
 use super::database::Seat;
 use super::idle::{Kind, Parked};
 use super::names::Names;
-use super::probe::{self, Found};
+use super::probe::{self, Drawn, Found};
 use super::state::{State, emptied, lasts};
 use crate::client::Settings;
 use crate::senders::Sender;
@@ -31,11 +31,8 @@ pub(crate) struct Loan {
 /// What became of a loan.
 #[derive(Debug)]
 pub(crate) enum GivenBack {
-    /// Nothing of the session is left on it.
-    Free {
-        /// What `lastval()` would have said there, where it was asked for and there is something.
-        lastval: Option<i64>,
-    },
+    /// Nothing of the session is left on it but what sequences gave, as far as that was asked.
+    Free(Drawn),
     /// Something is left on it that only this session may see, and why: the session keeps it.
     Kept(Box<Loan>, &'static str),
     /// It broke.
@@ -61,14 +58,14 @@ impl Loan {
     }
 
     /// Gives the connection back, with nothing under way. `expected`: the settings that the session knows of.
-    /// `may_have_generated`: values may have been taken from sequences. `clean`: nothing else can have been left behind,
+    /// `drawn_from`: values may have been taken from sequences, of which these are asked for, by name or number. `clean`: nothing else can have been left behind,
     /// and no transaction is open. Without either there is no round trip, with them there is one.
     ///
     /// **Not cancel safe**: dropped half-way, the connection is closed, with whatever the session had on it.
     pub(crate) async fn give_back(
         mut self,
         expected: &Settings,
-        may_have_generated: bool,
+        drawn_from: Option<&[String]>,
         clean: bool,
     ) -> GivenBack {
         if !self.wire.is_usable() {
@@ -76,12 +73,12 @@ impl Loan {
         }
         // A question takes the unnamed statement away, as any simple query does; nobody else wants it.
         self.names.unnamed = None;
-        let found = match (clean, may_have_generated) {
-            (true, false) => Ok(Found::default()),
-            (true, true) => probe::generated(&mut self.wire).await,
-            (false, _) => {
-                let role = Name::clone(&self.kind.role);
-                probe::all(&mut self.wire, expected, &role).await
+        let found = match (clean, drawn_from) {
+            (true, None) => Ok(Found::default()),
+            (true, Some(sequences)) => probe::generated(&mut self.wire, sequences).await,
+            (false, sequences) => {
+                let (role, sequences) = (&self.kind.role, sequences.unwrap_or_default());
+                probe::all(&mut self.wire, expected, role, sequences).await
             }
         };
         match found {
@@ -89,22 +86,37 @@ impl Loan {
             Ok(Found {
                 left: Some(why), ..
             }) => GivenBack::Kept(Box::new(self), why),
-            Ok(Found { lastval, .. }) => {
+            Ok(Found { drawn, .. }) => {
                 self.park(expected, clean);
-                GivenBack::Free { lastval }
+                GivenBack::Free(drawn)
             }
         }
     }
 
+    /// What sequences gave on it, while its session goes on. `in_transaction`: it has one open. Nothing is under way.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub(crate) async fn drawn(
+        &mut self,
+        sequences: &[String],
+        in_transaction: bool,
+    ) -> Result<Drawn, Broken> {
+        // A simple query takes the unnamed statement away.
+        self.names.unnamed = None;
+        probe::still(&mut self.wire, sequences, in_transaction).await
+    }
+
     /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is gone, but that settings of
-    /// modules were ever set. Gives what `lastval()` would have said there. `expected`: the settings that the session knows of.
+    /// modules were ever set. Gives what sequences gave there. `expected`: the settings that the session knows of; `drawn_from`:
+    /// the sequences to ask for.
     ///
     /// **Not cancel safe**, as [`Loan::give_back`].
-    pub(crate) async fn reset(mut self, expected: &Settings) -> GivenBack {
+    pub(crate) async fn reset(mut self, expected: &Settings, drawn_from: &[String]) -> GivenBack {
         if !self.wire.is_usable() {
             return GivenBack::Lost;
         }
-        let Ok(Some(lastval)) = probe::reset(&mut self.wire).await else {
+        let Ok(Some(drawn)) = probe::reset(&mut self.wire, drawn_from).await else {
             return GivenBack::Lost;
         };
         self.names.clear();
@@ -116,7 +128,7 @@ impl Loan {
             ..expected.at_start()
         };
         self.park(&left, true);
-        GivenBack::Free { lastval }
+        GivenBack::Free(drawn)
     }
 
     fn park(self, expected: &Settings, clean: bool) {

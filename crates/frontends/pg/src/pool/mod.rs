@@ -8,7 +8,7 @@
 //! | taken, by a session with the settings that the connection has already (the usual case) | 0 |
 //! | taken, otherwise: all SET and RESET at once | 1 |
 //! | given back, nothing was left behind | 0 |
-//! | given back after values may have been taken from sequences: lastval(), DISCARD SEQUENCES | 1 |
+//! | given back after values may have been taken from sequences: lastval(), currval(), DISCARD SEQUENCES | 1 |
 //! | given back after statements of unknown effect: one question for all that can be left behind | 1 |
 //!
 //! What such statements may have left where nobody can look (settings of an extension's own, a cached sequence value) is
@@ -40,6 +40,7 @@ use database::Database;
 pub(crate) use database::ServerLine;
 pub(crate) use loan::{GivenBack, Loan};
 pub(crate) use names::{Names, StatementKey};
+pub(crate) use probe::Drawn;
 pub(crate) use reports::Report;
 pub(crate) use state::{emptied, lasts, literal};
 
@@ -120,7 +121,7 @@ impl Pool {
                 false => self.take(&newcomer).await?,
             };
             let report = Report::of(identity, settings.clone(), &loan.wire);
-            loan.give_back(&settings, false, true).await;
+            loan.give_back(&settings, None, true).await;
             Ok(Arc::new(report))
         };
         self.reports.get(&key, ask).await

@@ -1,6 +1,7 @@
 //! Finding out what a session has left on its server connection.
 
 use postgres_protocol::message::frontend;
+use windrow_core::Generated;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 use super::state::literal;
@@ -11,8 +12,17 @@ use crate::client::Settings;
 pub(super) struct Found {
     /// What is left, if something is.
     pub(super) left: Option<&'static str>,
-    /// What `lastval()` says, where it was asked.
-    pub(super) lastval: Option<i64>,
+    /// What sequences gave, as far as that was asked.
+    pub(super) drawn: Drawn,
+}
+
+/// What sequences gave on a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Drawn {
+    /// What `lastval()` says.
+    pub(crate) last: Option<i64>,
+    /// What `currval()` says of those that were asked for.
+    pub(crate) current: Vec<Generated>,
 }
 
 /// The answer to one statement.
@@ -39,28 +49,71 @@ const LEFT: [&str; 7] = [
     "session settings",
 ];
 
-/// The last value that was taken from a sequence; the next session will not see it.
-pub(super) async fn generated(wire: &mut Wire) -> Result<Found, Broken> {
-    let told = ask(wire, &[LASTVAL, "DISCARD SEQUENCES"]).await?;
+/// What sequences gave; the next session will not see it. `sequences`: those to ask for, by name or number.
+pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Found, Broken> {
+    let mut questions = questions(sequences);
+    questions.push("DISCARD SEQUENCES".to_owned());
+    let told = ask(wire, &questions).await?;
     Ok(Found {
         left: None,
-        lastval: lastval(&told),
+        drawn: drawn(&told),
     })
 }
 
-/// Takes back all that can be; gives what `lastval()` said before. `None`: it cannot be.
-pub(super) async fn reset(wire: &mut Wire) -> Result<Option<Option<i64>>, Broken> {
-    let told = ask(wire, &[LASTVAL, "DISCARD ALL"]).await?;
+/// The same while the session goes on. `in_transaction`: there is one, which must not fail by a question.
+pub(super) async fn still(
+    wire: &mut Wire,
+    sequences: &[String],
+    in_transaction: bool,
+) -> Result<Drawn, Broken> {
+    let questions = questions(sequences);
+    if !in_transaction {
+        return Ok(drawn(&ask(wire, &questions).await?));
+    }
+    let guarded = questions.into_iter();
+    let guarded = guarded.flat_map(|question| [question, "ROLLBACK TO windrow_asks".to_owned()]);
+    let mut statements = vec!["SAVEPOINT windrow_asks".to_owned()];
+    statements.extend(guarded);
+    statements.push("RELEASE windrow_asks".to_owned());
+    let told = ask(wire, &statements).await?;
+    let answers: Vec<Told> = told.into_iter().skip(1).step_by(2).collect();
+    Ok(drawn(&answers))
+}
+
+/// `lastval()` first, then `currval()` of each, with the sequence's number before it.
+fn questions(sequences: &[String]) -> Vec<String> {
+    let of = |sequence: &String| {
+        let sequence = literal(sequence);
+        format!(
+            "SELECT pg_catalog.concat({sequence}::pg_catalog.regclass::pg_catalog.oid, ' ', \
+             pg_catalog.currval({sequence}))"
+        )
+    };
+    let last = std::iter::once(LASTVAL.to_owned());
+    last.chain(sequences.iter().map(of)).collect()
+}
+
+/// Takes back all that can be; gives what sequences gave before. `None`: it cannot be.
+pub(super) async fn reset(wire: &mut Wire, sequences: &[String]) -> Result<Option<Drawn>, Broken> {
+    let mut questions = questions(sequences);
+    questions.push("DISCARD ALL".to_owned());
+    let told = ask(wire, &questions).await?;
     let done = told.last().is_some_and(|told| told.error.is_none());
-    Ok(done.then(|| lastval(&told)))
+    Ok(done.then(|| drawn(&told)))
 }
 
 /// All that can be looked at. `role`: as which the connection was opened.
-pub(super) async fn all(wire: &mut Wire, expected: &Settings, role: &str) -> Result<Found, Broken> {
-    let question = question(expected, role);
+pub(super) async fn all(
+    wire: &mut Wire,
+    expected: &Settings,
+    role: &str,
+    sequences: &[String],
+) -> Result<Found, Broken> {
     // What is not known may have taken values from sequences, too.
-    let mut told = ask(wire, &[question.as_str(), LASTVAL]).await?;
-    let lastval = lastval(told.get(1..).unwrap_or_default());
+    let mut statements = vec![question(expected, role)];
+    statements.extend(questions(sequences));
+    let mut told = ask(wire, &statements).await?;
+    let drawn = drawn(told.get(1..).unwrap_or_default());
     let left = match told.first_mut() {
         Some(told) if told.status != b'I' => Some("an open transaction"),
         Some(Told {
@@ -74,9 +127,9 @@ pub(super) async fn all(wire: &mut Wire, expected: &Settings, role: &str) -> Res
     };
     if left.is_none() && !expected.set.is_empty() && differ(wire, expected).await? {
         let left = Some("session settings");
-        return Ok(Found { left, lastval });
+        return Ok(Found { left, drawn });
     }
-    Ok(Found { left, lastval })
+    Ok(Found { left, drawn })
 }
 
 /// Whether settings that the session has made are no longer as it made them: a function or a script may have changed one.
@@ -104,8 +157,21 @@ fn what(value: Option<&str>) -> Option<&'static str> {
     }
 }
 
-fn lastval(told: &[Told]) -> Option<i64> {
-    told.first()?.value.as_deref()?.parse().ok()
+/// Reads the answers to [`questions`].
+fn drawn(told: &[Told]) -> Drawn {
+    let mut values = told.iter().map(|told| told.value.as_deref());
+    let last = values.next().flatten();
+    let generated = |value: &str| {
+        let (sequence, value) = value.split_once(' ')?;
+        Some(Generated {
+            sequence: sequence.parse().ok()?,
+            value: value.parse().ok()?,
+        })
+    };
+    Drawn {
+        last: last.and_then(|last| last.parse().ok()),
+        current: values.flatten().filter_map(generated).collect(),
+    }
 }
 
 /// Gives the number of the first kind of thing that is left, or 0.

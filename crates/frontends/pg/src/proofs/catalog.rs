@@ -12,6 +12,12 @@ use crate::pool::literal;
 const EVENT_TRIGGERS: &str =
     "SELECT evtname FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D' LIMIT 1";
 
+/// Asks besides for the sequences that tables and views name in defaults, identity columns and queries.
+const SEQUENCES: &str = include_str!("sequences.sql");
+
+/// The first column of its rows.
+const SEQUENCE: &str = "q";
+
 const ADVICE: &str =
     "what it leaves behind is not known; if nothing of it is needed, use unproven = \"reset\"";
 
@@ -40,7 +46,7 @@ pub(super) async fn ask(
         }
     }
     if names.reached.is_empty() && names.operators.is_empty() {
-        return Ok(Verdict::Clean);
+        return Ok(Verdict::Clean([].into()));
     }
     match wire.simple(&question(names, scope)).await? {
         Err(error) => Ok(unknown(&error)),
@@ -56,12 +62,17 @@ fn unknown(error: &ServerError) -> Verdict {
 
 fn verdict(rows: &TextRows, names: &Names, trusted: &Trusted) -> Verdict {
     let mut catalog = Catalog::default();
+    let mut sequences = Vec::new();
     for row in rows {
-        catalog.take(|column| row.get(column)?.as_deref());
+        let column = |place: usize| row.get(place)?.as_deref();
+        match column(0) {
+            Some(SEQUENCE) => sequences.extend(column(2).and_then(|oid| oid.parse::<u32>().ok())),
+            _ => catalog.take(column),
+        }
     }
     match catalog.leaves(writes(names), trusted) {
-        None if catalog.takes() => Verdict::Takes,
-        None => Verdict::Clean,
+        None if catalog.takes(trusted) => Verdict::Takes(sequences.into()),
+        None => Verdict::Clean(sequences.into()),
         Some(apart) => Verdict::Unproven(apart),
     }
 }
@@ -77,6 +88,7 @@ fn question(names: &Names, scope: Scope) -> String {
     }
     // As which role the statement ran may be another matter, too: policies count for all.
     let text = TEXT.replace("pg_catalog.row_security_active(r.oid)", "true");
+    let text = [&text, SEQUENCES].concat();
     // An operator holds no `$`, a name may.
     text.replace("$2", &literal(&joined(names.operators.iter())))
         .replace("$1", &words)

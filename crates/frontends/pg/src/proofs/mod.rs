@@ -24,7 +24,7 @@ use windrow_pgwire::wire::{Broken, Wire};
 use windrow_proof::Trusted;
 use windrow_sql::Names;
 
-pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing};
+pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing, writes};
 
 /// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while the others still rely on
 /// what was seen before.
@@ -70,12 +70,22 @@ struct Answer {
 /// What is known of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is left behind but what its text says.
-    Clean,
-    /// The same, but that a view or a rule may take values from sequences.
-    Takes,
+    /// Nothing is left behind but what its text says. The sequences that it may take from, as far as the catalog tells.
+    Clean(Arc<[u32]>),
+    /// The same, but that a view, a rule or a trusted function may take values from sequences.
+    Takes(Arc<[u32]>),
     /// It may run code of which nothing is proven.
     Unproven(Arc<Apart>),
+}
+
+impl Verdict {
+    /// Whether somebody who has relied on one may rely on the other.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Clean(_), Self::Clean(_)) | (Self::Takes(_), Self::Takes(_)) => true,
+            _ => self == other,
+        }
+    }
 }
 
 /// The catalog is being changed, as long as this lives.
@@ -134,7 +144,7 @@ impl Proofs {
             verdict: verdict.clone(),
         };
         let before = known.answers.insert(question, answer);
-        let changed = before.is_some_and(|before| before.verdict != verdict);
+        let changed = before.is_some_and(|before| !before.verdict.is_like(&verdict));
         Ok((verdict, changed))
     }
 
@@ -159,6 +169,11 @@ impl Proofs {
         known.epoch += u64::from(!is_same);
         known.stamp = stamp.map(|stamp| (stamp, asked));
         Ok(())
+    }
+
+    /// Which state of the catalog is the newest that was seen.
+    pub(crate) fn epoch(&self, database: &Name) -> u64 {
+        self.lock().get(database).map_or(0, |known| known.epoch)
     }
 
     /// Notes that the catalog is being changed, until what this gives is dropped.
@@ -204,6 +219,10 @@ impl Drop for Changing {
 mod tests {
     use super::*;
 
+    fn clean() -> Verdict {
+        Verdict::Clean(Arc::default())
+    }
+
     fn keep(proofs: &Proofs, database: &Name, names: &Arc<Names>, verdict: Verdict) {
         let mut all = proofs.lock();
         let known = all.entry(Name::clone(database)).or_default();
@@ -220,17 +239,11 @@ mod tests {
         let (proofs, database) = (Proofs::default(), Name::from("d"));
         let names = Arc::new(windrow_sql::names("select * from t").unwrap());
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
-        keep(&proofs, &database, &names, Verdict::Clean);
-        assert_eq!(
-            proofs.known(&database, &names, Scope::Any),
-            Some(Verdict::Clean)
-        );
+        keep(&proofs, &database, &names, clean());
+        assert_eq!(proofs.known(&database, &names, Scope::Any), Some(clean()));
         tokio::time::advance(FRESH * 3 / 4).await;
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
-        assert_eq!(
-            proofs.known(&database, &names, Scope::Any),
-            Some(Verdict::Clean)
-        );
+        assert_eq!(proofs.known(&database, &names, Scope::Any), Some(clean()));
         tokio::time::advance(FRESH / 4).await;
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
     }
@@ -239,15 +252,12 @@ mod tests {
     fn a_change_of_the_catalog_ends_the_time_of_all_answers() {
         let (proofs, database) = (Arc::new(Proofs::default()), Name::from("d"));
         let names = Arc::new(windrow_sql::names("select * from t").unwrap());
-        keep(&proofs, &database, &names, Verdict::Clean);
+        keep(&proofs, &database, &names, clean());
         let changing = proofs.changing(&database);
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
         drop(changing);
         assert_eq!(proofs.known(&database, &names, Scope::Any), None);
-        keep(&proofs, &database, &names, Verdict::Clean);
-        assert_eq!(
-            proofs.known(&database, &names, Scope::Any),
-            Some(Verdict::Clean)
-        );
+        keep(&proofs, &database, &names, clean());
+        assert_eq!(proofs.known(&database, &names, Scope::Any), Some(clean()));
     }
 }

@@ -154,7 +154,7 @@ pub(super) fn is_ddl(names: &Names) -> bool {
 }
 
 /// True where a text may write.
-pub(super) fn writes(names: &Names) -> bool {
+pub(crate) fn writes(names: &Names) -> bool {
     const READING: [&str; 7] = [
         "declare", "explain", "prepare", "select", "table", "values", "with",
     ];

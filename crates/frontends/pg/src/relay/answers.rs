@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::Signature;
+use windrow_core::{Fault, Signature};
 
 use super::expect::{Expect, Place, What};
 use super::leave::is_own;
@@ -10,7 +10,7 @@ use super::{Relay, rewrite};
 use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::HIGH;
-use crate::session::local::aborted;
+use crate::session::local::{aborted, cannot_tell};
 
 /// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes unseen.
 const LOOKED_AT: usize = 64 * 1024;
@@ -75,6 +75,9 @@ impl Relay<'_> {
     }
 
     fn hear(&mut self, tag: u8, body: &[u8]) {
+        if self.is_about_channels(tag) {
+            return;
+        }
         match tag {
             b'1' => self.answered_by(|what| matches!(what, What::Parse(..))),
             b'2' => self.answered_by(|what| matches!(what, What::Bind(_))),
@@ -160,6 +163,7 @@ impl Relay<'_> {
             Some(What::Query(_, Some(fault)) | What::Fails(Some(fault))) => Some(fault.clone()),
             _ => None,
         };
+        let own = own.or_else(|| self.untold_sequence(body));
         let out = &mut self.session.line.out;
         if let Some(fault) = own {
             self.muted = true;
@@ -182,6 +186,15 @@ impl Relay<'_> {
                 self.undo(passed_over);
             }
         }
+    }
+
+    /// What is said in place of the server's word that nothing was taken from a sequence, where that may have been elsewhere.
+    fn untold_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
+        // The place in the server's source is the same in all languages.
+        let denied = memchr::memmem::find(body, b"Rcurrval_oid\0").is_some();
+        let may_have = denied && self.session.values.is_incomplete();
+        self.session.asks |= may_have;
+        may_have.then(|| Box::new(cannot_tell()))
     }
 
     /// Undoes what a message did to the session that the server has passed over, or that failed.

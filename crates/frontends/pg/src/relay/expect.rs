@@ -36,6 +36,8 @@ pub(super) enum What {
     /// CopyDone or CopyFail. It has no answer of its own.
     CopyEnd,
     Sync,
+    /// A question of our own: whether the session listens to a channel.
+    Channels,
     /// A simple query, and what it must fail with.
     Query(Arc<Prepared>, Option<Box<Fault>>),
     Function,
@@ -73,6 +75,7 @@ impl std::fmt::Debug for What {
             Self::Fails(_) => "Fails",
             Self::CopyEnd => "CopyEnd",
             Self::Sync => "Sync",
+            Self::Channels => "Channels",
             Self::Query(..) => "Query",
             Self::Function => "Function",
         })
@@ -154,8 +157,12 @@ impl Queue {
     /// True where an answer will come without anything more from the client. The server keeps the answers of an
     /// unfinished segment to itself, and after an error in it says nothing at all.
     pub(super) fn is_owed(&self) -> bool {
-        let ends =
-            |expect: &Expect| matches!(expect.what, What::Sync | What::Query(..) | What::Function);
+        let ends = |expect: &Expect| {
+            matches!(
+                expect.what,
+                What::Sync | What::Channels | What::Query(..) | What::Function
+            )
+        };
         !self.copying && self.expected.iter().any(ends)
     }
 

@@ -1,15 +1,15 @@
 //! From the client to the server.
 
 use windrow_core::Fault;
-use windrow_sql::{Effect, Reading};
 
 use super::expect::{Place, What};
+use super::sequences::named;
 use super::statements::{Here, other_rows};
 use super::{Relay, rewrite};
 use crate::codec::answer;
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::message::{Bind, Kind, Message};
-use crate::session::{End, Prepared, local};
+use crate::session::End;
 
 impl Relay<'_> {
     /// Passes on what the client has sent, as far as the server takes it.
@@ -26,7 +26,7 @@ impl Relay<'_> {
             }
             match self.session.line.front(0) {
                 Ok(Front::Whole { tag, total }) => {
-                    if !self.message(tag, total) {
+                    if self.has_to_be_told(tag, total) || !self.message(tag, total) {
                         return Ok(());
                     }
                 }
@@ -224,15 +224,13 @@ impl Relay<'_> {
         if bind.statement.is_empty() && !prepared.may_infer() {
             self.untold = None;
         }
-        self.note(&prepared, Some(bind.portal));
+        let named = named(&prepared, &prepared.text);
+        let mut instead = self.answerable(&prepared, &prepared.text, named.as_ref());
+        self.note(&prepared, named, Some(bind.portal));
         let mut name = name.into_bytes();
-        let instead = match self.answerable(&prepared) {
-            Some(Ok(sql)) => Some(sql),
-            Some(Err(fault)) => return self.fail(fault),
-            None => self
-                .deallocated(&prepared)
-                .or_else(|| self.executed(&prepared)),
-        };
+        instead = instead
+            .or_else(|| self.deallocated(&prepared))
+            .or_else(|| self.executed(&prepared));
         if let Some(sql) = instead {
             let out = self.loan.wire.out();
             rewrite::statement(out, b'C', rewrite::PASSING);
@@ -246,32 +244,5 @@ impl Relay<'_> {
         rewrite::bind(self.loan.wire.out(), bind.portal, &name, rest);
         let named = (!bind.statement.is_empty()).then(|| bind.statement.into());
         self.queue.push(What::Bind(named), muted);
-    }
-
-    /// What is known here and not at the server of what a statement asks for: a text that gives it, or that it cannot be told.
-    pub(super) fn answerable(&mut self, prepared: &Prepared) -> Option<Result<String, Fault>> {
-        let asks = match &prepared.reading {
-            Reading::Join(_) => prepared.asks(),
-            Reading::Apart(apart) => matches!(
-                &apart.effect,
-                Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated
-            ),
-        };
-        self.session.asks |= asks
-            && !matches!(
-                prepared.effect(),
-                Some(Effect::Lastval | Effect::Currval(_))
-            );
-        // What was taken here last, the server knows itself.
-        let last = self.session.values.last();
-        let last = last.filter(|_| asks && self.session.join && !self.residue.generates)?;
-        if let Some(sql) = local::with_last(&prepared.text, last) {
-            return Some(Ok(sql));
-        }
-        // Of a sequence that nothing was taken from the server says so.
-        let is_unused = matches!(prepared.effect(), Some(Effect::Currval(_)))
-            && self.status == b'I'
-            && !self.session.values.is_incomplete();
-        (!is_unused).then(|| Err(local::cannot_tell()))
     }
 }

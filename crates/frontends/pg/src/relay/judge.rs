@@ -4,11 +4,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use windrow_core::Apart;
-use windrow_proof::Trusted;
 use windrow_sql::{Effect, Reading};
 
 use super::Relay;
-use crate::config::Unproven;
+use crate::config::{DatabaseConfig, Unproven};
 use crate::pool::lasts;
 use crate::presence::Interrupt;
 use crate::proofs::{
@@ -58,8 +57,7 @@ impl Relay<'_> {
         }
         let Some(names) = names else { return };
         if names.begins_with(&["listen"]) {
-            // What the server tells at any time must not meet a question of ours.
-            self.residue.for_good = true;
+            self.residue.listens = true;
             self.sends_notifications();
             self.pin("LISTEN");
         }
@@ -75,8 +73,11 @@ impl Relay<'_> {
             proofs.known(&self.database(), names, self.scope())
         };
         match known {
-            Some(Verdict::Clean) => {}
-            Some(Verdict::Takes) => self.residue.generates = true,
+            Some(Verdict::Clean(sequences)) => self.residue.taken.note(&sequences),
+            Some(Verdict::Takes(sequences)) => {
+                self.residue.generates();
+                self.residue.taken.note(&sequences);
+            }
             Some(Verdict::Unproven(apart)) => {
                 self.unproven(apart);
                 self.sends_notifications();
@@ -143,31 +144,35 @@ impl Relay<'_> {
     }
 
     fn may_be_reset(&self) -> bool {
-        let session = &*self.session;
         let Some(apart) = &self.residue.unproven else {
             return false;
         };
-        let identity = &session.who.identity;
+        let role = &self.session.who.identity.role;
+        self.config()
+            .is_some_and(|config| config.unproven.of(role, &apart.object) == Unproven::Reset)
+    }
+
+    fn config(&self) -> Option<&DatabaseConfig> {
+        let (session, name) = (&*self.session, &self.session.who.identity.database);
         let mut databases = session.house.config.databases.iter();
-        let database = databases.find(|database| *database.name == *identity.database);
-        database.is_some_and(|database| {
-            let what = database.unproven.of(&identity.role, &apart.object);
-            what == Unproven::Reset
-        })
+        databases.find(|database| *database.name == **name)
     }
 
     /// Asks what is not known yet. Nothing is under way.
     pub(super) async fn judge(&mut self) -> Result<(), End> {
         let presence = Arc::clone(&self.session.presence);
         let unjudged = std::mem::take(&mut self.residue.unjudged);
-        if self.residue.unproven.is_none() {
+        if self.residue.unproven.is_some() {
+            self.residue.taken.note_others();
+        } else {
             // A cancel request that is on its way must not meet the question.
             presence.set_interrupt(Interrupt::Nothing).await;
             if !self.loan.wire.settle() {
                 return Err(End::Fatal(lost()));
             }
             let (house, database) = (Arc::clone(&self.session.house), self.database());
-            let (scope, trusted) = (self.scope(), Trusted::default());
+            let trusted = self.config().map(|config| Arc::clone(&config.trusted));
+            let (scope, trusted) = (self.scope(), trusted.unwrap_or_default());
             // A simple query takes the unnamed statement away.
             self.loan.names.unnamed = None;
             for names in &unjudged {
@@ -181,8 +186,11 @@ impl Relay<'_> {
                     house.pool.retire(&database);
                 }
                 match verdict {
-                    Verdict::Clean => {}
-                    Verdict::Takes => self.residue.generates = true,
+                    Verdict::Clean(sequences) => self.residue.taken.note(&sequences),
+                    Verdict::Takes(sequences) => {
+                        self.residue.generates();
+                        self.residue.taken.note(&sequences);
+                    }
                     Verdict::Unproven(apart) => {
                         self.unproven(apart);
                         break;

@@ -6,6 +6,7 @@ use windrow_core::{Apart, Fault, FaultClass, Name, Op};
 use windrow_sql::{Effect, Names, Reading};
 
 use super::Relay;
+use super::sequences::Taken;
 use crate::client::Settings;
 use crate::pool::{GivenBack, emptied, lasts};
 use crate::presence::{Interrupt, State};
@@ -21,6 +22,14 @@ const MOST: usize = 64;
 pub(super) struct Residue {
     /// Values may have been taken from sequences.
     pub(super) generates: bool,
+    /// Where they may have been taken from.
+    pub(super) taken: Taken,
+    /// The session may listen to channels. What the server tells at any time must not meet a question of ours.
+    pub(super) listens: bool,
+    /// It has ended to listen to some of them.
+    pub(super) unlistened: bool,
+    /// What was asked about that says that it listens to others.
+    pub(super) hears: bool,
     /// Something may have been that the session can be asked for.
     pub(super) unknown: bool,
     /// Names of statements that were sent, of which is not known yet what they run.
@@ -50,18 +59,25 @@ impl Residue {
     pub(super) fn note(&mut self, prepared: &Prepared) -> bool {
         match &prepared.reading {
             Reading::Join(draft) => {
-                self.generates |= draft.op == Op::Insert || !draft.functions.is_empty();
+                if draft.op == Op::Insert || !draft.functions.is_empty() {
+                    self.generates();
+                }
                 false
             }
             Reading::Apart(apart) => self.note_effect(&apart.effect),
         }
     }
 
+    /// Values may be taken from sequences.
+    pub(super) fn generates(&mut self) {
+        self.generates = true;
+        self.taken.tells_news();
+    }
+
     fn note_effect(&mut self, effect: &Effect) -> bool {
         match effect {
-            Effect::Generates => self.generates = true,
-            // What it is is told by its names.
-            Effect::Unknown => self.generates = true,
+            // What the second is is told by its names.
+            Effect::Generates | Effect::Unknown => self.generates(),
             Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll | Effect::Own { .. } => {
                 return true;
             }
@@ -81,9 +97,13 @@ impl Residue {
         match tag {
             b"COMMIT" => self.rolled_back = false,
             b"ROLLBACK" => self.rolled_back = true,
-            b"DISCARD ALL" | b"DISCARD SEQUENCES" => self.generates = false,
+            b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
+                self.generates = false;
+                self.taken = Taken::default();
+            }
             _ => {}
         }
+        self.unlistened |= matches!(tag, b"UNLISTEN" | b"DISCARD ALL");
         // Something may have gone for which the connection is kept.
         let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
         self.unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
@@ -238,7 +258,7 @@ impl<'s> Relay<'s> {
         if !self.is_at_rest() {
             return false;
         }
-        if self.residue.for_good {
+        if self.residue.for_good || self.residue.listens {
             return false;
         }
         if self.residue.unproven.is_some() || !self.residue.unjudged.is_empty() {
@@ -275,15 +295,21 @@ impl<'s> Relay<'s> {
         }
         let (generates, clean) = (self.residue.generates, !self.residue.unknown);
         let settings = self.session.who.settings.clone();
+        let asked = self.drawn_from();
         let back = match self.residue.unproven {
-            Some(_) => self.loan.reset(&settings).await,
-            None => (*self.loan).give_back(&settings, generates, clean).await,
+            Some(_) => self.loan.reset(&settings, &asked).await,
+            None => {
+                let asked = (generates || !clean).then_some(&*asked);
+                (*self.loan).give_back(&settings, asked, clean).await
+            }
         };
         let values = &mut self.session.values;
         presence.set_pinned("", "");
         match back {
-            GivenBack::Free { lastval } => {
-                values.note_relayed(lastval);
+            GivenBack::Free(drawn) => {
+                if !values.note_drawn(&drawn) || self.residue.taken.has_others() {
+                    values.note_unknown();
+                }
                 Ok(None)
             }
             GivenBack::Lost if clean => Ok(None),
@@ -296,6 +322,7 @@ impl<'s> Relay<'s> {
                     loan,
                     residue: Residue {
                         generates,
+                        taken: self.residue.taken,
                         ..Residue::default()
                     },
                     ..self
@@ -316,11 +343,13 @@ impl<'s> Relay<'s> {
             let settings = self.session.who.settings.clone();
             let residue = &self.residue;
             let judged = residue.unproven.is_none() && residue.unjudged.is_empty();
-            if residue.for_good || !judged {
+            if residue.for_good || residue.listens || !judged {
                 return self.loan.wire.terminate().await;
             }
             let clean = !residue.unknown && residue.pinned.is_none();
-            let back = (*self.loan).give_back(&settings, self.residue.generates, clean);
+            // Nobody asks any more what sequences gave.
+            let drawn_from = residue.generates.then_some(&[][..]);
+            let back = (*self.loan).give_back(&settings, drawn_from, clean);
             if let GivenBack::Kept(loan, _) = back.await {
                 loan.wire.terminate().await;
             }

@@ -1,18 +1,18 @@
 //! Staying on a server connection that could be given back.
 //!
-//! What a statement took from sequences only its server connection can tell in full: `currval()` asked right behind it is
-//! answered there. Whoever else needs the connection gets it.
+//! What a statement took from sequences its server connection tells in full: `currval()` asked right behind it is answered
+//! there. Whoever else needs the connection gets it.
 
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use windrow_sql::{Effect, Reading};
+use windrow_sql::Effect;
 
 use super::Relay;
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
-use crate::session::{End, Prepared, local};
+use crate::session::{End, Prepared};
 
 /// How long a silent session stays.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -89,14 +89,10 @@ impl Relay<'_> {
     }
 }
 
-/// True where the server answers best: what it took last is known once the connection is given back, all of it only here.
+/// False for what is known once the connection is given back, and for what can be joined.
 fn is_for_server(prepared: &Prepared) -> bool {
-    match &prepared.reading {
-        Reading::Join(_) => prepared.asks(),
-        Reading::Apart(apart) => match &apart.effect {
-            Effect::Lastval => false,
-            Effect::AsksForGenerated => local::with_last(&prepared.text, 0).is_none(),
-            _ => true,
-        },
+    match prepared.effect() {
+        None => prepared.asks(),
+        Some(effect) => *effect != Effect::Lastval,
     }
 }

@@ -10,8 +10,11 @@ mod forward;
 mod judge;
 mod leave;
 mod linger;
+mod listen;
+mod own;
 mod query;
 mod rewrite;
+mod sequences;
 mod statements;
 
 use std::future::poll_fn;
@@ -209,6 +212,13 @@ impl Relay<'_> {
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
+            if self.asks_what_is_heard() {
+                continue;
+            }
+            if self.waits_to_be_told() {
+                Box::pin(self.hear_of_sequences()).await?;
+                continue;
+            }
             if self.may_leave() {
                 if self.has_to_be_judged() {
                     Box::pin(self.judge()).await?;
@@ -329,9 +339,13 @@ impl Relay<'_> {
 
     /// True where everything that was asked is answered, outside of a transaction.
     fn is_at_rest(&mut self) -> bool {
+        self.status == b'I' && self.is_quiet()
+    }
+
+    /// True where everything that was asked is answered.
+    fn is_quiet(&mut self) -> bool {
         let idle = self.queue.is_empty() && self.to_server == 0 && self.to_client == 0;
-        idle && self.status == b'I'
-            && !self.open
+        idle && !self.open
             && !self.ended
             && self.loan.wire.out().is_empty()
             && self.loan.wire.received().is_empty()

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windrow_core::Fault;
 use windrow_core::statement::Formats;
-use windrow_sql::Reading;
+use windrow_sql::{Reading, Sequences};
 
 use super::expect::What;
 use super::leave::is_own;
+use super::sequences::named;
 use super::{Relay, rewrite};
 use crate::codec::answer;
 use crate::session::{Prepared, local};
@@ -26,28 +26,27 @@ impl Relay<'_> {
             return true;
         };
         let prepared = self.session.readings_of_query(text).prepared;
-        let mut instead = self.answerable(&prepared);
-        if is_own(&prepared) || matches!(instead, Some(Err(_))) {
+        if is_own(&prepared) {
             if !self.queue.is_empty() {
                 return false;
             }
             if self.status != b'E' {
                 self.session.line.take(total);
-                self.answer_query(&prepared, instead.and_then(Result::err));
+                self.answer_query(&prepared);
                 return true;
             }
-            instead = None;
         }
+        let named = named(&prepared, text);
+        let instead = self.answerable(&prepared, text, named.as_ref());
         let names_one = prepared.deallocates.is_some() || local::executed(&prepared.text).is_some();
         if names_one && self.queue.is_unsettled() {
             return false;
         }
-        self.note(&prepared, None);
+        self.note(&prepared, named, None);
         self.unnamed_here = false;
         self.open = false;
         self.session.statements.set(b"", None);
         self.loan.names.unnamed = None;
-        let instead = instead.and_then(Result::ok);
         let instead = instead
             .or_else(|| self.deallocated(&prepared))
             .or_else(|| self.executed(&prepared));
@@ -63,12 +62,8 @@ impl Relay<'_> {
     }
 
     /// Answers a question to the session itself. Nothing is under way.
-    fn answer_query(&mut self, prepared: &Arc<Prepared>, fault: Option<Fault>) {
-        let told = match fault {
-            Some(fault) => Err(fault),
-            None => self.session.reply(prepared),
-        };
-        match told {
+    fn answer_query(&mut self, prepared: &Arc<Prepared>) {
+        match self.session.reply(prepared) {
             Ok(reply) => {
                 let out = &mut self.session.line.out;
                 reply.say(out, &Formats::Text, true);
@@ -104,7 +99,13 @@ impl Relay<'_> {
     }
 
     /// Takes note of what a statement leaves behind, and counts it.
-    pub(super) fn note(&mut self, prepared: &Arc<Prepared>, portal: Option<&[u8]>) {
+    /// Sequences that it takes from by their names: `named`.
+    pub(super) fn note(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        named: Option<Sequences>,
+        portal: Option<&[u8]>,
+    ) {
         let reason = match &prepared.reading {
             Reading::Apart(apart) => apart.reason,
             Reading::Join(_) if self.residue.pinned.is_some() => {
@@ -115,6 +116,7 @@ impl Relay<'_> {
         };
         self.count(reason);
         let is_setting = self.residue.note(prepared) || prepared.clears;
+        self.note_taken(prepared, named);
         self.suspect(prepared);
         let Some(portal) = portal else { return };
         let bound = &mut self.residue.set_portals;

@@ -9,22 +9,15 @@ use super::local::{self, Reply};
 use super::readings::Prepared;
 
 impl Session {
-    /// What the session says to a statement. Nothing of it is under way. `argument`: the statement's parameter.
+    /// What the session says to a statement. Nothing of it is under way.
     ///
     /// # Errors
-    /// Why only the server can answer it.
-    pub(super) async fn answer(
-        &mut self,
-        prepared: &Prepared,
-        argument: Option<&str>,
-    ) -> Result<Result<Reply, Fault>, &'static str> {
-        match prepared.effect() {
-            Some(Effect::Currval(name)) => {
-                let name = name.as_deref().or(argument).ok_or("a question of NULL")?;
-                Box::pin(self.current(name)).await
-            }
-            _ => Ok(self.reply(prepared)),
+    /// What is wrong with it.
+    pub(super) async fn answer(&mut self, prepared: &Prepared) -> Result<Reply, Fault> {
+        if prepared.effect() == Some(&Effect::Lastval) {
+            Box::pin(self.look_for_last()).await;
         }
+        self.reply(prepared)
     }
 
     /// True for DEALLOCATE of a statement that the server may not know, or not by that name.
@@ -52,28 +45,26 @@ impl Session {
         }
     }
 
-    /// `currval(name)`.
-    async fn current(&mut self, name: &str) -> Result<Result<Reply, Fault>, &'static str> {
-        let sequence = self.sequence(name).await?;
-        match self.values.current(sequence) {
-            Some(value) => Ok(Ok(Reply::Number("currval", value))),
-            None if self.values.is_incomplete() => Ok(Err(local::cannot_tell())),
-            None => Err("a sequence that was not used"),
+    /// Makes sure that the sequence which was used last is still there, where the catalog has changed since that was known.
+    async fn look_for_last(&mut self) {
+        let Some(sequence) = self.values.last_sequence() else {
+            return;
+        };
+        let epoch = self.house.proofs.epoch(&self.who.identity.database);
+        if self.epoch == epoch {
+            return;
         }
-    }
-
-    /// The number of a sequence, by the name that it has under the session's settings at this moment. The server is asked
-    /// each time: a table that was made anew has another sequence of the name.
-    async fn sequence(&mut self, name: &str) -> Result<u32, &'static str> {
-        const UNKNOWN: &str = "a sequence that is not found";
-        let loan = self.house.pool.take(&self.who).await;
-        let mut loan = loan.map_err(|_| UNKNOWN)?;
-        let literal = name.replace('\\', "\\\\").replace('\'', "''");
-        let sql = format!("SELECT E'{literal}'::pg_catalog.regclass::pg_catalog.oid");
+        let Ok(mut loan) = self.house.pool.take(&self.who).await else {
+            return;
+        };
+        let sql = format!("SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}");
         let rows = loan.wire.simple(&sql).await;
-        loan.give_back(&self.who.settings, false, true).await;
-        let first = rows.ok().and_then(Result::ok);
-        let first = first.and_then(|rows| rows.into_iter().flatten().next().flatten());
-        first.and_then(|oid| oid.parse().ok()).ok_or(UNKNOWN)
+        loan.give_back(&self.who.settings, None, true).await;
+        if let Ok(Ok(rows)) = rows {
+            self.epoch = epoch;
+            if rows.is_empty() {
+                self.values.forget_last();
+            }
+        }
     }
 }

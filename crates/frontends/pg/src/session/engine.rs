@@ -48,6 +48,8 @@ pub(crate) struct Session {
     /// It has asked what sequences gave in a way that only its server connection can answer: what takes from them goes there
     /// from now on, and it keeps the connection.
     pub(crate) asks: bool,
+    /// The state of the catalog in which the sequence that it used last was there.
+    pub(super) epoch: u64,
     pub(super) segment: Segment,
     pub(super) pending: VecDeque<Pending>,
     pub(super) seat: Option<Seat>,
@@ -105,6 +107,7 @@ impl Session {
             statements: Statements::default(),
             values: Values::default(),
             asks: false,
+            epoch: 0,
             segment: Segment::default(),
             pending: VecDeque::new(),
             seat: None,

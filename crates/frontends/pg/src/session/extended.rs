@@ -9,7 +9,6 @@ use windrow_sql::{Apart, Effect, Reading};
 
 use super::engine::{End, Session};
 use super::lane::Lane;
-use super::local;
 use super::pending::{Ending, Pending};
 use super::readings::{Prepared, Readings};
 use super::segment::{Elsewhere, Local, Meaning, Portal};
@@ -30,8 +29,6 @@ pub(super) enum Next {
     Drain,
     /// The session answers by itself.
     Local(Local),
-    /// It asks what cannot be told: the client is told so, and all up to the Sync is passed over.
-    Fail(Fault),
 }
 
 impl From<Elsewhere> for Next {
@@ -65,23 +62,15 @@ impl Session {
                     }
                 }
                 Next::Local(local) => {
-                    match self
-                        .answer(&local.prepared, local.argument.as_deref())
-                        .await
-                    {
-                        Ok(Ok(reply)) => {
+                    match self.answer(&local.prepared).await {
+                        Ok(reply) => {
                             reply.say(&mut self.segment.script.text, &local.results, false);
                             self.segment.messages += 1;
                             self.segment.did_local = true;
                         }
-                        Ok(Err(fault)) => return self.fail(&fault, total),
-                        Err(reason) => return self.relay(reason).await,
+                        Err(fault) => return self.fail(&fault, total),
                     }
                     break;
-                }
-                Next::Fail(fault) => {
-                    self.asks = true;
-                    return self.fail(&fault, total);
                 }
             }
         }
@@ -375,16 +364,8 @@ impl View<'_> {
                 Err(Next::Relay("together with a question for the session"))
             }
             Effect::Lastval if self.join => Ok(Meaning::Local),
+            // What is known is put in the question's place there.
             Effect::AsksForGenerated | Effect::Currval(_) if self.under_way => Err(Next::Drain),
-            Effect::Currval(_) if self.join && self.generated => Ok(Meaning::Local),
-            // There the value is put in the question's place, where that can be done.
-            Effect::AsksForGenerated
-                if self.join
-                    && self.generated
-                    && local::with_last(&entry.prepared.text, 0).is_none() =>
-            {
-                Err(Next::Fail(local::cannot_tell()))
-            }
             _ => Err(Next::Relay(apart.reason)),
         }
     }

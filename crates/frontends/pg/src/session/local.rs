@@ -1,4 +1,4 @@
-//! Statements that a session answers by itself: Windrow's own settings, and what its statements took from sequences.
+//! Statements that a session answers by itself: Windrow's own settings, and `lastval()`.
 
 use std::ops::Range;
 
@@ -59,7 +59,6 @@ pub(crate) fn fields(prepared: &Prepared) -> Option<Box<[u8]>> {
     match prepared.effect()? {
         Effect::ShowOwn { name } => Some(answer::one_field(&format!("windrow.{name}"), false)),
         Effect::Lastval => Some(answer::one_field("lastval", true)),
-        Effect::Currval(_) => Some(answer::one_field("currval", true)),
         _ => None,
     }
 }
@@ -156,59 +155,6 @@ pub(crate) fn cannot_tell() -> Fault {
     .with_hint(Some(
         "Use INSERT .. RETURNING, or SET windrow.join = off before the INSERT.",
     ))
-}
-
-/// A text that asks for `lastval()` and for nothing else of the kind, with the value in its place, under the same name.
-/// `None` for any other text, and for those where the words may stand in a quoted string.
-pub(crate) fn with_last(text: &[u8], value: i64) -> Option<String> {
-    const LAST: &str = "lastval";
-    let text = std::str::from_utf8(text).ok()?;
-    let quotes = |c: char| matches!(c, '\'' | '"');
-    let lower = text.to_ascii_lowercase();
-    if text.contains(quotes)
-        || ["--", "/*", "$$", "currval"]
-            .iter()
-            .any(|no| lower.contains(no))
-        || lower
-            .split('$')
-            .skip(1)
-            .any(|behind| !behind.starts_with(|c: char| c.is_ascii_digit()))
-    {
-        return None;
-    }
-    let mut out = String::with_capacity(text.len() + 40);
-    let mut from = 0;
-    while let Some(found) = lower.get(from..)?.find(LAST) {
-        let start = from + found;
-        let behind = text.get(start + LAST.len()..)?;
-        let inside = behind.trim_start().strip_prefix('(')?.trim_start();
-        let rest = inside.strip_prefix(')')?;
-        let before = text.get(from..start)?;
-        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
-        if before.ends_with(is_word) {
-            return None;
-        }
-        out.push_str(before);
-        out.push_str(&format!("(SELECT {value}::pg_catalog.int8 AS lastval)"));
-        from = text.len() - rest.len();
-    }
-    if from == 0 {
-        return None;
-    }
-    out.push_str(text.get(from..)?);
-    Some(out)
-}
-
-/// The number of the type regclass.
-pub(crate) const REGCLASS: u32 = 2205;
-
-/// The type of the parameter of a statement that a session answers, where it has one.
-pub(crate) fn parameter(prepared: &Prepared) -> Option<u32> {
-    let Some(Effect::Currval(None)) = prepared.effect() else {
-        return None;
-    };
-    let declared = prepared.types.first().copied();
-    declared.filter(|oid| *oid != 0).or(Some(REGCLASS))
 }
 
 /// What a transaction that has failed says to everything.
@@ -320,27 +266,6 @@ mod tests {
                 .as_ref()
                 .map(|(place, name)| (&text[place.clone()], &**name));
             assert_eq!(found, name, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_last_value_stands_in_for_the_question() {
-        let with = |text: &str| with_last(text.as_bytes(), 7);
-        assert_eq!(
-            with("select lastval() as id, LastVal ( )").unwrap(),
-            "select (SELECT 7::pg_catalog.int8 AS lastval) as id, (SELECT 7::pg_catalog.int8 AS lastval)"
-        );
-        assert!(with("insert into t values ($1, lastval())").is_some());
-        for not in [
-            "select 'lastval()'",
-            "select my_lastval()",
-            "select s.lastval()",
-            "select lastval(), currval($1)",
-            "select $a$lastval()$a$",
-            "select lastval -- ()",
-            "select 1",
-        ] {
-            assert_eq!(with(not), None, "{not}");
         }
     }
 

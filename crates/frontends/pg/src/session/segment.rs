@@ -63,8 +63,6 @@ pub(crate) struct Local {
     pub(crate) prepared: Arc<Prepared>,
     /// The formats of its result.
     pub(crate) results: Formats,
-    /// The value of its parameter, where it has one.
-    pub(crate) argument: Option<Box<str>>,
 }
 
 impl Local {
@@ -177,11 +175,12 @@ impl Segment {
             Meaning::Local => {
                 let columns = local::columns(prepared);
                 let results = bind.results(columns).ok_or(UNFIT)?;
-                let argument = argument(bind, prepared).ok_or(UNFIT)?;
+                if bind.count != 0 {
+                    return Err(UNFIT);
+                }
                 Portal::Local(Local {
                     prepared: Arc::clone(prepared),
                     results,
-                    argument,
                 })
             }
         };
@@ -222,7 +221,7 @@ impl Segment {
                 answer::fields(text, statement.fields(), &Formats::Text);
             }
             Meaning::Local => {
-                answer::parameters(text, local::parameter(prepared).as_slice());
+                answer::parameters(text, &[]);
                 answer::fields(text, local::fields(prepared).as_deref(), &Formats::Text);
             }
         }
@@ -319,21 +318,4 @@ fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<Call,
         fresh,
         origin: None,
     })
-}
-
-/// The parameter of a question to the session; `None` where the values do not fit.
-fn argument(bind: &Bind<'_>, prepared: &Prepared) -> Option<Option<Box<str>>> {
-    let Some(oid) = local::parameter(prepared) else {
-        return (bind.count == 0).then_some(None);
-    };
-    let formats = bind.formats()?;
-    let arguments = Arguments::of(bind.values, 1).filter(|_| bind.count == 1)?;
-    let value = arguments.iter().next()??;
-    let text = match <[u8; 4]>::try_from(value) {
-        Ok(number) if oid == local::REGCLASS && formats.is_binary(0) => {
-            u32::from_be_bytes(number).to_string()
-        }
-        _ => std::str::from_utf8(value).ok()?.to_owned(),
-    };
-    Some(Some(text.into()))
 }

@@ -32,13 +32,6 @@ impl Session {
                         return self.relay(reason).await;
                     }
                 }
-                Err(Next::Fail(fault)) => {
-                    self.asks = true;
-                    let mut text = BytesMut::new();
-                    failure::fault(&mut text, &fault);
-                    self.answer_query(total, text);
-                    return Ok(());
-                }
                 Err(Next::Relay(_)) if self.has_deallocated(&prepared) => break Meaning::Local,
                 Err(Next::Relay(reason)) => return self.relay(reason).await,
                 Err(Next::Go | Next::Local(..)) => return self.relay("not a write").await,
@@ -52,9 +45,9 @@ impl Session {
                     self.drain().await?;
                 }
                 let mut text = BytesMut::new();
-                match self.answer(&prepared, None).await {
-                    Ok(Ok(reply)) => reply.say(&mut text, &Formats::Text, true),
-                    Ok(Err(fault)) => {
+                match self.answer(&prepared).await {
+                    Ok(reply) => reply.say(&mut text, &Formats::Text, true),
+                    Err(fault) => {
                         // The server describes the row before it finds that there is no value.
                         if prepared.effect() == Some(&Effect::Lastval) {
                             let fields = local::fields(&prepared);
@@ -62,7 +55,6 @@ impl Session {
                         }
                         failure::fault(&mut text, &fault);
                     }
-                    Err(reason) => return self.relay(reason).await,
                 }
                 self.answer_query(total, text);
                 Ok(())

@@ -3,16 +3,26 @@
 use smallvec::SmallVec;
 use windrow_core::{Done, Generated};
 
+use crate::pool::Drawn;
+
 /// Sequences of which the newest value is kept; those used longest ago are forgotten first.
 const MOST: usize = 64;
 
 /// Values that a session took from sequences, other than those that only its server connection knows.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
-    last: Option<i64>,
+    last: Option<Last>,
     by_sequence: SmallVec<[Generated; 1]>,
     /// Values were taken of which the sequence is not known, or were forgotten.
     incomplete: bool,
+}
+
+/// What `lastval()` says.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    value: i64,
+    /// Where it was taken from, if that is known.
+    sequence: Option<u32>,
 }
 
 impl Values {
@@ -21,42 +31,110 @@ impl Values {
         let Some(generated) = done.told.as_ref().and_then(|told| told.generated.as_ref()) else {
             return;
         };
-        self.last = Some(generated.value);
+        self.last = Some(Last {
+            value: generated.value,
+            sequence: Some(generated.sequence),
+        });
+        self.keep(generated.clone());
+    }
+
+    /// Takes note of what was taken on a server connection. False: the sequence is not known that `lastval()` is about.
+    pub(crate) fn note_drawn(&mut self, drawn: &Drawn) -> bool {
+        for generated in &drawn.current {
+            // setval() changes what lastval() says of the sequence that was used last.
+            if let Some(last) = &mut self.last
+                && last.sequence == Some(generated.sequence)
+            {
+                last.value = generated.value;
+            }
+            self.keep(generated.clone());
+        }
+        let Some(value) = drawn.last else {
+            return true;
+        };
+        let mut same = drawn.current.iter().filter(|one| one.value == value);
+        let (first, second) = (same.next(), same.next());
+        let sequence = first.filter(|_| second.is_none()).map(|one| one.sequence);
+        self.last = Some(Last { value, sequence });
+        first.is_some()
+    }
+
+    /// Takes note that values were taken of which the sequence is not known.
+    pub(crate) fn note_unknown(&mut self) {
+        self.incomplete = true;
+    }
+
+    fn keep(&mut self, generated: Generated) {
         self.by_sequence
             .retain(|known| known.sequence != generated.sequence);
         if self.by_sequence.len() >= MOST {
             self.by_sequence.remove(0);
             self.incomplete = true;
         }
-        self.by_sequence.push(generated.clone());
-    }
-
-    /// Takes note of what `lastval()` said on a server connection on which values may have been taken.
-    pub(crate) fn note_relayed(&mut self, last: Option<i64>) {
-        if last.is_some() {
-            self.last = last;
-            self.by_sequence.clear();
-            self.incomplete = true;
-        }
+        self.by_sequence.push(generated);
     }
 
     /// What `lastval()` says; `None`: nothing was taken in this session.
     pub(crate) fn last(&self) -> Option<i64> {
-        self.last
+        self.last.map(|last| last.value)
     }
 
-    /// What `currval()` says of a sequence, as far as it is known.
-    pub(crate) fn current(&self, sequence: u32) -> Option<i64> {
-        let known = self.by_sequence.iter();
-        known
-            .filter(|known| known.sequence == sequence)
-            .map(|known| known.value)
-            .next()
+    /// The sequence that `lastval()` is about, where it is known.
+    pub(crate) fn last_sequence(&self) -> Option<u32> {
+        self.last?.sequence
+    }
+
+    /// The sequence that was used last is gone.
+    pub(crate) fn forget_last(&mut self) {
+        self.last = None;
+    }
+
+    /// The sequences of which a value is known.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = u32> {
+        self.by_sequence.iter().map(|known| known.sequence)
+    }
+
+    /// True where nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_none() && self.by_sequence.is_empty()
     }
 
     /// True where `currval()` of a sequence that is not known here may still have a value.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.incomplete
+    }
+
+    /// SQL that says what `lastval()` says. The server itself says that its sequence is gone.
+    pub(crate) fn sql_of_last(&self) -> Option<String> {
+        let Last { value, sequence } = self.last?;
+        Some(match sequence {
+            Some(sequence) => format!(
+                "(SELECT CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}) \
+                 THEN {value}::pg_catalog.int8 ELSE pg_catalog.lastval() END AS lastval)"
+            ),
+            None => format!("(SELECT {value}::pg_catalog.int8 AS lastval)"),
+        })
+    }
+
+    /// SQL that says what `currval()` says: what stands before and behind its argument. Of other sequences the server says it,
+    /// and of those whose numbers the SQL `own` gives.
+    pub(crate) fn sql_of_current(&self, own: Option<&str>) -> Option<(String, &'static str)> {
+        const BEHIND: &str = ")::pg_catalog.regclass) AS windrow_asks(s))";
+        if self.by_sequence.is_empty() {
+            return None;
+        }
+        let mut cases = String::new();
+        if let Some(own) = own {
+            cases = format!("WHEN s::pg_catalog.oid IN ({own}) THEN pg_catalog.currval(s) ");
+        }
+        for Generated { sequence, value } in &self.by_sequence {
+            let case =
+                format!("WHEN s::pg_catalog.oid = {sequence} THEN {value}::pg_catalog.int8 ");
+            cases.push_str(&case);
+        }
+        let before =
+            format!("(SELECT CASE {cases}ELSE pg_catalog.currval(s) END AS currval FROM (SELECT (");
+        Some((before, BEHIND))
     }
 
     /// Forgets everything, as DISCARD SEQUENCES does.

@@ -60,11 +60,10 @@ fn each_client_hears_of_its_own_value() {
     );
     assert_eq!(
         ask(&mut a, "select currval('g_id_seq') + 1"),
-        Err("0A000".to_owned())
+        Ok("2".to_owned())
     );
-    let dependent = "insert into h (id) values (currval('g_id_seq'))";
-    let answer = a.query(dependent).unwrap();
-    assert!(sqlstate(&answer).is_some());
+    let dependent = "insert into h (id) values (currval('g_id_seq') + 40) returning id";
+    assert_eq!(ask(&mut b, dependent), Ok("42".to_owned()));
 }
 
 #[test]
@@ -138,7 +137,7 @@ fn what_a_relayed_statement_took_is_known_too() {
     assert_eq!(ask(&mut client, "select lastval()"), Ok("3".to_owned()));
     assert_eq!(
         ask(&mut client, "select currval('g_id_seq')"),
-        Err("0A000".to_owned())
+        Ok("1".to_owned())
     );
     // Right behind it, it is asked where it ran.
     client
@@ -184,24 +183,168 @@ fn a_sequence_is_found_by_the_name_that_it_has_now() {
     assert_eq!(ask(&mut client, asked), Err("55000".to_owned()));
 }
 
+/// Questions in forms of all kinds, with and without a transaction around them, behind writes that are joined and others.
+const FORMS: [&str; 38] = [
+    "insert into g (v) values ('a')",
+    "select lastval() as id, currval('g_id_seq') as \"Id\"",
+    "select coalesce(currval('g_id_seq'), 0) + lastval() where 'lastval()' <> ''",
+    "values (lastval()), (7)",
+    "insert into plain values (lastval(), 'x''y', currval('public.g_id_seq'))",
+    "update plain set v = 'currval' || currval('g_id_seq') where a = lastval() returning *",
+    "begin",
+    "select lastval() as id",
+    "select currval('g_id_seq'::regclass)",
+    "insert into h (v) values ('b'), ('c')",
+    "select currval('g_id_seq'), currval('h_id_seq'), lastval()",
+    "insert into plain select lastval(), 'z', currval('g_id_seq')",
+    "savepoint a",
+    "select lastval()",
+    "insert into g (id) values (50)",
+    "select lastval(), currval('g_id_seq')",
+    "commit",
+    "select currval(pg_get_serial_sequence('h', 'id')), currval('g_id_seq'), lastval()",
+    "select nextval('free'), lastval(), currval('free')",
+    "select setval('g_id_seq', 77), currval('g_id_seq'), lastval()",
+    "select lastval()",
+    "select setval('free', 99)",
+    "select lastval()",
+    "select lastval() + 0",
+    "begin",
+    "select currval('free'), currval('g_id_seq'), currval('h_id_seq')",
+    "insert into g (v) values ('d') returning id",
+    "select currval('g_id_seq'), lastval()",
+    "rollback",
+    "select lastval() as last, currval('free')",
+    "select * from plain order by 1, 2",
+    "insert into g (v) values ('e')",
+    "select currval('g_id_seq'), currval('nobody')",
+    "insert into h (v) values (lastval() || 'b' || currval('h_id_seq')) returning *",
+    "insert into plain (b, a) values (lastval(), currval('h_id_seq')) returning *",
+    "insert into late (v) values (lastval()) returning *",
+    "insert into late (v) values (currval('g_id_seq')) returning *",
+    "select currval('unused'), lastval()",
+];
+
+fn names(description: &Message) -> Vec<(String, u32)> {
+    let columns = description.columns().into_iter();
+    columns.map(|column| (column.name, column.oid)).collect()
+}
+
 #[test]
-fn who_asks_in_any_way_keeps_the_connection_that_knows() {
+fn questions_in_any_form_are_answered_as_by_the_server() {
+    const TABLES: &str = "create table g (id serial, v text); create table h (id int generated always as identity, v text); \
+         create sequence free; create sequence unused; create table plain (a int8, v text, b int8); create table late (v int8, id serial)";
+    let told = |sql: &str, client: &mut Client| {
+        let answer = client.query(sql).unwrap();
+        let what = answer
+            .into_iter()
+            .filter(|message| b"TDCE".contains(&message.tag));
+        let what = what.map(|message| match message.tag {
+            b'E' => sqlstate(&[message]).unwrap(),
+            // Tables have other numbers each time.
+            b'T' => format!("T{:?}", names(&message)),
+            tag => {
+                let text = String::from_utf8_lossy(&message.body);
+                format!("{}{text:?}", char::from(tag))
+            }
+        });
+        format!("{sql}: {}", what.collect::<Vec<_>>().join(" "))
+    };
+    let run = |client: &mut Client, between: &mut dyn FnMut()| -> Vec<String> {
+        let mut all = Vec::new();
+        let mut inside = false;
+        for sql in FORMS {
+            all.push(told(sql, client));
+            inside = (inside || sql == "begin") && sql != "commit" && sql != "rollback";
+            if !inside {
+                between();
+            }
+        }
+        all
+    };
+    // With and without somebody else who wants the connection.
+    for crowded in [false, true] {
+        let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+        stand.executes(TABLES);
+        let alone = run(&mut stand.direct(), &mut || {});
+        let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+        stand.executes(TABLES);
+        let oid = stand.executes("select 'g_id_seq'::regclass::oid");
+        *stand.control.sequence.lock().unwrap() = Some(oid.parse().unwrap());
+        let (mut client, mut other) = (stand.client(), stand.client());
+        let through = run(&mut client, &mut || {
+            if crowded {
+                assert_eq!(sqlstate(&other.query("select 1").unwrap()), None);
+            }
+        });
+        for (through, alone) in through.iter().zip(&alone) {
+            assert_eq!(through, alone, "crowded: {crowded}");
+        }
+    }
+}
+
+#[test]
+fn questions_in_transactions_have_the_servers_form() {
+    let stand = stand();
+    let program = |client: &mut Client| {
+        let mut all = client.query("insert into g (v) values ('a')").unwrap();
+        for end in ["commit", "rollback"] {
+            all.extend(client.query("begin").unwrap());
+            all.extend(ask_with(client, "select lastval()", None, 1));
+            all.extend(ask_with(client, "select currval($1)", Some("g_id_seq"), 0));
+            all.extend(ask_with(
+                client,
+                "select currval($1) as id",
+                Some("g_id_seq"),
+                1,
+            ));
+            all.extend(client.query("insert into h (v) values ('a')").unwrap());
+            all.extend(ask_with(client, "select currval($1)", Some("g_id_seq"), 1));
+            all.extend(ask_with(
+                client,
+                "select lastval() - currval($1)",
+                Some("h_id_seq"),
+                0,
+            ));
+            all.extend(client.query(end).unwrap());
+        }
+        all
+    };
+    let through = program(&mut stand.client());
+    stand.executes("truncate g, h restart identity");
+    assert_eq!(through, program(&mut stand.direct()));
+}
+
+#[test]
+fn a_sequence_that_is_gone_has_no_last_value() {
     let stand = stand();
     let mut client = stand.client();
     client.query("insert into g (v) values ('a')").unwrap();
-    let asked = "select currval('g_id_seq') + 1 as next";
-    assert_eq!(ask(&mut client, asked), Err("0A000".to_owned()));
-    for value in 2..5 {
-        let insert = format!("insert into g (v) values ('{value}')");
-        client.query(&insert).unwrap();
-        assert_eq!(ask(&mut client, asked), Ok((value + 1).to_string()));
-        assert_eq!(ask(&mut client, "select lastval()"), Ok(value.to_string()));
-        let dependent = "insert into h (v) values (currval('g_id_seq')::text) returning v";
-        assert_eq!(ask(&mut client, dependent), Ok(value.to_string()));
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("1".to_owned()));
+    client.query("drop table g").unwrap();
+    for form in ["select lastval()", "select lastval() as id"] {
+        assert_eq!(ask(&mut client, form), Err("55000".to_owned()), "{form}");
     }
-    client.query("select setval('g_id_seq', 40)").unwrap();
-    assert_eq!(ask(&mut client, asked), Ok("41".to_owned()));
-    assert_eq!(stand.control.units(), [1]);
+    // What comes later counts.
+    client.query("insert into h (v) select 'a'").unwrap();
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("1".to_owned()));
+}
+
+#[test]
+fn who_asks_for_what_nobody_can_know_keeps_the_connection_that_does() {
+    let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+    stand.executes("create sequence free");
+    let (mut client, mut other) = (stand.client(), stand.client());
+    let asked = "select currval('free') + 1";
+    for (value, told) in [(1, Err("0A000".to_owned())), (2, Ok("3".to_owned()))] {
+        let taken = ask_with(&mut client, "select nextval($1)", Some("free"), 0);
+        assert_eq!(first_value(&taken), Some(value.to_string()));
+        if value == 1 {
+            other.query("select 1").unwrap();
+        }
+        assert_eq!(ask(&mut client, asked), told);
+    }
+    assert_eq!(ask(&mut client, "select lastval()"), Ok("2".to_owned()));
 }
 
 #[test]

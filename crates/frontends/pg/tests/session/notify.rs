@@ -27,6 +27,40 @@ fn notified(client: &mut Client) -> (i32, String) {
 }
 
 #[test]
+fn who_listens_to_nothing_any_more_keeps_no_connection() {
+    let stand = Stand::with(|config| config.max_server_connections = 1, 64 << 20);
+    let (mut listener, mut other) = (stand.client(), stand.client());
+    for (listens, ends) in [
+        (&["listen c"][..], &["unlisten *"][..]),
+        (&["listen c", "listen d"], &["unlisten c", "unlisten d"]),
+        (&["listen c"], &["begin", "unlisten c", "commit"]),
+        (&["listen c"], &["discard all"]),
+    ] {
+        for sql in listens.iter().chain(&["notify c, 'heard'"]) {
+            listener.query(sql).unwrap();
+        }
+        for sql in ends {
+            assert_eq!(sqlstate(&listener.query(sql).unwrap()), None, "{sql}");
+        }
+        // There is one connection for both.
+        assert_eq!(sqlstate(&other.query("select 1").unwrap()), None);
+    }
+    // One channel is left, and what is told there is heard.
+    for sql in ["listen c", "listen d", "unlisten c", "select 1"] {
+        listener.query(sql).unwrap();
+    }
+    let mut direct = stand.direct();
+    direct.query("notify c, 'no'; notify d, 'yes'").unwrap();
+    assert_eq!(notified(&mut listener).1, "yes");
+    // Who changes its mind within a transaction still listens.
+    for sql in ["begin", "unlisten *", "rollback", "select 1"] {
+        listener.query(sql).unwrap();
+    }
+    direct.query("notify d, 'again'").unwrap();
+    assert_eq!(notified(&mut listener).1, "again");
+}
+
+#[test]
 fn a_notification_names_its_session_as_that_was_told_itself() {
     let stand = Stand::new();
     for sql in [

@@ -1,6 +1,7 @@
 //! Code of which nothing is proven: what it leaves behind is met by nobody else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use windrow_pg::{Unproven, UnprovenConfig};
 use windrow_testkit::pgclient::Client;
@@ -226,6 +227,41 @@ fn plain_reads_and_transactions_still_share_a_connection() {
             }
         }
     }
+}
+
+#[test]
+fn what_the_operator_answers_for_keeps_no_connection() {
+    let stand = Stand::with(
+        |config| {
+            let functions = ["public.total", "public.fills"];
+            config.databases[0].trusted = Arc::new(functions.into_iter().collect());
+            config.max_server_connections = 1;
+        },
+        64 << 20,
+    );
+    for sql in [
+        "create function total(a int, b int) returns int language plpgsql as $f$ begin return a + b; end $f$",
+        "create function fills() returns trigger language plpgsql as \
+         $f$ begin new.n := total(new.n, nextval('numbers')::int); return new; end $f$",
+        "create sequence numbers; create table filled (n int)",
+        "create trigger fill before insert or update on filled for each row execute function fills()",
+    ] {
+        stand.executes(sql);
+    }
+    let (mut client, mut other) = (stand.client(), stand.client());
+    for sql in [
+        "select total(1, 2)",
+        "begin; insert into filled values (1); commit",
+        "update filled set n = total(n, 1)",
+    ] {
+        assert_eq!(sqlstate(&client.query(sql).unwrap()), None, "{sql}");
+        assert_eq!(sqlstate(&other.query("select 1").unwrap()), None, "{sql}");
+    }
+    // Whatever it takes from sequences, nobody else hears of it.
+    let asked = "select lastval()";
+    assert_eq!(ask(&mut client, asked).as_deref(), Some("2"));
+    let of_others = other.query(asked).unwrap();
+    assert_eq!(sqlstate(&of_others).as_deref(), Some("55000"));
 }
 
 #[test]

@@ -1,0 +1,191 @@
+//! The sequences that a text takes from, and what stands in the place of its questions for what they gave.
+
+use super::{Words, asking};
+use crate::lex::Kind;
+use crate::parse::Tokens;
+use crate::reading::Effect;
+
+/// The sequences that a text itself takes from, or sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sequences {
+    /// Their names, as they stand in it.
+    pub names: Vec<Box<str>>,
+    /// It may take from others, which only its values tell.
+    pub others: bool,
+}
+
+/// The sequences that a text names in calls of `nextval` and `setval`.
+pub fn sequences(text: &str) -> Sequences {
+    let mut found = Sequences::default();
+    let Ok(tokens) = Tokens::of(text, true) else {
+        found.others = true;
+        return found;
+    };
+    let words = Words::new(text, &tokens.list);
+    for at in 0..words.len() {
+        let Some((_, end)) = words.call_of(at, &["nextval", "setval"]) else {
+            continue;
+        };
+        let arguments = words.between(at + 2, end);
+        let comma = (0..arguments.len()).find(|at| arguments.kind(*at) == Kind::Comma);
+        match asking::sequence(arguments.between(0, comma.unwrap_or(arguments.len()))) {
+            Some(Effect::Currval(Some(name))) => found.names.push((*name).into()),
+            _ => found.others = true,
+        }
+    }
+    found
+}
+
+/// A text in which other SQL stands in the place of its questions. `standard`: the session's
+/// `standard_conforming_strings`. `last`: what stands for `lastval()`; `current`: what stands before and behind the
+/// argument of `currval(..)`. `None`: nothing is to be changed, or no query may stand there.
+pub fn answered(
+    text: &str,
+    standard: bool,
+    last: Option<&str>,
+    current: Option<(&str, &str)>,
+) -> Option<String> {
+    const QUERIES: [&str; 11] = [
+        "select", "values", "table", "with", "insert", "update", "delete", "merge", "copy",
+        "explain", "declare",
+    ];
+    let tokens = Tokens::of(text, standard).ok()?;
+    let words = Words::new(text, &tokens.list);
+    if words.kind(0) != Kind::Open && !words.any(0, &QUERIES) {
+        return None;
+    }
+    let place = |at: usize| words.tokens.get(at).copied();
+    let (mut out, mut from) = (String::with_capacity(text.len() + 256), 0);
+    for at in 0..words.len() {
+        let Some((begin, end)) = words.call_of(at, &["lastval", "currval"]) else {
+            continue;
+        };
+        let start = place(begin)?.start;
+        if start < from {
+            // Within the argument of another question.
+            continue;
+        }
+        let is_empty = end == at + 2;
+        let asks_last = words.identifier(at).as_deref() == Some("lastval");
+        let (before, argument, behind) = match (asks_last, last, current) {
+            (true, Some(last), _) if is_empty => (last, "", ""),
+            (false, _, Some((before, behind))) if !is_empty => {
+                let argument = text.get(place(at + 2)?.start..place(end - 1)?.end)?;
+                (before, argument, behind)
+            }
+            _ => continue,
+        };
+        out.push_str(text.get(from..start)?);
+        out.push_str(before);
+        out.push_str(argument);
+        out.push_str(behind);
+        from = place(end)?.end;
+    }
+    if from == 0 {
+        return None;
+    }
+    out.push_str(text.get(from..)?);
+    Some(out)
+}
+
+impl Words<'_> {
+    /// Where the call of one of these built-in functions begins whose name is at a token, and its closing parenthesis.
+    fn call_of(self, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
+        let name = self.identifier(at)?;
+        if !functions.contains(&&*name) || self.kind(at + 1) != Kind::Open {
+            return None;
+        }
+        let qualified = at > 0 && self.kind(at - 1) == Kind::Dot;
+        let begin = match qualified {
+            false => at,
+            true => {
+                let schema = at.checked_sub(2)?;
+                let twice = schema > 0 && self.kind(schema - 1) == Kind::Dot;
+                let built_in = self.identifier(schema).as_deref() == Some("pg_catalog");
+                (built_in && !twice).then_some(schema)?
+            }
+        };
+        let mut depth = 0_usize;
+        for end in at + 1..self.len() {
+            match self.kind(end) {
+                Kind::Open => depth += 1,
+                Kind::Close if depth == 1 => return Some((begin, end)),
+                Kind::Close => depth -= 1,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_text_takes_from_is_named_or_may_be_others() {
+        let of = |text: &str| {
+            let found = sequences(text);
+            let names: Vec<String> = found.names.iter().map(ToString::to_string).collect();
+            (names.join(" "), found.others)
+        };
+        for (text, names, others) in [
+            (
+                "select nextval('a'), pg_catalog.setval('s.\"B\"', 7, false)",
+                "a s.\"B\"",
+                false,
+            ),
+            (
+                "insert into t values (nextval('a'::regclass), 'nextval(')",
+                "a",
+                false,
+            ),
+            ("select nextval($1)", "", true),
+            ("select nextval('a' || $1)", "", true),
+            ("select other.nextval('a')", "", false),
+            ("select 1", "", false),
+        ] {
+            assert_eq!(of(text), (names.to_owned(), others), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_stands_in_the_place_of_a_question() {
+        let with = |text: &str| answered(text, true, Some("L"), Some(("<", ">")));
+        for (text, instead) in [
+            ("select lastval() as id, LastVal ( )", "select L as id, L"),
+            (
+                "select 'lastval()', pg_catalog.lastval()+1",
+                "select 'lastval()', L+1",
+            ),
+            (
+                "select currval('it''s') -- lastval()",
+                "select <'it''s'> -- lastval()",
+            ),
+            (
+                "insert into t values (5, \"currval\"( ('a') -- )\n))",
+                "insert into t values (5, <('a')>)",
+            ),
+            (
+                "select currval(pg_get_serial_sequence('t', $1))",
+                "select <pg_get_serial_sequence('t', $1)>",
+            ),
+        ] {
+            assert_eq!(with(text).as_deref(), Some(instead), "{text}");
+        }
+        for not in [
+            "select 'lastval()'",
+            "select my_lastval(), s.lastval(), currval()",
+            "select $a$lastval()$a$",
+            "select lastval -- ()",
+            "create table t (a int default currval('a'))",
+            "call p(lastval())",
+        ] {
+            assert_eq!(with(not), None, "{not}");
+        }
+        assert_eq!(
+            answered("select lastval()", true, None, Some(("<", ">"))),
+            None
+        );
+    }
+}
