@@ -4,6 +4,7 @@
 //! at all. Why a single row is refused is not its work: a portion that is refused, or what was left out of one,
 //! goes through a lane, where every row gets its own outcome.
 
+mod column;
 mod csv;
 mod mark;
 mod rows;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use column::{LoadColumn, Means};
 pub use csv::{CsvStyle, CsvText};
 pub use mark::{Claim, Mark, Marks, Span};
 pub use rows::{Field, Fields, Rows};
@@ -151,12 +153,12 @@ pub trait Bulk: Send + Sync + 'static {
         false
     }
 
-    /// The table's columns that a load can write, in the table's order: what a file without names is matched to.
+    /// The table's columns, in the table's order; a file without names is matched to those of them that a load can write.
     /// `None` if there is no such table. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
-    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault>;
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault>;
 
     /// Opens a connection that loads. Cancel safe.
     ///

@@ -4,7 +4,7 @@
 
 use windrow_core::{Fault, FaultClass};
 
-use super::wire::{Broken, ServerError};
+use super::wire::{Broken, ServerError, Words};
 
 /// What kind of failure an SQLSTATE stands for.
 pub fn class_of(code: &str) -> FaultClass {
@@ -56,10 +56,20 @@ const SERVERS_OWN: &[&str] = &[
     "F0", "HV", "P0", "XX",
 ];
 
+/// A policy of row security, or a trigger, refuses a row with the code of those who may not use the table at all.
+fn is_of_row(error: &Words) -> bool {
+    let by_policy = error.routine.as_deref() == Some("ExecWithCheckOptions");
+    error.code == "42501" && (by_policy || error.context.is_some())
+}
+
 impl From<ServerError> for Fault {
     fn from(error: ServerError) -> Self {
         let error = error.into_words();
-        Self::new(class_of(&error.code), error.code, error.message)
+        let class = match is_of_row(&error) {
+            true => FaultClass::Check,
+            false => class_of(&error.code),
+        };
+        Self::new(class, error.code, error.message)
             .with_detail(error.detail)
             .with_hint(error.hint)
             .with_constraint(error.constraint)
@@ -85,7 +95,6 @@ impl Broken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Words;
 
     #[test]
     fn every_code_has_its_class() {
@@ -131,6 +140,25 @@ mod tests {
         ] {
             assert_eq!(class_of(code), class, "{code}");
         }
+    }
+
+    #[test]
+    fn a_row_that_may_not_be_written_is_no_table_that_may_not() {
+        let class = |routine: Option<&str>, context: Option<&str>| {
+            let error = Words {
+                code: "42501".to_owned(),
+                routine: routine.map(str::to_owned),
+                context: context.map(str::to_owned),
+                ..Words::default()
+            };
+            Fault::from(ServerError::from(error)).class
+        };
+        assert_eq!(class(Some("aclcheck_error"), None), FaultClass::Denied);
+        assert_eq!(class(Some("ExecWithCheckOptions"), None), FaultClass::Check);
+        assert_eq!(
+            class(Some("exec_stmt_raise"), Some("f()")),
+            FaultClass::Check
+        );
     }
 
     #[test]

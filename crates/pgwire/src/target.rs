@@ -102,6 +102,15 @@ impl Target {
     }
 }
 
+impl Target {
+    /// With libpq's `PGOPTIONS`, where the URL has no options. `env` gives variables of the environment.
+    #[must_use]
+    pub fn with_options_of(mut self, env: &dyn Fn(&str) -> Option<String>) -> Self {
+        self.options = self.options.or_else(|| env("PGOPTIONS"));
+        self
+    }
+}
+
 /// One server of a [`Target`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Host {

@@ -16,6 +16,9 @@ pub struct Options {
     /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or the row of their trigger
     /// and leave nothing behind. Writes that run them are joined though nothing is proven of them.
     pub trusted_functions: Vec<String>,
+    /// PostgreSQL only: sessions keep the TimeZone and the DateStyle that psql's would have, by libpq's environment, the URL, the
+    /// role or the database. Without it they are UTC and ISO, whatever is set there.
+    pub own_times: bool,
     /// SQLite only: how often the file is synced.
     pub synchronous: Synchronous,
 }
@@ -27,6 +30,7 @@ impl Default for Options {
             lock_wait: Duration::from_millis(50),
             connect_timeout: Duration::from_secs(5),
             trusted_functions: Vec::new(),
+            own_times: false,
             synchronous: Synchronous::Full,
         }
     }

@@ -81,7 +81,7 @@ pub struct Target {
 }
 
 /// Opens a file. It is called on a thread where it may block.
-pub type Opener = Box<dyn FnOnce() -> Result<Box<dyn Source>, SourceFault> + Send>;
+pub type Opener = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceFault> + Send + Sync>;
 
 /// A file.
 pub struct Input {
@@ -89,6 +89,8 @@ pub struct Input {
     pub name: String,
     /// What opens it.
     pub open: Opener,
+    /// It can be opened once only: standard input.
+    pub once: bool,
     /// What it is known by from one run to the next, if it is to be continued where an earlier run has ended. Its source must
     /// then keep [`crate::source::IDENTIFYING_BYTES`]: they tell whether it is still the same.
     pub identity: Option<Identity>,
@@ -105,6 +107,10 @@ pub struct Summary {
     pub form: String,
     /// Files of which an earlier run had loaded all.
     pub done_before: usize,
+    /// Files whose last line has no end and was not loaded ([`crate::source::Options::unfinished`]), and the number of the line.
+    pub left: Vec<(String, u64)>,
+    /// Files of CSV with empty lines, which were passed over: how many, and the first of them.
+    pub empty_lines: Vec<(String, u64, u64)>,
 }
 
 /// What all files of a load share.
@@ -134,10 +140,19 @@ impl Run {
             form: self.form(),
             ..Summary::default()
         };
+        if inputs.len() > 1 {
+            self.look(&inputs).await?;
+        }
         let mut bytes = 0;
         for input in inputs {
+            let name = input.name.clone();
             let loaded = self.file(input, bytes).await?;
             bytes += loaded.bytes;
+            let (lines, first) = loaded.empty;
+            if lines > 0 {
+                summary.empty_lines.push((name.clone(), lines, first));
+            }
+            summary.left.extend(loaded.left.map(|line| (name, line)));
             summary.files += 1;
             summary.done_before += usize::from(loaded.done_before);
             if let Some(why) = loaded.unsupported {

@@ -18,7 +18,7 @@ pub use self::input::IDENTIFYING_BYTES;
 pub use self::open::{Format, Options, open};
 pub use self::window::MOST_RECORD_BYTES;
 
-use windrow_core::{CsvStyle, CsvText, Name, Rows};
+use windrow_core::{CsvStyle, CsvText, Means, Name, Rows};
 
 /// A record that could not be read as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,9 +162,27 @@ pub trait Source: Send {
         self.names().map(<[Name]>::len)
     }
 
+    /// What other records at its beginning call columns that [`Source::names`] does not have, where each record names its own.
+    fn others(&self) -> &[Name] {
+        &[]
+    }
+
+    /// Where each record names its columns: adds these to [`Source::names`]. `only`: what else a record has is passed over;
+    /// without it such a record is refused. Called at most once, before [`Source::choose`].
+    fn admit(&mut self, _: &[Name], _only: bool) {}
+
+    /// So many of [`Source::names`], the first of them, follow from the file's first record alone, whatever is added to it later.
+    fn lasting(&self) -> usize {
+        usize::MAX
+    }
+
     /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called once, before the first
     /// [`Source::read`]; without it all of them in the file's order.
     fn choose(&mut self, columns: &[usize]);
+
+    /// What the columns that were chosen make of fields without a type, in the order of [`Source::choose`]. Called once behind
+    /// it; without it they are taken for what they look like.
+    fn means(&mut self, _: &[Means]) {}
 
     /// Clears the portion, then fills it with the next records. False: there are none any more.
     ///
@@ -194,6 +212,16 @@ pub trait Source: Send {
 
     /// Its first bytes, unpacked: as many as [`Options::head`] asks for at least, if there are as many.
     fn head(&self) -> &[u8];
+
+    /// The line of a last record that was not handed out because its end is missing, with [`Options::unfinished`].
+    fn left(&self) -> Option<u64> {
+        None
+    }
+
+    /// How many empty lines were passed over, and the first of them.
+    fn empty_lines(&self) -> (u64, u64) {
+        (0, 0)
+    }
 
     /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for the progress bar.
     fn read_bytes(&self) -> u64;

@@ -128,6 +128,7 @@ impl Loading {
         let inputs = inputs(&files, settings.resume.as_ref())?;
         let options = Options {
             create_tables: settings.load.create,
+            own_times: true,
             ..Options::default()
         };
         let sink = windrow_sinks::open(&settings.url, &options)
@@ -205,6 +206,7 @@ fn inputs(files: &Files, resume: Option<&Resume>) -> Result<Vec<Input>, LoadErro
         let (file, mut options) = (path.clone(), files.options.clone());
         if resume.is_some() {
             options.head = source::IDENTIFYING_BYTES;
+            options.unfinished = true;
         }
         let is_stdin = path == "-";
         Ok(Input {
@@ -212,7 +214,8 @@ fn inputs(files: &Files, resume: Option<&Resume>) -> Result<Vec<Input>, LoadErro
                 true => "standard input".into(),
                 false => path.clone(),
             },
-            open: Box::new(move || source::open(&file, &options)),
+            open: Arc::new(move || source::open(&file, &options)),
+            once: is_stdin,
             identity: resume.map(|resume| identity(resume, path)).transpose()?,
         })
     };

@@ -29,6 +29,11 @@ pub trait Dialogue: Send {
     /// What was heard meanwhile may change what is said.
     fn more(&mut self, out: &mut BytesMut) -> bool;
 
+    /// True while an answer is to be heard before more is said. The server must have been asked to give it (Flush).
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// Takes an answer.
     fn hear(&mut self, answer: Answer<'_>);
 }
@@ -148,7 +153,9 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
                 self.write_error = Some((error, Box::pin(sleep(LAST_WORDS))));
             }
             match self.poll_receive(cx) {
-                Poll::Pending if self.open && self.flushed => self.say_more(),
+                Poll::Pending if self.open && self.flushed && !self.dialogue.waits() => {
+                    self.say_more();
+                }
                 Poll::Pending => return self.poll_last_words(cx),
                 ready => return ready,
             }

@@ -37,6 +37,8 @@ pub struct Words {
     pub datatype: Option<String>,
     /// The constraint concerned.
     pub constraint: Option<String>,
+    /// The function of the server's source that says so: never translated.
+    pub routine: Option<String>,
     /// The body of the message, as it came; empty where it is not the server's.
     pub body: Box<[u8]>,
 }
@@ -128,7 +130,8 @@ impl Words {
             b'c' => self.column = Some(text),
             b'd' => self.datatype = Some(text),
             b'n' => self.constraint = Some(text),
-            // The file, line and routine of the server's source, and what later versions may add.
+            b'R' => self.routine = Some(text),
+            // The file and line of the server's source, and what later versions may add.
             _ => {}
         }
     }

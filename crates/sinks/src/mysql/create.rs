@@ -248,6 +248,14 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
     changes
 }
 
+/// What a column holds that may be given a wider type.
+pub(super) fn grows(facts: &Facts, column: &Column) -> Option<infer::Kind> {
+    match existing(facts, Some(column)) {
+        Existing::Of(kind) => Some(kind),
+        Existing::Missing | Existing::Fixed => None,
+    }
+}
+
 /// What may be done to a column. One that holds nothing yet counts as missing.
 fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
     let Some(column) = column.filter(|column| !column.no_value_yet) else {

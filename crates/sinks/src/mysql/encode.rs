@@ -3,13 +3,12 @@
 //! Text goes as text and the server's own rules turn it into the column's type; a number keeps all its digits. Windrow itself
 //! turns only what JSON has no form of: base64 for binary columns, times with a zone, numbers for BIT.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, TableName, Value};
 
 use super::column::{Column, Kind};
 use super::moment::Moment;
+use crate::sql::binary;
 
 /// A value to be stored.
 ///
@@ -27,13 +26,12 @@ pub(super) fn stored(table: &TableName, column: &Column, value: &Value) -> Resul
         Value::Bytes(bytes) => Cell::Bytes(bytes.to_vec()),
         Value::Json(json) => text(&**json),
         Value::Text(given) => match kind {
-            Kind::Binary | Kind::Blob => Cell::Bytes(STANDARD.decode(&**given).map_err(|e| {
-                misfit(
-                    table,
-                    column,
-                    &format!("must be base64, because the column holds binary data: {e}"),
-                )
-            })?),
+            Kind::Binary | Kind::Blob => {
+                let mut bytes = Vec::new();
+                let read = binary::decode(given, &mut bytes);
+                read.map_err(|told| misfit(table, column, &told))?;
+                Cell::Bytes(bytes)
+            }
             Kind::Bit => given.trim().parse().map(Cell::UInt).map_err(|_| {
                 misfit(
                     table,

@@ -57,6 +57,8 @@ pub(super) struct Batch<'a> {
     pub(super) verdicts: Vec<Option<Verdict>>,
     /// Tables change faster than they can be described: nothing is relied on, and every unit runs by itself.
     pub(super) distrusted: bool,
+    /// Columns that Windrow made are widened for values that they would not keep as they are.
+    pub(super) creates: bool,
     /// What the calls of a unit were told before one of them failed, where it is tried once more: others may overtake it.
     remembered: Vec<(u32, Vec<Done>)>,
 }
@@ -74,6 +76,7 @@ impl<'a> Batch<'a> {
             done: Vec::new(),
             verdicts: vec![None; units.len()],
             distrusted: false,
+            creates: false,
             remembered: Vec::new(),
         }
     }

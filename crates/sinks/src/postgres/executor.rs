@@ -426,6 +426,7 @@ impl Executor for Connection {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         self.interrupt.begin();
         let mut batch = Batch::new(units);
+        batch.creates = self.creates;
         let mut tally = Tally::default();
         if let Err(broken) = self.go(&mut batch, &mut tally).await {
             // Whatever had no verdict was not under way: nothing of it can have been committed.

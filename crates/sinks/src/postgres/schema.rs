@@ -91,14 +91,38 @@ pub(super) async fn read(
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let mut quoted = String::new();
     push_table(&mut quoted, name);
-    if dialect.plain_catalog {
-        return plain::read(wire, name, &quoted, dialect).await;
+    let mut read = if dialect.plain_catalog {
+        plain::read(wire, name, &quoted, dialect).await?
+    } else {
+        append(wire, &quoted, "");
+        frontend::sync(wire.out());
+        let mut reader = Reader::new(name, &quoted);
+        wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
+        reader.end()
+    };
+    if let Ok(Some(facts)) = &mut read
+        && is_zoned(wire)
+    {
+        leave_moments(&mut facts.columns);
     }
-    append(wire, &quoted, "");
-    frontend::sync(wire.out());
-    let mut reader = Reader::new(name, &quoted);
-    wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
-    Ok(reader.end())
+    Ok(read)
+}
+
+/// Names of the zone in which a text without one means what it says.
+const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Universal"];
+
+/// Texts without a zone are in the session's, and that is not UTC.
+fn is_zoned(wire: &Wire) -> bool {
+    wire.parameter("TimeZone")
+        .is_some_and(|zone| !UTC.contains(&zone))
+}
+
+/// Points in time are left to the server, as types are that nothing is known of.
+fn leave_moments(columns: &mut [Column]) {
+    for column in columns.iter_mut().filter(|c| c.kind == Kind::Timestamptz) {
+        column.kind = Kind::Other;
+        column.form = column.kind.array_form();
+    }
 }
 
 /// Appends the questions about a table that has this name in SQL. `words`: what may name types in a statement on it.

@@ -32,7 +32,10 @@ impl Server {
         Self {
             named,
             found: OnceLock::new(),
-            target,
+            target: match options.own_times {
+                true => target.with_options_of(&|name| std::env::var(name).ok()),
+                false => target,
+            },
             options: options.clone(),
         }
     }
@@ -48,7 +51,7 @@ impl Server {
 
     /// A new connection, and what is behind it.
     pub(super) async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
-        let parameters = session();
+        let parameters = session(self.options.own_times);
         let mut wire =
             Wire::connect(&self.target, &parameters, self.options.connect_timeout).await?;
         let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
@@ -61,14 +64,26 @@ impl Server {
     }
 }
 
-/// The settings that what is sent and decoded here relies on; all else is as the role has it.
-fn session() -> Vec<(&'static str, String)> {
-    vec![
-        ("client_encoding", "UTF8".to_owned()),
+/// What libpq sets by its environment of how times are read.
+const TIMES: [(&str, &str); 2] = [("PGDATESTYLE", "DateStyle"), ("PGTZ", "TimeZone")];
+
+/// The settings that what is sent and decoded here relies on; all else is as the role has it. `own_times`: that includes how
+/// times are read ([`Options::own_times`]).
+fn session(own_times: bool) -> Vec<(&'static str, String)> {
+    let mut times = vec![
         ("DateStyle", "ISO".to_owned()),
         ("TimeZone", "UTC".to_owned()),
+    ];
+    if own_times {
+        let asked = |(variable, name)| Some((name, std::env::var(variable).ok()?));
+        times = TIMES.into_iter().filter_map(asked).collect();
+    }
+    let mut settings = vec![
+        ("client_encoding", "UTF8".to_owned()),
         ("bytea_output", "hex".to_owned()),
         ("extra_float_digits", "1".to_owned()),
         ("standard_conforming_strings", "on".to_owned()),
-    ]
+    ];
+    settings.append(&mut times);
+    settings
 }

@@ -28,6 +28,7 @@ pub(super) fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
         (Kind::Json | Kind::Jsonb, Value::Bytes(bytes)) => {
             push_json_string(&STANDARD.encode(bytes), out)?;
         }
+        (Kind::Uuid, Value::Bytes(bytes)) => push_digits(bytes, out),
         (Kind::Array(element, delimiter), Value::Json(json)) => {
             push_array(element, *delimiter, json, out)?;
         }
@@ -50,8 +51,12 @@ fn push_plain(value: &Value, out: &mut Vec<u8>) {
 }
 
 fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.extend_from_slice(b"\\x");
+    push_digits(bytes, out);
+}
+
+fn push_digits(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
     for byte in bytes {
         let digit = |n: u8| DIGITS.get(usize::from(n)).copied().unwrap_or_default();
         out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
@@ -156,6 +161,8 @@ mod tests {
         assert_eq!(text(&Kind::Numeric, &Value::Number("1.50".into())), "1.50");
         assert_eq!(text(&Kind::Jsonb, &Value::text("a\"b")), r#""a\"b""#);
         assert_eq!(text(&Kind::Json, &Value::Json("[1, 2]".into())), "[1, 2]");
+        let uuid = Value::Bytes([0xab; 16].into());
+        assert_eq!(text(&Kind::Uuid, &uuid), "ab".repeat(16));
         assert_eq!(text(&Kind::Bytea, &Value::text("aGk=")), "\\x6869");
         assert_eq!(text(&Kind::Bytea, &Value::text("\\x6869")), "\\x6869");
         assert_eq!(

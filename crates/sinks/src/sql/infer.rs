@@ -2,7 +2,8 @@
 //!
 //! Pure: values in, kinds and changes out. Which type of a database a [`Kind`] becomes is the sink's own matter.
 
-use windrow_core::{Name, Value};
+use windrow_core::value::is_number;
+use windrow_core::{Field, Name, Value};
 
 use super::decimal;
 
@@ -45,6 +46,19 @@ impl Kind {
             Value::Text(_) => Some(Self::Text),
             Value::Bytes(_) => Some(Self::Bytes),
             Value::Json(_) => Some(Self::Json),
+        }
+    }
+
+    /// The same of a field, as the value that a write of it alone has.
+    pub fn of_field(field: &Field<'_>) -> Option<Self> {
+        match *field {
+            Field::Null => None,
+            Field::Plain(text) if !is_number(text.as_bytes()) => Some(Self::Text),
+            Field::Plain(text) | Field::Number(text) => Self::of(&Value::number(text)),
+            Field::Text(_) => Some(Self::Text),
+            Field::Bool(_) => Some(Self::Bool),
+            Field::Json(_) => Some(Self::Json),
+            Field::Bytes(_) => Some(Self::Bytes),
         }
     }
 

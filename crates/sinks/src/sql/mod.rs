@@ -1,5 +1,6 @@
 //! What the sinks that speak SQL have in common: data and statement texts, no I/O.
 
+pub mod binary;
 pub mod decimal;
 #[cfg(any(feature = "cratedb", feature = "mysql", feature = "postgres"))]
 pub mod described;

@@ -1,7 +1,5 @@
 //! A value on its way into a column.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::ValueRef;
 use windrow_core::{Fault, FaultClass, TableName};
 
@@ -9,7 +7,7 @@ use super::column::ColumnType;
 use super::packed::Datum;
 use super::spelling::Spelling;
 use super::statement::{Slot, Use};
-use crate::sql::decimal;
+use crate::sql::{binary, decimal};
 
 /// Why a value cannot go into its column.
 #[derive(Debug)]
@@ -159,14 +157,9 @@ fn decode<'a>(
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Misfit> {
     scratch.clear();
-    match STANDARD.decode_vec(text, scratch) {
+    match binary::decode(text, scratch) {
         Ok(()) => Ok(ValueRef::Blob(scratch)),
-        Err(error) => Err(misfit(
-            "22P03",
-            slot,
-            table,
-            &format!("must be base64, because the column holds binary data: {error}"),
-        )),
+        Err(told) => Err(misfit("22P03", slot, table, &told)),
     }
 }
 

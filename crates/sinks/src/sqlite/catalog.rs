@@ -36,6 +36,8 @@ pub(super) struct Table {
     pub(super) strict: bool,
     /// True where columns can be added: for tables that are neither view nor virtual.
     pub(super) plain: bool,
+    /// True for views: what their triggers write is not counted.
+    pub(super) view: bool,
     /// True where Windrow made it and nobody altered it in a way that Windrow would not: its columns may be widened.
     pub(super) made: bool,
 }
@@ -155,11 +157,11 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
     let Some((name, sql)) = found else {
         return Ok(None);
     };
-    let (plain, strict) = connection
+    let (plain, view, strict) = connection
         .prepare_cached(
-            "SELECT type = 'table', strict FROM pragma_table_list(?1) WHERE schema = 'main'",
+            "SELECT type = 'table', type = 'view', strict FROM pragma_table_list(?1) WHERE schema = 'main'",
         )?
-        .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?
         .unwrap_or_default();
     let (columns, primary) = columns(connection, &name, strict)?;
@@ -169,6 +171,7 @@ fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
         primary,
         strict,
         plain,
+        view,
         made: false,
     };
     table.made = plain && sql == definition_of(&table);

@@ -95,6 +95,11 @@ impl Session {
         &self.connection
     }
 
+    /// True where tables and columns that are missing are made.
+    pub(super) fn creates(&self) -> bool {
+        self.create
+    }
+
     pub(super) fn into_connection(self) -> Connection {
         self.connection
     }

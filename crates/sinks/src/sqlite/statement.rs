@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) slots: Box<[Slot]>,
     /// What comes back, if anything.
     pub(super) returned: Option<ReturnedColumns>,
+    /// It puts a row into a view, whose triggers are not counted: that is one row.
+    pub(super) uncounted: bool,
 }
 
 /// Where one value of a row goes.
@@ -90,6 +92,7 @@ pub(super) fn plan(shape: &Shape, table: Option<&Table>, create: bool) -> Result
         sql,
         slots: slots.into(),
         returned: draft.returned()?,
+        uncounted: table.view && shape.op == Op::Insert,
     })
 }
 

@@ -242,7 +242,10 @@ impl<'c> Hands<'c> {
             )?;
         }
         match &open.plan.returned {
-            None => Ok(Done::rows(open.statement.raw_execute()? as u64)),
+            None => {
+                let written = open.statement.raw_execute()? as u64;
+                Ok(Done::rows(written.max(open.plan.uncounted.into())))
+            }
             Some(columns) => fetch(&mut open.statement, columns),
         }
     }

@@ -1,6 +1,6 @@
 //! Portions: all or nothing, with the right counts.
 
-use windrow_core::{FaultClass, Field, Key, LoadFault, Loaded, Name};
+use windrow_core::{FaultClass, Field, Key, LoadColumn, LoadFault, Loaded, Name};
 
 use crate::support::*;
 
@@ -185,7 +185,15 @@ async fn columns_are_those_that_can_be_written() {
     let bed = Bed::new("create table `odd ``t` (`a b` int, c int as (`a b`) virtual, `d``e` int, primary key (`a b`));").await;
     let table = plan("odd `t", &[]).table;
     let columns = bed.bulk.columns(&table).await.unwrap().unwrap();
-    assert_eq!(columns, ["a b", "d`e"].map(Name::from));
+    let said = |c: &LoadColumn| (c.name.to_string(), c.generated, c.defaults);
+    assert_eq!(
+        columns.iter().map(said).collect::<Vec<_>>(),
+        [
+            ("a b".to_owned(), false, true),
+            ("c".to_owned(), true, false),
+            ("d`e".to_owned(), false, false),
+        ]
+    );
     assert_eq!(
         bed.bulk.columns(&plan("nowhere", &[]).table).await,
         Ok(None)

@@ -120,7 +120,7 @@ async fn a_trigger_that_denies_a_row_refuses_no_more_than_its_portion() {
     let mut loader = bed.loader(&plan("t", &["id"])).await;
     assert_eq!(
         refused(loader.load(&plain(&[["1"], ["-1"]]), None).await).class,
-        FaultClass::Denied
+        FaultClass::Check
     );
     assert_eq!(loader.load(&plain(&[["1"]]), None).await, Ok(written(1)));
 }

@@ -1,6 +1,6 @@
 //! Portions: all or nothing, with the right counts.
 
-use windrow_core::{FaultClass, Field, Key, LoadFault, Loaded, Name, OnConflict};
+use windrow_core::{FaultClass, Field, Key, LoadColumn, LoadFault, Loaded, Name, OnConflict};
 use windrow_sinks::Options;
 
 use crate::support::*;
@@ -102,7 +102,16 @@ async fn columns_are_those_that_can_be_written() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(columns, ["id", "a \"b"].map(Name::from));
+    let said = |c: &LoadColumn| (c.name.to_string(), c.generated, c.defaults);
+    assert_eq!(
+        columns.iter().map(said).collect::<Vec<_>>(),
+        [
+            ("id".to_owned(), false, true),
+            ("a \"b".to_owned(), false, false),
+            ("c".to_owned(), true, false),
+            ("d".to_owned(), true, false),
+        ]
+    );
     let mut loader = db.loader(&plan("t", &["A \"B", "id"])).await;
     assert_eq!(
         loader.load(&texts(&[&["1", "2"]]), None).await,
@@ -153,10 +162,12 @@ async fn triggers_have_their_say() {
             .await,
     );
     assert_eq!(db.number("select count(*) from t"), 0);
-    let loaded = loader
-        .load(&texts(&[&["1", "a"], &["2", "skip"], &["3", "c"]]), None)
-        .await;
-    assert_eq!(loaded, Ok(written(2)));
+    // What is not written is not taken for written.
+    let rows = texts(&[&["1", "a"], &["2", "skip"], &["3", "c"]]);
+    let fault = loader.load(&rows, None).await.unwrap_err();
+    assert_eq!(&*fault.fault().code, "02000");
+    let sifted = loader.sift(&rows, None).await.unwrap();
+    assert_eq!((sifted.loaded, sifted.left), (written(2), vec![1]));
     assert_eq!(db.number("select count(*) from log"), 2);
 }
 

@@ -1,7 +1,7 @@
 //! Which column of a file goes to which column of the table. Pure.
 
-use windrow_core::Name;
 use windrow_core::name::check_column;
+use windrow_core::{LoadColumn, Means, Name};
 
 /// A column of the file that is wanted, and the table's column that it goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(super) struct Matched {
     pub(super) chosen: Vec<usize>,
     /// The table's column of each.
     pub(super) columns: Box<[Name]>,
+    /// What each of them makes of a text.
+    pub(super) means: Vec<Means>,
     /// True if the table lacks some of them: they are to be created.
     pub(super) lacking: bool,
 }
@@ -50,7 +52,7 @@ pub(super) struct Sides<'a> {
     /// What is wanted of them; `None`: all.
     pub(super) picks: Option<&'a [Pick]>,
     /// What the table calls its columns, in its order; `None` if that cannot be known before the first write.
-    pub(super) table: Option<&'a [Name]>,
+    pub(super) table: Option<&'a [LoadColumn]>,
     /// True if columns that the table lacks are created.
     pub(super) create: bool,
 }
@@ -69,10 +71,14 @@ impl Sides<'_> {
         };
         let mut chosen = Vec::with_capacity(wanted.len());
         let mut columns: Vec<Name> = Vec::with_capacity(wanted.len());
+        let mut means = Vec::with_capacity(wanted.len());
         let mut lacking = false;
         for (at, name) in wanted {
-            let column = match self.table.map(|table| find(table, &name)) {
-                Some(Some(found)) => found,
+            let found = self.table.map(|table| find(table, &name));
+            means.push(found.flatten().map_or(Means::Looks, |found| found.means));
+            let column = match found {
+                Some(Some(found)) if found.generated => return Err(generated(&found.name)),
+                Some(Some(found)) => found.name.clone(),
                 Some(None) if self.create => {
                     lacking = true;
                     name
@@ -94,20 +100,21 @@ impl Sides<'_> {
         Ok(Matched {
             chosen,
             columns: columns.into(),
+            means,
             lacking,
         })
     }
 
     /// A file without names that has as many columns as the table.
     fn as_the_table(&self) -> Result<Vec<(usize, Name)>, String> {
-        let table = self.table.ok_or(NAMELESS)?;
+        let table = given(self.table.ok_or(NAMELESS)?);
         match self.fields {
             Some(fields) if fields != table.len() => Err(format!(
                 "{NAMELESS}: it has {fields}, the table {}: {}",
                 table.len(),
-                list(table)
+                list(&table)
             )),
-            _ => Ok(table.iter().cloned().enumerate().collect()),
+            _ => Ok(table.into_iter().enumerate().collect()),
         }
     }
 
@@ -138,12 +145,45 @@ impl Sides<'_> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let table = list(self.table.unwrap_or_default());
+        let table = list(&given(self.table.unwrap_or_default()));
         let advice = match self.picks {
             None => "choose and rename columns with --columns a,b=target",
             Some(_) => "write --columns file_column=table_column",
         };
         format!("the table has no column {name:?}; its columns are {table}; {advice}")
+    }
+}
+
+impl Sides<'_> {
+    /// Where each record names its columns: which names are wanted besides those of the first record. `others`: what further
+    /// records are known to have. A column of the table that has a default is wanted only if one of them names it: a
+    /// record without it would get NULL there.
+    pub(super) fn further(&self, others: &[Name]) -> Vec<Name> {
+        let file = self.file.unwrap_or_default();
+        if let Some(picks) = self.picks {
+            let from = picks.iter().map(|pick| &pick.from);
+            let new = from.filter(|from| !file.iter().any(|name| same(name, from)));
+            return new.cloned().collect();
+        }
+        let Some(table) = self.table else {
+            return others.to_vec();
+        };
+        let mut further: Vec<Name> = Vec::new();
+        for other in others {
+            let mut there = file.iter().chain(&further);
+            let column = find(table, other);
+            let wanted = self.create || column.is_some_and(|column| !column.generated);
+            if wanted && !there.any(|name| same(name, other)) {
+                further.push(other.clone());
+            }
+        }
+        for column in table.iter().filter(|c| !c.generated && !c.defaults) {
+            let mut there = file.iter().chain(&further);
+            if !there.any(|name| same(name, &column.name)) {
+                further.push(column.name.clone());
+            }
+        }
+        further
     }
 }
 
@@ -171,17 +211,32 @@ fn positions(names: &[Name], wanted: impl Fn(&Name) -> bool) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
-/// The table's own spelling: exactly, or else the only one that differs in case alone.
-fn find(table: &[Name], name: &Name) -> Option<Name> {
-    if table.contains(name) {
-        return Some(name.clone());
+/// The column of this name: exactly, or else the only one that differs in case alone.
+fn find<'t>(table: &'t [LoadColumn], name: &Name) -> Option<&'t LoadColumn> {
+    if let Some(found) = table.iter().find(|column| column.name == *name) {
+        return Some(found);
     }
-    let lower = name.to_lowercase();
-    let mut alike = table.iter().filter(|n| n.to_lowercase() == lower);
+    let mut alike = table.iter().filter(|column| same(&column.name, name));
     match (alike.next(), alike.next()) {
-        (Some(only), None) => Some(only.clone()),
+        (Some(only), None) => Some(only),
         _ => None,
     }
+}
+
+fn same(one: &Name, other: &Name) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// The columns that can be given values.
+fn given(table: &[LoadColumn]) -> Vec<Name> {
+    let given = table.iter().filter(|column| !column.generated);
+    given.map(|column| column.name.clone()).collect()
+}
+
+fn generated(name: &Name) -> String {
+    format!(
+        "the database itself makes the values of the table's column {name:?}; leave it out: --columns names the others"
+    )
 }
 
 fn list(names: &[Name]) -> String {
@@ -197,12 +252,22 @@ mod tests {
         text.split_whitespace().map(Name::from).collect()
     }
 
+    fn table(text: &str) -> Vec<LoadColumn> {
+        let column = |name| LoadColumn {
+            name,
+            generated: false,
+            defaults: false,
+            means: Means::Itself,
+        };
+        names(text).into_iter().map(column).collect()
+    }
+
     fn run(
         file: Option<&str>,
         picks: Option<&str>,
         table: Option<&str>,
     ) -> Result<Matched, String> {
-        let (file, table) = (file.map(names), table.map(names));
+        let (file, table) = (file.map(names), table.map(self::table));
         let picks: Option<Vec<Pick>> =
             picks.map(|p| p.split(',').map(|p| Pick::parse(p).unwrap()).collect());
         let sides = Sides {
@@ -265,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_the_table_lacks_is_created_if_it_may_be() {
-        let (file, table) = (names("a b"), names("a"));
+        let (file, table) = (names("a b"), table("a"));
         let sides = Sides {
             file: Some(&file),
             fields: None,
@@ -275,5 +340,47 @@ mod tests {
         };
         let matched = sides.matched().unwrap();
         assert!(matched.lacking && matched.columns.len() == 2);
+    }
+
+    #[test]
+    fn what_the_database_makes_itself_is_not_given() {
+        let (file, mut table) = (names("a b"), table("a b c"));
+        table[1].generated = true;
+        let sides = |file| Sides {
+            file,
+            fields: Some(2),
+            picks: None,
+            table: Some(&table),
+            create: false,
+        };
+        let told = sides(Some(&*file)).matched().unwrap_err();
+        assert!(
+            told.contains("makes the values of the table's column \"b\""),
+            "{told}"
+        );
+        let nameless = sides(None).matched().unwrap();
+        assert_eq!(nameless.columns.join(" "), "a c");
+    }
+
+    #[test]
+    fn records_may_have_what_the_first_one_lacks() {
+        let (file, others, mut table) = (names("ID a"), names("x d B"), table("id a b c d e"));
+        table[4].defaults = true;
+        table[5].defaults = true;
+        let mut sides = Sides {
+            file: Some(&file),
+            fields: None,
+            picks: None,
+            table: Some(&table),
+            create: false,
+        };
+        assert_eq!(sides.further(&others), names("d B c"));
+        sides.create = true;
+        assert_eq!(sides.further(&others), names("x d B c"));
+        let picks = ["a", "z=e"].map(|pick| Pick::parse(pick).unwrap());
+        sides.picks = Some(&picks);
+        assert_eq!(sides.further(&others), names("z"));
+        (sides.picks, sides.table) = (None, None);
+        assert_eq!(sides.further(&others), others);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use windrow_core::{Bulk, Fault, LoadPlan, Mark, Name, OnConflict, Span};
+use windrow_core::{Bulk, Fault, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
 
 use super::columns::{Matched, Sides};
 use super::form::Forms;
@@ -39,15 +39,42 @@ pub(super) struct FileDone {
     pub(super) bytes: u64,
     pub(super) done_before: bool,
     pub(super) unsupported: Option<String>,
+    /// The line of a last record that is only half written.
+    pub(super) left: Option<u64>,
+    /// Empty lines that were passed over, and the first of them.
+    pub(super) empty: (u64, u64),
 }
 
 /// A file that is open, and how its columns go to those of the table.
 struct Opened {
     source: Box<dyn Source>,
     matched: Matched,
+    /// Columns that do not change where the file grows: what its load is known by.
+    lasting: Vec<Name>,
 }
 
 impl Run {
+    /// Looks whether all files can be loaded as far as their columns say, before the first one is.
+    pub(super) async fn look(&self, inputs: &[Input]) -> Result<(), LoadError> {
+        let bulk = self.target.sink.bulk();
+        let mut header: Option<Box<[u8]>> = None;
+        for input in inputs.iter().filter(|input| !input.once) {
+            let table = self.table(bulk.as_deref(), &input.name).await?;
+            let open = Arc::clone(&input.open);
+            let opened = self.open(&input.name, open, table.as_deref()).await?;
+            let found = opened.source.header().unwrap_or_default();
+            let first = header.get_or_insert_with(|| found.into());
+            if **first != *found && self.rejects.keeps() {
+                return Err(LoadError::Invalid(format!(
+                    "{}: it has another header than the files before it, and refused rows of all of them are to be kept in one file \
+                     behind one header; give each load a file of its own",
+                    input.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Loads one file. `bytes_before`: those of the files before it.
     pub(super) async fn file(
         &self,
@@ -61,7 +88,10 @@ impl Run {
         self.rejects.header(opened.source.header())?;
         let columns = &opened.matched.columns;
         let marking = match &input.identity {
-            Some(identity) => Some(self.marking(bulk.as_deref(), identity, columns).await?),
+            Some(identity) => {
+                let lasting = &opened.lasting;
+                Some(self.marking(bulk.as_deref(), identity, lasting).await?)
+            }
             None => None,
         };
         let origin = Origin {
@@ -117,6 +147,8 @@ impl Run {
             bytes: read.bytes,
             done_before: !done.is_empty() && done.end() == read.records && read.whole,
             unsupported,
+            left: read.left,
+            empty: read.empty,
         })
     }
 
@@ -125,7 +157,7 @@ impl Run {
         &self,
         bulk: Option<&dyn Bulk>,
         file: &str,
-    ) -> Result<Option<Vec<Name>>, LoadError> {
+    ) -> Result<Option<Vec<LoadColumn>>, LoadError> {
         let Some(bulk) = bulk else { return Ok(None) };
         let columns = self
             .patiently(file, async || bulk.columns(&self.load.table).await)
@@ -143,26 +175,41 @@ impl Run {
         &self,
         name: &str,
         open: Opener,
-        table: Option<&[Name]>,
+        table: Option<&[LoadColumn]>,
     ) -> Result<Opened, LoadError> {
-        let opening = tokio::task::spawn_blocking(open);
+        let opening = tokio::task::spawn_blocking(move || open());
         let opened = tokio::select! {
             opened = opening => opened,
             () = self.stop.cancelled() => return Err(LoadError::Interrupted),
         };
         let mut source = opened.map_err(|_| LoadError::Defect("opening a file has crashed"))??;
-        let sides = Sides {
+        let picks = self.load.columns.as_deref();
+        let further = self.sides(&*source, table).further(source.others());
+        source.admit(&further, picks.is_some());
+        let matched = self
+            .sides(&*source, table)
+            .matched()
+            .map_err(|told| LoadError::Invalid(format!("{name}: {told}")))?;
+        source.choose(&matched.chosen);
+        source.means(&matched.means);
+        let lasts = |at: usize| picks.is_some() || at < source.lasting();
+        let columns = matched.chosen.iter().zip(&matched.columns);
+        let lasting = columns.filter(|(at, _)| lasts(**at));
+        Ok(Opened {
+            lasting: lasting.map(|(_, column)| column.clone()).collect(),
+            source,
+            matched,
+        })
+    }
+
+    fn sides<'a>(&'a self, source: &'a dyn Source, table: Option<&'a [LoadColumn]>) -> Sides<'a> {
+        Sides {
             file: source.names(),
             fields: source.columns(),
             picks: self.load.columns.as_deref(),
             table,
             create: self.load.create,
-        };
-        let matched = sides
-            .matched()
-            .map_err(|told| LoadError::Invalid(format!("{name}: {told}")))?;
-        source.choose(&matched.chosen);
-        Ok(Opened { source, matched })
+        }
     }
 
     async fn marking(
@@ -233,7 +280,9 @@ impl Run {
     /// All is done: one mark in the place of many.
     async fn finish(&self, shared: &Shared, read: Read) -> Result<(), LoadError> {
         let file = &shared.origin.file;
-        if read.records < shared.done.end() {
+        // A last line without its end may have been taken for a record once.
+        let behind = read.records + u64::from(read.left.is_some());
+        if behind < shared.done.end() {
             return Err(LoadError::Invalid(format!(
                 "{file}: the file has {} records, and an earlier run had done {} of them: it was cut or replaced since; \
                  load it as another one with --resume-as NAME, or without --resume",
@@ -246,7 +295,7 @@ impl Run {
             end: read.records,
         };
         match &shared.marking {
-            Some(marking) if read.whole && all.first < all.end => {
+            Some(marking) if read.whole && all.first < all.end && shared.done.end() <= all.end => {
                 let mark = marking.mark(all);
                 self.patiently(file, async || marking.marks.merge(&mark).await)
                     .await

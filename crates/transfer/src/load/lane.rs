@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, Field, Intake, LoadPlan, Mark, OnConflict, Op, Returning, Row, Shape, SourceId, Span,
-    Unit, Write,
+    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Op, Returning, Row, Shape,
+    SourceId, Span, Unit, Write,
 };
 
 use self::outcome::{Fate, fate};
@@ -188,14 +188,18 @@ impl Lane {
         let mut ended = Ok(());
         for (row, outcome) in chunk.rows.into_iter().zip(outcomes) {
             match fate(outcome, self.marking.is_some()) {
-                Fate::Written(0) if self.shape.on_conflict != OnConflict::Error => {
+                Fate::Written => scene.meter.done(1, 0),
+                Fate::Nothing if self.shape.on_conflict == OnConflict::Ignore => {
                     scene.meter.done(0, 1);
                 }
-                Fate::Written(_) => scene.meter.done(1, 0),
+                Fate::Nothing => {
+                    passed.bad += 1;
+                    ended = ended.and(note(scene, parcel, row, &dropped()));
+                }
                 Fate::WrittenBefore => scene.meter.before(1),
                 Fate::Bad(fault) => {
                     passed.bad += 1;
-                    note(scene, parcel, row, &fault)?;
+                    ended = ended.and(note(scene, parcel, row, &fault));
                 }
                 Fate::Again(fault) => {
                     left.again.push(row);
@@ -316,6 +320,15 @@ impl<'a> Maker<'a> {
         }
         (!rows.is_empty()).then_some((rows, units))
     }
+}
+
+/// What is said of a row that a trigger or a rule of the database has made nothing of.
+fn dropped() -> Fault {
+    Fault::new(
+        FaultClass::Check,
+        "02000",
+        "the database took the row and wrote nothing: a trigger or a rule leaves it out",
+    )
 }
 
 fn note(scene: Scene<'_>, parcel: &Parcel, row: usize, fault: &Fault) -> Result<(), LoadError> {

@@ -43,6 +43,10 @@ pub(super) struct Read {
     pub(super) bytes: u64,
     /// True if the file was read to its end.
     pub(super) whole: bool,
+    /// The line of a last record that is only half written.
+    pub(super) left: Option<u64>,
+    /// Empty lines that were passed over, and the first of them.
+    pub(super) empty: (u64, u64),
 }
 
 impl Reader {
@@ -108,6 +112,8 @@ impl Reader {
             records,
             bytes: self.source.read_bytes(),
             whole,
+            left: self.source.left(),
+            empty: self.source.empty_lines(),
         }
     }
 }

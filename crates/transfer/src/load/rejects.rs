@@ -123,6 +123,11 @@ impl Rejects {
         Ok(())
     }
 
+    /// True if refused rows are kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.desk().pair.is_some()
+    }
+
     /// The files that hold refused rows and their reasons; `None` if there are none.
     pub fn kept(&self) -> Option<(PathBuf, PathBuf)> {
         let desk = self.desk();

@@ -57,7 +57,8 @@ async fn load(
     let path = path.to_owned();
     let input = Input {
         name: "f.csv".into(),
-        open: Box::new(move || source::open(&path, &source::Options::default())),
+        open: Arc::new(move || source::open(&path, &source::Options::default())),
+        once: false,
         identity: resume.then(|| super::Identity::Name("f".into())),
     };
     let loaded = run.files(vec![input]).await;

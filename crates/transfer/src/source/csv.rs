@@ -6,7 +6,7 @@ mod unsplit;
 
 use std::sync::Arc;
 
-use windrow_core::{CsvStyle, Name};
+use windrow_core::{CsvStyle, Means, Name};
 
 use self::record::{Record, Scan, Style};
 use self::split::{Place, Splitter};
@@ -26,6 +26,12 @@ pub(super) struct Csv {
     found: Record,
     /// Where the window begins.
     at: Place,
+    /// A last record without its line end is not handed out.
+    unfinished: bool,
+    /// The line of such a record.
+    left: Option<u64>,
+    /// How many empty lines were passed over, and the first of them.
+    empty: (u64, u64),
 }
 
 impl Csv {
@@ -53,14 +59,22 @@ impl Csv {
                     .collect(),
                 columns: None,
                 chosen: None,
+                means: Vec::new(),
             }),
             names: None,
             heading: None,
             found: Record::default(),
             at: Place { record: 0, line: 1 },
+            unfinished: options.unfinished,
+            left: None,
+            empty: (0, 0),
         };
         csv.find_line_end()?;
         if !csv.find()? {
+            if csv.left.is_some() {
+                let reason = "the file's first line has no line end yet";
+                return Err(csv.window.form(1, reason));
+            }
             return Err(csv.window.form(1, "the file is empty; it has no columns"));
         }
         let columns = csv.found.count;
@@ -100,9 +114,21 @@ impl Csv {
                 return Ok(false);
             }
             match self.found.scan(data, style, most, last) {
-                Scan::Whole if !self.splitter.is_record(&self.found) => self.advance(),
+                Scan::Whole if self.unfinished && self.found.next == self.found.end => {
+                    self.left = Some(self.at.line);
+                    return Ok(false);
+                }
+                Scan::Whole if !self.splitter.is_record(&self.found) => {
+                    let (lines, first) = self.empty;
+                    self.empty = (lines + 1, if lines == 0 { self.at.line } else { first });
+                    self.advance();
+                }
                 Scan::Whole => return Ok(true),
                 Scan::Cut => self.window.more(self.at.line)?,
+                Scan::Open(_) if self.unfinished => {
+                    self.left = Some(self.at.line);
+                    return Ok(false);
+                }
                 Scan::Open(quote) => {
                     let before = data.get(..quote).unwrap_or_default();
                     let lines = memchr::memchr_iter(style.line_end, before).count();
@@ -200,6 +226,10 @@ impl Source for Csv {
         Arc::make_mut(&mut self.splitter).chosen = Some(columns.to_vec());
     }
 
+    fn means(&mut self, means: &[Means]) {
+        Arc::make_mut(&mut self.splitter).means = means.to_vec();
+    }
+
     fn style(&self) -> Option<CsvStyle> {
         // A record of one field may be an empty line.
         let several = self.splitter.columns.is_some_and(|columns| columns > 1);
@@ -260,6 +290,14 @@ impl Source for Csv {
 
     fn head(&self) -> &[u8] {
         &self.window.input().head
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.left
+    }
+
+    fn empty_lines(&self) -> (u64, u64) {
+        self.empty
     }
 
     fn read_bytes(&self) -> u64 {

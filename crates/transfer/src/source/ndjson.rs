@@ -1,7 +1,10 @@
-//! NDJSON files: one object a line. The first object's keys are the columns.
+//! NDJSON files: one object a line. The first object's keys are columns, and others that whoever reads the file wants.
 
 mod object;
 
+use std::collections::HashSet;
+
+use windrow_core::name::check_column;
 use windrow_core::{Field, Name};
 
 use self::object::{Cell, Columns};
@@ -23,6 +26,14 @@ pub(super) struct Ndjson {
     line: u64,
     /// The number of the next record.
     record: u64,
+    /// Keys of the first object.
+    lasting: usize,
+    /// Further keys of the objects behind it, as far as they are in the window.
+    others: Vec<Name>,
+    /// A last line without its end that is no object is not handed out.
+    unfinished: bool,
+    /// The line of such a line.
+    left: Option<u64>,
 }
 
 /// A line in the window.
@@ -37,7 +48,7 @@ impl Ndjson {
     ///
     /// # Errors
     /// There is none, its keys cannot be columns, or the file cannot be read.
-    pub(super) fn open(window: Window) -> Result<Self, SourceFault> {
+    pub(super) fn open(window: Window, unfinished: bool) -> Result<Self, SourceFault> {
         let mut ndjson = Self {
             window,
             columns: Columns::default(),
@@ -45,6 +56,10 @@ impl Ndjson {
             first: Vec::new(),
             line: 1,
             record: 0,
+            lasting: 0,
+            others: Vec::new(),
+            unfinished,
+            left: None,
         };
         ndjson.find_names()?;
         Ok(ndjson)
@@ -71,13 +86,31 @@ impl Ndjson {
                     continue;
                 }
             };
+            self.lasting = names.len();
             self.columns = Columns::new(names);
+            self.others = self.look_ahead();
             return Ok(());
         }
         Err(match self.first.first() {
             None => self.window.form(1, "the file is empty; it has no columns"),
             Some(bad) => self.window.form(bad.line, &*bad.reason),
         })
+    }
+
+    /// Keys of the lines in the window that the first object does not have. What cannot be a column is told where its line
+    /// is read.
+    fn look_ahead(&self) -> Vec<Name> {
+        let (mut others, mut seen) = (Vec::new(), HashSet::new());
+        for line in self.window.data().split(|byte| *byte == b'\n') {
+            let keys = text(line).and_then(object::keys).unwrap_or_default();
+            for key in keys {
+                let new = !self.columns.has(&key) && check_column(&key).is_ok();
+                if new && others.len() < MOST_COLUMNS && seen.insert(key.clone()) {
+                    others.push(key);
+                }
+            }
+        }
+        others
     }
 
     /// Keeps a line that stands before the first object.
@@ -150,11 +183,15 @@ impl Ndjson {
         self.record += 1;
     }
 
-    /// Puts a line into the portion. False: the portion has no room for it.
-    fn take(&self, found: Line, portion: &mut Portion) -> bool {
+    /// Puts a line into the portion. False: the portion has no room for it, or the line is only half written.
+    fn take(&mut self, found: Line, portion: &mut Portion) -> bool {
         let raw = self.raw(found);
         let cells = match text(raw).and_then(|text| object::cells(text, &self.columns)) {
             Ok(cells) => cells,
+            Err(_) if self.unfinished && found.end == found.next => {
+                self.left = Some(self.line);
+                return false;
+            }
             Err(reason) => {
                 portion.bad.push(Bad {
                     record: self.record,
@@ -190,6 +227,21 @@ impl Source for Ndjson {
         Some(&self.columns.names)
     }
 
+    fn others(&self) -> &[Name] {
+        &self.others
+    }
+
+    fn admit(&mut self, names: &[Name], only: bool) {
+        let mut all = std::mem::take(&mut self.columns).names;
+        all.extend_from_slice(names);
+        self.columns = Columns::new(all);
+        self.columns.only = only;
+    }
+
+    fn lasting(&self) -> usize {
+        self.lasting
+    }
+
     fn choose(&mut self, columns: &[usize]) {
         self.chosen = Some(columns.to_vec());
     }
@@ -217,6 +269,10 @@ impl Source for Ndjson {
 
     fn head(&self) -> &[u8] {
         &self.window.input().head
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.left
     }
 
     fn read_bytes(&self) -> u64 {

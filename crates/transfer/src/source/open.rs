@@ -79,6 +79,9 @@ pub struct Options {
     /// So many of the first bytes are kept for [`Source::head`], at least. Standard input is waited for until they are
     /// there, or until it ends.
     pub head: usize,
+    /// CSV and NDJSON: a last line without its end is taken to be half written, and is not handed out ([`Source::left`]).
+    /// Objects of NDJSON end by themselves.
+    pub unfinished: bool,
 }
 
 impl Default for Options {
@@ -91,6 +94,7 @@ impl Default for Options {
             null: vec![String::new()],
             encoding: None,
             head: 0,
+            unfinished: false,
         }
     }
 }
@@ -122,7 +126,7 @@ fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceF
         _ => b',',
     });
     Ok(match format {
-        Format::Ndjson => Box::new(Ndjson::open(window)?),
+        Format::Ndjson => Box::new(Ndjson::open(window, options.unfinished)?),
         _ => Box::new(Csv::open(window, options, delimiter)?),
     })
 }

@@ -13,7 +13,9 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use windrow_core::{Field, Name};
+use parquet::basic::Compression;
+use parquet::file::metadata::ParquetMetaData;
+use windrow_core::{Field, Means, Name};
 
 use self::column::{Column, Kind};
 use super::csv::MOST_COLUMNS;
@@ -32,6 +34,8 @@ pub(super) struct Parquet {
     metadata: ArrowReaderMetadata,
     names: Vec<Name>,
     chosen: Vec<usize>,
+    /// Of each of them what its column makes of a text.
+    means: Vec<Means>,
     reader: Option<ParquetRecordBatchReader>,
     /// The last batch was read, or there was a fault.
     ended: bool,
@@ -86,9 +90,15 @@ impl Parquet {
             return Err(input.form(reason));
         }
         names::check(&names).map_err(|reason| input.form(reason))?;
+        if let Some(packing) = packing(metadata.metadata()) {
+            return Err(input.form(format!(
+                "its columns are packed with {packing}, which is not read; write it with zstd, snappy, gzip, lz4 or unpacked"
+            )));
+        }
         let rows = metadata.metadata().file_metadata().num_rows();
         Ok(Self {
             chosen: (0..names.len()).collect(),
+            means: Vec::new(),
             rows: u64::try_from(rows).unwrap_or_default(),
             input,
             file,
@@ -200,7 +210,7 @@ impl Parquet {
             });
             return true;
         }
-        let fields = self.line.fields(&self.batch.columns, row);
+        let fields = self.line.fields(&self.batch.columns, &self.means, row);
         let added = portion.rows.push(line, fields);
         if added {
             portion.records.push(self.record);
@@ -221,6 +231,20 @@ impl Parquet {
             reason,
         }
     }
+}
+
+/// What columns are packed with that is not unpacked here.
+fn packing(metadata: &ParquetMetaData) -> Option<&'static str> {
+    let chunks = metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    let mut packings = chunks.map(|chunk| chunk.compression());
+    packings.find_map(|packing| match packing {
+        Compression::BROTLI(_) => Some("Brotli"),
+        Compression::LZO => Some("LZO"),
+        _ => None,
+    })
 }
 
 /// Runs the decoder, which panics on some damaged files where it should say what is wrong.
@@ -272,19 +296,24 @@ impl Line {
     fn fields<'a>(
         &'a self,
         columns: &'a [Column],
+        means: &'a [Means],
         row: usize,
     ) -> impl Iterator<Item = Field<'a>> + use<'a> {
         let mut from = 0;
+        let means = means.iter().copied().chain(std::iter::repeat(Means::Looks));
         self.ends
             .iter()
             .zip(columns)
-            .map(move |((kind, end), column)| {
+            .zip(means)
+            .map(move |(((kind, end), column), means)| {
                 let text = self.text.get(from..*end).unwrap_or_default();
                 from = *end;
                 match *kind {
                     Kind::Null => Field::Null,
                     Kind::Bool(truth) => Field::Bool(truth),
                     Kind::Number => Field::Number(text),
+                    // Parquet has a type for JSON, and few writers know it.
+                    Kind::Text if means == Means::Json && column.is_words() => Field::Json(text),
                     Kind::Text => Field::Text(text),
                     Kind::Json => Field::Json(text),
                     Kind::Bytes => Field::Bytes(column.bytes(row)),
@@ -300,6 +329,10 @@ impl Source for Parquet {
 
     fn choose(&mut self, columns: &[usize]) {
         self.chosen = columns.to_vec();
+    }
+
+    fn means(&mut self, means: &[Means]) {
+        self.means = means.to_vec();
     }
 
     fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {

@@ -15,7 +15,7 @@ use crate::errand::{self, INTERRUPTED};
 use crate::shutdown::Signals;
 use crate::telemetry;
 
-/// It came to the end, and some rows were refused.
+/// It came to the end, and some rows were refused, or a last line without its end was left.
 const SOME_REFUSED: u8 = 3;
 
 /// Refused rows that are told one by one.
@@ -75,12 +75,28 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     let so_far = format!("{} rows were written before", counts.written);
     match outcome {
         Ok(summary) => {
+            for (file, lines, first) in &summary.empty_lines {
+                let were = if *lines == 1 {
+                    "line was"
+                } else {
+                    "lines were"
+                };
+                telemetry::say(&format!(
+                    "{file}, line {first}: {lines} empty {were} passed over"
+                ));
+            }
+            for (file, line) in &summary.left {
+                telemetry::say(&unfinished(file, *line));
+            }
             telemetry::say(&sentence(&summary, started.elapsed().as_secs_f64()));
             // Rows that an earlier run has put into the file of rejects are not in either.
-            Ok(match summary.counts.rejected > 0 || any_refused {
-                false => ExitCode::SUCCESS,
-                true => ExitCode::from(SOME_REFUSED),
-            })
+            let any_left = !summary.left.is_empty();
+            Ok(
+                match summary.counts.rejected > 0 || any_refused || any_left {
+                    false => ExitCode::SUCCESS,
+                    true => ExitCode::from(SOME_REFUSED),
+                },
+            )
         }
         Err(LoadError::Interrupted) => {
             telemetry::say(&format!("interrupted; {so_far}{}", how_to_go_on(resumes)));
@@ -101,6 +117,14 @@ fn how_to_go_on(resumes: bool) -> &'static str {
             " and stay: to load the rest, run it again with --on-conflict ignore (needs a key), or begin with --resume next time"
         }
     }
+}
+
+/// What is said of a last line that was not loaded.
+fn unfinished(file: &str, line: u64) -> String {
+    format!(
+        "{file}, line {line}: the last line has no line end, so it may be half written, and was left for a later run; if it is \
+         whole, end it with a line feed and run the same command again"
+    )
 }
 
 /// What was done, in one line.
@@ -126,10 +150,10 @@ fn sentence(summary: &Summary, seconds: f64) -> String {
             text.push_str(&format!(", {count} {what}"));
         }
     }
-    let rate = counts.rows() as f64 / seconds.max(1e-3);
-    text.push_str(&format!(
-        "; {files}, {seconds:.1} s, {rate:.0} rows/s by {}",
-        summary.form
-    ));
+    text.push_str(&format!("; {files}, {seconds:.1} s"));
+    if counts.written > 0 {
+        let rate = counts.rows() as f64 / seconds.max(1e-3);
+        text.push_str(&format!(", {rate:.0} rows/s by {}", summary.form));
+    }
     text
 }

@@ -78,6 +78,7 @@ impl Settings {
                     .database
                     .connect_timeout
                     .unwrap_or(Options::default().connect_timeout),
+                own_times: false,
                 trusted_functions: file.database.trusted_functions.clone(),
                 synchronous: match file.database.sqlite.synchronous {
                     Sync::Full => Synchronous::Full,

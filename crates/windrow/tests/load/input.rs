@@ -107,3 +107,83 @@ fn a_row_that_is_cut_is_refused() {
         &["cut.csv, line 3: ", "fields", "1 rows written, 1 refused"],
     );
 }
+
+/// What does not fit is told before anything is written.
+#[test]
+fn all_files_are_looked_at_before_the_first_is_loaded() {
+    let db = Db::sqlite();
+    db.exec(READINGS);
+    let good = db.file("good.csv", readings(10));
+    let other = db.file("other.csv", "id,station,levle\n11,S,2\n");
+    db.load(&[&good, &other, "-t", "readings"])
+        .is(1, &["other.csv", "\"levle\""]);
+    let fewer = db.file("fewer.csv", "id,station\n11,S\n");
+    let said = db.load(&[&good, &fewer, "-t", "readings", "--rejects", "bad.csv"]);
+    said.is(1, &["fewer.csv", "another header"]);
+    assert_eq!(db.number("select count(*) from readings"), 0);
+    db.load(&[&good, &fewer, "-t", "readings"])
+        .is(0, &["11 rows written; 2 files"]);
+}
+
+/// Columns whose values the database makes.
+#[test]
+fn generated_columns_are_told_as_what_they_are() {
+    let tables = [
+        (
+            Db::sqlite(),
+            "create table g (id int, twice int as (id * 2) stored)",
+        ),
+        (
+            Db::postgres(),
+            "create table g (id int, twice int generated always as (id * 2) stored)",
+        ),
+        (
+            Db::mariadb(),
+            "create table g (id int, twice int as (id * 2) stored)",
+        ),
+    ];
+    for (db, table) in tables {
+        db.exec(table);
+        let file = db.file("g.csv", "id,twice\n1,2\n");
+        let said = db.load(&[&file, "-t", "g"]);
+        said.is(1, &["makes the values", "\"twice\"", "--columns"]);
+        db.load(&[&file, "-t", "g", "--columns", "id"])
+            .is(0, &["1 rows written"]);
+    }
+}
+
+/// Binary data is base64, or hexadecimal as PostgreSQL writes it.
+#[test]
+fn binary_data_is_read_alike_everywhere() {
+    for (db, kind, hex) in [
+        (Db::sqlite(), "blob", "hex(b)"),
+        (Db::postgres(), "bytea", "upper(encode(b, 'hex'))"),
+        (Db::mariadb(), "blob", "hex(b)"),
+    ] {
+        db.exec(&format!("create table b (id int, b {kind})"));
+        let file = db.file(
+            "b.csv",
+            "id,b\n1,AP8=\n2,\\x00fF\n3,\n4,\\x\n5,no!\n6,\\x0\n",
+        );
+        let said = db.load(&[&file, "-t", "b"]);
+        said.is(3, &["4 rows written, 2 refused", "line 6: ", "line 7: "]);
+        let sql =
+            format!("select id, case when b is null then 'NULL' else {hex} end from b order by id");
+        assert_eq!(db.exec(&sql).trim_end(), "1|00FF\n2|00FF\n3|NULL\n4|");
+    }
+}
+
+#[test]
+fn empty_lines_are_told() {
+    let db = Db::sqlite();
+    db.exec(READINGS);
+    let file = db.file("e.csv", "id,station\n1,S\n\n2,S\n\n");
+    let said = db.load(&[&file, "-t", "readings"]);
+    said.is(
+        0,
+        &[
+            "2 rows written",
+            "e.csv, line 3: 2 empty lines were passed over",
+        ],
+    );
+}

@@ -9,9 +9,15 @@
 
 mod alike;
 mod clean;
+mod dropped;
 mod end;
+mod full;
 mod input;
+mod json;
+mod made;
 mod modes;
 mod refused;
 mod resume;
+mod sparse;
 mod support;
+mod times;

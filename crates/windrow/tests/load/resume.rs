@@ -205,3 +205,53 @@ async fn a_database_without_transactions_says_what_to_do() {
         .unwrap();
     said.is(1, &["--resume is not available", "--on-conflict ignore"]);
 }
+
+/// A file that is still written may end in the middle of a line: that is no row yet.
+fn half_written(db: &Db) {
+    db.exec("create table h (id int, v varchar(20))");
+    let all = "select id, v from h order by id, v";
+    let file = db.file("h.csv", "id,v\n1,a\n2,b");
+    let arguments = [&*file, "-t", "h", "--resume"];
+    let told = "h.csv, line 3: the last line has no line end";
+    db.load(&arguments).is(3, &["1 rows written", told]);
+    db.load(&arguments).is(3, &["nothing to do", told]);
+    assert_eq!(db.exec(all).trim_end(), "1|a");
+    db.file("h.csv", "id,v\n1,a\n2,bcd\n3,\"x\ny");
+    let told = "h.csv, line 4: the last line has no line end";
+    db.load(&arguments).is(3, &["1 rows written", told]);
+    db.file("h.csv", "id,v\n1,a\n2,bcd\n3,\"x\ny\"\n4,d\n");
+    db.load(&arguments)
+        .is(0, &["2 rows written, 2 done by an earlier run"]);
+    assert_eq!(db.exec(all).trim_end(), "1|a\n2|bcd\n3|x\ny\n4|d");
+    // An object has an end of its own.
+    db.exec("delete from h");
+    let file = db.file("h.ndjson", "{\"id\":1,\"v\":\"a\"}\n{\"id\":2,\"v\":\"b");
+    let arguments = [&*file, "-t", "h", "--resume"];
+    let told = "h.ndjson, line 2: the last line has no line end";
+    db.load(&arguments).is(3, &["1 rows written", told]);
+    db.file(
+        "h.ndjson",
+        "{\"id\":1,\"v\":\"a\"}\n{\"id\":2,\"v\":\"bcd\"}",
+    );
+    db.load(&arguments).is(0, &["1 rows written"]);
+    assert_eq!(db.exec(all).trim_end(), "1|a\n2|bcd");
+    // Whoever does not mean to go on has the whole file.
+    db.exec("delete from h");
+    let file = db.file("h.csv", "id,v\n1,a\n2,b");
+    db.load(&[&file, "-t", "h"]).is(0, &["2 rows written"]);
+}
+
+#[test]
+fn half_a_line_is_no_row_postgres() {
+    half_written(&Db::postgres());
+}
+
+#[test]
+fn half_a_line_is_no_row_mariadb() {
+    half_written(&Db::mariadb());
+}
+
+#[test]
+fn half_a_line_is_no_row_sqlite() {
+    half_written(&Db::sqlite());
+}

@@ -87,6 +87,11 @@ impl Db {
 
     /// `windrow load ARGUMENTS --to ..`
     pub fn command(&self, arguments: &[&str]) -> Command {
+        self.command_to(&self.url(), arguments)
+    }
+
+    /// The same by another URL.
+    pub fn command_to(&self, url: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDROW_")) {
             command.env_remove(name);
@@ -95,7 +100,7 @@ impl Db {
             .current_dir(self.folder.path())
             .arg("load")
             .args(arguments)
-            .args(["--to", &self.url()])
+            .args(["--to", url])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());

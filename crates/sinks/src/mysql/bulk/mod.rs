@@ -39,11 +39,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mysql_async::Opts;
-use windrow_core::{Bulk, Fault, LoadPlan, Loader, Marks, Name, TableName};
+use windrow_core::{Bulk, Fault, LoadColumn, LoadPlan, Loader, Marks, Means, TableName};
 
 pub(super) use self::feed::FeedStream;
 use self::loader::MysqlLoader;
 use self::marks::MysqlMarks;
+use super::column::{Column, Kind};
 use super::fault::Trouble;
 use super::line::Line;
 use super::schema;
@@ -87,24 +88,39 @@ impl Bulk for MysqlBulk {
         true
     }
 
-    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let mut line = self.connect().await?;
         let facts = schema::read(&mut line, table).await;
         line.close().await;
         let facts = facts.map_err(Trouble::into_fault)?;
         Ok(facts.map(|facts| {
-            let given = facts.columns.into_iter().filter(|column| !column.generated);
-            given.map(|column| column.name).collect()
+            let grows = self.options.create_tables && facts.ours;
+            let columns = facts.columns.into_iter();
+            columns.map(|column| load_column(column, grows)).collect()
         }))
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
         let mut line = self.connect().await?;
-        let load = plan::make(&mut line, plan).await?;
+        let load = plan::make(&mut line, plan, self.options.create_tables).await?;
         Ok(Box::new(MysqlLoader::new(line, load)))
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {
         Some(Arc::new(MysqlMarks::new(&self.opts, &self.options)))
+    }
+}
+
+/// `grows`: its type follows from its values.
+fn load_column(column: Column, grows: bool) -> LoadColumn {
+    LoadColumn {
+        generated: column.generated,
+        defaults: !column.null_by_default,
+        means: match column.kind {
+            _ if grows => Means::Looks,
+            Kind::Json => Means::Json,
+            _ => Means::Itself,
+        },
+        name: column.name,
     }
 }

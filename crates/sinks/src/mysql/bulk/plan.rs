@@ -2,10 +2,11 @@
 
 use mysql_async::Row;
 use windrow_core::load::Fields;
-use windrow_core::{Fault, FaultClass, LoadPlan, OnConflict, TableName};
+use windrow_core::{Fault, FaultClass, Field, LoadPlan, OnConflict, TableName};
 
 use super::field;
 use crate::mysql::column::{Column, Kind};
+use crate::mysql::create;
 use crate::mysql::fault::Trouble;
 use crate::mysql::guard;
 use crate::mysql::line::Line;
@@ -13,6 +14,7 @@ use crate::mysql::schema::{self, get};
 use crate::mysql::table::Facts;
 use crate::mysql::table::Print;
 use crate::sql::quote::backtick::{push_ident, push_table};
+use crate::sql::{decimal, infer};
 
 /// A load, ready to be executed.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub(super) struct Load {
     /// Rows whose key is there are left out.
     pub(super) ignores: bool,
     pub(super) columns: Box<[Column]>,
+    /// Of each column what it holds, where it is widened for what it does not hold.
+    grows: Box<[Option<infer::Kind>]>,
 }
 
 impl Load {
@@ -33,13 +37,16 @@ impl Load {
     /// # Errors
     /// A value cannot be written.
     pub(super) fn push_row(&self, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        for (at, column) in self.columns.iter().enumerate() {
+        for (at, (column, grows)) in self.columns.iter().zip(&self.grows).enumerate() {
             if at > 0 {
                 out.push(b'\t');
             }
             let field = fields.next().ok_or_else(|| {
                 Fault::internal("a portion has fewer fields than its load has columns")
             })?;
+            if grows.is_some_and(|kind| !keeps(kind, column, &field)) {
+                return Err(unsupported("a column is to be widened first"));
+            }
             field::push(out, &self.table, column, field)?;
         }
         out.push(b'\n');
@@ -55,7 +62,7 @@ impl Load {
 ///
 /// # Errors
 /// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the connection is lost.
-pub(super) async fn make(line: &mut Line, plan: &LoadPlan) -> Result<Load, Fault> {
+pub(super) async fn make(line: &mut Line, plan: &LoadPlan, creates: bool) -> Result<Load, Fault> {
     // Warnings are all to be seen.
     let settings = "SET SESSION max_error_count = 65535";
     line.say(settings).await.map_err(Trouble::into_fault)?;
@@ -74,7 +81,7 @@ pub(super) async fn make(line: &mut Line, plan: &LoadPlan) -> Result<Load, Fault
     })?;
     let asked = schema::about("COLUMNS", MORE, "TABLE", &plan.table, "");
     let more = line.rows(&asked).await.map_err(Trouble::into_fault)?;
-    of_facts(plan, &facts, &more)
+    of_facts(plan, &facts, &more, creates)
 }
 
 /// What the description of a table does not say.
@@ -82,7 +89,7 @@ const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring'
     'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
     IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
 
-fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault> {
+fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Result<Load, Fault> {
     let places = places(plan, facts)?;
     let proven = facts.fuses && facts.apart.is_none() && facts.triggers.is_empty();
     let Some(print) = facts.print.clone().filter(|_| proven) else {
@@ -108,6 +115,15 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault>
     check_conflict(plan, facts, &places)?;
     let columns = places.iter().filter_map(|place| facts.columns.get(*place));
     let columns: Box<[Column]> = columns.cloned().collect();
+    if creates && columns.iter().any(|column| column.no_value_yet) {
+        return Err(unsupported("a column has no type yet"));
+    }
+    let grows = |column: &Column| match column.kind {
+        _ if !creates => None,
+        Kind::Double if facts.ours => Some(infer::Kind::Number),
+        _ => create::grows(facts, column),
+    };
+    let grows = columns.iter().map(grows).collect();
     let mut open = "START TRANSACTION; ".to_owned();
     guard::push_all(&mut open, &plan.table);
     Ok(Load {
@@ -117,6 +133,7 @@ fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row]) -> Result<Load, Fault>
         ignores: plan.on_conflict == OnConflict::Ignore,
         table: plan.table.clone(),
         columns,
+        grows,
     })
 }
 
@@ -201,6 +218,17 @@ fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
         Kind::Bit => Some(("CAST(", " AS UNSIGNED)")),
         _ => None,
     }
+}
+
+/// Whether a column that Windrow made keeps a field as it is. A double keeps the digits of those numbers alone that are doubles.
+fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
+    let rounds = match *field {
+        Field::Plain(digits) | Field::Number(digits) if column.kind == Kind::Double => {
+            !decimal::is_double(digits)
+        }
+        _ => false,
+    };
+    !rounds && infer::Kind::of_field(field).is_none_or(|seen| kind.takes(seen))
 }
 
 fn unsupported(why: &str) -> Fault {

@@ -141,6 +141,7 @@ impl<'a> Batch<'a> {
         // Parsed anew each time: a rule may have made nothing of a statement that is prepared, and nobody would notice
         // that it is gone.
         let apart = self.distrusted || compiled.apart.is_some();
+        let apart = apart || self.creates && shaped.outgrows(&compiled.table, write);
         let prospect = match prospect {
             Prospect::Good if apart => Prospect::Apart(Mode::Fresh),
             prospect => prospect,

@@ -23,6 +23,9 @@ const NULL: i32 = -1;
 /// The longest name, in bytes (`NAMEDATALEN` - 1). As text a longer one is cut, in binary it is refused.
 const LONGEST_NAME: usize = 63;
 
+/// The bytes of a UUID.
+const UUID: usize = 16;
+
 /// The types that are written here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -101,6 +104,9 @@ pub(super) fn push(
         Field::Bool(true) => "true",
         Field::Bool(false) => "false",
         Field::Bytes(bytes) if form == Form::Bytea => return sized(bytes, out),
+        Field::Bytes(bytes) if form == Form::Uuid && bytes.len() == UUID => {
+            return sized(bytes, out);
+        }
         Field::Bytes(_) => return Err(Odd::Spelling),
     };
     match form {

@@ -15,6 +15,7 @@ use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 const PRINT: &str = "\
 concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
+  EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = c.oid AND NOT g.tgisinternal),
   (SELECT string_agg(concat_ws(' ', quote_ident(a.attname), a.atttypid, a.atttypmod, a.attgenerated, a.attidentity), ',' ORDER BY a.attnum)
     FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped))";
 

@@ -9,8 +9,10 @@ use super::binary::Form;
 use super::describe::{Described, check, quoted};
 use super::sieve::Sieve;
 use crate::postgres::column::{Column, Kind, oid};
+use crate::postgres::create;
 use crate::postgres::statement::{push, push_conflict};
 use crate::postgres::table::Facts;
+use crate::sql::infer;
 use crate::sql::quote::push_idents;
 
 /// The temporary table that rows come to first where keys may be there already.
@@ -28,9 +30,23 @@ pub(super) struct Target {
     longest: Option<usize>,
     /// The most digits before and behind the point.
     digits: Option<(usize, usize)>,
+    /// What it holds, where it is widened for what it does not hold.
+    grows: Option<infer::Kind>,
 }
 
 impl Target {
+    /// False if the column is to be widened before it keeps a field as it is.
+    #[inline]
+    pub(super) fn keeps(&self, field: &Field<'_>) -> bool {
+        self.grows
+            .is_none_or(|kind| infer::Kind::of_field(field).is_none_or(|seen| kind.takes(seen)))
+    }
+
+    /// True if the type of the column follows from its values.
+    pub(super) fn grows(&self) -> bool {
+        self.grows.is_some()
+    }
+
     /// False if the column looks as though it would refuse a field, for a reason that its spelling does not show.
     pub(super) fn takes(&self, field: &Field<'_>) -> bool {
         let text = match *field {
@@ -65,6 +81,8 @@ pub(super) struct Layout {
     pub(super) target: String,
     /// How rows get from the stage into their table, where they do not go there directly.
     pub(super) staged: Option<Staged>,
+    /// A trigger may make nothing of a row: whether all were written is looked at before they are committed.
+    pub(super) drops: bool,
     /// How bad rows are found.
     pub(super) sieve: Sieve,
     pub(super) check: String,
@@ -112,7 +130,8 @@ impl Layout {
         }
         copy.push_str(" FROM STDIN");
         let sieve = Sieve::new(plan, table, &columns);
-        let target = |column| target(column, facts.has_hooks);
+        let grows = |column: &Column| create::grows(facts, column).filter(|_| creates);
+        let target = |column: &Column| target(column, facts.has_hooks, grows(column));
         let columns: Box<[Target]> = columns.into_iter().map(target).collect();
         Ok(Self {
             binary: columns.iter().all(|c| c.form.is_some()),
@@ -123,6 +142,7 @@ impl Layout {
                 None => plan.table.table.to_string(),
             },
             staged,
+            drops: facts.has_hooks,
             sieve,
             check: check(),
             table: quoted(&plan.table),
@@ -141,7 +161,7 @@ impl Layout {
     }
 }
 
-fn target(column: &Column, hooks: bool) -> Target {
+fn target(column: &Column, hooks: bool, grows: Option<infer::Kind>) -> Target {
     Target {
         kind: column.kind.clone(),
         form: Form::of(column),
@@ -149,6 +169,7 @@ fn target(column: &Column, hooks: bool) -> Target {
         not_null: column.not_null && !hooks,
         longest: column.longest(),
         digits: digits(column),
+        grows,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use windrow_core::{
-    Claim, CsvStyle, CsvText, Fault, LoadFault, Loaded, Loader, Mark, OnConflict, Rows, Sifted,
+    Claim, CsvStyle, CsvText, Fault, FaultClass, LoadFault, Loaded, Loader, Mark, OnConflict, Rows,
+    Sifted,
 };
 
 use super::heard::{Heard, Step};
@@ -106,7 +107,8 @@ impl PortionLoader {
     /// False if keys that come more than once were no news, or nothing can be done about them.
     pub(super) fn learns_of_repeated(&mut self) -> bool {
         let known = self.layout.staged.as_ref();
-        let helps = known.is_some_and(|staged| staged.merge_last.is_some());
+        // How many rows are to be written would not be known.
+        let helps = !self.layout.drops && known.is_some_and(|staged| staged.merge_last.is_some());
         helps && !std::mem::replace(&mut self.repeated, true)
     }
 
@@ -149,9 +151,18 @@ impl PortionLoader {
             mut heard,
             left,
             odd,
+            dropped,
         } = spoken;
         if let Some(odd) = odd {
             return Ok(Ended::Odd(odd));
+        }
+        if dropped {
+            return Ok(Ended::Refused(Refusal {
+                fault: LoadFault::Refused(drops()),
+                judges: &[],
+                line: None,
+                left,
+            }));
         }
         let repeats = heard.error.as_ref().is_some_and(|e| e.code == "21000")
             && heard.rows(&steps, Step::Copy).is_some();
@@ -209,6 +220,17 @@ struct Spoken {
     left: Vec<usize>,
     /// Why the rows were broken off.
     odd: Option<Odd>,
+    /// A trigger has made nothing of some of them.
+    dropped: bool,
+}
+
+/// What is said of a portion of which not every row was written.
+fn drops() -> Fault {
+    Fault::new(
+        FaultClass::Check,
+        "02000",
+        "a trigger makes nothing of some of the rows",
+    )
 }
 
 async fn spoken<D: Data>(
@@ -218,7 +240,11 @@ async fn spoken<D: Data>(
     let ended = wire.converse(1, &mut transfer).await;
     let said = transfer.said();
     let Transfer {
-        steps, heard, data, ..
+        steps,
+        heard,
+        data,
+        dropped,
+        ..
     } = transfer;
     match ended {
         Err(broken) => Err(heard.lost(&steps, said, &broken)),
@@ -227,6 +253,7 @@ async fn spoken<D: Data>(
             heard,
             left: data.left().to_vec(),
             odd: data.odd().cloned(),
+            dropped,
         }),
     }
 }
@@ -244,7 +271,7 @@ impl Loader for PortionLoader {
         loop {
             match self.attempt(rows, order).await? {
                 Ended::Done(sifted) => return Ok(sifted.loaded),
-                Ended::Odd(odd) if order.spelling == Spelling::Text => {
+                Ended::Odd(odd) if order.spelling == Spelling::Text || odd == Odd::Grows => {
                     return Err(LoadFault::Refused(odd.fault()));
                 }
                 Ended::Odd(_) => {

@@ -39,8 +39,11 @@ mod verbatim;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use windrow_core::{Bulk, Fault, FaultClass, LoadPlan, Loader, Marks, Name, TableName};
+use windrow_core::{
+    Bulk, Fault, FaultClass, LoadColumn, LoadPlan, Loader, Marks, Means, TableName,
+};
 
+use super::column::{Column, Kind};
 use super::dialect::Dialect;
 use super::schema;
 use super::server::Server;
@@ -122,21 +125,19 @@ impl Bulk for Copy {
         self.server.dialect().profile.flights
     }
 
-    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let (mut wire, dialect) = self.wire().await?;
         let read = schema::read(&mut wire, table, dialect).await;
         if wire.is_usable() {
             self.spare().replace((wire, dialect));
         }
         let facts = read.map_err(|broken| broken.unavailable())??;
-        let writable = |facts: super::table::Facts| {
+        let creates = self.server.options.create_tables;
+        Ok(facts.map(|facts| {
+            let grows = creates && facts.ours;
             let columns = facts.columns.into_iter();
-            columns
-                .filter(|column| !column.always_generated)
-                .map(|column| column.name)
-                .collect()
-        };
-        Ok(facts.map(writable))
+            columns.map(|column| load_column(column, grows)).collect()
+        }))
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
@@ -153,5 +154,19 @@ impl Bulk for Copy {
     fn marks(&self) -> Option<Arc<dyn Marks>> {
         let server = self.server.clone();
         Some(Arc::new(TableOfMarks::new(server)))
+    }
+}
+
+/// `grows`: its type follows from its values.
+fn load_column(column: Column, grows: bool) -> LoadColumn {
+    LoadColumn {
+        generated: column.always_generated,
+        defaults: column.has_default,
+        means: match column.kind {
+            _ if grows => Means::Looks,
+            Kind::Json | Kind::Jsonb => Means::Json,
+            _ => Means::Itself,
+        },
+        name: column.name,
     }
 }

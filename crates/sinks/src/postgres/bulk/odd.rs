@@ -9,6 +9,8 @@ use crate::postgres::text::Unwritable;
 pub(super) enum Odd {
     /// Not spelled as the binary form's writer knows it: the server is to read the text.
     Spelling,
+    /// Its column is to be widened first.
+    Grows,
     /// There is no text for it either.
     Unwritable(String),
     /// It is longer than the protocol allows.
@@ -26,6 +28,7 @@ impl Odd {
     pub(super) fn fault(self) -> Fault {
         let message = match self {
             Self::Spelling => "a value cannot be sent by COPY".to_owned(),
+            Self::Grows => "a column is to be widened first".to_owned(),
             Self::Unwritable(why) => why,
             Self::TooLong => {
                 "a value is larger than 1 GiB, which PostgreSQL does not take".to_owned()

@@ -164,9 +164,10 @@ impl<'a> Stream<'a> {
         for (at, target) in choice.targets.iter().enumerate() {
             let field = self.fields.next().unwrap_or(Field::Null);
             if done.is_ok() && choice.sends(at) {
-                done = match choice.sifts && !target.takes(&field) {
-                    true => Err(Odd::Spelling),
-                    false => row.field(target, &field),
+                done = match &field {
+                    field if !target.keeps(field) => Err(Odd::Grows),
+                    field if choice.sifts && !target.takes(field) => Err(Odd::Spelling),
+                    field => row.field(target, field),
                 };
             }
         }
@@ -184,6 +185,10 @@ impl Data for Stream<'_> {
 
     fn has_more(&self) -> bool {
         self.next < self.rows
+    }
+
+    fn sent(&self) -> usize {
+        self.next - self.left.len()
     }
 
     fn stop(&mut self) {

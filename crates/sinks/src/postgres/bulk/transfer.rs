@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
-use windrow_core::{Claim, Mark};
+use windrow_core::{Claim, Mark, OnConflict};
 
 use super::heard::{Heard, Step};
 use super::layout::Layout;
@@ -11,11 +11,16 @@ use super::message::push_statement;
 use super::odd::Odd;
 use windrow_pgwire::wire::{Answer, Dialogue};
 
+/// A statement that fails, so that its transaction does.
+const TAKE_BACK: &str = "SELECT 1 / 0";
+
 /// What is still to be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Begin,
     Rows,
+    /// All rows are sent, and how many were written is not known yet.
+    Count,
     End,
 }
 
@@ -48,6 +53,9 @@ pub(super) trait Data: Send {
     /// True if rows are still to be sent.
     fn has_more(&self) -> bool;
 
+    /// How many rows were sent.
+    fn sent(&self) -> usize;
+
     /// Takes no further rows.
     fn stop(&mut self);
 
@@ -79,6 +87,10 @@ pub(super) struct Transfer<'a, D> {
     marked: Marked<'a>,
     pub(super) data: D,
     stage: Stage,
+    /// The statement that must have written every row.
+    counted: Option<Step>,
+    /// It has not, so all are taken back.
+    pub(super) dropped: bool,
     /// Bytes appended so far.
     said: usize,
     pub(super) steps: Vec<Step>,
@@ -93,6 +105,11 @@ impl<'a, D: Data> Transfer<'a, D> {
         marked: Marked<'a>,
         data: D,
     ) -> Self {
+        let counted = match &layout.staged {
+            _ if !layout.drops => None,
+            None => Some(Step::Copy),
+            Some(staged) => (staged.on_conflict == OnConflict::Update).then_some(Step::Merge),
+        };
         let mut steps = Vec::with_capacity(6);
         steps.extend(marked.load().map(|_| Step::Hold));
         steps.extend(merge.map(|_| Step::Stage));
@@ -106,6 +123,8 @@ impl<'a, D: Data> Transfer<'a, D> {
             marked,
             data,
             stage: Stage::Begin,
+            counted,
+            dropped: false,
             said: 0,
             steps,
             heard: Heard::default(),
@@ -140,10 +159,16 @@ impl<'a, D: Data> Transfer<'a, D> {
             push_break(out);
         } else if self.heard.error.is_some() {
             self.data.stop();
-        } else if !self.data.has_more() {
-            self.end(out);
-        } else {
+        } else if self.data.has_more() {
             return;
+        } else {
+            self.end(out);
+            if self.counted.is_some() {
+                frontend::flush(out);
+                self.stage = Stage::Count;
+                return;
+            }
+            self.seal(out);
         }
         frontend::sync(out);
         self.stage = Stage::End;
@@ -155,6 +180,30 @@ impl<'a, D: Data> Transfer<'a, D> {
         if let Some(merge) = self.merge {
             push_statement(out, merge, &[]);
         }
+    }
+
+    /// Rows of the statement that is counted, once it has ended.
+    fn written(&self) -> Option<u64> {
+        self.heard.rows(&self.steps, self.counted?)
+    }
+
+    /// Goes on where all rows were written, and else has the server take them back.
+    fn count(&mut self, out: &mut BytesMut) {
+        match self.written() {
+            Some(written) if written < self.data.sent() as u64 => {
+                self.dropped = true;
+                push_statement(out, TAKE_BACK, &[]);
+            }
+            Some(_) => self.seal(out),
+            // It has failed.
+            None => {}
+        }
+        frontend::sync(out);
+        self.stage = Stage::End;
+    }
+
+    /// What makes the rows count.
+    fn seal(&self, out: &mut BytesMut) {
         match self.marked {
             Marked::Not => {}
             Marked::Whole(mark) => push_marks(out, &mark.load, &[mark.span]),
@@ -188,10 +237,15 @@ impl<D: Data> Dialogue for Transfer<'_, D> {
                 self.rows(out);
             }
             Stage::Rows => self.rows(out),
+            Stage::Count => self.count(out),
             Stage::End => {}
         }
         self.said += out.len() - before;
         self.stage != Stage::End
+    }
+
+    fn waits(&self) -> bool {
+        self.stage == Stage::Count && self.heard.error.is_none() && self.written().is_none()
     }
 
     fn hear(&mut self, answer: Answer<'_>) {

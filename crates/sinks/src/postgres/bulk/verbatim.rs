@@ -4,9 +4,10 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::escape::escape_literal;
 use windrow_core::{CsvStyle, CsvText};
 
-use super::layout::Layout;
+use super::layout::{Layout, Target};
 use super::plain::is_plain;
 use super::transfer::Data;
+use crate::postgres::column::Kind;
 
 /// Bytes of a message.
 const PIECE: usize = 128 * 1024;
@@ -22,13 +23,20 @@ pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
     let plain = |byte: u8| byte.is_ascii() && !matches!(byte, 0 | b'\n' | b'\r');
     // Where keys may be there already, each row is to know its place.
     layout.staged.is_none()
-        && layout.columns.iter().all(|target| is_plain(&target.kind))
+        && layout.columns.iter().all(is_read)
         && plain(*delimiter)
         && plain(*quote)
         && delimiter != quote
         && !null
             .bytes()
             .any(|byte| byte == *delimiter || byte == *quote || matches!(byte, 0 | b'\n' | b'\r'))
+}
+
+/// The column reads a field of CSV as what stands there.
+fn is_read(target: &Target) -> bool {
+    // As JSON too: a field is the text of it.
+    let json = matches!(target.kind, Kind::Json | Kind::Jsonb);
+    !target.grows() && (json || is_plain(&target.kind))
 }
 
 /// Records on their way.
@@ -64,6 +72,10 @@ impl Data for Verbatim<'_> {
 
     fn has_more(&self) -> bool {
         !self.rest.is_empty()
+    }
+
+    fn sent(&self) -> usize {
+        self.csv.records
     }
 
     fn stop(&mut self) {

@@ -7,12 +7,14 @@ use windrow_proof::{Level, Trusted};
 
 use super::{Change, Compiled, Form, Touch, fence, order_shows, seed};
 use crate::postgres::column::{Column, Kind};
+use crate::postgres::create;
 use crate::postgres::fit::{Fit, fit};
 use crate::postgres::fused;
 use crate::postgres::key::{self, Found};
 use crate::postgres::level;
 use crate::postgres::statement;
 use crate::postgres::table::Table;
+use crate::sql::infer;
 
 /// What is particular to a shape.
 #[derive(Debug)]
@@ -149,6 +151,17 @@ impl Shaped {
             }
         }
         worst
+    }
+
+    /// Whether a value needs a wider column to be kept as it is, in a table that Windrow made.
+    pub(in crate::postgres) fn outgrows(&self, table: &Table, write: &Write) -> bool {
+        let mut values = self.columns(table).zip(write.row.iter());
+        values.any(|(column, value)| {
+            let seen = infer::Kind::of(value);
+            create::grows(table, column)
+                .zip(seen)
+                .is_some_and(|(kind, seen)| !kind.takes(seen))
+        })
     }
 
     /// Adds the rows that a write touches.

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Bulk, Claim, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Name, Op,
-    Returning, Rows, Shape, Sifted, TableName,
+    Bulk, Claim, Fault, FaultClass, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks,
+    Op, Returning, Rows, Shape, Sifted, TableName,
 };
 
 use self::marks::SqliteMarks;
@@ -60,7 +60,7 @@ impl Bulk for SqliteBulk {
         true
     }
 
-    async fn columns(&self, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let table = table.clone();
         ask(&self.writer, move |desk| portion::columns(desk, &table)).await
     }

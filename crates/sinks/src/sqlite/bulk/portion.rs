@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 use windrow_core::{
-    Claim, Fault, FaultClass, LoadFault, Mark, Name, OnConflict, Rows, Shape, Sifted, TableName,
+    Claim, Fault, FaultClass, LoadColumn, LoadFault, Mark, Means, OnConflict, Rows, Shape, Sifted,
+    TableName,
 };
 
 use super::row::{Bad, RowWriter};
@@ -12,21 +13,38 @@ use crate::sqlite::session::Session;
 use crate::sqlite::statement::{Plan, Refusal, Use};
 use crate::sqlite::writer::Desk;
 
-/// The table's columns that can be written.
-pub(super) fn columns(desk: &mut Desk, table: &TableName) -> Result<Option<Vec<Name>>, Fault> {
+/// The table's columns. What one that grows takes follows from its values.
+pub(super) fn columns(
+    desk: &mut Desk,
+    table: &TableName,
+) -> Result<Option<Vec<LoadColumn>>, Fault> {
     let session = desk.session()?;
     session.renew().map_err(plain)?;
+    let creates = session.creates();
     let table = session.table(table).map_err(plain)?;
     let Some(table) = table else {
         return Ok(None);
     };
-    let sql = "SELECT name FROM pragma_table_xinfo(?1, 'main') WHERE hidden = 0 ORDER BY cid";
+    let grows = creates && table.made;
+    // A key of NULL may be given a number.
+    let sql = "SELECT name, hidden > 1, pk > 0 OR upper(coalesce(dflt_value, 'NULL')) <> 'NULL' \
+               FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
     let mut ask = session.connection().prepare_cached(sql).map_err(plain)?;
-    let names = ask
-        .query_map([&*table.name], |row| row.get::<_, String>(0))
+    let columns = ask
+        .query_map([&*table.name], |row| {
+            Ok(LoadColumn {
+                name: row.get::<_, String>(0)?.into(),
+                generated: row.get(1)?,
+                defaults: row.get(2)?,
+                means: match grows {
+                    true => Means::Looks,
+                    false => Means::Itself,
+                },
+            })
+        })
         .map_err(plain)?;
-    let names = names.map(|name| name.map(Name::from).map_err(plain));
-    names.collect::<Result<_, _>>().map(Some)
+    let columns = columns.map(|column| column.map_err(plain));
+    columns.collect::<Result<_, _>>().map(Some)
 }
 
 /// Whether rows of a shape can be loaded.

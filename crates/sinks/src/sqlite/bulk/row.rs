@@ -55,9 +55,13 @@ impl<'c> RowWriter<'c> {
             say(self.connection, "SAVEPOINT windrow_row").map_err(ends)?;
         }
         let written = match self.statement.raw_execute() {
-            Ok(written) => written as u64,
+            Ok(written) => (written as u64).max(self.plan.uncounted.into()),
             Err(error) => return Err(self.failed(error)),
         };
+        if written == 0 && self.shape.on_conflict != OnConflict::Ignore {
+            self.undo()?;
+            return Err(self.bad(drops()));
+        }
         if self.guards {
             say(self.connection, "RELEASE windrow_row").map_err(ends)?;
         }
@@ -93,14 +97,20 @@ impl<'c> RowWriter<'c> {
         if self.connection.is_autocommit() {
             return Bad::Portion(LoadFault::Refused(fault));
         }
-        if self.guards {
-            let undone = say(self.connection, "ROLLBACK TO windrow_row")
-                .and_then(|()| say(self.connection, "RELEASE windrow_row"));
-            if let Err(error) = undone {
-                return ends(error);
-            }
+        match self.undo() {
+            Ok(()) => self.bad(fault),
+            Err(bad) => bad,
         }
-        self.bad(fault)
+    }
+
+    /// Takes back what a row may have left behind.
+    fn undo(&self) -> Result<(), Bad> {
+        if !self.guards {
+            return Ok(());
+        }
+        say(self.connection, "ROLLBACK TO windrow_row")
+            .and_then(|()| say(self.connection, "RELEASE windrow_row"))
+            .map_err(ends)
     }
 
     /// Who is left out comes later than those behind it. Where later rows win, that is only so good for rows that fail
@@ -118,14 +128,24 @@ impl<'c> RowWriter<'c> {
     }
 }
 
+/// What is said of a row that a trigger has made nothing of (`RAISE(IGNORE)`).
+fn drops() -> Fault {
+    Fault::new(
+        FaultClass::Check,
+        "02000",
+        "a trigger makes nothing of the row",
+    )
+}
+
 fn ends(error: rusqlite::Error) -> Bad {
     Bad::Portion(before_commit(error))
 }
 
 /// Whether a statement that fails may leave something behind: what a trigger had written before a constraint or a trigger
-/// said FAIL (<https://sqlite.org/lang_conflict.html>). Where nobody says that word, nothing is left.
+/// said FAIL (<https://sqlite.org/lang_conflict.html>), or made nothing of the row by IGNORE. Where nobody says those words,
+/// nothing is left.
 fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%')";
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%' OR sql LIKE '%ignore%')";
     connection
         .prepare_cached(sql)?
         .query_row([], |row| row.get(0))

@@ -5,8 +5,10 @@ use windrow_core::{Fault, FaultClass, UnitFault, UnitOutcome};
 /// What is to be done about a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is in; so many rows were written.
-    Written(u64),
+    /// It is in.
+    Written,
+    /// It was taken, and no row was written.
+    Nothing,
     /// Its mark was there: it was written before.
     WrittenBefore,
     /// It was refused for what it is.
@@ -27,7 +29,12 @@ const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
 /// Judges the outcome of a unit of a row, and of its mark behind it if rows are marked.
 pub(super) fn fate(outcome: UnitOutcome, marked: bool) -> Fate {
     let (at, fault) = match outcome {
-        Ok(dones) => return Fate::Written(dones.first().map_or(0, |done| done.rows)),
+        Ok(dones) => {
+            return match dones.first().map_or(0, |done| done.rows) {
+                0 => Fate::Nothing,
+                _ => Fate::Written,
+            };
+        }
         Err(UnitFault { at, fault, .. }) => (at, fault),
     };
     let of_mark = marked && at == 1;
@@ -71,7 +78,9 @@ mod tests {
     #[test]
     fn a_row_is_to_blame_only_for_itself() {
         let done: Dones = [Done::rows(1), Done::rows(1)].into_iter().collect();
-        assert_eq!(fate(Ok(done), true), Fate::Written(1));
+        assert_eq!(fate(Ok(done), true), Fate::Written);
+        let none: Dones = [Done::rows(0), Done::rows(1)].into_iter().collect();
+        assert_eq!(fate(Ok(none), true), Fate::Nothing);
         for (class, code) in [
             (FaultClass::Unique, "23505"),
             (FaultClass::Value, "22P02"),

@@ -49,6 +49,8 @@ pub(super) struct Pair {
     reasons: Written,
     /// What the first line of the file of rows is, or was found to be.
     header: Option<Box<[u8]>>,
+    /// Something could not be written: nothing more is, for it would stand behind half of a row.
+    broken: bool,
     before: HashMap<String, Vec<Span>>,
 }
 
@@ -83,7 +85,7 @@ impl Pair {
             return Err(fault(path, io::Error::other(told)));
         }
         let (last, length, before) =
-            read_reasons(&reasons).map_err(|error| fault(&reasons_path, error))?;
+            read_reasons(&reasons, length).map_err(|error| fault(&reasons_path, error))?;
         let rows_to = last.as_ref().map_or(0, |kept| kept.ends_at);
         let (rows, header) = Written::go_on(rows, path, rows_to)?;
         if last.is_some_and(|kept| kept.sum != rows.sum.0) {
@@ -95,6 +97,7 @@ impl Pair {
             header: (rows.bytes > 0).then_some(header),
             rows,
             reasons,
+            broken: false,
             before,
         })
     }
@@ -126,6 +129,23 @@ impl Pair {
     }
 
     pub(super) fn write(&mut self, origin: &Origin, reject: &Reject<'_>) -> Result<(), LoadError> {
+        self.whole()?;
+        let written = self.append(origin, reject);
+        self.broken = written.is_err();
+        written
+    }
+
+    fn whole(&self) -> Result<(), LoadError> {
+        match self.broken {
+            false => Ok(()),
+            true => {
+                let told = "what was to be written before could not be";
+                Err(fault(&self.rows.path, io::Error::other(told)))
+            }
+        }
+    }
+
+    fn append(&mut self, origin: &Origin, reject: &Reject<'_>) -> Result<(), LoadError> {
         if self.rows.bytes == 0
             && let Some(header) = &self.header
         {
@@ -155,8 +175,11 @@ impl Pair {
     }
 
     pub(super) fn settle(&mut self, on_disk: bool) -> Result<(), LoadError> {
-        self.rows.settle(on_disk)?;
-        self.reasons.settle(on_disk)
+        self.whole()?;
+        let rows = self.rows.settle(on_disk);
+        let settled = rows.and_then(|()| self.reasons.settle(on_disk));
+        self.broken = settled.is_err();
+        settled
     }
 
     pub(super) fn close(mut self) {
@@ -228,7 +251,9 @@ impl Written {
 /// The last whole line, the bytes up to its end, and the records of each load.
 type Reasons = (Option<Kept>, u64, HashMap<String, Vec<Span>>);
 
-fn read_reasons(file: &File) -> io::Result<Reasons> {
+/// `rows`: bytes of the file of rows. On a full disk reasons may have found room where their rows had not: such rows have no
+/// marks, and are refused anew.
+fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     let mut reader = BufReader::new(file);
     let (mut last, mut length) = (None, 0);
     let mut before: HashMap<String, Vec<Span>> = HashMap::new();
@@ -240,7 +265,7 @@ fn read_reasons(file: &File) -> io::Result<Reasons> {
         let Ok(kept) = serde_json::from_slice::<Kept>(&line) else {
             break;
         };
-        if !line.ends_with(b"\n") {
+        if !line.ends_with(b"\n") || kept.ends_at > rows {
             break;
         }
         length += read as u64;

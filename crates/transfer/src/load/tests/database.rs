@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use windrow_core::{
-    Budget, Bulk, Claim, Done, Executor, Fault, FaultClass, Field, Intake, LoadFault, LoadPlan,
-    Loaded, Loader, Mark, Marks, Name, Outcomes, Profile, Purpose, Rows, Sifted, Sink, Span,
-    TableName, Unit, UnitFault, UnitOutcome, Value,
+    Budget, Bulk, Claim, Done, Executor, Fault, FaultClass, Field, Intake, LoadColumn, LoadFault,
+    LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, Rows, Sifted, Sink,
+    Span, TableName, Unit, UnitFault, UnitOutcome, Value,
 };
 
 /// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
@@ -234,8 +234,13 @@ impl Bulk for Database {
         self.sifts
     }
 
-    async fn columns(&self, _: &TableName) -> Result<Option<Vec<Name>>, Fault> {
-        Ok(Some(vec!["id".into()]))
+    async fn columns(&self, _: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
+        Ok(Some(vec![LoadColumn {
+            name: "id".into(),
+            generated: false,
+            defaults: false,
+            means: Means::Itself,
+        }]))
     }
 
     async fn loader(&self, _: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {

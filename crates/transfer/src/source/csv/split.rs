@@ -1,6 +1,6 @@
 //! From a record to a row.
 
-use windrow_core::Field;
+use windrow_core::{Field, Means};
 
 use super::record::{Piece, Record, Scan, Style};
 use crate::source::{Bad, Portion, skip};
@@ -15,6 +15,8 @@ pub(super) struct Splitter {
     pub(super) columns: Option<usize>,
     /// Which of them rows are made of; `None`: all.
     pub(super) chosen: Option<Vec<usize>>,
+    /// Of each field of a row what its column makes of it; none: what it looks like.
+    pub(super) means: Vec<Means>,
 }
 
 /// Where a record stands.
@@ -62,16 +64,20 @@ impl Splitter {
             }
         };
         let patched = std::str::from_utf8(&found.scratch).unwrap_or_default();
-        let field = |piece: &Piece| field(*piece, text, patched, &self.nulls);
+        let mut means = self.means.iter().copied();
+        let mut field = |piece: &Piece| {
+            let means = means.next().unwrap_or_default();
+            field(*piece, text, patched, &self.nulls, means)
+        };
         let pieces = &found.pieces;
         let rows = &mut portion.rows;
         let added = match &self.chosen {
-            None => rows.push(at.line, pieces.iter().map(field)),
+            None => rows.push(at.line, pieces.iter().map(&mut field)),
             Some(chosen) => {
                 let chosen = chosen.iter().map(|at| pieces.get(*at));
                 rows.push(
                     at.line,
-                    chosen.map(|piece| piece.map_or(Field::Null, field)),
+                    chosen.map(|piece| piece.map_or(Field::Null, &mut field)),
                 )
             }
         };
@@ -114,15 +120,25 @@ impl Piece {
     }
 }
 
-/// Only a field without quotes can be NULL, or a number. JSON stays JSON, so that a column of json does not get it as
-/// a string.
-fn field<'a>(piece: Piece, text: &'a str, patched: &'a str, nulls: &[Box<str>]) -> Field<'a> {
+/// Only a field without quotes can be NULL, or a number. In a column of JSON it is the JSON text, as it is to COPY. Elsewhere an
+/// array of JSON stays one, for columns of arrays, and an object where the column is still to get its type.
+fn field<'a>(
+    piece: Piece,
+    text: &'a str,
+    patched: &'a str,
+    nulls: &[Box<str>],
+    means: Means,
+) -> Field<'a> {
     let (text, quoted) = piece.of(text, patched);
+    let begins = match means {
+        Means::Looks => text.starts_with(['{', '[']),
+        Means::Itself => text.starts_with('['),
+        Means::Json => false,
+    };
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if !quoted && nulls.iter().any(|null| **null == *text) {
         Field::Null
-    } else if text.starts_with(['{', '['])
-        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-    {
+    } else if means == Means::Json || begins && is_json() {
         Field::Json(text)
     } else if quoted {
         Field::Text(text)

@@ -42,12 +42,25 @@ impl Cell<'_> {
 pub(super) struct Columns {
     pub(super) names: Vec<Name>,
     places: HashMap<Name, usize>,
+    /// Other keys are passed over.
+    pub(super) only: bool,
 }
+
+/// The place of a key that is passed over.
+const NOWHERE: usize = usize::MAX;
 
 impl Columns {
     pub(super) fn new(names: Vec<Name>) -> Self {
         let places = names.iter().cloned().zip(0..).collect();
-        Self { names, places }
+        Self {
+            names,
+            places,
+            only: false,
+        }
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.places.contains_key(key)
     }
 
     /// Most files have their keys in the same order on all lines.
@@ -122,7 +135,7 @@ impl<'de> Visitor<'de> for Cells<'_> {
                 return Err(A::Error::custom(format!("has the key {name:?} twice")));
             }
             *cell = Some(value(raw.get()).map_err(A::Error::custom)?);
-            likely = place + 1;
+            likely = place.saturating_add(1);
         }
         Ok(cells.into_iter().map(Option::unwrap_or_default).collect())
     }
@@ -150,11 +163,14 @@ impl Visitor<'_> for Place<'_> {
     }
 
     fn visit_str<E: Error>(self, key: &str) -> Result<usize, E> {
-        self.columns.place(key, self.likely).ok_or_else(|| {
-            E::custom(format!(
-                "has the key {key:?}, which the file's first object does not have (it names the columns)"
-            ))
-        })
+        match self.columns.place(key, self.likely) {
+            Some(place) => Ok(place),
+            None if self.columns.only => Ok(NOWHERE),
+            None => Err(E::custom(format!(
+                "has the key {key:?}, which is no column of the table, or one with a default that no object at the file's \
+                 beginning names; --columns says which keys are loaded"
+            ))),
+        }
     }
 }
 
@@ -175,6 +191,9 @@ fn value(raw: &str) -> Result<Cell<'_>, String> {
     Ok(Cell::Owned(text))
 }
 
+/// What is said of a line that is none.
+const NO_OBJECT: &str = "is not a JSON object";
+
 /// serde_json counts lines within what it was given, which is one line here: only the column is of use.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -182,15 +201,12 @@ fn words(error: &serde_json::Error) -> String {
         Some((message, _)) => message,
         None => text.as_str(),
     };
-    if message.starts_with("has ") {
+    if message.starts_with("has ") || message.starts_with(NO_OBJECT) {
         message.to_owned()
     } else if error.column() == 0 {
-        format!("is not a JSON object: {message}")
+        format!("{NO_OBJECT}: {message}")
     } else {
-        format!(
-            "is not a JSON object: {message}, at its byte {}",
-            error.column()
-        )
+        format!("{NO_OBJECT}: {message}, at its byte {}", error.column())
     }
 }
 
@@ -225,11 +241,14 @@ mod tests {
         for (line, reason) in [
             (
                 r#"{"a":1,"d":2}"#,
-                r#"has the key "d", which the file's first object does not have"#,
+                r#"has the key "d", which is no column of the table"#,
             ),
             (r#"{"a":1,"a":2}"#, r#"has the key "a" twice"#),
             (r#"{"a":"\u0000"}"#, "has a NUL character"),
-            (r#"{"a":"\ud800"}"#, "is not a JSON object: "),
+            (
+                r#"{"a":"\ud800"}"#,
+                "is not a JSON object: unexpected end of hex escape",
+            ),
             (
                 r#"{"a":1"#,
                 "is not a JSON object: EOF while parsing an object, at its byte 6",

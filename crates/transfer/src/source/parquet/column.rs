@@ -246,6 +246,11 @@ impl Column {
         }
     }
 
+    /// True for texts of which Parquet knows no more than that.
+    pub(super) fn is_words(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+
     /// The value of a column of binary data.
     pub(super) fn bytes(&self, row: usize) -> &[u8] {
         match self {
