@@ -41,6 +41,11 @@ impl Budget {
         self.0.total.saturating_sub(self.0.whole.free())
     }
 
+    /// True while somebody waits for bytes.
+    pub fn is_waited_for(&self) -> bool {
+        self.0.is_waited_for()
+    }
+
     /// Takes bytes at once.
     ///
     /// # Errors
@@ -128,6 +133,19 @@ impl Permit {
         self.patient += std::mem::take(&mut other.patient);
     }
 
+    /// Hands over `bytes` of it, or all of it where it holds less.
+    #[must_use]
+    pub fn split(&mut self, bytes: usize) -> Self {
+        let (bytes, patient) = (self.bytes.min(bytes), self.patient.min(bytes));
+        self.bytes -= bytes;
+        self.patient -= patient;
+        Self {
+            home: self.home.clone(),
+            bytes,
+            patient,
+        }
+    }
+
     /// Gives back all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         let kept = (self.bytes.min(bytes), self.patient.min(bytes));
@@ -168,6 +186,20 @@ mod tests {
         assert_eq!(budget.held(), 10);
         drop(a);
         assert_eq!(budget.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_handed_over_is_counted_once() {
+        let budget = Budget::new(100);
+        let mut whole = budget.take(50).await.unwrap();
+        let part = whole.split(30);
+        assert_eq!((whole.bytes(), part.bytes(), budget.held()), (20, 30, 50));
+        drop(whole);
+        assert_eq!(budget.held(), 30);
+        let mut part = part;
+        assert_eq!(part.split(80).bytes(), 30);
+        assert_eq!((part.bytes(), budget.held()), (0, 0));
+        assert_eq!(budget.take(75).await.unwrap().bytes(), 75);
     }
 
     #[tokio::test]

@@ -61,6 +61,10 @@ impl Pools {
         taken
     }
 
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Takes bytes in the order of asking. Cancel safe.
     pub(super) async fn take_in_line(&self, bytes: usize) {
         let _waits = Waits::begin(&self.waiting);

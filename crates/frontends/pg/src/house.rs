@@ -16,6 +16,7 @@ use crate::pool::Pool;
 use crate::proofs::Proofs;
 use crate::senders::Senders;
 use crate::services::{Console, Lanes, Services};
+use crate::session::charge::LongMessages;
 use crate::session::{LaneBook, Readings};
 
 /// The house in which all sessions live.
@@ -26,6 +27,8 @@ pub(crate) struct House {
     pub(crate) lanes: Arc<dyn Lanes>,
     /// The memory of the process.
     pub(crate) budget: Budget,
+    /// What of the memory budget long messages may hold.
+    pub(crate) long_messages: LongMessages,
     /// Server connections for what is not joined.
     pub(crate) pool: Pool,
     /// What is proven of statements that are relayed.
@@ -74,6 +77,7 @@ impl House {
             tls: config.tls.as_deref().map(Tls::new),
             config,
             lanes: services.lanes,
+            long_messages: LongMessages::new(&services.budget),
             budget: services.budget,
             proofs: Arc::default(),
             readings: Readings::default(),

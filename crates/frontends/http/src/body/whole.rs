@@ -77,9 +77,10 @@ impl Feed<'_> {
         limit: Limit,
         mut charge: Charge,
     ) -> Result<Whole, Refusal> {
-        // What is announced is charged before it is read.
+        // What is announced costs nobody anything until it comes.
         let announced = self.length().and_then(|n| usize::try_from(n).ok());
-        let mut charged = first.len() + announced.unwrap_or(0);
+        let whole = announced.map_or(usize::MAX, |rest| first.len().saturating_add(rest));
+        let mut charged = first.len();
         charge.add(charged)?;
         let mut all = BytesMut::with_capacity(charged);
         all.extend_from_slice(&first);
@@ -88,9 +89,10 @@ impl Feed<'_> {
             let length = all.len() + chunk.len();
             limit.check(length as u64)?;
             if length > charged {
-                // A growing buffer doubles.
-                charge.add(length)?;
-                charged += length;
+                let grown = length.saturating_mul(2).min(whole).max(length);
+                charge.add(grown - charged)?;
+                charged = grown;
+                all.reserve(grown - all.len());
             }
             all.extend_from_slice(&chunk);
         }

@@ -19,6 +19,7 @@ mod statements;
 
 use std::future::poll_fn;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ use windrow_core::{Fault, FaultClass};
 use crate::codec::{answer, failure};
 use crate::pool::Loan;
 use crate::presence::{Interrupt, State};
-use crate::session::{End, HIGH, Session, Told, shutdown};
+use crate::session::{End, HIGH, Session, Told, charge, shutdown};
 use expect::Queue;
 use leave::Residue;
 
@@ -134,7 +135,7 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
     }
     session.presence.set_state(State::Waiting);
     session.pass_gate().await?;
-    let house = std::sync::Arc::clone(&session.house);
+    let house = Arc::clone(&session.house);
     let who = session.who.clone();
     let taking = async { house.pool.take(&who).await };
     let mut taking = std::pin::pin!(taking);
@@ -230,12 +231,18 @@ impl Relay<'_> {
                 continue;
             }
             if let Some((_, total)) = self.uncharged() {
-                let charged = self.session.line.charge(&self.session.house.budget, total);
+                let house = Arc::clone(&self.session.house);
+                let memory = (&house.long_messages, &house.budget);
+                let charged = self.session.line.charge(memory, total);
                 charged.await.map_err(End::Fatal)?;
             }
             poll_fn(|cx| {
                 let moved = self.poll_move(cx)?;
                 self.unburden();
+                let budget = &self.session.house.budget;
+                if self.session.line.poll_stalled(budget, cx).is_ready() {
+                    return Poll::Ready(Err(End::Fatal(charge::stalled())));
+                }
                 if moved {
                     return Poll::Ready(Ok(()));
                 }

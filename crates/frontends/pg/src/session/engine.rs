@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use windrow_core::{Described, Fault, FaultClass};
 
 use super::Client;
+use super::charge;
 use super::lane::Wish;
 use super::line::{HIGH, Line};
 use super::pending::Pending;
@@ -169,6 +170,9 @@ impl Session {
     ) -> Poll<Result<(), End>> {
         let was_full = self.is_full();
         let flushed = self.poll_say(cx)?;
+        if self.line.poll_stalled(&self.house.budget, cx).is_ready() {
+            return Poll::Ready(Err(End::Fatal(charge::stalled())));
+        }
         if self.is_full() {
             return Poll::Pending;
         }
@@ -295,20 +299,25 @@ impl Session {
         let Violation::TooLong { tag, length, .. } = violation else {
             return Err(violation.into());
         };
+        self.pass_over(tag, HEADER + length, &violation.fault());
+        Ok(true)
+    }
+
+    /// Passes over a message of which a part is there; what it belongs to fails.
+    fn pass_over(&mut self, tag: u8, total: usize, fault: &Fault) {
         let before = std::mem::take(&mut self.segment.bytes);
         self.line.take(before);
-        self.line.discard(HEADER + length);
+        self.line.discard(total);
         if self.segment.failed {
-            return Ok(true);
+            return;
         }
         // All of a segment that fails is undone.
         self.segment.clear();
-        failure::fault(&mut self.line.out, &violation.fault());
+        failure::fault(&mut self.line.out, fault);
         match tag {
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => self.segment.failed = true,
             _ => self.line.out.put_slice(answer::READY),
         }
-        Ok(true)
     }
 
     /// A part of a message is there.
@@ -323,10 +332,14 @@ impl Session {
                 self.relay("COPY data without COPY").await?;
                 Ok(true)
             }
-            Some((_, total)) if self.line.needs_charge(self.segment.bytes + total) => {
-                let until = self.segment.bytes + total;
-                let charged = self.line.charge(&self.house.budget, until).await;
-                charged.map_err(End::Fatal)?;
+            Some((tag, total)) if self.line.needs_charge(self.segment.bytes + total) => {
+                let (until, house) = (self.segment.bytes + total, &self.house);
+                let memory = (&house.long_messages, &house.budget);
+                if let Err(fault) = self.line.charge(memory, until).await {
+                    self.drain().await?;
+                    self.pass_over(tag, total, &fault);
+                    return Ok(true);
+                }
                 Ok(false)
             }
             _ => Ok(false),

@@ -9,6 +9,8 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{Budget, Fault, Permit};
 
+use super::charge::{self, Charge, LongMessages};
+
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};
 
@@ -17,9 +19,6 @@ const READ: usize = 8 * 1024;
 
 /// What a buffer of a silent client may keep, in bytes.
 const KEEP: usize = 1024;
-
-/// A message that is longer than this is charged to the memory budget before it is read, in bytes.
-const CHARGED: usize = 64 * 1024;
 
 /// Answers that wait for their client, in bytes: past it nothing more is produced for it.
 pub(crate) const HIGH: usize = 64 * 1024;
@@ -40,8 +39,8 @@ pub(crate) struct Line {
     longest: usize,
     /// Bytes to come that nobody wants.
     unwanted: usize,
-    /// Memory taken for a long message, and where in the inbox that ends.
-    charge: Option<(Permit, usize)>,
+    /// Memory taken for a long message.
+    charge: Option<Charge>,
 }
 
 impl Line {
@@ -85,11 +84,12 @@ impl Line {
     }
 
     fn uncharge(&mut self, bytes: usize) {
-        if let Some((_, until)) = &mut self.charge {
-            *until = until.saturating_sub(bytes);
-            if *until == 0 {
-                self.charge = None;
-            }
+        if self
+            .charge
+            .as_mut()
+            .is_some_and(|charge| charge.take(bytes))
+        {
+            self.charge = None;
         }
     }
 
@@ -105,21 +105,46 @@ impl Line {
         self.take(dropped);
     }
 
-    /// True where a message that ends at `until` in the inbox needs [`Line::charge`].
+    /// True where a message that ends at `until` in the inbox needs [`Line::charge`]: what was announced is believed once
+    /// some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
-        until > CHARGED && self.charge.as_ref().is_none_or(|(_, held)| until > *held)
+        let held = self.charge.as_ref().map_or(0, Charge::until);
+        until > held && until > charge::FREE && self.inbox.len() >= charge::FREE
     }
 
     /// Charges all of the inbox up to `until`, where a long message ends. Waits for memory. Cancel safe.
     ///
     /// # Errors
-    /// That the budget can never hold it.
-    pub(crate) async fn charge(&mut self, budget: &Budget, until: usize) -> Result<(), Fault> {
+    /// Those of [`LongMessages::take`].
+    pub(crate) async fn charge(
+        &mut self,
+        (messages, budget): (&LongMessages, &Budget),
+        until: usize,
+    ) -> Result<(), Fault> {
         // First given back, then taken: nobody holds some memory and waits for more.
         self.charge = None;
-        let permit = Box::pin(budget.take(until)).await?;
-        self.charge = Some((permit, until));
+        let here = self.inbox.len();
+        self.charge = Some(Box::pin(messages.take(budget, until, here)).await?);
         Ok(())
+    }
+
+    /// Memory for what a long message in the inbox has become, out of what was taken for it. `None`: less was taken, or nothing.
+    pub(crate) fn pay(&mut self, bytes: usize) -> Option<Permit> {
+        self.charge.as_mut()?.pay(bytes)
+    }
+
+    /// Gives back what was taken for a message that is there.
+    pub(crate) fn forgo(&mut self) {
+        self.charge = None;
+    }
+
+    /// Ready where memory is held for a message that does not come, while others wait for memory.
+    pub(crate) fn poll_stalled(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
+        let here = self.inbox.len();
+        match &mut self.charge {
+            Some(charge) => charge.poll_stalled(budget, here, cx),
+            None => Poll::Pending,
+        }
     }
 
     /// Reads once. 0: the client has closed its side. Cancel safe.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `engine`, `seat` | the session: its state, its loop; units handed to their lane |
 //! | `line` | the client's connection and its buffers |
+//! | [`charge`] | memory for long messages |
 //! | `readings`, `lane` | what texts say, and what they mean in a lane: shared by all sessions |
 //! | `extended`, `segment` | Parse, Bind, Describe, Execute, Close up to their Sync |
 //! | `simple` | simple queries |
@@ -12,6 +13,7 @@
 //! | [`crate::relay`] | everything else, over a server connection |
 
 mod asked;
+pub(crate) mod charge;
 mod engine;
 mod extended;
 mod lane;

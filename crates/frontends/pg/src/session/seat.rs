@@ -67,8 +67,16 @@ impl Session {
             Box::pin(house.gate.pass(&self.who.identity.database)).await;
         }
         let unit = Unit::calls_of(calls);
-        let Ok(permit) = house.budget.take(unit.bytes()).await else {
-            return self.relay("more than the memory budget holds").await;
+        let permit = match self.line.pay(unit.bytes()) {
+            Some(permit) => permit,
+            None => {
+                // Nobody holds some memory and waits for more.
+                self.line.forgo();
+                let Ok(permit) = house.budget.take(unit.bytes()).await else {
+                    return self.relay("more than the memory budget holds").await;
+                };
+                permit
+            }
         };
         let intake = &seat.lane.door.intake;
         let is_query = matches!(ending, Ending::Query(_));

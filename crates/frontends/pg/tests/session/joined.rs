@@ -224,6 +224,49 @@ fn a_full_budget_holds_writes_back_and_loses_none() {
     assert_eq!(stand.budget.held(), 0);
 }
 
+/// What is held for messages that come never waits for what those have become.
+#[test]
+fn many_long_messages_at_once_all_get_through() {
+    let stand = Stand::with(|_| {}, 4 << 20);
+    let clients: Vec<_> = (0..40)
+        .map(|id: usize| {
+            let mut client = stand.client();
+            std::thread::spawn(move || {
+                let text = format!("insert into t values ({id}, '{}')", "x".repeat(900_000));
+                commands(&client.query(&text).unwrap())
+            })
+        })
+        .collect();
+    for client in clients {
+        assert_eq!(client.join().unwrap(), ["INSERT 0 1"]);
+    }
+    assert_eq!(stand.budget.held(), 0);
+}
+
+/// Lengths that are only announced keep nobody waiting.
+#[test]
+fn announced_messages_hold_nobody_up() {
+    let stand = Stand::with(|_| {}, 4 << 20);
+    let announce = |bytes: usize| {
+        let mut client = stand.client();
+        let length = i32::to_be_bytes(1_900_000);
+        client
+            .send(&[&b"Q"[..], &length, &vec![b' '; bytes]].concat())
+            .unwrap();
+        client
+    };
+    // None of the long ones comes to its end, and the last two have even begun.
+    let silent: Vec<_> = [0, 0, 0, 0, 40_000, 40_000].map(announce).into();
+    let mut client = stand.client();
+    for id in 0..50 {
+        let answer = client
+            .query(&format!("insert into t values ({id}, 'v')"))
+            .unwrap();
+        assert_eq!(commands(&answer), ["INSERT 0 1"]);
+    }
+    drop(silent);
+}
+
 #[test]
 fn values_that_are_refused_are_told_before_they_are_bound() {
     let stand = Stand::new();
