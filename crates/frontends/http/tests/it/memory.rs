@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
 use windrow_core::{Done, FaultClass};
 use windrow_http::HttpConfig;
 
