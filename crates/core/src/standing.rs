@@ -38,3 +38,20 @@ pub struct Standing {
     /// What keeps them from sharing more; `None` where nothing does.
     pub why: Option<Apart>,
 }
+
+impl Standing {
+    /// Adds what is said of an operation to a list of many tables: those of a table that fare alike stand together.
+    pub fn add(list: &mut Vec<Self>, table: &TableName, op: Op, level: Level, why: Option<Apart>) {
+        let of_table = list.iter_mut().rev().take_while(|s| s.table == *table);
+        let mut same = of_table.filter(|s| s.level == level && s.why == why);
+        match same.next() {
+            Some(known) => known.ops = known.ops.iter().copied().chain([op]).collect(),
+            None => list.push(Self {
+                table: table.clone(),
+                ops: [op].into(),
+                level,
+                why,
+            }),
+        }
+    }
+}

@@ -23,8 +23,9 @@ const UPDATE: u16 = 16;
 pub enum Level {
     /// A statement: nothing evaluated for one row can see another.
     Fused,
-    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did.
-    Grouped,
+    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did. With what keeps them
+    /// from sharing a statement.
+    Grouped(Arc<Apart>),
     /// Neither.
     Apart(Arc<Apart>),
 }
@@ -55,8 +56,8 @@ impl Catalog {
             trusted,
         };
         match judge.level() {
-            Ok(true) => Level::Fused,
-            Ok(false) => Level::Grouped,
+            Ok(None) => Level::Fused,
+            Ok(Some(why)) => Level::Grouped(Arc::new(why)),
             Err(apart) => Level::Apart(Arc::new(apart)),
         }
     }
@@ -87,8 +88,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// True: it may share a statement; false: a transaction.
-    fn level(&self) -> Result<bool, Apart> {
+    /// What keeps it from sharing a statement, where it may share a transaction.
+    fn level(&self) -> Result<Option<Apart>, Apart> {
         let catalog = self.catalog;
         if !catalog.relations.iter().any(|r| r.reach == Reach::Itself) {
             return Err(reason::unknown());
@@ -97,11 +98,11 @@ impl Judge<'_> {
         let found = found
             .into_iter()
             .chain(catalog.called.iter().filter_map(|c| self.of_called(c)));
-        let mut fuses = true;
+        let mut grouped = None;
         let mut triggers = Vec::new();
         for trigger in &catalog.triggers {
             match self.of_trigger(trigger) {
-                Ok(fuse) => fuses &= fuse,
+                Ok(why) => grouped = grouped.or(why),
                 Err(apart) => triggers.push(apart),
             }
         }
@@ -110,14 +111,15 @@ impl Judge<'_> {
         all.sort_by_key(|apart| !apart.unproven);
         match all.into_iter().next() {
             Some(apart) => Err(apart),
-            None => Ok(fuses && !self.inherits()),
+            None => Ok(grouped.or_else(|| self.inherits())),
         }
     }
 
     /// Rows of heirs are not told apart by the table's keys.
-    fn inherits(&self) -> bool {
+    fn inherits(&self) -> Option<Apart> {
         let mut relations = self.catalog.relations.iter();
-        (self.deed.updates || self.deed.deletes) && relations.any(|r| r.reach == Reach::Heir)
+        let heir = relations.find(|r| r.reach == Reach::Heir)?;
+        (self.deed.updates || self.deed.deletes).then(|| reason::heir(&heir.name))
     }
 
     fn is_reached(&self, reach: Reach) -> bool {
@@ -193,10 +195,10 @@ impl Judge<'_> {
             || (updates && trigger.kind & UPDATE != 0 && sets())
     }
 
-    /// Whether it allows to share a statement.
-    fn of_trigger(&self, trigger: &Trigger) -> Result<bool, Apart> {
+    /// What keeps its writes from sharing a statement.
+    fn of_trigger(&self, trigger: &Trigger) -> Result<Option<Apart>, Apart> {
         if !self.fires(trigger) {
-            return Ok(true);
+            return Ok(None);
         }
         let name = &trigger.function.name;
         let bare = trigger.function.bare();
@@ -228,7 +230,13 @@ impl Judge<'_> {
         let moves = before && body.assigns.iter().any(|name| (self.deed.is_key)(name));
         // A built-in one that drops what changes nothing is known by its name.
         let drops = before && (body.drops || bare == "suppress_redundant_updates_trigger");
-        Ok(!body.speaks && !drops && !moves)
+        let phrase = match () {
+            () if body.speaks => "a trigger that may raise something",
+            () if drops => "a trigger that may drop a row",
+            () if moves => "a trigger that sets a key",
+            () => return Ok(None),
+        };
+        Ok(Some(Apart::of(phrase).by(&*trigger.object)))
     }
 }
 

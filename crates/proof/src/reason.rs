@@ -69,6 +69,10 @@ pub(crate) fn kind(kind: u8, table: &str) -> Apart {
     Apart::of(phrase).by(format!("{word} {table}"))
 }
 
+pub(crate) fn heir(table: &str) -> Apart {
+    Apart::of("a table that others inherit from").by(format!("table {table}"))
+}
+
 pub(crate) fn cascade(object: &str) -> Apart {
     Apart::of("a cascade into a table with triggers").by(object)
 }

@@ -100,18 +100,7 @@ impl Facts {
                 None if self.fuses => (Level::Fused, None),
                 None => (Level::Grouped, Some(own.by(format!("table {name}")))),
             };
-            let same = standings
-                .last_mut()
-                .filter(|last| last.table == *name && last.level == level && last.why == why);
-            match same {
-                Some(last) => last.ops = last.ops.iter().copied().chain([op]).collect(),
-                None => standings.push(Standing {
-                    table: name.clone(),
-                    ops: [op].into(),
-                    level,
-                    why,
-                }),
-            }
+            Standing::add(standings, name, op, level, why);
         }
     }
 

@@ -1,6 +1,8 @@
 //! What writes of rows may share, by the proof over the catalog.
 
-use windrow_core::{Name, OnConflict, Op, Shape};
+use std::sync::Arc;
+
+use windrow_core::{Apart, Name, OnConflict, Op, Shape};
 use windrow_proof::{Deed, Level, Trusted};
 
 use super::table::Facts;
@@ -8,9 +10,9 @@ use super::table::Facts;
 /// The level of a shape's writes. `key`: the names of its key's columns.
 pub(super) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Trusted) -> Level {
     if facts.dialect.plain_catalog {
-        return match facts.fuses {
-            true => Level::Fused,
-            false => Level::Grouped,
+        return match of_table(facts) {
+            None => Level::Fused,
+            Some(why) => Level::Grouped(Arc::new(why)),
         };
     }
     let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
@@ -25,4 +27,13 @@ pub(super) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
         is_key: &is_key,
     };
     facts.proof.judge(&deed, trusted)
+}
+
+/// Why no writes to the table become one statement, whatever they do.
+pub(super) fn of_table(facts: &Facts) -> Option<Apart> {
+    let phrase = match facts.dialect.plain_catalog {
+        true => "a trigger, row security or a reference to itself",
+        false => "a reference to itself",
+    };
+    (!facts.fuses).then(|| Apart::of(phrase).by(format!("table {}", facts.name)))
 }

@@ -8,6 +8,7 @@
 //! | `executor` | the loop of round trips that ends when every unit has its verdict |
 //! | `schema`, `table`, `column`, `catalog` | what the database says of a table, read once and shared |
 //! | `level` | what writes may share, by the proof over the catalog |
+//! | `standing` | what of that operators are told |
 //! | `dialect` | what CockroachDB does otherwise |
 //! | `create` | tables and columns that are made from rows |
 //! | `patience`, `interrupt` | how long its clients wait, and giving a batch up |
@@ -55,6 +56,7 @@ mod segment;
 mod send;
 mod server;
 mod sink;
+mod standing;
 mod statement;
 mod table;
 mod text;

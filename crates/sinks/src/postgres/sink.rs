@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Unit};
+use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Standing, Unit};
 
 use super::bulk::Copy;
 use super::compiled::Shaped;
@@ -14,6 +14,7 @@ use super::executor::{Connection, Shared};
 use super::patience::Patience;
 use super::queue::PgQueue;
 use super::server::{Named, Server};
+use super::standing;
 use crate::options::Options;
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::Wire;
@@ -91,6 +92,14 @@ impl Sink for PostgresSink {
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         Some(Arc::new(Copy::new(self.server.clone())))
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let mut standings = Vec::new();
+        for (name, table) in self.shared.catalog.all() {
+            standing::add(&name, &table, &self.shared.trusted, &mut standings);
+        }
+        standings
     }
 
     fn statement_timeout(&self) -> Option<Duration> {

@@ -62,7 +62,7 @@ impl<T: Described> Descriptions<T> {
     }
 
     /// All of them, however old, by name.
-    #[cfg(feature = "mysql")]
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(crate) fn all(&self) -> Vec<(TableName, Arc<T>)> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tables.iter().map(|(n, t)| (n.clone(), t.clone())).collect();

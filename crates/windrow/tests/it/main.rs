@@ -16,6 +16,7 @@ mod envelope;
 mod examples;
 mod input;
 mod keys;
+mod lanes;
 mod library;
 mod mariadb;
 mod operation;

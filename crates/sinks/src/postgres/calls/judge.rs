@@ -90,7 +90,7 @@ fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<bool, Apa
     };
     match facts.proof.judge(&deed, trusted) {
         Level::Fused => Ok(facts.fuses),
-        Level::Grouped => Ok(false),
+        Level::Grouped(_) => Ok(false),
         Level::Apart(apart) => Err((*apart).clone()),
     }
 }

@@ -75,7 +75,7 @@ impl Compiled {
         let level = level::of_shape(shape, &names, table, trusted);
         let (fused, telling) = match level {
             Level::Fused => shaped.sets(table, &names, plain),
-            Level::Grouped | Level::Apart(_) => (None, None),
+            Level::Grouped(_) | Level::Apart(_) => (None, None),
         };
         Self {
             id,
@@ -95,7 +95,7 @@ impl Compiled {
             table: table.clone(),
             apart: match level {
                 Level::Apart(apart) => Some(apart),
-                Level::Fused | Level::Grouped => None,
+                Level::Fused | Level::Grouped(_) => None,
             },
             form: Form::Write(shaped),
         }
