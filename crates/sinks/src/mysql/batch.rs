@@ -234,6 +234,15 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Whether the server may number rows of these units: it remembers what it gave last.
+    pub(super) fn takes_numbers(&self, units: &[u32]) -> bool {
+        let mut placed = units.iter().flat_map(|unit| self.placed_of(*unit));
+        placed.any(|p| {
+            let mut columns = p.compiled.table.columns.iter();
+            p.compiled.form.fires().0 == Op::Insert && columns.any(|column| column.auto)
+        })
+    }
+
     /// Whether the tables of a unit can undo what it does.
     pub(super) fn undoes(&self, unit: u32) -> bool {
         self.placed_of(unit).all(|p| p.compiled.table.transactional)

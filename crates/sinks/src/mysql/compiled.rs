@@ -54,7 +54,7 @@ pub(super) enum Form {
 
 impl Form {
     /// What its triggers fire at, and what they may fire at too.
-    fn fires(self) -> (Op, Option<Op>) {
+    pub(super) fn fires(self) -> (Op, Option<Op>) {
         match self {
             Self::Insert | Self::Ignore => (Op::Insert, None),
             Self::Upsert => (Op::Insert, Some(Op::Update)),

@@ -28,6 +28,8 @@ pub(super) struct Connection {
     creates: bool,
     verified: Verified,
     interrupt: Arc<Interrupt>,
+    /// The server remembers a number that it gave last.
+    numbered: bool,
 }
 
 /// Units that run in one transaction, and how.
@@ -52,6 +54,7 @@ impl Connection {
             purpose,
             creates,
             verified: HashMap::new(),
+            numbered: false,
         }
     }
 
@@ -135,6 +138,11 @@ impl Connection {
         work: &Work,
         tally: &mut Tally,
     ) -> Result<(), Break> {
+        let unproven = work.units.iter().any(|unit| batch.runs_unproven(*unit));
+        if unproven && self.numbered {
+            self.line.renew().await?;
+        }
+        self.numbered = !unproven && (self.numbered || batch.takes_numbers(&work.units));
         let alone = matches!(work.mode, Mode::Sets | Mode::Once);
         let ended = match alone && self.alone(batch, &work.units, tally).await? {
             true => Ok(()),
@@ -146,7 +154,6 @@ impl Connection {
                     .await
             }
         };
-        let unproven = work.units.iter().any(|unit| batch.runs_unproven(*unit));
         let renewed = match unproven && self.line.is_usable() {
             true => self.line.renew().await,
             false => Ok(()),

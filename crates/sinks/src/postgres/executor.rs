@@ -31,7 +31,7 @@ use super::patience::{self, Patience};
 use super::prepare::{Trust, prepare};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
-use super::send::{Flown, Sender};
+use super::send::{FORGET, Flown, Sender};
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// How often a batch begins anew because a table was changed meanwhile.
@@ -46,11 +46,15 @@ pub(super) struct Connection {
     creates: bool,
     prepared: Prepared,
     compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
+    /// What the columns of tables with functions of somebody's own were when these ran here last, by the table's number.
+    planned: HashMap<u32, Box<str>>,
     ids: u64,
     forms: Forms,
     heat: Heat,
     scratch: Vec<u8>,
     usable: bool,
+    /// Something was written since it was new.
+    used: bool,
     patience: Patience,
     wariness: Wariness,
     interrupt: Arc<Interrupt>,
@@ -104,11 +108,13 @@ impl Connection {
             creates,
             prepared: Prepared::default(),
             compiled: HashMap::new(),
+            planned: HashMap::new(),
             ids: 0,
             forms: Forms::default(),
             heat: Heat::default(),
             scratch: Vec::new(),
             usable: true,
+            used: false,
             restore: Box::default(),
         }
     }
@@ -268,10 +274,14 @@ impl Connection {
                 scratch: &mut self.scratch,
                 part: false,
             };
+            let unproven = batch.is_unproven(&segment);
+            if unproven && self.used {
+                flown.extend(sender.send_aside(FORGET));
+            }
             match sender.send(segment) {
                 Ok(sent) => {
-                    let unproven = batch.is_unproven(&sent.segment);
                     flown.push(sent);
+                    self.used = !unproven;
                     if unproven {
                         flown.extend(sender.send_reset(&self.restore));
                         // What was prepared is gone, and not all that was left behind can be taken back.

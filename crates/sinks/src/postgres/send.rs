@@ -23,6 +23,9 @@ use crate::sql::quote::push_table;
 pub(super) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; DEALLOCATE ALL; ";
 
+/// Forgets what was taken from sequences last: unproven code may ask for it.
+pub(super) const FORGET: &str = "DISCARD SEQUENCES";
+
 /// A statement that was sent, in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
@@ -111,8 +114,12 @@ impl Sender<'_, '_> {
 
     /// Puts the session back to what it was when it was new. `restore`: what else a new one runs.
     pub(super) fn send_reset(&mut self, restore: &str) -> Option<Flown> {
-        let sql = format!("{RESET}{restore}");
-        frontend::query(&sql, self.out).ok()?;
+        self.send_aside(&format!("{RESET}{restore}"))
+    }
+
+    /// Sends what is no unit's.
+    pub(super) fn send_aside(&mut self, sql: &str) -> Option<Flown> {
+        frontend::query(sql, self.out).ok()?;
         Some(Flown {
             segment: Segment::new(Vec::new(), Mode::Own),
             statements: Vec::new(),

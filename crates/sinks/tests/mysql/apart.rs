@@ -98,6 +98,30 @@ async fn what_a_trigger_leaves_behind_is_met_by_nobody() {
     assert!(why.contains("trigger b on t"), "{why}");
 }
 
+/// A number that the server gave to a stranger's row is none of a trigger's.
+#[tokio::test]
+async fn numbers_that_others_were_given_are_not_seen_by_triggers() {
+    let mut bed = Bed::new(
+        "create table numbered (id int auto_increment primary key, v int);
+         create table t (id int primary key, latest bigint);
+         create trigger b before insert on t for each row set new.latest = last_insert_id()",
+    )
+    .await;
+    let (number, put) = (
+        insert("numbered", &["v"]).shape(),
+        insert("t", &["id"]).shape(),
+    );
+    for round in 0..3 {
+        let mut units = Vec::new();
+        for id in 0..8 {
+            units.push(unit(&number, row![id]));
+            units.push(unit(&put, row![round * 100 + id]));
+        }
+        bed.succeed(&units).await;
+    }
+    assert_eq!(bed.sql("select count(*), max(latest) from t"), "24|0");
+}
+
 fn failed(outcomes: &[UnitOutcome]) -> usize {
     outcomes.iter().filter(|outcome| outcome.is_err()).count()
 }

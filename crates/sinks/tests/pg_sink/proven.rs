@@ -81,6 +81,32 @@ async fn what_a_trigger_leaves_behind_is_met_by_nobody() {
     }
 }
 
+/// What a stranger's row took from a sequence is none of a trigger's.
+#[tokio::test]
+async fn numbers_that_others_were_given_are_not_seen_by_triggers() {
+    let mut bed = Bed::new(
+        "create table numbered (id serial primary key, v int);
+         create table t (id int primary key, latest bigint);
+         create function f() returns trigger language plpgsql as $$ begin
+             new.latest := lastval(); return new; exception when object_not_in_prerequisite_state then return new; end $$;
+         create trigger f before insert on t for each row execute function f()",
+    )
+    .await;
+    let (number, put) = (
+        insert("numbered", &["v"]).shape(),
+        insert("t", &["id"]).shape(),
+    );
+    let mut units: Vec<Unit> = (0..MANY).map(|n| unit(&number, row![n])).collect();
+    assert_eq!(successes(&mut bed, &units).await, 24);
+    for id in 0..MANY {
+        units.push(unit(&put, row![id]));
+        units.push(unit(&number, row![id]));
+    }
+    assert_eq!(successes(&mut bed, &units).await, 72);
+    let seen = bed.sql("select count(*), count(latest) from t");
+    assert_eq!(seen.trim(), "24|0");
+}
+
 #[tokio::test]
 async fn each_write_is_told_its_own_transaction() {
     let mut bed = Bed::new(
@@ -272,4 +298,72 @@ async fn the_others_of_a_batch_are_not_disturbed() {
     assert_eq!(&*fault(failed[0]).code, "P0001");
     assert_eq!(bed.sql("select count(*) from plain").trim(), "0");
     assert_eq!(bed.sql("select count(*) from wild").trim(), "23");
+}
+
+/// An extension, a type of it, a value, and an index that its tables usually have.
+const EXTENSIONS: [[&str; 4]; 11] = [
+    ["citext", "citext", "Word", "btree (v)"],
+    ["hstore", "hstore", "a=>1", "gin (v)"],
+    ["ltree", "ltree", "top.next", "gist (v)"],
+    ["cube", "cube", "(1, 2)", "gist (v)"],
+    ["pg_trgm", "text", "words", "gin (v gin_trgm_ops)"],
+    ["btree_gist", "timestamptz", "2026-01-01", "gist (v)"],
+    [
+        "postgis",
+        "geometry(Point, 4326)",
+        "SRID=4326;POINT(1 2)",
+        "gist (v)",
+    ],
+    [
+        "postgis",
+        "geometry",
+        "LINESTRING(1 2, 3 4)",
+        "gist (v) where v is not null",
+    ],
+    ["postgis", "geography(Point)", "POINT(1 2)", "gist (v)"],
+    ["vector", "vector(3)", "[1,2,3]", "hnsw (v vector_l2_ops)"],
+    [
+        "vector",
+        "vector(3)",
+        "[1,2,3]",
+        "btree (id) where v is not null",
+    ],
+];
+
+/// Such tables are where single rows come from: they are joined as any other. What is not installed here is left out.
+#[tokio::test]
+async fn columns_of_extensions_are_joined() {
+    let mut bed = Bed::new("create schema own").await;
+    for (place, [extension, of, value, index]) in EXTENSIONS.into_iter().enumerate() {
+        let known =
+            format!("select count(*) from pg_available_extensions where name = '{extension}'");
+        if bed.sql(&known).trim() == "0" {
+            eprintln!("the extension {extension} is not installed: its type {of} is not tried");
+            continue;
+        }
+        let name = format!("t{place}");
+        bed.sql(&format!(
+            "create extension if not exists {extension};
+             create table {name} (id int primary key, v {of} default '{value}', at timestamptz default now());
+             create index on {name} using {index}"
+        ));
+        let put = insert(&name, &["id", "v"]).shape();
+        let short = insert(&name, &["id"]).all().shape();
+        let set = update(&name, &["v"]).shape();
+        let one = |n: i64| unit(&put, row![n, value]);
+        let mut units: Vec<Unit> = (0..MANY).map(one).collect();
+        units.extend((0..MANY).map(|n| unit(&short, row![100 + n])));
+        units.extend((0..MANY).map(|n| unit(&set, row![value, n])));
+        units.extend((0..MANY).map(|n| unit(&delete(&name).shape(), row![n])));
+        let report = bed.run(&units).await;
+        assert_eq!(rung(&report, Rung::Fused), 96, "{of}: {:?}", report.tally);
+        assert!(
+            report
+                .verdicts
+                .into_iter()
+                .all(|verdict| told(verdict).is_ok())
+        );
+        let left = format!("select count(*), count(v) from {name}");
+        assert_eq!(bed.sql(&left).trim(), "24|24", "{of}");
+    }
 }

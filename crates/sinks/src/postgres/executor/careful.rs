@@ -16,7 +16,7 @@ use crate::postgres::care::Care;
 use crate::postgres::listen::{Heard, Listener};
 use crate::postgres::prepare::Trust;
 use crate::postgres::segment::{Mode, Segment};
-use crate::postgres::send::{BACK, Flown, KEEP, RESET, Sender};
+use crate::postgres::send::{BACK, FORGET, Flown, KEEP, RESET, Sender};
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
@@ -66,6 +66,11 @@ impl Connection {
                 }
             }
             let unproven = parts.iter().any(|part| batch.is_unproven(part));
+            if unproven && self.used {
+                tally.round_trips += 1;
+                drop(self.wire.simple(FORGET).await?);
+            }
+            self.used = !unproven;
             let judged = self.attempt(batch, &mut care, parts, tally).await?;
             if judged.is_fine() {
                 self.commit(batch, &mut care, judged, tally).await?;

@@ -99,7 +99,29 @@ impl Connection {
             }
             Asked::Call(call) => self.forms.compile(&self.shared.lexicon, call),
         });
+        if self.has_old_plans(batch) {
+            tally.round_trips += 1;
+            drop(self.wire.simple("DISCARD PLANS").await?);
+        }
         Ok(())
+    }
+
+    /// Whether triggers of these tables may have been planned here for columns of other types: the server keeps such plans
+    /// of PL/pgSQL, and would refuse writes of clients who have never run them.
+    fn has_old_plans(&mut self, batch: &Batch<'_>) -> bool {
+        let prints = batch.shapes.iter().filter_map(|c| c.table.print.as_ref());
+        let mut old = false;
+        for print in prints.filter(|p| !p.relied.functions.is_empty()) {
+            let Some(oid) = print.oid() else { continue };
+            match self.planned.get(&oid) {
+                Some(known) if *known == print.columns => {}
+                known => {
+                    old |= known.is_some();
+                    self.planned.insert(oid, print.columns.clone());
+                }
+            }
+        }
+        old
     }
 
     async fn read(
