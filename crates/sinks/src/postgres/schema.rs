@@ -70,6 +70,10 @@ FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
+/// Until the transaction ends, queries are not compiled: in a database of many tables the server takes the proof's for so
+/// large a one that compiling it would take seconds.
+const NOT_COMPILED: &str = "SELECT pg_catalog.set_config('jit', 'off', true)";
+
 /// Checks and foreign keys.
 const CONDITIONS: &str = "\
 SELECT array_to_string(c.conkey, ' '), coalesce(pg_get_expr(c.conbin, c.conrelid), ''),
@@ -131,6 +135,7 @@ pub(super) fn append(wire: &mut Wire, quoted: &str, words: &str) {
     for sql in [COLUMNS, UNIQUES, CONDITIONS] {
         ask(wire, sql, quoted);
     }
+    ask_of(wire, NOT_COMPILED, super::column::oid::TEXT, &[]);
     ask_of(
         wire,
         windrow_proof::TABLE,
