@@ -37,6 +37,23 @@ pub(super) fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     Ok(())
 }
 
+/// The same of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the types that rows are named by,
+/// only `jsonb` has values of several kinds.
+pub(super) fn push_spelled(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
+    match (kind, value) {
+        (Kind::Jsonb, Value::Text(text)) if is_json(text) => {
+            push_plain(value, out);
+            Ok(())
+        }
+        _ => push(kind, value, out),
+    }
+}
+
+/// What is no JSON is a text as it stands, and so is `null`, which would be no value.
+fn is_json(text: &str) -> bool {
+    text.trim() != "null" && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
 fn push_plain(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => {}

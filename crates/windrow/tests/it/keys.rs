@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use windrow_testkit::cratedb::CrateDb;
+
 use crate::support::{Db, Gateway};
 
 /// A type of a key, a value as a body has it, and the same as a path has it.
@@ -9,12 +11,17 @@ type Case = (&'static str, Json, &'static str);
 
 async fn found(db: Db, cases: Vec<Case>) {
     for (place, (declared, _, _)) in cases.iter().enumerate() {
-        db.run(&format!(
-            "create table t{place} (k {declared} primary key, v integer)"
-        ))
-        .await;
+        db.run(&table(place, declared)).await;
     }
-    let gateway = Gateway::to(&db.url()).await;
+    found_in(&db.url(), cases).await;
+}
+
+fn table(place: usize, declared: &str) -> String {
+    format!("create table t{place} (k {declared} primary key, v integer)")
+}
+
+async fn found_in(url: &str, cases: Vec<Case>) {
+    let gateway = Gateway::to(url).await;
     for (place, (declared, value, path)) in cases.iter().enumerate() {
         let table = format!("t{place}");
         let what = format!("{declared}: {value} as {path}");
@@ -97,6 +104,86 @@ async fn postgres() {
             "2024-02-29T13:00:00%2B01",
         ),
         ("inet", json!("10.0.0.1"), "10.0.0.1%2F32"),
+        ("citext", json!("Word"), "wORD"),
+        ("ltree", json!("top.next"), "top.next"),
+        ("int4range", json!("[1,3]"), "%5B1%2C4)"),
+        ("jsonb", json!(7), "7"),
+        ("jsonb", json!(1.50), "1.5"),
+        ("jsonb", json!("7"), "%227%22"),
+        ("jsonb", json!("abc"), "abc"),
+        ("jsonb", json!("a b"), "%22a%20b%22"),
+        ("jsonb", json!("null"), "null"),
+        ("jsonb", json!(true), "true"),
     ];
-    found(Db::postgres().await, cases).await;
+    let db = Db::postgres().await;
+    db.run("create extension citext; create extension ltree")
+        .await;
+    found(db, cases).await;
+}
+
+#[tokio::test]
+async fn mariadb() {
+    let database = tokio::task::spawn_blocking(|| windrow_testkit::mariadb::shared().unwrap());
+    let database = database.await.unwrap();
+    let cases = vec![
+        ("integer", json!(1), "1"),
+        ("integer", json!("1"), "01"),
+        ("decimal(10,2)", json!(1.0), "1"),
+        ("decimal(10,2)", json!("1"), "1.00"),
+        ("double", json!(0.1), "0.10"),
+        (
+            "varchar(9) collate utf8mb4_unicode_ci",
+            json!("Straße"),
+            "strasse",
+        ),
+        ("varchar(9) collate utf8mb4_bin", json!("1.0"), "1.0"),
+        ("char(5)", json!("ab"), "ab"),
+        ("boolean", json!(true), "1"),
+        ("varbinary(9)", json!("aGk="), "aGk="),
+        ("date", json!("2024-02-29"), "2024-02-29"),
+        (
+            "datetime(3)",
+            json!("2024-02-29T12:00:00Z"),
+            "2024-02-29%2012:00:00.000",
+        ),
+        ("enum('a','b')", json!("a"), "a"),
+        (
+            "uuid",
+            json!("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
+            "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+        ),
+        ("inet6", json!("::1"), "0:0::1"),
+    ];
+    for (place, (declared, _, _)) in cases.iter().enumerate() {
+        database.exec(&table(place, declared)).unwrap();
+    }
+    found_in(database.url(), cases).await;
+}
+
+#[tokio::test]
+async fn cratedb() {
+    let server = CrateDb::start(2).await.unwrap();
+    let cases = vec![
+        ("integer", json!(1), "1"),
+        ("integer", json!("1"), "1"),
+        ("bigint", json!(1_i64 << 40), "1099511627776"),
+        ("text", json!("1"), "1"),
+        ("text", json!("true"), "true"),
+        ("text", json!("a b"), "a%20b"),
+        ("double precision", json!(0.5), "0.50"),
+    ];
+    let http = reqwest::Client::new();
+    let at = server.url().replace("cratedb:", "http:") + "/_sql";
+    for (place, (declared, _, _)) in cases.iter().enumerate() {
+        let sql = format!("CREATE TABLE t{place} (k {declared} PRIMARY KEY, v integer)");
+        let statement = json!({"stmt": sql});
+        let told = http
+            .post(&at)
+            .body(statement.to_string())
+            .send()
+            .await
+            .unwrap();
+        assert!(told.status().is_success(), "{}", told.text().await.unwrap());
+    }
+    found_in(&server.url(), cases).await;
 }

@@ -129,6 +129,14 @@ impl Shaped {
             .filter_map(|place| table.columns.get(*place))
     }
 
+    /// The place of the first value that is spelled as in a path.
+    pub(in crate::postgres) fn spelled_from(&self) -> usize {
+        match self.shape.is_spelled() {
+            true => self.shape.columns.len(),
+            false => usize::MAX,
+        }
+    }
+
     /// How many values a row must have.
     pub(in crate::postgres) fn width(&self) -> usize {
         self.places.len()

@@ -34,16 +34,22 @@ impl Sender<'_, '_> {
             }
         };
         let scratch = &mut *self.scratch;
-        let push = |(column, value): (&Column, &Value), out: &mut BytesMut| {
+        let spelled = shaped.spelled_from();
+        let push = |(place, (column, value)): (usize, (&Column, &Value)), out: &mut BytesMut| {
             if value.is_null() {
                 return Ok(IsNull::Yes);
             }
             scratch.clear();
-            text::push(&column.kind, value, scratch).map_err(|why| why.0)?;
+            let push = match place < spelled {
+                true => text::push,
+                false => text::push_spelled,
+            };
+            push(&column.kind, value, scratch).map_err(|why| why.0)?;
             out.put_slice(scratch);
             Ok(IsNull::No)
         };
         let values = shaped.columns(&compiled.table).zip(write.row.iter());
+        let values = values.enumerate();
         frontend::bind("", &name, [], values, push, [], self.out).map_err(|_| Unfit)?;
         frontend::execute("", 0, self.out).map_err(|_| Unfit)
     }
