@@ -108,11 +108,13 @@ impl Catalog {
         .replace("'S'", &format!("'{schema}'"))
     }
 
-    /// The statements that read all that is left, each in an order of its own.
+    /// The statements that read all that is left, each in an order of its own, whatever its columns are by now.
     pub fn reading(&self, schema: &str) -> String {
+        let then = ["src", "u", "v"].map(|column| format!("to_jsonb(a) ->> '{column}'"));
         format!(
-            "select * from {schema}.a order by id; select * from {schema}.b order by id; \
-            select * from {schema}.log order by what, src, u, seen"
+            "select * from {schema}.a order by id, {}; select * from {schema}.b order by id; \
+            select * from {schema}.log order by what, src, u, seen",
+            then.join(", ")
         )
     }
 

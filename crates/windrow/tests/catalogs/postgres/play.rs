@@ -183,7 +183,10 @@ fn encode(case: &Case, schema: &str, tag: (usize, usize), unit: &Unit) -> Encode
         Unit::Probe => frontend::query(out, PROBE),
         Unit::Read => {
             let target = case.catalog.target();
-            frontend::query(out, &format!("select * from {schema}.{target} order by id"));
+            frontend::query(
+                out,
+                &format!("select * from {schema}.{target} order by id, src"),
+            );
         }
         Unit::Set(value) => frontend::query(out, &format!("set app.x = '{value}'")),
         Unit::Alter(alter) => frontend::query(out, &Case::alteration(schema, *alter)),
@@ -232,10 +235,13 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, messages: &[Message]) {
+        // Whether it was refused when it was parsed, bound or executed is not compared: what is known is not asked for anew.
+        let refused = messages.iter().any(|message| message.tag == b'E');
         for message in messages {
             match message.tag {
                 // These come whenever they come.
                 b'A' | b'S' => {}
+                b'1' | b'2' | b'3' | b'n' | b't' if refused => {}
                 b'D' => self.row(message),
                 b'T' => {
                     let columns = message.columns();
@@ -244,7 +250,7 @@ impl Reader {
                         .iter()
                         .map(|column| (&column.name, column.oid, &column.rest));
                     let text = format!("columns {:?}", types.collect::<Vec<_>>());
-                    self.told.push(Line::Text(text));
+                    self.told.extend((!refused).then_some(Line::Text(text)));
                 }
                 b'E' | b'N' => self.told.push(Line::Text(words(message))),
                 b't' => self

@@ -110,15 +110,36 @@ pub enum Alter {
     AddUnique,
     AddTrigger,
     Truncate,
+    AddColumn,
+    DropColumn,
+    RenameColumn,
+    ToBigint,
+    ToDouble,
+    ToText,
+    Default,
+    DropKey,
+    Rule,
+    ToView,
+    Anew,
 }
 
-/// The changes that are tried. What changes types and columns is left out: it is not true yet that
-/// everybody is told the types of the moment.
+/// The changes that are tried.
 const ALTERATIONS: &[Alter] = &[
     Alter::AddCheck,
     Alter::AddUnique,
     Alter::AddTrigger,
     Alter::Truncate,
+    Alter::AddColumn,
+    Alter::DropColumn,
+    Alter::RenameColumn,
+    Alter::ToBigint,
+    Alter::ToDouble,
+    Alter::ToText,
+    Alter::Default,
+    Alter::DropKey,
+    Alter::Rule,
+    Alter::ToView,
+    Alter::Anew,
 ];
 
 /// Values of `v`; what is out of range is NULL. Some of them are what triggers and constraints look for.
@@ -307,6 +328,26 @@ impl Case {
                 create trigger added after insert on {a} for each row execute function {schema}.added()"
             ),
             Alter::Truncate => format!("truncate {a}, {schema}.b restart identity cascade"),
+            Alter::AddColumn => format!("alter table {a} add column more int default 7"),
+            Alter::DropColumn => format!("alter table {a} drop column u"),
+            Alter::RenameColumn => format!("alter table {a} rename column v to w"),
+            Alter::ToBigint => format!("alter table {a} alter v type bigint"),
+            Alter::ToDouble => format!("alter table {a} alter v type double precision"),
+            Alter::ToText => format!("alter table {a} alter v type text"),
+            Alter::Default => {
+                format!("alter table {a} alter v set default 6, alter src drop not null")
+            }
+            Alter::DropKey => format!("alter table {a} drop constraint a_pkey cascade"),
+            Alter::Rule => format!("create rule unseen as on update to {a} do instead nothing"),
+            Alter::ToView => {
+                format!(
+                    "alter table {a} rename to was; create view {a} as select * from {schema}.was"
+                )
+            }
+            Alter::Anew => format!(
+                "drop table {a} cascade; \
+                create table {a} (src int, v double precision, u text, id bigint default 5)"
+            ),
         }
     }
 
