@@ -135,8 +135,15 @@ async fn run(bed: &mut Bed, units: &[Unit], sizes: &[usize]) -> (Vec<String>, Ve
             }
         }
     }
-    let dump = |table: &&str| bed.sql(&format!("select * from {table} order by 1, 2"));
-    (outcomes, TABLES.iter().map(dump).collect())
+    (outcomes, dump(bed))
+}
+
+/// All tables.
+fn dump(bed: &Bed) -> Vec<String> {
+    let tables = TABLES.iter();
+    tables
+        .map(|table| bed.sql(&format!("select * from {table} order by 1, 2")))
+        .collect()
 }
 
 fn spelled(outcome: &UnitOutcome) -> String {
@@ -178,4 +185,107 @@ fn batches_answer_as_single_writes() {
         Ok(())
     });
     result.unwrap();
+}
+
+/// A batch of several sources.
+type Sent = Vec<(u64, Unit)>;
+
+fn sent() -> impl Strategy<Value = Sent> {
+    proptest::collection::vec((0..3_u64, any_unit().boxed()), 1..9).boxed()
+}
+
+/// The first order of the units that keeps each source's own and begins with none of these.
+fn order(batch: &Sent, tried: &[Vec<usize>], begun: Vec<usize>) -> Option<Vec<usize>> {
+    if tried.contains(&begun) {
+        return None;
+    }
+    if begun.len() == batch.len() {
+        return Some(begun);
+    }
+    let open = |place: &usize| !begun.contains(place);
+    let is_head = |place: &usize| {
+        let mut before = (0..*place).filter(open);
+        !before.any(|other| batch[other].0 == batch[*place].0)
+    };
+    let mut heads = (0..batch.len()).filter(open).filter(is_head);
+    heads.find_map(|head| {
+        let begun = begun.iter().copied().chain([head]).collect();
+        order(batch, tried, begun)
+    })
+}
+
+/// What each unit of a batch was told, and what was left behind it.
+type Seen = (Vec<String>, Vec<String>);
+
+/// How many orders are tried before a batch is left undecided.
+const ORDERS: usize = 60;
+
+/// Looks for an order in which each unit alone is told the same and leaves the same behind; adds it to what was before.
+/// False: there is none. `None`: it was given up.
+async fn explain(bed: &mut Bed, before: &mut Vec<Unit>, batch: &Sent, seen: &Seen) -> Option<bool> {
+    let mut tried = Vec::new();
+    while let Some(order) = order(batch, &tried, Vec::new()) {
+        if tried.len() == ORDERS {
+            return None;
+        }
+        run(bed, before, &[1]).await;
+        let units: Vec<Unit> = order.iter().map(|place| batch[*place].1.clone()).collect();
+        let mut same = 0;
+        for (unit, place) in units.iter().zip(&order) {
+            let told = bed.outcomes(std::slice::from_ref(unit)).await;
+            if spelled(&told[0]) != seen.0[*place] {
+                break;
+            }
+            same += 1;
+        }
+        if same == units.len() && dump(bed) == seen.1 {
+            before.extend(units);
+            return Some(true);
+        }
+        tried.push(order[..units.len().min(same + 1)].to_vec());
+    }
+    Some(false)
+}
+
+/// Several sources that pipeline: some order that keeps each one's own explains what all were told.
+#[test]
+fn pipelines_of_several_sources_are_told_what_some_order_of_them_tells() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let bed = std::cell::RefCell::new(runtime.block_on(Bed::new("select 1")));
+    let config = ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let result = runner.run(&proptest::collection::vec(sent(), 1..4), |batches| {
+        let mut bed = bed.borrow_mut();
+        runtime.block_on(run(&mut bed, &[], &[1]));
+        let mut seen = Vec::new();
+        for batch in &batches {
+            let units: Vec<Unit> = batch.iter().map(of_its_source).collect();
+            let told = runtime.block_on(bed.outcomes(&units));
+            seen.push((told.iter().map(spelled).collect(), dump(&bed)));
+        }
+        let mut before = Vec::new();
+        for (batch, seen) in batches.iter().zip(&seen) {
+            let found = runtime.block_on(explain(&mut bed, &mut before, batch, seen));
+            prop_assert!(found != Some(false), "no order explains {:#?}", seen);
+            if found.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    });
+    result.unwrap();
+}
+
+fn of_its_source((source, unit): &(u64, Unit)) -> Unit {
+    let mut unit = unit.clone();
+    unit.hand_over(SourceId(source + 1));
+    unit
 }

@@ -265,6 +265,66 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
     );
 }
 
+/// The same of every operation, under collations that differ in what they take for equal.
+#[tokio::test]
+async fn in_one_batch_keys_are_as_equal_as_their_collation_has_them() {
+    let names = [
+        "straße", "STRASSE", "é", "E", "e ", "e", "ﬀ", "ff", "a\u{308}", "ä",
+    ];
+    let mut bed = Bed::new("select 1").await;
+    for collation in [
+        "utf8mb4_bin",
+        "utf8mb4_nopad_bin",
+        "utf8mb4_general_ci",
+        "utf8mb4_unicode_520_ci",
+        "utf8mb4_unicode_520_nopad_ci",
+        "utf8mb4_german2_ci",
+        "utf8mb4_swedish_ci",
+    ] {
+        for how in 0..6 {
+            let mut told = Vec::new();
+            for together in [false, true] {
+                bed.sql(&format!(
+                    "drop table if exists t; create table t (k varchar(20) primary key, v int) collate {collation}"
+                ));
+                bed.executor = bed.connect().await;
+                let shape = match how {
+                    0 => insert("t", &["v", "k"]).shape(),
+                    1 => insert("t", &["v", "k"]).ignore().shape(),
+                    2 => insert("t", &["v", "k"]).upsert().shape(),
+                    3 => update("t", &["v"]).shape(),
+                    4 => delete("t").shape(),
+                    _ => delete("t").all().shape(),
+                };
+                if how > 2 {
+                    let some = "('straße', 0), ('E', 0), ('ff', 0), ('ä', 0)";
+                    bed.sql(&format!("insert into t values {some}"));
+                }
+                let row = |n: i32, name: &str| match how > 3 {
+                    true => row![name],
+                    false => row![n, name],
+                };
+                let units = (0..20).zip(names.iter().cycle());
+                let mut units: Vec<Unit> = units.map(|(n, k)| unit(&shape, row(n, k))).collect();
+                for unit in &mut units {
+                    unit.hand_over(windrow_core::SourceId(1));
+                }
+                let mut outcomes = Vec::new();
+                for batch in units.chunks(if together { 20 } else { 1 }) {
+                    outcomes.extend(bed.outcomes(batch).await);
+                }
+                let shown = outcomes.iter().map(|outcome| match outcome {
+                    Ok(dones) => format!("{dones:?}"),
+                    Err(_) => fault(outcome).code.to_string(),
+                });
+                let shown: Vec<String> = shown.collect();
+                told.push((shown, bed.sql("select hex(k), v from t order by hex(k)")));
+            }
+            assert_eq!(told[1], told[0], "{collation}, {how}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_key_that_is_no_number_finds_no_row_by_accident() {
     let mut bed =

@@ -279,6 +279,71 @@ async fn keys_that_are_equal_in_another_spelling_are_one_row() {
     }
 }
 
+/// Texts that are equal to the server, though not byte by byte: in whatever way they are joined, they are one row.
+#[tokio::test]
+async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
+    let mut bed = Bed::new(
+        "create extension citext; create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+         create table c (k citext primary key, v int);
+         create table i (k text collate blind primary key, v int);
+         create domain mail as citext; create table d (k mail primary key, v int)",
+    )
+    .await;
+    let names = ["ab", "AB", "Ab", "b", "B", "c"];
+    for table in ["c", "i", "d"] {
+        let put = insert(table, &["k", "v"]).shape();
+        let units: Vec<Unit> = (0..18)
+            .map(|n| unit(&put, row![names[n % 6], i64::try_from(n).unwrap()]))
+            .collect();
+        let outcomes = bed.outcomes(&units).await;
+        let won: Vec<usize> = (0..18).filter(|n| outcomes[*n].is_ok()).collect();
+        assert_eq!(won, [0, 3, 5], "{table}");
+        assert!(
+            outcomes
+                .iter()
+                .flat_map(Result::as_ref)
+                .all(|done| done[0].rows == 1)
+        );
+        for (n, outcome) in outcomes.iter().enumerate().filter(|(_, o)| o.is_err()) {
+            assert_eq!(fault(outcome).code, "23505", "{table} {n}");
+        }
+        for shape in [
+            update(table, &["v"]).shape(),
+            insert(table, &["v", "k"]).upsert().shape(),
+        ] {
+            let units: Vec<Unit> = (0..18)
+                .map(|n| unit(&shape, row![i64::try_from(n).unwrap(), names[n % 6]]))
+                .collect();
+            let dones = bed.succeed(&units).await;
+            assert!(dones.iter().all(|done| done.rows == 1), "{table}");
+            let all = format!("select string_agg(k || v, ' ' order by v) from {table}");
+            assert_eq!(bed.sql(&all), "ab14 b16 c17", "{table}");
+        }
+        let keep = insert(table, &["k", "v"]).ignore().shape();
+        let units: Vec<Unit> = ["AB", "d", "D", "dD"]
+            .map(|k| unit(&keep, row![k, 0]))
+            .into();
+        let rows: Vec<u64> = bed
+            .succeed(&units)
+            .await
+            .iter()
+            .map(|done| done.rows)
+            .collect();
+        assert_eq!(rows, [0, 1, 0, 1], "{table}");
+        let drop = delete(table).shape();
+        let units: Vec<Unit> = ["Ab", "aB", "DD", "B", "D", "d"]
+            .map(|k| unit(&drop, row![k]))
+            .into();
+        let rows: Vec<u64> = bed
+            .succeed(&units)
+            .await
+            .iter()
+            .map(|done| done.rows)
+            .collect();
+        assert_eq!(rows, [1, 0, 1, 1, 1, 0], "{table}");
+    }
+}
+
 #[tokio::test]
 async fn a_key_that_a_write_frees_can_be_taken_by_the_next_in_the_same_batch() {
     let mut bed = Bed::new(

@@ -12,8 +12,10 @@
 mod differential;
 mod faults;
 mod hostile;
+mod interleaved;
 mod load;
 mod many;
+mod notices;
 mod order;
 mod sessions;
 mod support;

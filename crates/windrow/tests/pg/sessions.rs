@@ -116,3 +116,47 @@ fn settings_that_several_share_are_joined() {
     assert!(joined("statements_joined") >= 3);
     assert_eq!(gateway.exec("select count(*) from readings"), "7");
 }
+
+/// What `random()` gives behind `setseed` is known, in whatever statement it stands.
+#[test]
+fn a_seed_reaches_every_random_number_of_its_session() {
+    let gateway = Gateway::start();
+    gateway.exec(
+        "create table t (id int primary key, v float8 default random());
+         create view seen as select id, v from t",
+    );
+    let program = |client: &mut Client| -> Vec<String> {
+        let statements = [
+            "insert into t (id) values (1) returning v",
+            "select setseed(0.25)",
+            "insert into t (id) values (2) returning v",
+            "insert into t (id, v) values (3, random()) returning v",
+            "update t set v = random() where id = 2 returning v",
+            "select random()",
+            "insert into t (id) values (4)",
+            "insert into seen (id, v) values (5, random())",
+            "select v from t where id = 4",
+            "select v from t where id = 5",
+            "do $$ begin perform setseed(0.5); end $$",
+            "insert into t (id) values (6) returning v",
+            "set seed = 0.75",
+            "insert into t (id) values (7) returning v",
+            "begin",
+            "select random()",
+            "commit",
+            "insert into t (id) values (8) returning v",
+        ];
+        let told = statements.map(|sql| ask(client, sql));
+        told[1..].to_vec()
+    };
+    let expected = program(&mut gateway.direct());
+    // Others come and go between.
+    let mut others: Vec<Client> = (0..4).map(|_| gateway.client()).collect();
+    for (id, other) in (100..).zip(&mut others) {
+        ask(other, &format!("insert into t (id) values ({id})"));
+    }
+    for round in 0..2 {
+        gateway.exec("delete from t where id < 100");
+        assert_eq!(program(&mut gateway.client()), expected, "{round}");
+    }
+}

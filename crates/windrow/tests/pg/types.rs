@@ -29,7 +29,7 @@ fn same(
 
 /// As text, without the places in the server's source that errors name, the numbers of tables, and BindComplete before an
 /// error: whether a value is computed when it is bound depends on how often others have used the statement.
-fn plain(messages: &[Message]) -> Vec<String> {
+pub fn plain(messages: &[Message]) -> Vec<String> {
     let line = |message: &Message| match message.tag {
         b'E' => {
             let fields = message.fields().into_iter();

@@ -30,29 +30,27 @@ impl Locked {
         Self { gateway, holder }
     }
 
-    /// The server's processes that wait for a lock.
-    fn waiting(&self) -> Vec<String> {
-        let pids = self.gateway.exec(
-            "select pid from pg_stat_activity where wait_event_type = 'Lock' and query <> '' order by pid",
-        );
-        pids.lines().map(str::to_owned).collect()
+    /// How many of the server's processes wait for a lock, and have done so for this long.
+    fn waiting(&self, long: &str) -> String {
+        self.gateway.exec(&format!(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query <> ''
+             and clock_timestamp() - query_start >= interval '{long}'"
+        ))
     }
 
-    /// Waits until one of them waits, and then until that is the one that waits for nobody but its client.
+    /// Waits until one of them waits; `alone`: by itself, as no batch waits that long.
     fn until_one_waits(&self, alone: bool) {
-        let mut first = None;
-        until("a write waits for the lock", || {
-            match self.waiting().pop() {
-                None => false,
-                Some(_) if !alone => true,
-                Some(pid) => *first.get_or_insert_with(|| pid.clone()) != pid,
-            }
-        });
+        let long = if alone { "1s" } else { "0s" };
+        until("a write waits for the lock", || self.waiting(long) != "0");
+    }
+
+    fn until_nobody_waits(&self) {
+        until("nobody waits", || self.waiting("0s") == "0");
     }
 
     /// The lock is still held, nobody waits for it, and once it is gone nothing has happened.
     fn nothing_comes_of_it(&mut self) {
-        until("nobody waits", || self.waiting().is_empty());
+        self.until_nobody_waits();
         assert_eq!(self.gateway.exec("select v from lk"), "0");
         self.holder.query("commit").unwrap();
         // Behind whatever might have waited.
@@ -113,7 +111,7 @@ fn a_cancel_request_reaches_a_write_that_waits() {
         assert_eq!(told(&answer), "57014");
         let text = answer[0].field(b'M').unwrap();
         assert_eq!(text, "canceling statement due to user request");
-        until("nobody waits", || locked.waiting().is_empty());
+        locked.until_nobody_waits();
     }
     locked.nothing_comes_of_it();
 }
@@ -165,7 +163,7 @@ fn psql_is_interrupted() {
             said.contains("canceling statement due to user request"),
             "{said}"
         );
-        until("nobody waits", || locked.waiting().is_empty());
+        locked.until_nobody_waits();
     }
     locked.nothing_comes_of_it();
 }
@@ -178,7 +176,7 @@ fn who_is_killed_waits_no_longer() {
         locked.until_one_waits(alone);
         signal(&child, Signal::SIGKILL);
         child.wait().unwrap();
-        until("nobody waits", || locked.waiting().is_empty());
+        locked.until_nobody_waits();
     }
     locked.nothing_comes_of_it();
 }
@@ -227,7 +225,7 @@ fn a_clients_time_limits_end_its_wait_in_the_servers_words() {
         let mut client = locked.gateway.client();
         client.query(settings).unwrap();
         same(&client.query(UPDATE).unwrap());
-        until("nobody waits", || locked.waiting().is_empty());
+        locked.until_nobody_waits();
         let options = settings.replace("set ", "-c").replace([' ', '\''], "");
         let parameters = [("options", options.as_str())];
         let mut client = Client::connect_with(&locked.gateway.address, &parameters).unwrap();
@@ -297,7 +295,7 @@ fn time_limits_and_cancel_requests_end_the_wait_for_a_table() {
     locked.until_one_waits(false);
     client.cancel().unwrap();
     assert_eq!(told(&client.until_ready().unwrap()), "57014");
-    until("nobody waits", || locked.waiting().is_empty());
+    locked.until_nobody_waits();
     locked.holder.query("rollback").unwrap();
     assert_eq!(locked.gateway.exec("select v from lk"), "0");
 }
