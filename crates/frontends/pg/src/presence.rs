@@ -1,10 +1,11 @@
 //! What others may know of a session, and how they interrupt it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Intake, Name, SourceId};
 use windrow_pgwire::wire::CancelKey;
@@ -13,6 +14,10 @@ use crate::client::Identity;
 
 /// How long a cancel request may take on its way to the server.
 const CANCEL: Duration = Duration::from_secs(10);
+
+/// How long a cancel request waits for the statement that it is meant for: that was sent before it, but on another
+/// connection, and may be read later.
+const ARRIVES: Duration = Duration::from_millis(50);
 
 /// What a session does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +87,10 @@ pub(crate) struct Presence {
     state: AtomicU8,
     words: std::sync::Mutex<Words>,
     interrupt: Mutex<Interrupt>,
+    /// Something is under way on its server connection.
+    is_busy: AtomicBool,
+    /// Told when there may be something to interrupt that was not there before.
+    begun: Notify,
 }
 
 /// What changes rarely.
@@ -115,41 +124,79 @@ impl Presence {
                 advice: "",
             }),
             interrupt: Mutex::default(),
+            is_busy: AtomicBool::default(),
+            begun: Notify::new(),
         })
     }
 
     /// Interrupts what the session does at this moment, as a cancel request asks. Success is not promised. Returns once
-    /// the request has been passed on.
+    /// the request has been passed on; until then its client sends nothing else.
     pub(crate) async fn cancel(&self) {
+        let deadline = Instant::now() + ARRIVES;
+        loop {
+            let begun = self.begun.notified();
+            let mut begun = std::pin::pin!(begun);
+            begun.as_mut().enable();
+            if self.cancel_now(false).await {
+                return;
+            }
+            if timeout_at(deadline, begun).await.is_err() {
+                self.cancel_now(true).await;
+                return;
+            }
+        }
+    }
+
+    /// Interrupts what is there. False: what is meant may be about to come. `late`: nothing more is waited for.
+    async fn cancel_now(&self, late: bool) -> bool {
         // Held until the server has passed the signal on: a session gives its server connection to nobody else before, so
         // that the signal cannot meet another client's statement.
         let interrupt = self.interrupt.lock().await;
         match &*interrupt {
-            Interrupt::Nothing => {}
-            Interrupt::Lane(intake, source) => intake.cancel(*source),
-            Interrupt::Waiting(canceled) => canceled.cancel(),
-            Interrupt::Server(key) => {
+            Interrupt::Lane(intake, source) if late || self.state() == State::Joining => {
+                intake.cancel(*source);
+                true
+            }
+            Interrupt::Waiting(canceled) => {
+                canceled.cancel();
+                true
+            }
+            Interrupt::Server(key) if late || self.is_busy.load(Ordering::Acquire) => {
                 if let Err(error) = key.send(CANCEL).await {
                     tracing::warn!(%error, "a cancel request did not reach the server");
                 }
+                true
             }
+            Interrupt::Nothing | Interrupt::Lane(..) | Interrupt::Server(_) => false,
         }
     }
 
     /// Says what a cancel request means from now on. Waits while one is on its way.
     pub(crate) async fn set_interrupt(&self, interrupt: Interrupt) {
         *self.interrupt.lock().await = interrupt;
+        self.begun.notify_waiters();
+    }
+
+    /// Says whether something is under way on its server connection.
+    pub(crate) fn set_busy(&self, is_busy: bool) {
+        let was_busy = self.is_busy.swap(is_busy, Ordering::Release);
+        if is_busy && !was_busy {
+            self.begun.notify_waiters();
+        }
     }
 
     /// What the session does.
     pub(crate) fn state(&self) -> State {
-        let state = usize::from(self.state.load(Ordering::Relaxed));
+        let state = usize::from(self.state.load(Ordering::Acquire));
         State::ALL.get(state).copied().unwrap_or_default()
     }
 
     /// Shows what the session does.
     pub(crate) fn set_state(&self, state: State) {
-        self.state.store(state as u8, Ordering::Relaxed);
+        let before = self.state.swap(state as u8, Ordering::AcqRel);
+        if before != state as u8 && state == State::Joining {
+            self.begun.notify_waiters();
+        }
     }
 
     /// The client's `application_name`.
@@ -176,5 +223,27 @@ impl Presence {
         let lock = self.words.lock();
         // Who panicked while holding it left whole words behind: each is replaced at once.
         with(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancel_request_finds_the_statement_that_was_sent_before_it() {
+        let identity = Identity {
+            database: "d".into(),
+            role: "r".into(),
+        };
+        let presence = Presence::new(1, [0; 4], "here", identity, "".into());
+        let waits = CancellationToken::new();
+        // The statement is read after the request.
+        let comes = presence.set_interrupt(Interrupt::Waiting(waits.clone()));
+        tokio::join!(presence.cancel(), comes);
+        assert!(waits.is_cancelled());
+        // There may be none.
+        presence.set_interrupt(Interrupt::Nothing).await;
+        presence.cancel().await;
     }
 }

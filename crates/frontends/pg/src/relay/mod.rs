@@ -213,6 +213,8 @@ impl Relay<'_> {
         let mut stopped = std::pin::pin!(stop.cancelled());
         loop {
             self.work()?;
+            let is_busy = !self.queue.is_empty();
+            self.session.presence.set_busy(is_busy);
             if self.asks_what_is_heard() {
                 continue;
             }
