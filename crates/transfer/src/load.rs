@@ -30,6 +30,7 @@ mod resume;
 mod spans;
 mod team;
 mod way;
+mod witness;
 mod worker;
 
 #[cfg(test)]
@@ -40,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Intake, Key, OnConflict, Sink, TableName};
+use windrow_core::{Intake, Key, Name, OnConflict, Sink, TableName};
 
 use crate::source::{Source, SourceFault};
 
@@ -49,6 +50,7 @@ pub use self::error::LoadError;
 pub use self::meter::{Meter, Reading};
 pub use self::rejects::{Listener, Reason, Reject, Rejects};
 pub use self::resume::Identity;
+pub use self::witness::Odd;
 
 /// What is to be loaded, and how.
 #[derive(Clone, Debug)]
@@ -111,6 +113,21 @@ pub struct Summary {
     pub left: Vec<(String, u64)>,
     /// Files of CSV with empty lines, which were passed over: how many, and the first of them.
     pub empty_lines: Vec<(String, u64, u64)>,
+    /// Columns that were made or given another type.
+    pub made: Vec<Made>,
+}
+
+/// A column that was made, or given another type, from the values of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// Its name.
+    pub column: Name,
+    /// Its type, as the database calls it.
+    pub type_name: Box<str>,
+    /// The file.
+    pub file: String,
+    /// The text because of which it holds no numbers.
+    pub odd: Option<Odd>,
 }
 
 /// What all files of a load share.
@@ -155,6 +172,7 @@ impl Run {
             summary.left.extend(loaded.left.map(|line| (name, line)));
             summary.files += 1;
             summary.done_before += usize::from(loaded.done_before);
+            summary.made.extend(loaded.made);
             if let Some(why) = loaded.unsupported {
                 summary.form = format!("row by row ({why})");
             }

@@ -26,7 +26,7 @@ use windrow_transfer::load::{Identity, Input, Load, Run, Target};
 use windrow_transfer::source;
 
 pub use windrow_transfer::load::{
-    Listener, LoadError, Meter, Pick, Reading, Reason, Reject, Rejects, Summary,
+    Listener, LoadError, Made, Meter, Odd, Pick, Reading, Reason, Reject, Rejects, Summary,
 };
 pub use windrow_transfer::source::{Format, Options as SourceOptions};
 

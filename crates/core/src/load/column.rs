@@ -19,6 +19,8 @@ pub enum Means {
 pub struct LoadColumn {
     /// Its name.
     pub name: Name,
+    /// Its type, as the database calls it.
+    pub type_name: Box<str>,
     /// Its values are always made by the database: none can be given.
     pub generated: bool,
     /// A row that does not name it gets something else than NULL there.

@@ -80,6 +80,30 @@ impl Kind {
         }
     }
 
+    /// The widest type of the kind, as SQL has it.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Int => "bigint",
+            Self::Bool => "boolean",
+            Self::Decimal(..) => "decimal",
+            Self::Double => "double",
+            Self::Float => "float",
+            Self::Bit => "bit",
+            Self::Year => "year",
+            Self::Date => "date",
+            Self::DateTime => "datetime",
+            Self::Timestamp => "timestamp",
+            Self::Time => "time",
+            Self::Char => "char",
+            Self::Text => "text",
+            Self::Enum => "enum",
+            Self::Json => "json",
+            Self::Binary => "binary",
+            Self::Blob => "blob",
+            Self::Other => "another type",
+        }
+    }
+
     /// True where a text that comes to it is base64.
     pub(super) fn is_binary(self) -> bool {
         matches!(self, Self::Binary | Self::Blob)

@@ -255,6 +255,7 @@ mod tests {
     fn table(text: &str) -> Vec<LoadColumn> {
         let column = |name| LoadColumn {
             name,
+            type_name: "int".into(),
             generated: false,
             defaults: false,
             means: Means::Itself,

@@ -16,7 +16,7 @@ use super::spans::Spans;
 use super::team::{Belt, Team};
 use super::way::Sight;
 use super::worker::{Shared, lock};
-use super::{Input, LoadError, Opener, Run};
+use super::{Input, LoadError, Made, Opener, Run};
 use crate::source::{Most, Portion, Source};
 
 /// Bytes of values in a portion.
@@ -43,6 +43,7 @@ pub(super) struct FileDone {
     pub(super) left: Option<u64>,
     /// Empty lines that were passed over, and the first of them.
     pub(super) empty: (u64, u64),
+    pub(super) made: Vec<Made>,
 }
 
 /// A file that is open, and how its columns go to those of the table.
@@ -106,6 +107,7 @@ impl Run {
         let plan = self.plan(columns);
         let jobs = self.jobs(bulk.as_deref());
         let passes = bulk.as_deref().is_some_and(Bulk::passes);
+        let columns: Vec<Name> = columns.to_vec();
         let shared = Arc::new(Shared {
             origin,
             done: Arc::clone(&done),
@@ -118,6 +120,7 @@ impl Run {
             )),
             forms: Arc::new(Mutex::new(Forms::new(passes, jobs))),
             unsupported: Mutex::default(),
+            witness: self.load.create.then(Mutex::default),
             away_wait: self.load.away_wait,
             halt,
         });
@@ -140,6 +143,7 @@ impl Run {
         let read = belt.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
         self.finish(&shared, read).await?;
+        let made = self.made(&shared, table.as_deref(), &columns).await?;
         let (verbatim, split) = lock(&shared.forms).rates();
         tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
@@ -149,6 +153,7 @@ impl Run {
             unsupported,
             left: read.left,
             empty: read.empty,
+            made,
         })
     }
 
@@ -302,6 +307,36 @@ impl Run {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The columns that were made or widened. `before`: the table as it was.
+    async fn made(
+        &self,
+        shared: &Shared,
+        before: Option<&[LoadColumn]>,
+        columns: &[Name],
+    ) -> Result<Vec<Made>, LoadError> {
+        let (Some(witness), Some(bulk)) = (&shared.witness, self.target.sink.bulk()) else {
+            return Ok(Vec::new());
+        };
+        let file = &shared.origin.file;
+        let now = self.table(Some(&*bulk), file).await?.unwrap_or_default();
+        let witness = lock(witness);
+        let made = |(place, name): (usize, &Name)| {
+            let is_it = |column: &&LoadColumn| column.name == *name;
+            let column = now.iter().find(is_it)?;
+            let old = before.and_then(|columns| columns.iter().find(is_it));
+            let new = old.is_none_or(|old| old.type_name != column.type_name);
+            new.then(|| Made {
+                column: name.clone(),
+                type_name: column.type_name.clone(),
+                file: file.clone(),
+                odd: witness
+                    .odd(place)
+                    .filter(|_| column.type_name.contains("text")),
+            })
+        };
+        Ok(columns.iter().enumerate().filter_map(made).collect())
     }
 
     /// Asks the database, and waits for it if it is away.

@@ -19,6 +19,7 @@ use super::reader::Parcel;
 use super::rejects::{Origin, Reject, Rejects};
 use super::spans::Spans;
 use super::way::{Sight, Way};
+use super::witness::Witness;
 use super::{LoadError, Meter};
 use crate::source::Portion;
 
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     pub(super) forms: Arc<Mutex<Forms>>,
     /// Why the bulk form is not used, once that is known.
     pub(super) unsupported: Mutex<Option<String>>,
+    /// What is seen of the rows of a table that is made from them.
+    pub(super) witness: Option<Mutex<Witness>>,
     pub(super) away_wait: std::time::Duration,
     pub(super) halt: CancellationToken,
 }
@@ -107,6 +110,9 @@ impl Worker {
                 }
             }
             parcel.portion.split();
+        }
+        if let Some(witness) = &shared.witness {
+            lock(witness).see(&parcel.portion.rows);
         }
         note_bad(&shared, parcel)?;
         let open: u64 = gaps.iter().map(|gap| gap.end - gap.first).sum();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use windrow::load::{LoadError, Loading, Summary};
+use windrow::load::{LoadError, Loading, Made, Summary};
 
 pub(crate) use self::args::Load;
 use crate::errand::{self, INTERRUPTED};
@@ -75,6 +75,9 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     let so_far = format!("{} rows were written before", counts.written);
     match outcome {
         Ok(summary) => {
+            for line in made(&summary.made) {
+                telemetry::say(&line);
+            }
             for (file, lines, first) in &summary.empty_lines {
                 let were = if *lines == 1 {
                     "line was"
@@ -117,6 +120,35 @@ fn how_to_go_on(resumes: bool) -> &'static str {
             " and stay: to load the rest, run it again with --on-conflict ignore (needs a key), or begin with --resume next time"
         }
     }
+}
+
+/// What is said of columns that were made or widened, and of words that have made them text.
+fn made(columns: &[Made]) -> Vec<String> {
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let types: Vec<String> = columns
+        .iter()
+        .map(|made| format!("{} {}", made.column, made.type_name))
+        .collect();
+    let mut lines = vec![format!("columns made from the rows: {}", types.join(", "))];
+    for (made, odd) in columns
+        .iter()
+        .filter_map(|made| Some((made, made.odd.as_ref()?)))
+    {
+        let (text, file, line) = (&odd.text, &made.file, odd.line);
+        let mut told = format!(
+            "column {} holds text and not numbers: {file}, line {line} has {text:?}",
+            made.column
+        );
+        if odd.is_nothing {
+            told.push_str(&format!(
+                "; if that means no value, make the table anew with --null '{text}' --null ''"
+            ));
+        }
+        lines.push(told);
+    }
+    lines
 }
 
 /// What is said of a last line that was not loaded.

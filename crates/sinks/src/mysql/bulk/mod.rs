@@ -122,5 +122,6 @@ fn load_column(column: Column, grows: bool) -> LoadColumn {
             _ => Means::Itself,
         },
         name: column.name,
+        type_name: column.kind.as_str().into(),
     }
 }

@@ -168,5 +168,6 @@ fn load_column(column: Column, grows: bool) -> LoadColumn {
             _ => Means::Itself,
         },
         name: column.name,
+        type_name: column.type_name.into(),
     }
 }

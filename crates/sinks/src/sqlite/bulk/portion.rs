@@ -27,15 +27,16 @@ pub(super) fn columns(
     };
     let grows = creates && table.made;
     // A key of NULL may be given a number.
-    let sql = "SELECT name, hidden > 1, pk > 0 OR upper(coalesce(dflt_value, 'NULL')) <> 'NULL' \
+    let sql = "SELECT name, lower(type), hidden > 1, pk > 0 OR upper(coalesce(dflt_value, 'NULL')) <> 'NULL' \
                FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
     let mut ask = session.connection().prepare_cached(sql).map_err(plain)?;
     let columns = ask
         .query_map([&*table.name], |row| {
             Ok(LoadColumn {
                 name: row.get::<_, String>(0)?.into(),
-                generated: row.get(1)?,
-                defaults: row.get(2)?,
+                type_name: row.get::<_, String>(1)?.into(),
+                generated: row.get(2)?,
+                defaults: row.get(3)?,
                 means: match grows {
                     true => Means::Looks,
                     false => Means::Itself,

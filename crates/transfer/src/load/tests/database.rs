@@ -237,6 +237,7 @@ impl Bulk for Database {
     async fn columns(&self, _: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         Ok(Some(vec![LoadColumn {
             name: "id".into(),
+            type_name: "int".into(),
             generated: false,
             defaults: false,
             means: Means::Itself,
