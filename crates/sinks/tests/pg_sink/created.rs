@@ -133,7 +133,8 @@ async fn several_connections_make_the_same_table_at_once() {
                         .remove(0),
                     false => verdict,
                 };
-                assert!(told(verdict).is_ok());
+                let outcome = told(verdict);
+                assert!(outcome.is_ok(), "{outcome:?}");
             }
         }));
     }

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use crate::record::{Line, Told, canonical, masked};
+use crate::record::{Line, Told, canonical, masked, so_far};
 
 /// A run of a case through the program, to be explained.
 pub struct Seen {
@@ -169,7 +169,8 @@ impl Search<'_> {
 
     fn state(&mut self) -> Vec<String> {
         let left = self.world.left();
-        let mut state = self.whole(&self.told_by_source(), &left);
+        let told = self.told_by_source();
+        let mut state = so_far(told.into_iter().flatten().chain(&left));
         state.extend(self.world.hidden());
         state
     }

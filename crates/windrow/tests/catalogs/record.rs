@@ -63,10 +63,23 @@ pub fn masked(lines: &[Line]) -> Vec<String> {
 
 /// All lines of a run with every value in a form that is equal in two equal runs.
 pub fn canonical<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Vec<String> {
+    named(lines, Serials::name)
+}
+
+/// The same of what a run has come to, where it is to go on alike: whose row it is can change, so numbers are compared by their
+/// order among those of all sources.
+pub fn so_far<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Vec<String> {
+    named(lines, Serials::rank)
+}
+
+fn named<'a>(
+    lines: impl Iterator<Item = &'a Line> + Clone,
+    serial: fn(&Serials, &Cell<'_>, &str) -> String,
+) -> Vec<String> {
     let serials = Serials::of(lines.clone());
     let mut transactions = Vec::new();
     let name = |kind: Kind, cell: &Cell<'_>, value: &str| match kind {
-        Kind::Serial => serials.name(cell, value),
+        Kind::Serial => serial(&serials, cell, value),
         Kind::Transaction => {
             let known = transactions.iter().position(|known| known == value);
             let at = known.unwrap_or_else(|| {
@@ -132,6 +145,20 @@ impl Serials {
         Self(seen)
     }
 
+    fn rank(&self, cell: &Cell<'_>, value: &str) -> String {
+        let Ok(number) = value.parse::<i64>() else {
+            return value.into();
+        };
+        let of_column = self
+            .0
+            .iter()
+            .filter(|((column, _), _)| column == cell.column);
+        let all: BTreeSet<i64> = of_column
+            .flat_map(|(_, seen)| seen.iter().copied())
+            .collect();
+        format!("number {} of all", all.range(..number).count())
+    }
+
     fn name(&self, cell: &Cell<'_>, value: &str) -> String {
         let Ok(number) = value.parse::<i64>() else {
             return value.into();
@@ -183,6 +210,19 @@ mod tests {
             &told,
             &[row("0", "1", "1"), row("1", "3", "2"), row("0", "3", "3")]
         ));
+    }
+
+    /// A row may become another source's.
+    #[test]
+    fn what_goes_on_alike_has_numbers_in_the_same_order_of_all_sources() {
+        let (first, second) = (
+            [row("0", "1", "7"), row("1", "2", "8")],
+            [row("0", "5", "7"), row("1", "4", "8")],
+        );
+        assert!(same(&first, &second));
+        assert_ne!(so_far(first.iter()), so_far(second.iter()));
+        let third = [row("0", "4", "7"), row("1", "9", "8")];
+        assert_eq!(so_far(first.iter()), so_far(third.iter()));
     }
 
     #[test]
