@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::{BufMut, BytesMut};
 use windrow_core::{Fault, FaultClass};
 
 use super::expect::{Place, Undo, What};
@@ -56,6 +57,7 @@ impl Relay<'_> {
         muted: bool,
     ) {
         let sql = local::substitute(prepared, self.session.join);
+        let sql = sql.or_else(|| self.executes(prepared));
         let sql = sql.as_deref().map_or(&*prepared.text, str::as_bytes);
         let out = self.loan.wire.out();
         match place {
@@ -81,6 +83,14 @@ impl Relay<'_> {
                 self.queue.push(What::Parse(Place::Unnamed, undo), muted);
             }
         }
+    }
+
+    /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the server.
+    fn executes(&mut self, prepared: &Prepared) -> Option<String> {
+        let (_, name) = local::executed(&prepared.text)?;
+        let entry = self.session.statements.get(name.as_bytes())?;
+        let is_plain = local::executed(&entry.prepared.text).is_none();
+        is_plain.then(|| self.executed(prepared)).flatten()
     }
 
     /// Asks which types the statement of a name was given.
@@ -232,8 +242,25 @@ pub(super) enum Here {
     Nowhere,
 }
 
-/// What the server says of a statement that gives other rows than when it was parsed.
+/// What the server says of a statement that gives other rows than when it was parsed. Drivers know it by the place in the
+/// server's source, and prepare the statement anew.
 pub(super) fn other_rows() -> Fault {
-    let text = "cached plan must not change result type";
-    Fault::new(FaultClass::Unsupported, "0A000", text)
+    const WORDS: &str = "cached plan must not change result type";
+    let fields = [
+        (b'S', "ERROR"),
+        (b'V', "ERROR"),
+        (b'C', "0A000"),
+        (b'M', WORDS),
+        (b'F', "plancache.c"),
+        (b'R', "RevalidateCachedQuery"),
+    ];
+    let mut said = BytesMut::new();
+    answer::message(&mut said, b'E', |out| {
+        for (field, value) in fields {
+            out.put_u8(field);
+            answer::text(out, value.as_bytes());
+        }
+        out.put_u8(0);
+    });
+    Fault::new(FaultClass::Unsupported, "0A000", WORDS).with_verbatim(&*said)
 }

@@ -3,7 +3,7 @@
 use windrow_testkit::pgclient::backend::{first_value, sqlstate};
 use windrow_testkit::pgclient::{Client, Message, frontend};
 
-use crate::support::{Stand, commands, segment};
+use crate::support::{Stand, commands, segment, tags};
 
 fn long(out: &mut Vec<u8>, length: usize) {
     frontend::bind(out, ("", ""), &[], &[Some("x".repeat(length))], &[]);
@@ -74,6 +74,16 @@ fn execute_finds_what_was_prepared_by_the_protocol() {
             let answer = client.query(sql).unwrap();
             all.push((sqlstate(&answer), commands(&answer), first_value(&answer)));
         }
+        // It is described as what it executes.
+        for name in ["", "three"] {
+            let answer = segment(client, |out| {
+                frontend::parse(out, name, "execute \"Two\"(1)", &[]);
+                frontend::describe(out, b'S', name);
+                frontend::bind(out, ("", name), &[], &[] as &[Option<&str>], &[]);
+                frontend::execute(out, "", 0);
+            });
+            all.push((Some(tags(&answer)), Vec::new(), first_value(&answer)));
+        }
         all
     };
     let through = run(&mut stand.client());
@@ -83,4 +93,25 @@ fn execute_finds_what_was_prepared_by_the_protocol() {
     assert_eq!(through[0].1, ["INSERT 0 1"]);
     assert_eq!(through[1].2.as_deref(), Some("42"));
     assert_eq!(through[8].0.as_deref(), Some("26000"));
+}
+
+#[test]
+fn drivers_recognize_that_a_table_has_changed() {
+    let stand = Stand::new();
+    let (mut client, mut other) = (stand.client(), stand.client());
+    let told = segment(&mut client, |out| {
+        frontend::parse(out, "s", "select * from t", &[]);
+        frontend::describe(out, b'S', "s");
+    });
+    assert_eq!(sqlstate(&told), None);
+    // The connection that knows the statement is somebody else's for now.
+    other.query("begin").unwrap();
+    stand.executes("alter table t add x int");
+    let told = segment(&mut client, |out| {
+        frontend::bind(out, ("", "s"), &[], &[] as &[Option<&str>], &[]);
+        frontend::execute(out, "", 0);
+    });
+    let error = told.iter().find(|message| message.tag == b'E').unwrap();
+    assert_eq!(error.sqlstate().unwrap(), "0A000");
+    assert_eq!(error.field(b'R').unwrap(), "RevalidateCachedQuery");
 }
