@@ -16,11 +16,13 @@
 
 mod moved;
 mod table;
+mod takes;
 
 use async_trait::async_trait;
 
 pub use moved::Moved;
 pub use table::{Destination, NameLimit, TableFacts};
+pub use takes::Takes;
 
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
@@ -33,6 +35,9 @@ pub struct MovePlan {
     pub source: TableName,
     /// The columns that tell its rows apart ([`TableFacts::tells_apart`]). Rows are taken in their order.
     pub key: Box<[Name]>,
+    /// The columns that name a row where another database has to know it again: those of
+    /// [`TableFacts::naming`], whatever key was asked for.
+    pub names: Box<[Name]>,
     /// The columns that are brought to the destination, in their order: all that are not generated.
     pub columns: Box<[Name]>,
     /// The column whose value, as text, says where a row goes.
@@ -62,10 +67,13 @@ pub struct PickMost {
 pub struct Picked {
     /// The value of [`MovePlan::route`] as the database writes it as text; `None`: NULL, or no route is asked for.
     pub route: Option<Box<str>>,
-    /// The key's values as an array of JSON, in the order of [`MovePlan::key`]. Always the same for the same row. Empty within one database.
-    pub key: Box<str>,
+    /// The values of [`MovePlan::names`] as an array of JSON. Always the same for the same row, and never that
+    /// of another: values of different types are written differently. Empty within one database.
+    pub name: Box<str>,
     /// The values of [`MovePlan::columns`]. Empty within one database.
     pub values: Box<[Value]>,
+    /// Why it cannot be written anywhere else: one of its values has no form outside of its database.
+    pub unfit: Option<Fault>,
 }
 
 /// What became of a batch that the server moved by itself.
@@ -127,8 +135,11 @@ pub trait Queue: Send + Sync + 'static {
     /// As [`crate::Sink::connect`].
     async fn place(&self) -> Result<String, Fault>;
 
-    /// The longest name of a table.
-    fn name_limit(&self) -> NameLimit;
+    /// Which names its tables can have. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`crate::Sink::connect`].
+    async fn name_limit(&self) -> Result<NameLimit, Fault>;
 
     /// The rows of a batch within the database, unless the user says otherwise.
     fn batch_rows(&self) -> usize {
@@ -172,6 +183,16 @@ pub trait Queue: Send + Sync + 'static {
     /// As [`crate::Sink::connect`].
     async fn index_markers(&self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Of the database as a destination: whether its table of markers, which is there, holds some of this move whose
+    /// keys do not begin with `tag`. Rows that they stand for would not be known again. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let _ = (relocation, tag);
+        Ok(false)
     }
 
     /// Opens a connection that moves. Cancel safe.

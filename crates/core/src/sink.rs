@@ -204,6 +204,17 @@ pub enum Verdict {
     Held,
 }
 
+impl Verdict {
+    /// The same of a unit, as one that was given for what its write at this place asked for.
+    pub fn for_write(&self, at: usize) -> Self {
+        let mut verdict = self.clone();
+        if let Self::Told(Err(failed)) = &mut verdict {
+            failed.at = at;
+        }
+        verdict
+    }
+}
+
 /// What an [`Executor`] says of a batch.
 #[derive(Clone, Debug)]
 pub struct Report {

@@ -19,6 +19,9 @@ pub struct Options {
     /// PostgreSQL only: sessions keep the TimeZone and the DateStyle that psql's would have, by libpq's environment, the URL, the
     /// role or the database. Without it they are UTC and ISO, whatever is set there.
     pub own_times: bool,
+    /// SQLite only: a name means the table that is spelled so. Otherwise it means the one that differs at most in the case
+    /// of its letters, of which there is only one.
+    pub exact_names: bool,
     /// SQLite only: how often the file is synced.
     pub synchronous: Synchronous,
 }
@@ -31,6 +34,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(5),
             trusted_functions: Vec::new(),
             own_times: false,
+            exact_names: false,
             synchronous: Synchronous::Full,
         }
     }

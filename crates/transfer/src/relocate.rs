@@ -26,11 +26,11 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use windrow_core::relocate::NameLimit;
+use windrow_core::relocate::{NameLimit, Takes};
 use windrow_core::{Intake, MovePlan, Name, Queue};
 
 pub use self::counts::{Counted, Counts};
-pub use self::markers::fingerprint;
+pub use self::markers::{fingerprint, tag};
 pub use self::template::Template;
 pub use self::trouble::MoveError;
 
@@ -62,20 +62,25 @@ pub struct Order {
 }
 
 /// Another database as the destination.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Elsewhere {
     /// The lane that leads there.
     pub intake: Intake,
     /// It has transactions: every row is written together with a marker, exactly once. Otherwise rows are written by the source's key, and
     /// a row that is written again is the same row.
     pub transactional: bool,
-    /// Its tables can be described ([`Queue::describe`]), and were looked at before the move.
-    pub described: bool,
+    /// What describes its tables; those that do not follow from rows were looked at before the move.
+    pub described: Option<Arc<dyn Queue>>,
+    /// How the source's columns give values, where that matters.
+    pub gives: Vec<(Name, Takes)>,
     /// The one column that all its tables tell rows apart by; `None`: that is up to each table. Where rows do not have it, it is made from
     /// their keys.
     pub document_key: Option<Name>,
     /// Which move it is, the same for all that move from this source: [`windrow_core::relocate::Moved::relocation`].
     pub relocation: Box<str>,
+    /// What begins the keys of its markers: which columns name a row. Of
+    /// [`windrow_core::relocate::Moved::TAG_BYTES`].
+    pub tag: Box<str>,
     /// What begins the names of batches to this destination.
     pub batches: Box<str>,
 }

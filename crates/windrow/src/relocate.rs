@@ -19,7 +19,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::relocate::NameLimit;
+use windrow_core::relocate::{NameLimit, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, Queue, Sink, TableName};
 use windrow_lanes::Lane;
 use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
@@ -27,7 +27,9 @@ use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
 pub use windrow_transfer::relocate::{Counted, Counts, MoveError};
 
 use self::checks::{described, fits, has_column, invalid, key, of_table};
-use self::ends::{alike, check_documents, destination_of, elsewhere, make_markers, source_of};
+use self::ends::{
+    alike, check_documents, destination_of, elsewhere, make_markers, no_strangers, source_of,
+};
 
 /// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
 const READ_ROWS: usize = 2_000;
@@ -98,6 +100,19 @@ pub struct Planned {
     pub rows: u64,
     /// What would become of them otherwise: made first, or refused and why.
     pub remark: Option<String>,
+    /// What would become of them, as far as it can be seen from names and tables.
+    pub prospect: Prospect,
+}
+
+/// What would become of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prospect {
+    /// They would be moved, unless their destination refuses them.
+    Moved,
+    /// They would go to the dead letters.
+    Rejected,
+    /// They would stay, for the move would end with an error.
+    Ended,
 }
 
 /// A move that is ready to run.
@@ -132,7 +147,7 @@ impl Moving {
         }
         let to = match &settings.to {
             Some(to) if *to != settings.from => {
-                destination_of(to, &*queue, settings.create).await?
+                destination_of(to, &*queue, settings.create, route.is_some()).await?
             }
             _ => None,
         };
@@ -143,14 +158,19 @@ impl Moving {
             columns: facts.plain().cloned().collect(),
             source,
             key,
+            names: facts.naming().into(),
             route,
             filter: settings.filter.as_deref().map(Into::into),
             across: to.is_some(),
             alike: to.as_ref().is_some_and(|to| alike(&*from, &**to)),
         };
         let name_limit = match &to {
-            None => queue.name_limit(),
-            Some(to) => to.queue().map_or(NameLimit::default(), |q| q.name_limit()),
+            None => Some(queue.clone()),
+            Some(to) => to.queue(),
+        };
+        let name_limit = match name_limit {
+            Some(queue) => queue.name_limit().await.map_err(invalid)?,
+            None => NameLimit::default(),
         };
         let rows = settings.batch_rows.map(NonZero::get);
         let jobs = settings.jobs.map_or(1, NonZero::get);
@@ -203,54 +223,70 @@ impl Moving {
         let found = self.queue.survey(plan, MOST_ROUTES).await;
         let found = found.map_err(|fault| of_table(&plan.source, fault))?;
         let mut planned = Vec::with_capacity(found.len());
+        let mut tables: Vec<TableName> = Vec::new();
         for (route, rows) in found {
-            let name = self
-                .order
-                .template
-                .name(route.as_deref(), self.order.name_limit);
-            planned.push(match name {
-                Err(fault) => Planned {
-                    destination: None,
-                    rows,
-                    remark: Some(format!("to the dead letters: {fault}")),
+            let limit = self.order.name_limit;
+            let name = self.order.template.name(route.as_deref(), limit);
+            let (prospect, remark) = match &name {
+                Err(fault) => self.refused(fault),
+                Ok(table) => match tables.iter().find(|other| limit.folds(other, table)) {
+                    Some(other) => {
+                        self.refused(&TableFacts::otherwise_spelled(table, &other.table))
+                    }
+                    None => self.prospect(table).await?,
                 },
-                Ok(table) => Planned {
-                    remark: self.remark(&table).await?,
-                    destination: Some(table.to_string()),
-                    rows,
-                },
+            };
+            let name = name.ok();
+            planned.push(Planned {
+                destination: name.as_ref().map(ToString::to_string),
+                rows,
+                remark,
+                prospect,
             });
+            tables.extend(name.filter(|_| prospect == Prospect::Moved));
         }
         Ok(planned)
     }
 
-    /// What is to be said of a destination; nothing if it is there, or cannot be looked at.
-    async fn remark(&self, table: &TableName) -> Result<Option<String>, MoveError> {
+    /// What becomes of rows that have no destination, and why.
+    fn refused(&self, why: &Fault) -> (Prospect, Option<String>) {
+        match self.order.plan.route {
+            Some(_) => (
+                Prospect::Rejected,
+                Some(format!("to the dead letters: {}", why.message)),
+            ),
+            None => (Prospect::Ended, Some(why.message.to_string())),
+        }
+    }
+
+    /// What becomes of rows with this destination, and what is to be said of it; nothing if it is there, or cannot be
+    /// looked at.
+    async fn prospect(&self, table: &TableName) -> Result<(Prospect, Option<String>), MoveError> {
+        let fine = (Prospect::Moved, None);
         let queue = match &self.to {
             None => Some(self.queue.clone()),
             Some((to, ..)) => to.queue(),
         };
-        let Some(queue) = queue else { return Ok(None) };
+        let Some(queue) = queue else { return Ok(fine) };
         let found = queue.describe(table).await;
-        let plan = &self.order.plan;
-        Ok(match found.map_err(|fault| of_table(table, fault))? {
-            None if self.order.create => Some("would be made".into()),
-            None if plan.route.is_some() => {
-                Some("to the dead letters: there is no such table".into())
-            }
-            None => Some("there is no such table".into()),
-            Some(facts) if self.to.is_none() && facts.identity == self.identity => {
-                Some("this is the source itself; rows cannot be moved into it".into())
-            }
-            Some(facts) => {
-                fits(table, facts, plan, self.order.create)
-                    .err()
-                    .map(|fault| match plan.route {
-                        Some(_) => format!("to the dead letters: {fault}"),
-                        None => fault.to_string(),
-                    })
-            }
-        })
+        let found = found.map_err(|fault| of_table(table, fault))?;
+        let (plan, create) = (&self.order.plan, self.order.create);
+        let Some(facts) = found else {
+            return Ok(match create {
+                true => (Prospect::Moved, Some("would be made".into())),
+                false => self.refused(&Fault::invalid("there is no such table")),
+            });
+        };
+        if self.to.is_none() && facts.identity == self.identity {
+            let why = "this is the source itself; rows cannot be moved into it";
+            return Ok(self.refused(&Fault::invalid(why)));
+        }
+        let other = facts.spelled.clone();
+        if let Some(other) = other.filter(|name| plan.route.is_some() && *name != table.table) {
+            return Ok(self.refused(&TableFacts::otherwise_spelled(table, &other)));
+        }
+        let fitting = fits(table, facts, plan, create);
+        Ok(fitting.map_or_else(|fault| self.refused(&fault), |()| fine))
     }
 
     /// Looks at the one table in another database that all rows go to, as far as that can be described. Within one database the mover
@@ -292,6 +328,7 @@ impl Moving {
                 tracing::debug!(to = sink.profile().name, "rows go to another database");
                 if elsewhere.transactional {
                     make_markers(&self.url, elsewhere).await?;
+                    no_strangers(&**sink, elsewhere, &plan.source).await?;
                 }
                 Some(elsewhere.clone())
             }

@@ -10,7 +10,8 @@ use crate::value::Value;
 pub struct Moved {
     /// Which move, at most [`Moved::MOST_BYTES`] of ASCII: the same for all that move from one table.
     pub relocation: Box<str>,
-    /// Which row, at most [`Moved::MOST_BYTES`].
+    /// Which row, at most [`Moved::MOST_BYTES`]: the tag of the columns that name it, [`Moved::TAG_BYTES`] long,
+    /// then the row's name.
     pub key: Box<str>,
     /// By which batch, at most [`Moved::MOST_BYTES`] of ASCII.
     pub batch: Box<str>,
@@ -27,6 +28,8 @@ impl Moved {
     pub const BATCH: &'static str = "batch";
     /// The most bytes of each: what a key can hold everywhere.
     pub const MOST_BYTES: usize = 128;
+    /// The bytes of a tag.
+    pub const TAG_BYTES: usize = 8;
 
     /// The shape of the write that makes a marker, and fails where there is one.
     pub fn made() -> Shape {

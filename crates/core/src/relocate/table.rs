@@ -1,7 +1,12 @@
 //! What a move has to know of tables.
 
+use super::{BATCHES, Moved, REJECTED, Takes};
 use crate::fault::{Fault, FaultClass};
+use crate::load::Mark;
 use crate::name::{MAX_NAME_BYTES, Name, TableName};
+
+/// Tables that Windrow keeps for itself.
+const OWN: [&str; 4] = [Moved::TABLE, REJECTED, BATCHES, Mark::TABLE];
 
 /// What a table is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +23,12 @@ pub struct TableFacts {
     /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain columns, without a condition,
     /// checked at once) all of whose columns are NOT NULL. A move's key must hold one of them.
     pub uniques: Vec<Vec<Name>>,
+    /// How its columns take and give values, where that matters.
+    pub takes: Vec<(Name, Takes)>,
+    /// Its name as it is spelled, in a database that finds it by others too.
+    pub spelled: Option<Name>,
+    /// Columns of the primary key that may be NULL all the same, as SQLite has them.
+    pub nullable: Vec<Name>,
     /// The columns that every row must be given a value for: NOT NULL, without a default, and filled in by nothing else that is known
     /// (a generator of numbers, a trigger).
     pub required: Vec<Name>,
@@ -35,6 +46,17 @@ impl TableFacts {
     pub fn tells_apart(&self, columns: &[Name]) -> bool {
         let mut uniques = self.uniques.iter().filter(|unique| !unique.is_empty());
         uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
+    }
+
+    /// The columns that name a row for as long as the table has the keys that it has: its primary key, or where
+    /// that may hold NULL or is missing, another set of [`TableFacts::uniques`], always the same one. Empty if
+    /// nothing tells rows apart.
+    pub fn naming(&self) -> &[Name] {
+        let sure = |unique: &&Vec<Name>| !unique.iter().any(|name| self.nullable.contains(name));
+        let uniques = || self.uniques.iter().filter(|unique| !unique.is_empty());
+        let primary = uniques().filter(sure).find(|unique| **unique == self.key);
+        let named = primary.or_else(|| uniques().filter(sure).min());
+        named.or_else(|| uniques().min()).map_or(&[], Vec::as_slice)
     }
 
     /// Whether rows that bring these columns along have all that the table asks of every row.
@@ -61,6 +83,17 @@ impl TableFacts {
         )
         .with_table(Some(&*table.table))
         .with_column(empty.first().copied()))
+    }
+
+    /// What is said where a database that does not tell the case of letters apart has a table of another spelling.
+    pub fn otherwise_spelled(table: &TableName, found: &str) -> Fault {
+        Fault::new(
+            FaultClass::Invalid,
+            "42602",
+            format!(
+                "the table {table} would be the table {found}, for SQLite does not tell names apart that differ in the case of letters"
+            ),
+        )
     }
 
     /// What is said of a row that a destination left out without an error.
@@ -120,13 +153,21 @@ impl Destination {
     }
 }
 
-/// The longest name of a table that a database takes as it is.
+/// Which names a database takes for its tables, as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameLimit {
     /// So many bytes of UTF-8.
     Bytes(usize),
-    /// So many characters.
-    Chars(usize),
+    /// So many bytes of UTF-8. Names that differ only in the case of ASCII letters mean one table, which is there for
+    /// the one name that it is spelled by.
+    Caseless(usize),
+    /// As MySQL has it: so many characters of Unicode's basic plane, the last of them no blank.
+    Plain {
+        /// So many characters.
+        most: usize,
+        /// Capital letters are not told apart from small ones, so that there may be none.
+        folded: bool,
+    },
 }
 
 impl Default for NameLimit {
@@ -137,27 +178,56 @@ impl Default for NameLimit {
 }
 
 impl NameLimit {
-    /// Whether a name can be used.
+    /// Whether a name that follows from a row can be used.
     ///
     /// # Errors
-    /// [`FaultClass::Invalid`] if it is empty, too long, or holds a zero byte.
+    /// [`FaultClass::Invalid`] if it is empty, too long, or holds what the database has no names of; if the database
+    /// would take it for another one; if it is that of a table of Windrow's own.
     pub fn check(self, name: &str) -> Result<(), Fault> {
         let (length, most, what) = match self {
-            Self::Bytes(most) => (name.len(), most.min(MAX_NAME_BYTES), "bytes"),
-            Self::Chars(most) => (name.chars().count(), most, "characters"),
+            Self::Bytes(most) | Self::Caseless(most) => {
+                (name.len(), most.min(MAX_NAME_BYTES), "bytes")
+            }
+            Self::Plain { most, .. } => (name.chars().count(), most, "characters"),
         };
         let wrong = if name.is_empty() {
-            "the name of the destination would be empty".to_owned()
+            "would be empty".to_owned()
         } else if name.contains('\0') {
-            "the name of the destination would hold a zero byte".to_owned()
+            "would hold a zero byte".to_owned()
         } else if length > most || name.len() > MAX_NAME_BYTES {
-            format!(
-                "the name of the destination would be {length} {what} long; the database takes {most}"
-            )
+            format!("would be {length} {what} long; the database takes {most}")
+        } else if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            format!("would be {name}, a table of Windrow's own")
+        } else if let Some(wrong) = self.odd(name) {
+            wrong.to_owned()
         } else {
             return Ok(());
         };
-        Err(Fault::new(FaultClass::Invalid, "42602", wrong))
+        let message = format!("the name of the destination {wrong}");
+        Err(Fault::new(FaultClass::Invalid, "42602", message))
+    }
+
+    /// Whether two names, which both can be used, mean one table.
+    pub fn folds(self, one: &TableName, other: &TableName) -> bool {
+        let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+        matches!(self, Self::Caseless(_)) && one != other && same(&one.table, &other.table)
+    }
+
+    fn odd(self, name: &str) -> Option<&'static str> {
+        let Self::Plain { folded, .. } = self else {
+            return None;
+        };
+        if name.ends_with([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']) {
+            Some("would end with a blank, which the database does not take")
+        } else if name.chars().any(|c| c > '\u{ffff}') {
+            Some(
+                "would hold a character outside of Unicode's basic plane, which the database does not take",
+            )
+        } else if folded && name.chars().any(char::is_uppercase) {
+            Some("would hold capital letters, which the server does not tell apart from small ones")
+        } else {
+            None
+        }
     }
 }
 
@@ -201,11 +271,35 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_named_by_the_same_columns_whatever_else_tells_it_apart() {
+        let names = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>();
+        let mut facts = TableFacts {
+            key: names(&["id", "a"]),
+            uniques: vec![names(&["z"]), names(&["id", "a"]), names(&["b", "c"])],
+            ..TableFacts::default()
+        };
+        assert_eq!(facts.naming(), names(&["id", "a"]));
+        facts.nullable = names(&["a"]);
+        assert_eq!(facts.naming(), names(&["b", "c"]));
+        facts.uniques.truncate(2);
+        facts.uniques.remove(0);
+        assert_eq!(facts.naming(), names(&["id", "a"]));
+        assert!(TableFacts::default().naming().is_empty());
+    }
+
+    #[test]
     fn names_are_measured_as_the_database_does() {
         let umlauts = "ä".repeat(40);
         assert!(NameLimit::Bytes(63).check(&umlauts).is_err());
-        assert!(NameLimit::Chars(64).check(&umlauts).is_ok());
-        assert!(NameLimit::Chars(64).check(&"x".repeat(65)).is_err());
+        let plain = |folded| NameLimit::Plain { most: 64, folded };
+        assert!(plain(true).check(&umlauts).is_ok());
+        assert!(plain(true).check(&"x".repeat(65)).is_err());
+        assert!(plain(false).check("Äx").is_ok() && plain(true).check("Äx").is_err());
+        for odd in ["a ", "a\n", "a\u{1f600}"] {
+            assert!(plain(false).check(odd).is_err(), "{odd:?}");
+            assert!(NameLimit::default().check(odd).is_ok(), "{odd:?}");
+        }
+        assert!(NameLimit::default().check("Windrow_Moved").is_err());
         assert!(NameLimit::default().check("").is_err());
         assert!(NameLimit::default().check("a\0").is_err());
     }

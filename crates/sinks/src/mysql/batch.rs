@@ -362,8 +362,9 @@ impl<'a> Batch<'a> {
     /// All units that are about the table and have no verdict get this one.
     pub(super) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
-            if unit.writes().iter().any(|w| w.shape.table == *table) {
-                slot.get_or_insert_with(|| verdict.clone());
+            let mut writes = unit.writes().iter();
+            if let Some(at) = writes.position(|w| w.shape.table == *table) {
+                slot.get_or_insert_with(|| verdict.for_write(at));
             }
         }
     }

@@ -66,19 +66,19 @@ pub(super) fn wishes<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a Table
 /// The units without a verdict whose rows do not fit the table get this one.
 pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict) {
     let writes = |write: &Write| write.shape.table == *table && write.shape.op == Op::Insert;
-    let troubled: Vec<u32> = (0_u32..)
+    let troubled: Vec<(u32, usize)> = (0_u32..)
         .zip(batch.units)
-        .filter(|(unit, of)| {
+        .filter_map(|(unit, of)| {
             let refused = batch
                 .refused
-                .get(*unit as usize)
+                .get(unit as usize)
                 .is_some_and(Option::is_some);
-            refused && of.writes().iter().any(writes)
+            let at = of.writes().iter().position(writes)?;
+            refused.then_some((unit, at))
         })
-        .map(|(unit, _)| unit)
         .collect();
-    for unit in troubled {
-        batch.conclude(unit, verdict.clone());
+    for (unit, at) in troubled {
+        batch.conclude(unit, verdict.for_write(at));
     }
 }
 

@@ -221,6 +221,7 @@ fn column(row: &Row) -> Column {
     let length = match kind {
         // Characters of TEXT are not counted, its bytes are: too few are no danger.
         Kind::Json | Kind::Blob => 0,
+        Kind::Bit => number(row, 9),
         _ => number(row, 8),
     };
     Column {

@@ -71,10 +71,12 @@ impl<'a> Batch<'a> {
     pub(super) fn conclude_apart(&mut self, table: &TableName, verdict: &Verdict) {
         let units = self.units.iter().zip(&self.prospects);
         for ((unit, prospect), slot) in units.zip(&mut self.verdicts) {
-            let writes = || unit.writes().iter().any(|w| w.shape.table == *table);
-            if *prospect != Prospect::Good && slot.is_none() && writes() {
-                *slot = Some(verdict.clone());
+            if *prospect == Prospect::Good || slot.is_some() {
+                continue;
             }
+            let mut writes = unit.writes().iter();
+            let at = writes.position(|w| w.shape.table == *table);
+            *slot = at.map(|at| verdict.for_write(at));
         }
     }
 }

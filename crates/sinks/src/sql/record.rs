@@ -15,6 +15,36 @@ pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     json
 }
 
+/// What names a row: an array in which values that differ only in their type are written differently.
+pub fn name<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
+    let mut json = String::from("[");
+    for (place, value) in values.into_iter().enumerate() {
+        json.push_str(if place > 0 { "," } else { "" });
+        push_typed(&mut json, value);
+    }
+    json.push(']');
+    json
+}
+
+/// Appends a value so that its type can be told: what JSON has a form of as it is, all else as an object of one member.
+pub fn push_typed(json: &mut String, value: &Value) {
+    match value {
+        Value::Number(digits) if !is_json(digits) => push_member(json, "number", digits),
+        Value::Json(text) => push_member(json, "json", text),
+        Value::Bytes(bytes) => push_member(json, "bytes", &STANDARD.encode(bytes)),
+        other => push(json, other),
+    }
+}
+
+/// Appends an object that says what a text stands for.
+pub fn push_member(json: &mut String, kind: &str, text: &str) {
+    json.push_str("{\"");
+    json.push_str(kind);
+    json.push_str("\":");
+    push_text(json, text);
+    json.push('}');
+}
+
 /// An object of columns and their values.
 pub fn object<'v>(fields: impl IntoIterator<Item = (&'v Name, &'v Value)>) -> String {
     let mut json = String::from("{");
@@ -53,6 +83,23 @@ fn push_text(json: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_tell_types_apart() {
+        let values = [
+            Value::text("AP8="),
+            Value::Bytes([0, 255].into()),
+            Value::text("1.50"),
+            Value::number("1.50"),
+            Value::number("1_000"),
+            Value::Json("[1]".into()),
+            true.into(),
+        ];
+        assert_eq!(
+            name(&values),
+            r#"["AP8=",{"bytes":"AP8="},"1.50",1.50,{"number":"1_000"},{"json":"[1]"},true]"#
+        );
+    }
 
     #[test]
     fn every_value_has_a_form() {

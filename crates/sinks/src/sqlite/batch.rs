@@ -207,8 +207,8 @@ impl<'c> Batch<'c> {
             return self.busy(work, fault);
         }
         let (mut catalog, mut plans) = (Catalog::default(), Plans::default());
-        let (packed, create) = (self.hands.packed, self.hands.create);
-        let hands = Hands::new(&connection, &mut catalog, &mut plans, packed, create);
+        let (packed, manner) = (self.hands.packed, self.hands.manner);
+        let hands = Hands::new(&connection, &mut catalog, &mut plans, packed, manner);
         let mut batch = Batch::of(hands, None, work.units.clone());
         batch.run_all();
         self.stop = batch.stop.take();

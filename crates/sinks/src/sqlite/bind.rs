@@ -1,11 +1,12 @@
 //! A value on its way into a column.
 
 use rusqlite::types::ValueRef;
+use windrow_core::value::is_number;
 use windrow_core::{Fault, FaultClass, TableName};
 
 use super::column::ColumnType;
 use super::packed::Datum;
-use super::spelling::Spelling;
+use super::spelling::{Spelling, number};
 use super::statement::{Slot, Use};
 use crate::sql::{binary, decimal};
 
@@ -87,12 +88,21 @@ fn stored<'a>(
     scratch: &'a mut Vec<u8>,
 ) -> Result<ValueRef<'a>, Misfit> {
     use ColumnType::{Any, Blob, Decimal, Json, Real, Text};
+    // Where affinity makes a number of it, a number in JSON must be one that SQLite has.
+    let datum = match (datum, slot.column_type) {
+        (Datum::Json(text), Text | Decimal | Blob | Any) => Datum::Json(text),
+        (Datum::Json(text), _) if is_number(text.trim().as_bytes()) => number(text.trim()),
+        _ => datum,
+    };
     Ok(match (datum, slot.column_type) {
         (Datum::Null, _) => ValueRef::Null,
         (Datum::Bool(b), Text | Json) => ValueRef::Text(if b { b"true" } else { b"false" }),
         (Datum::Bool(b), _) => ValueRef::Integer(i64::from(b)),
         (Datum::Int(n), _) => ValueRef::Integer(n),
         (Datum::Number(digits), Text | Decimal) => ValueRef::Text(digits.as_bytes()),
+        // No client sends this as a number, but a move finds it in another file.
+        (Datum::Number("Infinity"), _) => ValueRef::Real(f64::INFINITY),
+        (Datum::Number("-Infinity"), _) => ValueRef::Real(f64::NEG_INFINITY),
         (Datum::Number(digits), Real) => nearest(digits, slot, table)?,
         (Datum::Number(digits), _) if decimal::is_double(digits) => nearest(digits, slot, table)?,
         (Datum::Number(digits), Any | Blob) => ValueRef::Text(digits.as_bytes()),

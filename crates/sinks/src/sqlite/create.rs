@@ -69,7 +69,11 @@ fn change(hands: &mut Hands<'_>, unit: usize, write: usize, ahead: bool) -> Resu
     let wanted = wanted(packed, writes.take(AHEAD), &shape.table);
     match table {
         None => create(connection, packed, write, shape, &wanted),
-        Some(table) => extend(connection, &table, shape, &wanted),
+        Some(table) => {
+            let fitting = hands.manner.check(shape, &table);
+            fitting.map_err(Failure::of_write)?;
+            extend(connection, &table, shape, &wanted)
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::identity::Identity;
 use super::location::Location;
 use super::packed::Packed;
 use super::standings::Standings;
-use super::statement::{self, Plan, Refusal};
+use super::statement::{self, Manner, Plan, Refusal};
 use super::unit::Hands;
 use crate::options::Options;
 
@@ -28,7 +28,7 @@ pub(super) struct Session {
     connection: Connection,
     catalog: Catalog,
     plans: Plans,
-    create: bool,
+    manner: Manner,
     home: Option<Home>,
     file: Option<Identity>,
 }
@@ -48,13 +48,12 @@ impl Home {
 }
 
 impl Session {
-    /// `create` is [`crate::Options::create_tables`].
-    pub(super) fn new(connection: Connection, create: bool) -> Self {
+    pub(super) fn new(connection: Connection, manner: Manner) -> Self {
         Self {
             connection,
             catalog: Catalog::default(),
             plans: Plans::default(),
-            create,
+            manner,
             home: None,
             file: None,
         }
@@ -75,11 +74,15 @@ impl Session {
             Location::File { path, .. } => Some(Identity::of(path)),
             Location::Memory => None,
         };
+        let manner = Manner {
+            create: options.create_tables,
+            exact: options.exact_names,
+        };
         Ok(Self {
             catalog: Catalog::telling(standings.clone()),
             home: file.is_some().then(home),
             file,
-            ..Self::new(connection, options.create_tables)
+            ..Self::new(connection, manner)
         })
     }
 
@@ -97,7 +100,7 @@ impl Session {
 
     /// True where tables and columns that are missing are made.
     pub(super) fn creates(&self) -> bool {
-        self.create
+        self.manner.create
     }
 
     pub(super) fn into_connection(self) -> Connection {
@@ -124,7 +127,7 @@ impl Session {
         shape: &Arc<Shape>,
     ) -> rusqlite::Result<Result<Arc<Plan>, Refusal>> {
         let table = self.catalog.table(&self.connection, &shape.table)?;
-        Ok(self.plans.plan(shape, table.as_deref(), self.create))
+        Ok(self.plans.plan(shape, table.as_deref(), self.manner))
     }
 
     /// Executes a batch.
@@ -135,7 +138,7 @@ impl Session {
             &mut self.catalog,
             &mut self.plans,
             packed,
-            self.create,
+            self.manner,
         );
         let mut report = Batch::new(hands, self.home.as_ref()).execute();
         report.tally.in_database = started.elapsed();
@@ -155,12 +158,12 @@ impl Plans {
         &mut self,
         shape: &Arc<Shape>,
         table: Option<&Table>,
-        create: bool,
+        manner: Manner,
     ) -> Result<Arc<Plan>, Refusal> {
         if let Some(plan) = self.0.get(shape) {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(statement::plan(shape, table, create)?);
+        let plan = Arc::new(statement::plan(shape, table, manner)?);
         if self.0.len() >= PLANS {
             self.0.clear();
         }

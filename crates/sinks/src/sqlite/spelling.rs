@@ -44,7 +44,7 @@ impl<'t> Spelling<'t> {
 }
 
 /// As [`windrow_core::Value::number`].
-fn number(text: &str) -> Datum<'_> {
+pub(super) fn number(text: &str) -> Datum<'_> {
     match text.parse() {
         Ok(n) if text != "-0" => Datum::Int(n),
         _ => Datum::Number(text),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_core::relocate::TableFacts;
 use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape};
 
 use super::catalog::Table;
@@ -68,8 +69,28 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// Plans a shape against its table as it is now. `create` is [`crate::Options::create_tables`].
-pub(super) fn plan(shape: &Shape, table: Option<&Table>, create: bool) -> Result<Plan, Refusal> {
+/// What is taken for a shape's table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Manner {
+    /// [`crate::Options::create_tables`].
+    pub(super) create: bool,
+    /// [`crate::Options::exact_names`].
+    pub(super) exact: bool,
+}
+
+impl Manner {
+    /// Refuses a table that is not spelled as the shape names it, if that matters.
+    pub(super) fn check(self, shape: &Shape, table: &Table) -> Result<(), Fault> {
+        match self.exact && table.name != shape.table.table {
+            true => Err(TableFacts::otherwise_spelled(&shape.table, &table.name)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Plans a shape against its table as it is now.
+pub(super) fn plan(shape: &Shape, table: Option<&Table>, manner: Manner) -> Result<Plan, Refusal> {
+    let create = manner.create;
     let Some(table) = table else {
         return Err(if create && shape.op == Op::Insert {
             Refusal::Grow
@@ -77,6 +98,7 @@ pub(super) fn plan(shape: &Shape, table: Option<&Table>, create: bool) -> Result
             no_table(shape).into()
         });
     };
+    manner.check(shape, table)?;
     let draft = Draft {
         shape,
         table,

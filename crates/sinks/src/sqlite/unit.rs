@@ -12,7 +12,7 @@ use super::fault::{Failure, Scope};
 use super::packed::{Packed, PackedWrite};
 use super::read;
 use super::session::Plans;
-use super::statement::{Plan, Refusal, ReturnedColumns, Use, wrong_length};
+use super::statement::{Manner, Plan, Refusal, ReturnedColumns, Use, wrong_length};
 
 /// Statements that a batch keeps open at once.
 const OPEN: usize = 128;
@@ -45,7 +45,7 @@ pub(super) struct Hands<'c> {
     pub(super) catalog: &'c mut Catalog,
     pub(super) plans: &'c mut Plans,
     pub(super) packed: &'c Packed,
-    pub(super) create: bool,
+    pub(super) manner: Manner,
     /// By shape: what its writes may share.
     companies: Vec<Option<Arc<Company>>>,
     /// By shape: the statements in use.
@@ -82,14 +82,14 @@ impl<'c> Hands<'c> {
         catalog: &'c mut Catalog,
         plans: &'c mut Plans,
         packed: &'c Packed,
-        create: bool,
+        manner: Manner,
     ) -> Self {
         Self {
             connection,
             catalog,
             plans,
             packed,
-            create,
+            manner,
             companies: Vec::new(),
             open: Vec::new(),
             opened: 0,
@@ -262,7 +262,7 @@ impl<'c> Hands<'c> {
         let table = self.catalog.table(self.connection, &shape.table)?;
         let plan = self
             .plans
-            .plan(shape, table.as_deref(), self.create)
+            .plan(shape, table.as_deref(), self.manner)
             .map_err(|refusal| match refusal {
                 Refusal::Grow => Trouble::Grow,
                 Refusal::Fault(fault) => fault.into(),

@@ -21,6 +21,7 @@ fn plan() -> MovePlan {
     MovePlan {
         source: TableName::bare("pending"),
         key: [Name::from("id")].into(),
+        names: [Name::from("id")].into(),
         columns: ["id", "tenant", "level", "note", "at"]
             .map(Name::from)
             .into(),
@@ -356,6 +357,7 @@ async fn keys_of_text_are_passed_over_as_well() {
     let key: Box<[Name]> = ["k"].map(Name::from).into();
     let plan = MovePlan {
         key: key.clone(),
+        names: key.clone(),
         columns: key,
         ..plan()
     };
@@ -413,6 +415,7 @@ async fn a_key_may_be_of_many_kinds() {
         let key: Box<[Name]> = ["k"].map(Name::from).into();
         let plan = MovePlan {
             key: key.clone(),
+            names: key.clone(),
             columns: key,
             ..plan()
         };
@@ -430,6 +433,7 @@ async fn keys_of_several_columns_and_of_another_index_do_as_well() {
         insert into pending (device, n) select concat('d', seq % 3), seq from seq_1_to_1000";
     let plan = MovePlan {
         key: ["device", "n"].map(Name::from).into(),
+        names: ["device", "n"].map(Name::from).into(),
         columns: ["id", "device", "n"].map(Name::from).into(),
         filter: Some("n > 10".into()),
         ..plan()
@@ -447,6 +451,7 @@ async fn keys_of_several_columns_and_of_another_index_do_as_well() {
     assert_eq!(moving.sql("select count(*), max(n) from pending"), "10|10");
     let loose = MovePlan {
         key: ["n"].map(Name::from).into(),
+        names: ["n"].map(Name::from).into(),
         ..plan
     };
     let fault = moving.queue.mover(&loose).await.err().unwrap();
@@ -461,7 +466,7 @@ async fn rows_are_read_for_another_database_and_batches_are_noted() {
     };
     let (moving, mut mover) = Moving::new(PENDING, across).await;
     let picked = mover.pick(MOST).await.unwrap();
-    assert_eq!(&*picked[0].key, "[1]");
+    assert_eq!(&*picked[0].name, "[1]");
     assert_eq!(
         &*picked[0].values,
         [

@@ -8,6 +8,9 @@ use windrow_core::{Fault, FaultClass};
 
 use super::LoadError;
 
+/// Somebody else holds a lock: the rows, or in SQLite the file.
+const LOCKED: &str = "55P03";
+
 /// How often a portion that others were in the way of is tried.
 const TRIES: u32 = 12;
 
@@ -37,13 +40,14 @@ impl<'a> Patience<'a> {
         (self.away_since, self.pauses) = (None, 0);
     }
 
-    /// Waits before another try. Conflicts are counted, everything else is taken for a database that is away.
+    /// Waits before another try. Conflicts are counted; everything else is taken for a database that is away, what
+    /// somebody else holds too: how long that takes is not up to the number of tries.
     pub(super) async fn wait(
         &mut self,
         fault: Fault,
         place: impl FnOnce() -> String,
     ) -> Result<(), LoadError> {
-        if fault.class == FaultClass::Conflict {
+        if fault.class == FaultClass::Conflict && fault.code != LOCKED {
             self.conflicts += 1;
             if self.conflicts >= TRIES {
                 let place = place();

@@ -17,8 +17,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use windrow_core::relocate::{Mover, PickMost, Picked, Rejected};
-use windrow_core::{Fault, FaultClass, Shape, TableName, Unit, UnitOutcome, Value, Write};
+use windrow_core::relocate::{Mover, PickMost, Picked, Rejected, Takes};
+use windrow_core::{Fault, FaultClass, Name, Shape, TableName, Unit, UnitOutcome, Value, Write};
 
 use super::markers::Markers;
 use super::shapes::{of_key, shape, unfilled, values};
@@ -29,6 +29,9 @@ use super::{Elsewhere, Order};
 /// Batches of dead movers that are cleaned up at once.
 const MOST_OLD: usize = 1_000;
 
+/// Tables that a mover remembers.
+const MOST_KNOWN: usize = 10_000;
+
 /// The write of a row failed on its marker.
 const MARKER: usize = 0;
 
@@ -36,12 +39,22 @@ pub(super) struct Across {
     mover: Box<dyn Mover>,
     markers: Markers,
     elsewhere: Elsewhere,
-    shapes: HashMap<TableName, Arc<Shape>>,
+    known: HashMap<TableName, Target>,
     /// Batches whose markers are gone, to be forgotten by the source.
     done: Vec<Box<str>>,
     /// What dead movers left was looked for.
     cleaned: bool,
 }
+
+/// A table that rows go to.
+#[derive(Clone)]
+struct Target {
+    shape: Arc<Shape>,
+    takers: Arc<[Taker]>,
+}
+
+/// The place of a value whose column takes it otherwise than it comes, and how the two columns have it.
+type Taker = (usize, Takes, Option<Takes>);
 
 /// What becomes of the rows of a batch, by their places.
 #[derive(Default)]
@@ -71,7 +84,7 @@ impl Across {
             mover,
             markers: Markers::new(&elsewhere),
             elsewhere,
-            shapes: HashMap::new(),
+            known: HashMap::new(),
             done: Vec::new(),
             cleaned: false,
         }
@@ -159,8 +172,18 @@ impl Across {
             match order.template.name(row.route.as_deref(), order.name_limit) {
                 Ok(table) => {
                     whole &= !row.values.iter().any(Value::is_null);
-                    units.push(self.unit(order, &table, row, batch));
-                    places.push((place, table));
+                    let target = self.target(order, &table).await?;
+                    let unit = match row.unfit.take() {
+                        Some(fault) => Err(fault),
+                        None => self.unit(order, target, row, batch),
+                    };
+                    match unit {
+                        Ok(unit) => {
+                            units.push(unit);
+                            places.push((place, table));
+                        }
+                        Err(fault) => fates.refused.push((place, table.to_string(), fault)),
+                    }
                 }
                 Err(fault) => fates.refused.push((place, String::new(), fault)),
             }
@@ -175,7 +198,7 @@ impl Across {
             Some((_, table, fault))
                 if whole
                     && !routed
-                    && !self.elsewhere.described
+                    && self.elsewhere.described.is_none()
                     && fates.is_nothing_but_empty() =>
             {
                 Err(Trouble::of(table.as_str(), unfilled(fault)))
@@ -184,24 +207,67 @@ impl Across {
         }
     }
 
-    fn unit(&mut self, order: &Order, table: &TableName, row: &mut Picked, batch: &str) -> Unit {
-        let shape = match self.shapes.get(table) {
-            Some(shape) => shape.clone(),
-            None => {
-                let shape = Arc::new(shape(order, table, &self.elsewhere));
-                self.shapes.insert(table.clone(), shape.clone());
-                shape
-            }
-        };
-        let given = std::mem::take(&mut row.values);
-        let write = Write::new(
-            shape,
-            values(&order.plan.columns, &self.elsewhere, &row.key, given),
-        );
-        match self.elsewhere.transactional {
-            true => self.markers.marked(&row.key, batch, write),
-            false => Unit::one(write),
+    async fn target(&mut self, order: &Order, table: &TableName) -> Result<Target, Trouble> {
+        if let Some(known) = self.known.get(table) {
+            return Ok(known.clone());
         }
+        let target = Target {
+            shape: Arc::new(shape(order, table, &self.elsewhere)),
+            takers: self.takers(order, table).await?,
+        };
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(table.clone(), target.clone());
+        Ok(target)
+    }
+
+    /// Looks for columns of the table that take values otherwise than the source gives them.
+    async fn takers(&mut self, order: &Order, table: &TableName) -> Result<Arc<[Taker]>, Trouble> {
+        let Some(there) = &self.elsewhere.described else {
+            return Ok([].into());
+        };
+        let facts = match there.describe(table).await {
+            Ok(facts) => facts.unwrap_or_default(),
+            Err(fault) if is_passing(&fault) => return Err(Trouble::Again(fault)),
+            // Whoever writes to it is told.
+            Err(_) => return Ok([].into()),
+        };
+        let columns = order.plan.columns.iter().enumerate();
+        let gives = &self.elsewhere.gives;
+        let taker = |(place, column): (usize, &Name)| {
+            let lower = column.to_lowercase();
+            let mut takes = facts.takes.iter();
+            let (_, takes) = takes.find(|(name, _)| name.to_lowercase() == lower)?;
+            let given = gives.iter().find(|(name, _)| name == column);
+            Some((place, *takes, given.map(|(_, gives)| *gives)))
+        };
+        Ok(columns.filter_map(taker).collect())
+    }
+
+    fn unit(
+        &self,
+        order: &Order,
+        target: Target,
+        row: &mut Picked,
+        batch: &str,
+    ) -> Result<Unit, Fault> {
+        let mut given = std::mem::take(&mut row.values);
+        for (place, takes, gives) in &*target.takers {
+            let Some(value) = given.get_mut(*place) else {
+                continue;
+            };
+            let taken = takes.taken(*gives, std::mem::replace(value, Value::Null));
+            *value = taken.map_err(|what| misfit(order.plan.columns.get(*place), what))?;
+        }
+        let write = Write::new(
+            target.shape,
+            values(&order.plan.columns, &self.elsewhere, &row.name, given),
+        );
+        Ok(match self.elsewhere.transactional {
+            true => self.markers.marked(&row.name, batch, write),
+            false => Unit::one(write),
+        })
     }
 
     fn sort(
@@ -245,9 +311,9 @@ impl Across {
             return Ok(());
         }
         let met = std::mem::take(&mut fates.met);
-        let key = |place: &usize| picked.get(*place).map_or("", |row| &*row.key);
-        let keys: Vec<&str> = met.iter().map(key).collect();
-        let found = self.markers.batches(&keys).await?;
+        let name = |place: &usize| picked.get(*place).map_or("", |row| &*row.name);
+        let names: Vec<&str> = met.iter().map(name).collect();
+        let found = self.markers.batches(&names).await?;
         let mut named: Vec<Box<str>> = found.iter().flatten().cloned().collect();
         named.sort_unstable();
         named.dedup();
@@ -263,8 +329,8 @@ impl Across {
             .filter(|(_, found)| found.as_deref().is_some_and(is_live))
             .map(|(place, _)| *place)
             .collect();
-        let keys: Vec<&str> = mine.iter().map(key).collect();
-        let adopted = self.markers.adopt(&keys, batch).await?;
+        let names: Vec<&str> = mine.iter().map(name).collect();
+        let adopted = self.markers.adopt(&names, batch).await?;
         let adopted = mine.into_iter().zip(adopted).filter(|(_, done)| *done);
         fates.gone.extend(adopted.map(|(place, _)| place));
         Ok(())
@@ -320,6 +386,15 @@ impl Across {
         }
         self.done.clear();
     }
+}
+
+/// What is said of a value that its column would take for another one.
+fn misfit(column: Option<&Name>, what: &str) -> Fault {
+    let name = column.map_or("", |name| name);
+    let message =
+        format!("the value of column {name} is {what}, which its column cannot hold as it is");
+    let fault = Fault::new(FaultClass::Value, "22000", message);
+    fault.with_column(column.map(|name| &**name))
 }
 
 #[cfg(test)]

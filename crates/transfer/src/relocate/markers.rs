@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use windrow_core::relocate::Moved;
-use windrow_core::{Fault, Intake, Row, Shape, Unit, UnitOutcome, Value, Write};
+use windrow_core::{Fault, Intake, Name, Row, Shape, Unit, UnitOutcome, Value, Write};
 
 use super::Elsewhere;
 
@@ -15,6 +15,7 @@ const PIECE: usize = 250;
 pub(super) struct Markers {
     intake: Intake,
     relocation: Box<str>,
+    tag: Box<str>,
     made: Arc<Shape>,
     read: Arc<Shape>,
     adopted: Arc<Shape>,
@@ -28,11 +29,23 @@ pub fn fingerprint(text: &str) -> Box<str> {
     hex.into()
 }
 
-/// What a marker calls a row. A database may take texts for equal that differ in the case of a letter, or in an accent: only
+/// How keys of markers are spelled. What changes the name of a row changes this number.
+const SPELLING: &str = "2";
+
+/// What the keys of markers begin with where rows are named by these columns, so that markers of other columns are
+/// seen to be others.
+pub fn tag(names: &[Name]) -> Box<str> {
+    let columns: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let hash = fingerprint(&format!("{SPELLING}\0{}", columns.join("\0")));
+    hash.get(..Moved::TAG_BYTES).unwrap_or_default().into()
+}
+
+/// What a marker calls a row, behind its tag. A database may take texts for equal that differ in the case of a letter, or in an accent: only
 /// what holds no letters is kept as it is.
 fn key_name(key: &str) -> Box<str> {
     let plain = |byte: u8| byte.is_ascii_digit() || b"[],.-\" ".contains(&byte);
-    match key.len() <= Moved::MOST_BYTES && key.bytes().all(plain) {
+    let most = Moved::MOST_BYTES - Moved::TAG_BYTES;
+    match key.len() <= most && key.bytes().all(plain) {
         true => key.into(),
         false => fingerprint(key),
     }
@@ -43,6 +56,7 @@ impl Markers {
         Self {
             intake: elsewhere.intake.clone(),
             relocation: elsewhere.relocation.clone(),
+            tag: elsewhere.tag.clone(),
             made: Arc::new(Moved::made()),
             read: Arc::new(Moved::read()),
             adopted: Arc::new(Moved::adopted()),
@@ -50,27 +64,27 @@ impl Markers {
         }
     }
 
-    fn moved(&self, key: &str, batch: &str) -> Moved {
+    fn moved(&self, name: &str, batch: &str) -> Moved {
         Moved {
             relocation: self.relocation.clone(),
-            key: key_name(key),
+            key: format!("{}{}", self.tag, key_name(name)).into(),
             batch: batch.into(),
         }
     }
 
     /// A row and its marker. The marker comes first: that it is there already is the first thing to be known.
-    pub(super) fn marked(&self, key: &str, batch: &str, row: Write) -> Unit {
-        let marker = self.moved(key, batch).row();
+    pub(super) fn marked(&self, name: &str, batch: &str, row: Write) -> Unit {
+        let marker = self.moved(name, batch).row();
         Unit::of([Write::new(self.made.clone(), Row::from(marker)), row])
     }
 
     /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read now.
-    pub(super) async fn batches(&self, keys: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
-        let unit = |key: &&str| {
-            let row = self.moved(key, "").key_row();
+    pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
+        let unit = |name: &&str| {
+            let row = self.moved(name, "").key_row();
             Unit::one(Write::new(self.read.clone(), Row::from(row)))
         };
-        let outcomes = self.run(keys.iter().map(unit).collect()).await?;
+        let outcomes = self.run(names.iter().map(unit).collect()).await?;
         let batch = |outcome: UnitOutcome| {
             let returned = outcome.ok()?.pop()?.returned?;
             match returned.rows.first()?.first()? {
@@ -82,12 +96,12 @@ impl Markers {
     }
 
     /// Gives markers to a batch. Of each row whether that was done.
-    pub(super) async fn adopt(&self, keys: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
-        let unit = |key: &&str| {
-            let row = self.moved(key, batch).adopted_row();
+    pub(super) async fn adopt(&self, names: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
+        let unit = |name: &&str| {
+            let row = self.moved(name, batch).adopted_row();
             Unit::one(Write::new(self.adopted.clone(), Row::from(row)))
         };
-        let outcomes = self.run(keys.iter().map(unit).collect()).await?;
+        let outcomes = self.run(names.iter().map(unit).collect()).await?;
         let done = |outcome: &UnitOutcome| {
             let dones = outcome.as_ref().ok();
             dones
@@ -135,6 +149,15 @@ impl Markers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_columns_have_another_tag() {
+        let tag = |names: &[&str]| tag(&names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>());
+        assert_eq!(tag(&["a", "b"]).len(), Moved::TAG_BYTES);
+        assert_eq!(tag(&["a", "b"]), tag(&["a", "b"]));
+        assert_ne!(tag(&["a", "b"]), tag(&["ab"]));
+        assert_ne!(tag(&["a", "b"]), tag(&["b", "a"]));
+    }
 
     #[test]
     fn keys_that_a_collation_could_take_for_equal_are_hashed() {

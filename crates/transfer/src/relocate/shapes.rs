@@ -45,18 +45,18 @@ fn made_key<'a>(columns: &[Name], elsewhere: &'a Elsewhere) -> Option<&'a Name> 
     key.filter(|key| !columns.contains(key))
 }
 
-/// The values of a row in the order of its shape. `key`: the row's key as JSON.
+/// The values of a row in the order of its shape. `name`: what names the row.
 pub(super) fn values(
     columns: &[Name],
     elsewhere: &Elsewhere,
-    key: &str,
+    name: &str,
     values: Box<[Value]>,
 ) -> Box<[Value]> {
     match made_key(columns, elsewhere) {
         None => values,
         Some(_) => {
             let mut values = values.into_vec();
-            values.push(Value::text(document_key(key)));
+            values.push(Value::text(document_key(name)));
             values.into()
         }
     }

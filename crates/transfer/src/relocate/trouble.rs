@@ -79,6 +79,13 @@ pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
         | FaultClass::Invalid
         | FaultClass::Unsupported
         | FaultClass::Denied => routed,
+        // What has that name is no table, or not in a state to be written to.
+        FaultClass::Other => {
+            routed
+                && ["42", "55"]
+                    .iter()
+                    .any(|class| fault.code.starts_with(class))
+        }
         _ => false,
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Worker {
 /// A connection, and the way that it moves rows.
 enum Way {
     Within(Within),
-    Across(Across),
+    Across(Box<Across>),
 }
 
 /// Pauses that double.
@@ -123,7 +123,7 @@ impl Worker {
                 let mover = mover.map_err(|fault| Trouble::of(source(), fault))?;
                 way.insert(match &self.elsewhere {
                     None => Way::Within(Within::new(mover)),
-                    Some(elsewhere) => Way::Across(Across::new(mover, elsewhere.clone())),
+                    Some(elsewhere) => Way::Across(Box::new(Across::new(mover, elsewhere.clone()))),
                 })
             }
         };

@@ -11,7 +11,8 @@ use crate::errand::Progress;
 #[derive(Clone, Args)]
 #[command(
     after_help = "Exit status: 0 all rows are moved; 1 an error ended it; 2 the command line is wrong; \
-3 it came to the end, and some rows went to the dead letters; 130 it was interrupted.\nSee docs/move.md."
+3 it came to the end, and some rows went to the dead letters; 130 it was interrupted. A signal is the way to end --follow: \
+0 or 3 then, as at any other end. --dry-run ends as the move would, as far as names and tables tell.\nSee docs/move.md."
 )]
 pub(crate) struct Move {
     /// The database that holds the rows: postgres://USER@HOST:PORT/DATABASE, mysql://.., sqlite:PATH

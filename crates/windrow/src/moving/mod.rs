@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windrow::relocate::{Counted, Moving, Planned};
+use windrow::relocate::{Counted, Moving, Planned, Prospect};
 
 pub(crate) use self::args::Move;
 use crate::errand::{self, INTERRUPTED};
@@ -26,8 +26,13 @@ async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let moving = Moving::open(args.settings()).await?;
     if args.dry_run {
-        cli::print(&listing(&moving.survey().await?))?;
-        return Ok(ExitCode::SUCCESS);
+        let planned = moving.survey().await?;
+        cli::print(&listing(&planned))?;
+        return Ok(match planned.iter().map(|planned| planned.prospect).max() {
+            None | Some(Prospect::Moved) => ExitCode::SUCCESS,
+            Some(Prospect::Rejected) => ExitCode::from(SOME_REJECTED),
+            Some(Prospect::Ended) => ExitCode::FAILURE,
+        });
     }
     let screen = Arc::new(args.progress.screen());
     let (started, counts, stop) = (Instant::now(), moving.counts(), moving.stop());

@@ -7,7 +7,7 @@ use windrow_core::relocate::{Moved, TableFacts};
 use windrow_core::{Budget, Intake, Limits, Name, Queue, Row, Sink, TableName, Unit, Write};
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_sinks::Options;
-use windrow_transfer::relocate::{Elsewhere, MoveError, fingerprint};
+use windrow_transfer::relocate::{Elsewhere, MoveError, fingerprint, tag};
 
 use super::checks::{invalid, of_table};
 use crate::writer::LANE_CAPACITY;
@@ -36,9 +36,11 @@ pub(super) async fn destination_of(
     url: &str,
     from: &dyn Queue,
     create: bool,
+    routed: bool,
 ) -> Result<Option<Arc<dyn Sink>>, MoveError> {
     let options = Options {
         create_tables: create,
+        exact_names: routed,
         ..Options::default()
     };
     let sink = windrow_sinks::open(url, &options).await.map_err(invalid)?;
@@ -67,9 +69,11 @@ pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> 
     let elsewhere = Elsewhere {
         intake,
         transactional: profile.transactional,
-        described: sink.queue().is_some(),
+        described: sink.queue(),
+        gives: facts.takes.clone(),
         document_key: document_key(&**sink),
         relocation: fingerprint(&facts.identity),
+        tag: tag(facts.naming()),
         batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
     };
     (elsewhere, lane)
@@ -151,6 +155,32 @@ pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(),
     match sink.queue() {
         Some(queue) => queue.index_markers().await.map_err(of_markers),
         None => Ok(()),
+    }
+}
+
+/// Refuses to go on where rows were written under other names than they would have now: they would be written again.
+pub(super) async fn no_strangers(
+    sink: &dyn Sink,
+    elsewhere: &Elsewhere,
+    source: &TableName,
+) -> Result<(), MoveError> {
+    let Some(queue) = sink.queue() else {
+        return Ok(());
+    };
+    let (relocation, tag) = (&*elsewhere.relocation, &*elsewhere.tag);
+    let strange = queue.has_strange_markers(relocation, tag).await;
+    let table = Moved::TABLE;
+    match strange.map_err(|fault| of_table(&TableName::bare(table), fault))? {
+        false => Ok(()),
+        true => Err(MoveError::Invalid(
+            format!(
+                "an earlier move of {source} was ended half-way, and {table} of the destination names rows that it wrote by other columns than \
+                 those that name them now: the primary key or the unique indexes of {source} have changed since, or the move was of an earlier \
+                 version. Rows could be written twice. Give the table the keys that it had and move again, or take the rows out of {source} \
+                 that have been written, and delete from {table} WHERE move = '{relocation}'"
+            )
+            .into(),
+        )),
     }
 }
 

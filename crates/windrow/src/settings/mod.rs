@@ -85,6 +85,7 @@ impl Settings {
                     Sync::Normal => Synchronous::Normal,
                     Sync::Off => Synchronous::Off,
                 },
+                ..Options::default()
             },
             limits,
             memory,

@@ -76,6 +76,19 @@ fn a_database_that_never_comes_is_told() {
     said.is(1, &["200", "away-wait"]);
 }
 
+#[test]
+fn a_file_that_somebody_else_holds_is_waited_for_as_a_database_that_is_away() {
+    let db = Db::sqlite();
+    db.exec(READINGS);
+    let file = db.file("readings.csv", readings(10));
+    let other = rusqlite::Connection::open(db.path("test.db")).unwrap();
+    other.execute_batch("begin immediate").unwrap();
+    let said = db.load(&[&file, "-t", "readings", "--away-wait", "200ms"]);
+    said.is(1, &["200", "away-wait", "holds the database"]);
+    other.execute_batch("rollback").unwrap();
+    db.load(&[&file, "-t", "readings"]).is(0, &["10 rows"]);
+}
+
 /// A row that the next file brings too is told as what it is, and the first file stays.
 #[test]
 fn files_before_a_bad_one_stay() {

@@ -77,13 +77,13 @@ fn a_row_that_was_written_before_a_death_only_goes() {
     relocate(from.url(), "pending", "final", &["--to", to.url()]).ends(0);
     sql(&from, "create table seen (relocation text, batch text)");
     // As a mover leaves it that dies between the two commits: row and marker are there, nothing is noted.
-    let name = relocation(&from, &to);
+    let (name, tag) = relocation(&from, &to);
     sql(
         &from,
         "insert into pending values (1, 'one'), (2, 'two'), (3, 'three')",
     );
     sql(&to, &format!("insert into final values (1, 'one'), (2, 'two'); insert into windrow_moved (move, key, batch) values
-        ('{name}', '[1]', 'dead'), ('{name}', '[2]', 'noted')"));
+        ('{name}', '{tag}[1]', 'dead'), ('{name}', '{tag}[2]', 'noted')"));
     // The second's batch was committed in the source, so its key has come a second time.
     sql(
         &from,
@@ -101,21 +101,22 @@ fn a_row_that_was_written_before_a_death_only_goes() {
     assert_eq!(sql(&from, "select count(*) from pending"), "0");
 }
 
-/// What markers call the move: a mover that cannot delete in the source leaves them.
+/// What markers call the move, and what their keys begin with: a mover that cannot delete in the source leaves them.
 fn relocation(
     from: &windrow_testkit::postgres::Database,
     to: &windrow_testkit::postgres::Database,
-) -> String {
+) -> (String, String) {
     sql(from, "create function stay() returns trigger language plpgsql as $$ begin raise exception sqlstate '57014' using message = 'not now'; end $$;
         create trigger stay before delete on pending for each row execute function stay(); insert into pending values (-1, '')");
     relocate(from.url(), "pending", "final", &["--to", to.url()]).ends(1);
-    let name = sql(to, "select move from windrow_moved");
+    let told = sql(to, "select move, left(key, 8) from windrow_moved");
+    let (name, tag) = told.split_once('|').unwrap();
     sql(from, "drop trigger stay on pending; delete from pending");
     sql(
         to,
         "delete from windrow_moved; delete from final where id = -1",
     );
-    name
+    (name.to_owned(), tag.to_owned())
 }
 
 #[test]

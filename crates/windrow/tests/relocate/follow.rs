@@ -40,6 +40,7 @@ async fn a_notify_is_heard() {
     let plan = MovePlan {
         source: TableName::bare("pending"),
         key: [Name::from("id")].into(),
+        names: [Name::from("id")].into(),
         columns: [Name::from("id")].into(),
         route: None,
         filter: None,

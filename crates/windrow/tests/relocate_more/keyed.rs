@@ -145,6 +145,25 @@ async fn what_was_written_to_arangodb_before_a_death_is_there_once() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_keeps_its_key_whatever_key_the_move_is_asked_for() {
+    let (there, from) = (ArangoDb::start().await.unwrap(), Db::sqlite());
+    let url = there.url();
+    from.sql("create table pending (id integer primary key, v text not null unique);
+        insert into pending values (1, 'v1'), (2, 'v2');
+        create table child (parent int references pending (id)); insert into child select id from pending");
+    let more = ["--to", &*url, "--create"];
+    let by_v = [&more[..], &["--key", "v"]].concat();
+    moved(&from, "final", &by_v).await.ends(1);
+    from.sql("drop table child");
+    moved(&from, "final", &more).await.ends(0);
+    assert_eq!(from.count("pending"), 0);
+    let keys = (1..=2).map(|id: i64| Value::text(id.to_string()));
+    assert_eq!(read(&url, "final", keys).await, expected(2));
+    let others = ["v1", "v2"].map(Value::text);
+    assert_eq!(read(&url, "final", others.into_iter()).await, [None, None]);
+}
+
 /// Movers that are killed in turn, or all at once.
 async fn killed(url: &str, text_keys: bool) {
     let rounds = number("WINDROW_TEST_KILLS", 5);

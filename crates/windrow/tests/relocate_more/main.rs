@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     unreachable_pub,
     reason = "a test ends where something is not as expected, in its helpers too"
 )]
@@ -14,5 +15,9 @@ mod keyed;
 mod kills;
 mod mariadb;
 mod markers;
+mod names;
+mod once;
+mod round_trip;
+mod small;
 mod sqlite;
 mod support;

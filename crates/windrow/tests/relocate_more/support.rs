@@ -151,6 +151,14 @@ impl Mover {
         child.wait().unwrap();
     }
 
+    /// SIGTERM, and what it said to its end.
+    pub fn terminate(mut self) -> Told {
+        let child = self.0.take().unwrap();
+        let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        Told::of(&child.wait_with_output().unwrap())
+    }
+
     /// What it said to its end.
     pub fn end(mut self) -> Told {
         Told::of(&self.0.take().unwrap().wait_with_output().unwrap())

@@ -5,6 +5,7 @@ use windrow_core::relocate::Moved;
 
 use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
+use crate::mysql::literal::push_text;
 use crate::mysql::schema::{about, get};
 
 /// The unique index by which a row's marker is found.
@@ -41,6 +42,22 @@ pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
         }
         Err(trouble) => Err(trouble),
     }
+}
+
+/// Whether there are markers of a move with other tags than this one.
+pub(super) async fn has_strange(
+    line: &mut Line,
+    relocation: &str,
+    tag: &str,
+) -> Result<bool, Trouble> {
+    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
+    let mut sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE `{of}` = ");
+    push_text(&mut sql, relocation);
+    sql.push_str(&format!(" AND LEFT(`{key}`, {}) <> ", Moved::TAG_BYTES));
+    push_text(&mut sql, tag);
+    sql.push(')');
+    let rows = line.rows(&sql).await?;
+    Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
 }
 
 async fn is_ordered(line: &mut Line) -> Result<bool, Trouble> {

@@ -47,6 +47,7 @@ use self::mover::MysqlMover;
 use self::source::Source;
 use super::fault::Trouble;
 use super::line::Line;
+use super::schema::get;
 use crate::options::Options;
 
 /// How long a statement of a mover waits for a lock that somebody else holds, before its batch is undone and run again.
@@ -96,8 +97,16 @@ impl Queue for MysqlQueue {
         place.map_err(Trouble::into_fault)
     }
 
-    fn name_limit(&self) -> NameLimit {
-        NameLimit::Chars(NAME_CHARS)
+    async fn name_limit(&self) -> Result<NameLimit, Fault> {
+        let mut line = self.connect().await?;
+        let rows = line.rows("SELECT @@lower_case_table_names").await;
+        line.close().await;
+        let rows = rows.map_err(Trouble::into_fault)?;
+        let folds = rows.first().and_then(|row| get::<u64>(row, 0));
+        Ok(NameLimit::Plain {
+            most: NAME_CHARS,
+            folded: folds > Some(0),
+        })
     }
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
@@ -130,6 +139,13 @@ impl Queue for MysqlQueue {
         let indexed = markers::index(&mut line).await;
         line.close().await;
         indexed.map_err(Trouble::into_fault)
+    }
+
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let mut line = self.connect().await?;
+        let strange = markers::has_strange(&mut line, relocation, tag).await;
+        line.close().await;
+        strange.map_err(Trouble::into_fault)
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {

@@ -101,17 +101,12 @@ impl MysqlMover {
         let width = source.key.len();
         let held = keys::read(&source.key, cells.get(..width).unwrap_or_default())?;
         let mut picked = Picked::default();
-        let mut cells = cells.into_iter();
-        let mut columns = columns.iter();
+        let mut cells = cells.into_iter().skip(width);
+        let mut columns = columns.iter().skip(width);
         let mut value = |kind| match (columns.next(), cells.next()) {
             (Some(column), Some(cell)) => decode::value(column, kind, cell),
             _ => Value::Null,
         };
-        let key: Vec<Value> = source
-            .key
-            .iter()
-            .map(|(_, kind)| value(Some(*kind)))
-            .collect();
         if source.route.is_some() {
             picked.route = match value(None) {
                 Value::Null => None,
@@ -121,7 +116,8 @@ impl MysqlMover {
             };
         }
         if !source.read.is_empty() {
-            picked.key = record::array(&key).into();
+            let names: Vec<Value> = source.names.iter().map(|kind| value(Some(*kind))).collect();
+            picked.name = record::name(&names).into();
             picked.values = source.read.iter().map(|kind| value(Some(*kind))).collect();
         }
         self.picked.push(held, picked.route.clone());

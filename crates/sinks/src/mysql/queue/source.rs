@@ -17,6 +17,8 @@ pub(super) struct Source {
     pub(super) key: Vec<(Name, Kind)>,
     /// All columns of the table, for dead letters.
     pub(super) all: Vec<(Name, Kind)>,
+    /// What the columns hold that name a row, for plans across databases.
+    pub(super) names: Vec<Kind>,
     /// What is read of each row, for plans across databases.
     pub(super) read: Vec<Kind>,
     /// The columns that are copied, as they stand in the plan.
@@ -64,6 +66,7 @@ impl Source {
         }
         let index = index(line, name, &plan.key).await?;
         let read = kinds(if plan.across { &plan.columns } else { &[] })?;
+        let names = kinds(if plan.across { &plan.names } else { &[] })?;
         let texts = Texts {
             plan,
             index: &index,
@@ -71,6 +74,7 @@ impl Source {
         let counts = matches!(key.as_slice(), [(_, Kind::Int)]);
         Ok(Self {
             name: name.clone(),
+            names,
             read,
             all: facts
                 .columns
@@ -109,9 +113,11 @@ impl Texts<'_> {
             sql.push_str(", ");
             push_route(&mut sql, route);
         }
-        if plan.across && !plan.columns.is_empty() {
-            sql.push_str(", ");
-            push_list(&mut sql, &plan.columns);
+        if plan.across {
+            for columns in [&plan.names, &plan.columns] {
+                sql.push_str(if columns.is_empty() { "" } else { ", " });
+                push_list(&mut sql, columns);
+            }
         }
         sql.push_str(" FROM ");
         push_table(&mut sql, &plan.source);

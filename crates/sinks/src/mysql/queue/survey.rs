@@ -1,10 +1,10 @@
 //! What a move is told before it begins.
 
-use windrow_core::relocate::TableFacts;
+use windrow_core::relocate::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
 use super::source::{bytes_of_route, push_filter, push_list};
-use crate::mysql::column::Column;
+use crate::mysql::column::{Column, Kind};
 use crate::mysql::fault::{Scope, Trouble};
 use crate::mysql::line::Line;
 use crate::mysql::schema::{self, about, get};
@@ -164,8 +164,21 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
         columns.all(|column| column.is_some_and(|column| column.not_null))
     });
     let primary = facts.uniques.iter().find(|unique| unique.primary);
+    let takes = |column: &Column| match column.kind {
+        Kind::Bit => Some(Takes::Bits(column.length)),
+        Kind::Binary | Kind::Blob => Some(Takes::Bytes),
+        Kind::Json => Some(Takes::Json),
+        Kind::Int | Kind::Bool | Kind::Year => Some(Takes::Whole),
+        Kind::Decimal(..) | Kind::Double | Kind::Float => Some(Takes::Number),
+        _ => None,
+    };
     TableFacts {
         columns: facts.columns.iter().map(|c| c.name.clone()).collect(),
+        takes: facts
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.clone(), takes(column)?)))
+            .collect(),
         generated: facts
             .columns
             .iter()

@@ -1,6 +1,6 @@
 //! What the catalog says of a table, as far as a move has to know.
 
-use windrow_core::relocate::TableFacts;
+use windrow_core::relocate::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, Name, TableName};
 use windrow_pgwire::wire::Wire;
 
@@ -19,7 +19,8 @@ SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
   (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
   AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = a.attrelid AND r.ev_type = '3')
   AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgtype & 7 = 7 AND NOT g.tgisinternal
-    AND (g.tgrelid = a.attrelid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(a.attrelid))))
+    AND (g.tgrelid = a.attrelid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(a.attrelid)))),
+  coalesce(nullif(t.typbasetype, 0), t.oid)::regtype, t.typcategory
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
 
 /// The unique indexes whose columns are never NULL, the primary key first.
@@ -79,6 +80,8 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
                 }
                 facts.table.columns.push(word(0).into());
                 facts.types.push(word(2));
+                let takes = takes(&word(4), &word(5)).map(|takes| (word(0).into(), takes));
+                facts.table.takes.extend(takes);
             }
             _ => {
                 let names: Vec<String> = serde_json::from_str(&word(1)).unwrap_or_default();
@@ -101,6 +104,18 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
                 "{name} is no table, but a view or a foreign table: rows are moved between tables alone"
             ),
         )),
+    }
+}
+
+/// How a column of this type takes values. `category`: what sort of type it is, as `pg_type` has it.
+fn takes(base: &str, category: &str) -> Option<Takes> {
+    match (base, category) {
+        ("bit" | "bit varying", _) => Some(Takes::Digits),
+        ("bytea", _) => Some(Takes::Bytes),
+        ("json" | "jsonb", _) => Some(Takes::Json),
+        (_, "A") => Some(Takes::Array),
+        (_, "S") => Some(Takes::Text),
+        _ => None,
     }
 }
 

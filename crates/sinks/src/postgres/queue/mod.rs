@@ -44,6 +44,10 @@ const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text
 /// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows do.
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 
+/// How values are written that another database reads: every style is read, and this one alone is never read otherwise
+/// than it was meant.
+const SPELLING: &str = "SET intervalstyle = 'postgres'";
+
 /// The database's number.
 const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
 
@@ -170,8 +174,8 @@ impl Queue for PgQueue {
         Ok(format!("{database}/{since}"))
     }
 
-    fn name_limit(&self) -> NameLimit {
-        NameLimit::Bytes(NAME_BYTES)
+    async fn name_limit(&self) -> Result<NameLimit, Fault> {
+        Ok(NameLimit::Bytes(NAME_BYTES))
     }
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
@@ -233,10 +237,22 @@ impl Queue for PgQueue {
         }
     }
 
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let mut wire = self.wire().await?;
+        let ask = Ask::of(text::strange_markers()).text(relocation).text(tag);
+        let strange = word(&mut wire, ask).await;
+        wire.terminate().await;
+        Ok(strange?.as_deref() == Some("t"))
+    }
+
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
         let mut visit = self.visit().await?;
         let facts = self.described(&mut visit, &plan.source).await?;
         let mut wire = visit.wire;
+        if plan.across {
+            let settings = [Ask::of(SPELLING)];
+            talk(&mut wire, &settings, false, &mut |_, _| {}).await?;
+        }
         let described = match plan.across {
             false => None,
             true => match schema::read(&mut wire, &plan.source, &POSTGRES).await {

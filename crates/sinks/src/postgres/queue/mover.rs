@@ -174,14 +174,15 @@ impl Taker<'_> {
         let handle = (0..names).map(|place| text(row, place).unwrap_or_default());
         self.handles.push(handle.collect());
         *bytes += row.columns().flatten().map(<[u8]>::len).sum::<usize>();
-        let key = match self.across {
+        let name = match self.across {
             true => text(row, names + 1).unwrap_or_default(),
             false => String::new(),
         };
         Picked {
             route: text(row, names).map(String::into_boxed_str),
-            key: key.into(),
+            name: name.into(),
             values: self.texts.values(row),
+            unfit: None,
         }
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Texts {
     handle: Handle,
     /// The columns' kinds, where rows are read.
     kinds: Vec<Kind>,
+    /// The kinds of the columns that name a row, where rows are read.
+    names: Vec<Kind>,
 }
 
 impl Texts {
@@ -45,6 +47,7 @@ impl Texts {
                 false => Handle::Place,
             },
             kinds: plan.columns.iter().map(kind).collect(),
+            names: plan.names.iter().map(kind).collect(),
             plan: plan.clone(),
         }
     }
@@ -76,7 +79,7 @@ impl Texts {
         sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
     }
 
-    /// The handles as texts, the route as text, then (across databases) the key as JSON and the columns.
+    /// The handles as texts, the route as text, then (across databases) what names the row and the columns.
     pub(super) fn pick(&self, rows: usize) -> String {
         let mut what = self.handle_texts();
         what.push_str(", ");
@@ -89,7 +92,7 @@ impl Texts {
         }
         if self.plan.across {
             what.push_str(", ");
-            what.push_str(&self.key_json());
+            what.push_str(&self.name());
             for (name, kind) in self.plan.columns.iter().zip(&self.kinds) {
                 what.push_str(", ");
                 self.push_read(&mut what, name, kind);
@@ -102,10 +105,23 @@ impl Texts {
 
     /// What other databases have no form of comes as JSON, or as it is where the destination is of the same kind.
     fn push_read(&self, sql: &mut String, name: &Name, kind: &Kind) {
-        let as_json = matches!(kind, Kind::Array(..) | Kind::Composite) && !self.plan.alike;
-        sql.push_str(if as_json { "to_json(" } else { "" });
-        push_ident(sql, name);
-        sql.push_str(if as_json { ")" } else { "" });
+        let mut column = String::new();
+        push_ident(&mut column, name);
+        sql.push_str(&match kind {
+            _ if self.plan.alike => column,
+            // JSON has no form of bounds, and one null for two: such an array stays in its own spelling, as a JSON text.
+            Kind::Array(element, _) => {
+                let null = match **element {
+                    Kind::Json | Kind::Jsonb => format!(" OR 'null' = ANY ({column}::text[])"),
+                    _ => String::new(),
+                };
+                format!(
+                    "CASE WHEN {column}::text LIKE '[%'{null} THEN to_json({column}::text) ELSE to_json({column}) END"
+                )
+            }
+            Kind::Composite => format!("to_json({column})"),
+            _ => column,
+        });
     }
 
     /// The values of a row that [`Texts::pick`] gave.
@@ -119,9 +135,27 @@ impl Texts {
                 Kind::Array(..) | Kind::Composite if self.plan.alike => &Kind::Other,
                 kind => kind,
             };
-            decode::value(kind, row.get(first + place))
+            match decode::value(kind, row.get(first + place)) {
+                Value::Json(json) if matches!(kind, Kind::Array(..)) => spelled(json),
+                value => value,
+            }
         };
         self.kinds.iter().enumerate().map(value).collect()
+    }
+
+    /// What names a row, as text. JSON tells less than the type's own text does where it has no form of a type: an
+    /// array's bounds, or whatever a cast to JSON leaves out.
+    fn name(&self) -> String {
+        let mut sql = String::from("json_build_array(");
+        for (place, (name, kind)) in self.plan.names.iter().zip(&self.names).enumerate() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            push_ident(&mut sql, name);
+            if matches!(kind, Kind::Array(..) | Kind::Composite | Kind::Other) {
+                sql.push_str("::text");
+            }
+        }
+        sql.push_str(")::text");
+        sql
     }
 
     /// The key as an array of JSON, as text.
@@ -291,6 +325,14 @@ impl Texts {
     }
 }
 
+/// An array that came as a JSON text is the text.
+fn spelled(json: Box<str>) -> Value {
+    match serde_json::from_str::<String>(&json) {
+        Ok(text) => Value::text(text),
+        Err(_) => Value::Json(json),
+    }
+}
+
 /// The table of dead letters.
 pub(super) fn make_rejected() -> String {
     format!(
@@ -304,6 +346,15 @@ pub(super) fn make_rejected() -> String {
 pub(super) fn make_batches() -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {BATCHES} (batch text PRIMARY KEY, moved_at timestamptz NOT NULL DEFAULT now())"
+    )
+}
+
+/// Asks whether there are markers of a move with other tags than this one.
+pub(super) fn strange_markers() -> String {
+    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
+    let tag = Moved::TAG_BYTES;
+    format!(
+        "SELECT EXISTS (SELECT FROM {table} WHERE \"{of}\" = $1 AND left(\"{key}\", {tag}) <> $2)"
     )
 }
 

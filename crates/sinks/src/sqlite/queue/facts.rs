@@ -1,7 +1,7 @@
 //! What a table is like, and what would be moved.
 
 use rusqlite::{Connection, OptionalExtension as _};
-use windrow_core::relocate::TableFacts;
+use windrow_core::relocate::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
 use super::source::{push_filter, push_route, push_table};
@@ -157,6 +157,31 @@ impl Facts {
         Ok(uniques)
     }
 
+    /// Columns of the primary key that may be NULL (<https://sqlite.org/lang_createtable.html#the_primary_key>).
+    fn nullable(&self) -> Vec<Name> {
+        let sure =
+            |column: &Column| column.not_null || self.without_row_number || self.counts(column);
+        let columns = self.primary.iter().filter_map(|name| self.column(name));
+        let nullable = columns.filter(|column| !sure(column));
+        nullable.map(|column| column.name.clone()).collect()
+    }
+
+    fn takes(&self) -> Vec<(Name, Takes)> {
+        let takes = |column: &Column| match column.column_type {
+            ColumnType::Blob => Some(Takes::BytesOrTexts),
+            ColumnType::Real => Some(Takes::Double),
+            _ => None,
+        };
+        let columns = self.columns.iter();
+        let named = columns.filter_map(|column| Some((column.name.clone(), takes(column)?)));
+        named.collect()
+    }
+
+    /// Whether a column is another name of the row's number.
+    fn counts(&self, column: &Column) -> bool {
+        column.integer && !self.without_row_number && self.primary == [column.name.clone()]
+    }
+
     /// The columns that tell the table's rows apart within a transaction.
     ///
     /// # Errors
@@ -182,11 +207,8 @@ impl Facts {
     /// The description as a move uses it. `place` is the file's.
     pub(super) fn outside(&self, place: &str) -> TableFacts {
         let generated = self.columns.iter().filter(|column| column.generated);
-        let counts = |column: &Column| {
-            column.integer && !self.without_row_number && self.primary == [column.name.clone()]
-        };
         let required = |column: &&Column| {
-            column.not_null && !column.has_default && !column.generated && !counts(column)
+            column.not_null && !column.has_default && !column.generated && !self.counts(column)
         };
         TableFacts {
             identity: format!("{place} {:?}", self.name.to_lowercase()),
@@ -194,6 +216,9 @@ impl Facts {
             generated: generated.map(|column| column.name.clone()).collect(),
             key: self.primary.clone(),
             uniques: self.uniques.clone(),
+            nullable: self.nullable(),
+            takes: self.takes(),
+            spelled: Some(self.name.clone()),
             required: self
                 .columns
                 .iter()

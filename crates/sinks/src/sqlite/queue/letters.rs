@@ -64,6 +64,20 @@ pub(super) fn index_markers(connection: &Connection) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether there are markers of a move with other tags than this one.
+pub(super) fn has_strange(
+    connection: &Connection,
+    relocation: &str,
+    tag: &str,
+) -> Result<bool, Failure> {
+    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
+    let sql = format!(
+        r#"SELECT EXISTS (SELECT 1 FROM main.{table} WHERE "{of}" = ?1 AND substr("{key}", 1, {}) <> ?2)"#,
+        Moved::TAG_BYTES
+    );
+    Ok(connection.query_row(&sql, [relocation, tag], |row| row.get(0))?)
+}
+
 /// Writes dead letters; their rows are still in the source. `numbers`: their numbers, as an array of JSON.
 pub(super) fn write(
     connection: &Connection,

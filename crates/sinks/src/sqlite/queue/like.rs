@@ -4,7 +4,7 @@
 //! (<https://sqlite.org/schematab.html>). So the name is replaced, and all behind it stays.
 
 use rusqlite::Connection;
-use windrow_core::relocate::Destination;
+use windrow_core::relocate::{Destination, TableFacts};
 use windrow_core::{Fault, FaultClass, TableName};
 
 use super::facts::{self, Facts};
@@ -37,6 +37,9 @@ pub(super) fn open(
         )
         .with_table(Some(&*table.table)));
     };
+    if source.routed && facts.name != table.table {
+        return Err(TableFacts::otherwise_spelled(table, &facts.name));
+    }
     let mut outside = facts.outside("");
     // SQLite does not tell names of columns apart that differ in their case.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);

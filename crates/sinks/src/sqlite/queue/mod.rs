@@ -28,7 +28,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::relocate::TableFacts;
+use windrow_core::name::MAX_NAME_BYTES;
+use windrow_core::relocate::{NameLimit, TableFacts};
 use windrow_core::{Fault, MovePlan, Mover, Queue, TableName};
 
 use self::mover::SqliteMover;
@@ -95,8 +96,8 @@ impl Queue for SqliteQueue {
         self.place_of_file()
     }
 
-    fn name_limit(&self) -> windrow_core::relocate::NameLimit {
-        windrow_core::relocate::NameLimit::default()
+    async fn name_limit(&self) -> Result<NameLimit, Fault> {
+        Ok(NameLimit::Caseless(MAX_NAME_BYTES))
     }
 
     fn most_movers(&self) -> usize {
@@ -137,6 +138,14 @@ impl Queue for SqliteQueue {
     async fn index_markers(&self) -> Result<(), Fault> {
         ask(&self.writer, |desk| {
             letters::index_markers(desk.session()?.connection()).map_err(told)
+        })
+        .await
+    }
+
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let (relocation, tag) = (Box::from(relocation), Box::from(tag));
+        ask(&self.writer, move |desk| {
+            letters::has_strange(desk.session()?.connection(), &relocation, &tag).map_err(told)
         })
         .await
     }

@@ -23,14 +23,18 @@ pub(super) struct Source {
     pub(super) all: Vec<(Name, ColumnType)>,
     /// The columns of the key.
     pub(super) key: Vec<(Name, ColumnType)>,
+    /// How many columns name a row, for plans across databases.
+    pub(super) names: usize,
     /// What is read of each row, for plans across databases.
     pub(super) read: Vec<ColumnType>,
     /// What is copied.
     pub(super) columns: Vec<Name>,
     pub(super) routed: bool,
+    /// Rows go to another file, whose columns hold values of any type as well.
+    pub(super) alike: bool,
     /// Picks rows; its one parameter is how many.
     pub(super) pick: String,
-    /// Reads what was picked, in its order: the route, the key, the columns; `None` where nothing of it is asked for.
+    /// Reads what was picked, in its order: the route, what names it, the columns; `None` where nothing of it is asked for.
     pub(super) look: Option<String>,
     /// Reads key and all columns of chosen rows, behind their numbers.
     pub(super) whole: String,
@@ -68,6 +72,9 @@ impl Source {
             .columns
             .iter()
             .map(|c| (c.name.clone(), c.column_type));
+        for name in &plan.names {
+            of(name)?;
+        }
         let texts = Texts {
             plan,
             table: &facts.name,
@@ -77,6 +84,7 @@ impl Source {
         Ok(Self {
             name: TableName::bare(facts.name.clone()),
             key,
+            names: plan.names.len(),
             read: match plan.across {
                 true => columns
                     .iter()
@@ -86,6 +94,7 @@ impl Source {
             },
             columns: plan.columns.to_vec(),
             routed: plan.route.is_some(),
+            alike: plan.alike,
             pick: texts.pick(),
             look: (plan.across || plan.route.is_some()).then(|| texts.look()),
             whole: texts.whole(all.clone().map(|(name, _)| name)),
@@ -152,7 +161,7 @@ impl Texts<'_> {
         }
         if plan.across {
             sql.push_str(", ");
-            push_of(&mut sql, "s", &plan.key);
+            push_of(&mut sql, "s", &plan.names);
             sql.push_str(", ");
             push_of(&mut sql, "s", &plan.columns);
         }

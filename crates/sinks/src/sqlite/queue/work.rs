@@ -1,5 +1,7 @@
 //! What a mover does on its connection.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use windrow_core::relocate::{Destination, PickMost, Picked, Refused, TableFacts};
@@ -134,26 +136,62 @@ fn picked(source: &Source, row: &Row<'_>) -> Result<Picked, Failure> {
         };
     }
     if !source.read.is_empty() {
-        let width = source.key.len();
-        let mut key = Vec::with_capacity(width);
-        for (place, (column, column_type)) in source.key.iter().enumerate() {
-            let value = read::value(row.get_ref(1 + place)?, *column_type);
-            if value.is_null() {
+        picked.name = name(source, row)?.into();
+        let mut values = Vec::with_capacity(source.read.len());
+        for (place, column_type) in source.read.iter().enumerate() {
+            let stored = row.get_ref(1 + source.names + place)?;
+            values.push(match stored {
+                ValueRef::Text(text) if str::from_utf8(text).is_err() => {
+                    picked.unfit = Some(no_text(source, place));
+                    Value::Null
+                }
+                // Elsewhere it comes as a text, which another file would keep as one.
+                ValueRef::Real(x) if source.alike && x.is_infinite() => {
+                    Value::Number(if x > 0.0 { "Infinity" } else { "-Infinity" }.into())
+                }
+                stored => read::value(stored, *column_type),
+            });
+        }
+        picked.values = values.into();
+    }
+    Ok(picked)
+}
+
+fn no_text(source: &Source, place: usize) -> Fault {
+    let column = source.columns.get(place);
+    let message = format!(
+        "the value of column {} is a text that is not UTF-8, which cannot be brought elsewhere as it is",
+        column.map_or("", |name| name)
+    );
+    Fault::new(FaultClass::Value, "22021", message).with_column(column.map(|name| &**name))
+}
+
+/// What names a row: its values as they are stored, for a column holds values of any type, and takes a text and a blob
+/// of the same bytes for two.
+fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
+    let mut json = String::from("[");
+    for place in 0..source.names {
+        json.push_str(if place > 0 { "," } else { "" });
+        match row.get_ref(1 + place)? {
+            ValueRef::Null => {
+                let column = row.as_ref().column_name(1 + place)?;
                 return Err(Failure::of_write(Fault::invalid(format!(
                     "a row of {} has NULL in the key column {column}, so it cannot be told apart",
                     source.name
                 ))));
             }
-            key.push(value);
+            ValueRef::Integer(n) => record::push_typed(&mut json, &Value::Int(n)),
+            ValueRef::Real(x) if x.is_finite() => record::push_typed(&mut json, &Value::from(x)),
+            ValueRef::Real(x) => record::push_member(&mut json, "real", &x.to_string()),
+            ValueRef::Blob(bytes) => record::push_typed(&mut json, &Value::Bytes(bytes.into())),
+            ValueRef::Text(bytes) => match str::from_utf8(bytes) {
+                Ok(text) => record::push_typed(&mut json, &Value::text(text)),
+                Err(_) => record::push_member(&mut json, "text", &STANDARD.encode(bytes)),
+            },
         }
-        picked.key = record::array(&key).into();
-        let mut values = Vec::with_capacity(source.read.len());
-        for (place, column_type) in source.read.iter().enumerate() {
-            values.push(read::value(row.get_ref(1 + width + place)?, *column_type));
-        }
-        picked.values = values.into();
     }
-    Ok(picked)
+    json.push(']');
+    Ok(json)
 }
 
 /// Does something as a whole: if it fails, nothing of it is left, and the transaction is as it was before.

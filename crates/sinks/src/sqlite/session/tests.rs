@@ -6,13 +6,14 @@ use windrow_core::{
 };
 
 use super::*;
+use crate::sqlite::statement::Manner;
 
 fn session() -> Session {
     let connection = Connection::open_in_memory().unwrap();
     connection
         .execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)")
         .unwrap();
-    Session::new(connection, false)
+    Session::new(connection, Manner::default())
 }
 
 fn limit_pages(session: &Session, pages: i64) {
