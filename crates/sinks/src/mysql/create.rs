@@ -11,6 +11,7 @@ use super::catalog::Catalog;
 use super::column::{Column, Kind};
 use super::fault::Trouble;
 use super::line::Line;
+use super::literal::push_text;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::sql::infer::{self, Change, Existing, Sight, Sights};
@@ -87,6 +88,26 @@ pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdi
 /// # Errors
 /// As the server refuses, or the connection is lost.
 pub(super) async fn grow(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
+    // DDL is its own transaction, so that a lock of the table would not last from the look to the change: another connection
+    // could have widened the column in between, and this one would make it narrower.
+    let lock = lock_name(name);
+    line.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
+    let grown = grow_locked(line, name, wish).await;
+    if line.is_usable() {
+        line.say(&format!("DO RELEASE_LOCK({lock})")).await?;
+    }
+    grown
+}
+
+/// The name of the lock under which connections change a table, as SQL: names of locks are short.
+fn lock_name(name: &TableName) -> String {
+    let mut sql = "CONCAT('windrow ', SHA1(".to_owned();
+    push_text(&mut sql, &name.to_string());
+    sql.push_str("))");
+    sql
+}
+
+async fn grow_locked(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;

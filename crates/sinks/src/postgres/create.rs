@@ -153,17 +153,21 @@ async fn attempt(
         );
         return run(wire, &statements).await;
     }
+    let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quoted(name));
     let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
-    if there {
-        first.push(format!(
-            "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
-            quoted(name)
-        ));
-    }
+    first.extend(there.then(|| lock.clone()));
     if let Err(error) = run(wire, &first).await? {
         return Ok(Err(error));
     }
-    let facts = match schema::read(wire, name, dialect).await? {
+    let mut facts = schema::read(wire, name, dialect).await?;
+    if !there && matches!(facts, Ok(Some(_))) {
+        // Somebody else was faster. What is seen without the lock may be wider by the time it is changed.
+        if let Err(error) = run(wire, &[lock]).await? {
+            return Ok(Err(error));
+        }
+        facts = schema::read(wire, name, dialect).await?;
+    }
+    let facts = match facts {
         Ok(facts) => facts,
         Err(error) => return Ok(Err(error)),
     };
