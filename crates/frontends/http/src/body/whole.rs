@@ -67,19 +67,23 @@ impl Feed<'_> {
                 permit: Permit::empty(),
             });
         }
-        self.collect(first, limit, Charge::new(budget.clone()))
-            .await
+        self.collect(first, limit, budget).await
     }
 
     async fn collect(
         &mut self,
         first: Bytes,
         limit: Limit,
-        mut charge: Charge,
+        budget: &Budget,
     ) -> Result<Whole, Refusal> {
+        let mut charge = Charge::new(budget.clone());
         // What is announced costs nobody anything until it comes.
         let announced = self.length().and_then(|n| usize::try_from(n).ok());
         let whole = announced.map_or(usize::MAX, |rest| first.len().saturating_add(rest));
+        if announced.is_some() && whole > budget.total() {
+            // It could never be held: told before it is read.
+            charge.add(whole)?;
+        }
         let mut charged = first.len();
         charge.add(charged)?;
         let mut all = BytesMut::with_capacity(charged);

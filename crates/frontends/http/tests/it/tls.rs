@@ -47,7 +47,7 @@ async fn rows_over_tls() {
     stream
         .write_all(
             request
-                .replace("host: x", "host: localhost\r\nconnection: close")
+                .replace("host: localhost", "host: localhost\r\nconnection: close")
                 .as_bytes(),
         )
         .await
