@@ -18,7 +18,7 @@ pub(super) struct Plan {
     pub(super) slots: Box<[Slot]>,
     /// What comes back, if anything.
     pub(super) returned: Option<ReturnedColumns>,
-    /// It puts a row into a view, whose triggers are not counted: that is one row.
+    /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one row.
     pub(super) uncounted: bool,
 }
 

@@ -242,10 +242,7 @@ impl<'c> Hands<'c> {
             )?;
         }
         match &open.plan.returned {
-            None => {
-                let written = open.statement.raw_execute()? as u64;
-                Ok(Done::rows(written.max(open.plan.uncounted.into())))
-            }
+            None => Ok(Done::rows(open.statement.raw_execute()? as u64)),
             Some(columns) => fetch(&mut open.statement, columns),
         }
     }
