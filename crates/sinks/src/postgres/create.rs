@@ -151,7 +151,9 @@ async fn attempt(
             || creation(name, wish, dialect),
             |facts| changes(&facts, wish),
         );
-        return run(wire, &statements).await;
+        let changed = run(wire, &statements).await?;
+        tell(&changed, &statements);
+        return Ok(changed);
     }
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quoted(name));
     let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
@@ -176,7 +178,9 @@ async fn attempt(
         None => creation(name, wish, dialect),
     };
     statements.push("COMMIT".to_owned());
-    run(wire, &statements).await
+    let changed = run(wire, &statements).await?;
+    tell(&changed, &statements);
+    Ok(changed)
 }
 
 async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
@@ -186,6 +190,16 @@ async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), Server
         }
     }
     Ok(Ok(()))
+}
+
+/// Says in the log what was made, added and widened.
+fn tell(changed: &Result<(), ServerError>, statements: &[String]) {
+    let made = |sql: &&String| !sql.starts_with("COMMENT") && *sql != "COMMIT";
+    if changed.is_ok() {
+        for sql in statements.iter().filter(made) {
+            tracing::info!(sql, "changed");
+        }
+    }
 }
 
 fn quoted(name: &TableName) -> String {
@@ -265,8 +279,10 @@ fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
     let Some(column) = column.filter(|column| !column.no_value_yet) else {
         return Existing::Missing;
     };
+    // Another type of a key would change the rows that are there, and who finds them.
+    let in_key = facts.is_key(&column.name);
     let kind = match column.kind {
-        _ if !facts.ours || column.type_oid != column.base_oid => return Existing::Fixed,
+        _ if !facts.ours || in_key || column.type_oid != column.base_oid => return Existing::Fixed,
         Kind::Bool => infer::Kind::Bool,
         Kind::Int8 => infer::Kind::Int,
         Kind::Numeric if column.narrowed < 0 => infer::Kind::Number,

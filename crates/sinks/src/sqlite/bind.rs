@@ -10,6 +10,9 @@ use super::spelling::{Spelling, number};
 use super::statement::{Slot, Use};
 use crate::sql::{binary, decimal};
 
+/// Characters of a value that a fault shows.
+const SHOWN: usize = 60;
+
 /// Why a value cannot go into its column.
 #[derive(Debug)]
 pub(super) enum Misfit {
@@ -28,6 +31,10 @@ pub(super) fn fit<'a>(
 ) -> Result<ValueRef<'a>, Misfit> {
     match (slot.use_, datum) {
         (Use::Growing, _) if !keeps(slot.column_type, datum) => Err(Misfit::Grow),
+        (Use::Firm, _) if !keeps(slot.column_type, datum) => match whole(slot.column_type, datum) {
+            Some(number) => Ok(ValueRef::Integer(number)),
+            None => Err(firm(datum, slot, table)),
+        },
         (Use::Key | Use::Spelled, Datum::Null) => Ok(ValueRef::Null),
         (Use::Spelled, Datum::Text(text)) => match Spelling::read(text, slot.column_type) {
             Spelling::Plain => key(datum, slot, table, scratch),
@@ -129,6 +136,51 @@ fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
     }
 }
 
+/// The number that a text spells as one is written: what a column of whole numbers keeps of it is what was sent.
+fn whole(column_type: ColumnType, datum: Datum<'_>) -> Option<i64> {
+    let (ColumnType::Integer, Datum::Text(text)) = (column_type, datum) else {
+        return None;
+    };
+    let number = text.parse::<i64>().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+/// A key stays what it is: another type would change the rows that are there, and who finds them.
+fn firm(datum: Datum<'_>, slot: &Slot, table: &TableName) -> Misfit {
+    let (column, declared) = (&slot.column, slot.column_type.sql());
+    let came = match datum {
+        Datum::Null => "null".to_owned(),
+        Datum::Bool(b) => format!("{b}"),
+        Datum::Int(n) => format!("the number {n}"),
+        Datum::Number(digits) => format!("the number {}", beginning(digits)),
+        Datum::Text(text) => format!("the text {:?}", beginning(text)),
+        Datum::Json(text) => format!("the JSON {}", beginning(text)),
+        Datum::Bytes(_) => "binary data".to_owned(),
+    };
+    let message = format!(
+        "column {column} of table {table} is {declared} and part of a key, and {came} came for it: \
+         columns of keys are not given another type"
+    );
+    let hint = format!(
+        "send values that {declared} keeps as they are; if others are meant, make the table anew \
+         with {column} as TEXT"
+    );
+    Misfit::Fault(
+        Fault::new(FaultClass::Value, "22P02", message)
+            .with_hint(Some(hint))
+            .with_table(Some(&*table.table))
+            .with_column(Some(&**column)),
+    )
+}
+
+/// Enough of a value to know it again.
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'static>, Misfit> {
     match digits.parse::<f64>() {
         Ok(double) if double.is_finite() => Ok(ValueRef::Real(double)),
@@ -143,18 +195,13 @@ fn nearest(digits: &str, slot: &Slot, table: &TableName) -> Result<ValueRef<'sta
 }
 
 fn inexact(digits: &str, slot: &Slot, table: &TableName) -> Misfit {
-    let shown: String = digits.chars().take(60).collect();
-    let cut = if shown.len() < digits.len() {
-        "..."
-    } else {
-        ""
-    };
+    let shown = beginning(digits);
     misfit(
         "22003",
         slot,
         table,
         &format!(
-            "({shown}{cut}) has more digits than SQLite keeps in a numeric column; declare the column TEXT to keep \
+            "({shown}) has more digits than SQLite keeps in a numeric column; declare the column TEXT to keep \
              them all, or REAL to have it rounded"
         ),
     )

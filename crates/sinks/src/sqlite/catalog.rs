@@ -47,6 +47,8 @@ pub(super) struct Table {
 pub(super) struct Column {
     pub(super) name: Name,
     pub(super) column_type: ColumnType,
+    /// True where it is part of the primary key or of a unique index.
+    pub(super) in_key: bool,
 }
 
 impl Catalog {
@@ -184,9 +186,15 @@ fn columns(
     table: &str,
     strict: bool,
 ) -> Result<(Vec<Column>, Vec<usize>)> {
+    let mut ask = connection.prepare_cached(
+        r#"SELECT i.cid FROM pragma_index_list(?1, 'main') l, pragma_index_info(l.name, 'main') i
+           WHERE l."unique""#,
+    )?;
+    let found = ask.query_map([table], |row| row.get::<_, i64>(0))?;
+    let uniques = found.collect::<Result<Vec<i64>>>()?;
     // Hidden: 1 is a hidden column of a virtual table, 2 and 3 are generated ones.
     let mut ask = connection.prepare_cached(
-        r#"SELECT name, type, pk FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
+        r#"SELECT name, type, pk, cid FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
     )?;
     let mut rows = ask.query([table])?;
     let (mut columns, mut primary) = (Vec::new(), Vec::new());
@@ -199,6 +207,7 @@ fn columns(
         columns.push(Column {
             name: row.get::<_, String>(0)?.into(),
             column_type: ColumnType::declared(declared.as_deref().unwrap_or_default(), strict),
+            in_key: row.get::<_, i64>(2)? > 0 || uniques.contains(&row.get(3)?),
         });
     }
     primary.sort_unstable();

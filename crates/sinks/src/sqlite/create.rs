@@ -211,7 +211,8 @@ fn extend(
         let Some(kind) = w.kind else { continue };
         match table.column(&w.name) {
             None => added.push((&w.name, ColumnType::of_kind(kind, w.double))),
-            Some((place, column)) if table.made => {
+            // What does not fit a key is refused by itself.
+            Some((place, column)) if table.made && !column.in_key => {
                 let target = wider(
                     connection,
                     table,

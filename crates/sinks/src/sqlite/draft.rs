@@ -105,7 +105,9 @@ impl Draft<'_> {
             }
             let (column_type, use_) = match self.table.column(name) {
                 Some((_, column)) if self.create && self.table.made => {
-                    (column.column_type, Use::Growing)
+                    let firm = column.in_key;
+                    let use_ = if firm { Use::Firm } else { Use::Growing };
+                    (column.column_type, use_)
                 }
                 Some((_, column)) => (column.column_type, Use::Fixed),
                 None if self.create => (ColumnType::Any, Use::Missing),

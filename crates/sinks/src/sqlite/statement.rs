@@ -39,6 +39,8 @@ pub(super) enum Use {
     Fixed,
     /// It is stored in a column that may be widened for it.
     Growing,
+    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is refused.
+    Firm,
     /// It belongs to a column that is not there and may be added; only NULL passes, and is left out.
     Missing,
     /// It finds a row.

@@ -76,6 +76,23 @@ async fn columns_are_added_widened_and_given_a_type_when_a_value_comes() {
 }
 
 #[tokio::test]
+async fn keys_keep_their_types() {
+    let mut bed = bed("select 1").await;
+    let shape = insert("t", &["id", "a"]).shape();
+    bed.succeed(&[unit(&shape, row![1, 5])]).await;
+    let outcomes = bed
+        .outcomes(&[
+            unit(&shape, row!["abc", 2]),
+            unit(&shape, row!["3", "word"]),
+        ])
+        .await;
+    assert_eq!(fault(&outcomes[0]).class, FaultClass::Value);
+    assert!(outcomes[1].is_ok());
+    assert_eq!(bed.sql(TYPES), "a text, id bigint");
+    assert_eq!(bed.sql("select * from t order by id"), "1|5\n3|word");
+}
+
+#[tokio::test]
 async fn the_users_own_columns_keep_their_types() {
     let mut bed = bed("create table t (id int primary key, a int)").await;
     let shape = insert("t", &["id", "a", "new"]).shape();

@@ -249,28 +249,67 @@ async fn each_kind_is_widened_exactly() {
 }
 
 #[tokio::test]
-async fn primary_keys_and_strange_names_are_widened_too() {
+async fn keys_keep_their_types() {
+    let mut db = Db::creating().await;
+    let into = insert("t", &["id", "u"]);
+    db.one(into.row([1.into(), 1.into()])).await.unwrap();
+    db.look()
+        .execute_batch("CREATE UNIQUE INDEX one_u ON t (u)")
+        .unwrap();
+    let columns = [("id", Value::from("abc")), ("u", number("0.5"))];
+    for (column, value) in columns {
+        let row = match column {
+            "id" => [value, 2.into()],
+            _ => [2.into(), value],
+        };
+        let fault = db.one(into.row(row)).await.unwrap_err();
+        assert_eq!((fault.class, &*fault.code), (FaultClass::Value, "22P02"));
+        assert_eq!((fault.table(), fault.column()), (Some("t"), Some(column)));
+        for word in ["table t", "INTEGER", "part of a key", column] {
+            assert!(fault.message.contains(word), "{fault}");
+        }
+        assert!(fault.hint().is_some_and(|hint| hint.contains("TEXT")));
+    }
+    for odd in ["05", "5 ", "", "1.0", "9223372036854775808"] {
+        let row = [odd.into(), 3.into()];
+        assert_eq!(db.one(into.row(row)).await.unwrap_err().code, "22P02");
+    }
+    // A whole number spelled as one is that number; those who share the batch are not harmed by one who is refused.
+    let units = [
+        into.unit(["5".into(), 5.into()]),
+        into.unit([true.into(), 6.into()]),
+        insert("t", &["id", "new"]).unit(["x".into(), 7.into()]),
+        insert("t", &["id", "new"]).unit([8.into(), 8.into()]),
+    ];
+    assert_eq!(
+        brief(&db.run(&units).await),
+        ["[1]", "22P02@0", "22P02@0", "[1]"]
+    );
+    assert_eq!(
+        types(&db, "t"),
+        ["id INTEGER pk1", "u INTEGER", "new INTEGER"]
+    );
+    assert_eq!(
+        db.rows("SELECT id, u, new FROM t ORDER BY id"),
+        ["1|1|NULL", "5|5|NULL", "8|NULL|8"]
+    );
+}
+
+#[tokio::test]
+async fn tables_of_strange_names_are_widened_too() {
     let mut db = Db::creating().await;
     let table = "\"we\"\"ird; \"";
     let into = insert(table, &["id", "a\"b"]);
     db.one(into.row([1.into(), 1.into()])).await.unwrap();
     let grown = insert(table, &["id", "c"]);
     db.one(grown.row([2.into(), 1.into()])).await.unwrap();
-    db.one(into.row(["k".into(), "x".into()])).await.unwrap();
-    db.one(grown.row(["l".into(), "x".into()])).await.unwrap();
+    db.one(into.row([3.into(), "x".into()])).await.unwrap();
+    db.one(grown.row([4.into(), "x".into()])).await.unwrap();
     assert_eq!(
         db.rows("SELECT * FROM \"we\"\"ird; \" ORDER BY rowid"),
-        [
-            "'1'|'1'|NULL",
-            "'2'|NULL|'1'",
-            "'k'|'x'|NULL",
-            "'l'|NULL|'x'"
-        ]
+        ["1|'1'|NULL", "2|NULL|'1'", "3|'x'|NULL", "4|NULL|'x'"]
     );
-    let outcome = db
-        .one(into.row(["k".into(), "y".into()]))
-        .await
-        .unwrap_err();
+    let outcome = db.one(into.row([3.into(), "y".into()])).await.unwrap_err();
     assert_eq!(outcome.class, FaultClass::Unique);
 }
 
