@@ -165,6 +165,11 @@ impl Wire {
 
     /// Says good-bye and closes; gives up after a second. Cancel safe.
     pub async fn terminate(mut self) {
+        self.take_leave().await;
+    }
+
+    /// The same of a connection that is still held: it cannot be used any more.
+    pub async fn take_leave(&mut self) {
         let mut bye = BytesMut::new();
         frontend::terminate(&mut bye);
         let goodbye = async {

@@ -148,8 +148,7 @@ impl Absorber<'_, '_> {
                 self.waited_in_vain(&flown, at, heard, error);
             }
             (_, "40001" | "40P01") => self.again(&flown.segment, error),
-            // Not what a trigger raises: that comes when the statement is under way.
-            (_, "26000") if !heard.bound => {
+            (_, "26000") if !heard.bound && flown.goes_by_name(self.batch, at) => {
                 self.statements_gone = true;
                 self.stale = true;
                 self.next.push(flown.segment);
@@ -449,7 +448,7 @@ pub(super) fn may_be_stale(code: &str) -> bool {
 
 /// Errors by which a guard or a check says that a table is not what it was: other columns or none of the name, another
 /// print of its catalog rows.
-fn tells_of_change(code: &str) -> bool {
+pub(super) fn tells_of_change(code: &str) -> bool {
     let gone = ["42P01", "42703", "3F000", "42809", "XX000"];
     ["0A000", "22012"].contains(&code) || gone.contains(&code)
 }

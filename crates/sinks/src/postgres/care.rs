@@ -63,8 +63,18 @@ impl Care {
         }
     }
 
+    /// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in
+    /// parts; but not where some may share none: those wait for each other's outcomes.
+    pub(super) fn needed(batch: &Batch<'_>, todo: &[Segment]) -> Option<Self> {
+        let plain = match todo {
+            [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
+            _ => false,
+        };
+        (!plain && batch.sources.any() && !batch.has_apart()).then(|| Self::of(todo))
+    }
+
     /// For segments that must not overtake each other: some of their units are expected to fail.
-    pub(super) fn of(segments: &[Segment]) -> Self {
+    fn of(segments: &[Segment]) -> Self {
         let joined = |mode: &Mode| {
             segments
                 .iter()

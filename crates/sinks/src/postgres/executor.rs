@@ -1,5 +1,6 @@
 //! One connection that executes batches.
 
+mod behind;
 mod careful;
 mod place;
 mod wariness;
@@ -32,6 +33,7 @@ use super::prepare::{Trust, prepare};
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::send::{FORGET, Flown, Sender};
+use super::server::Server;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// How often a batch begins anew because a table was changed meanwhile.
@@ -62,6 +64,10 @@ pub(super) struct Connection {
     arrived: Option<Instant>,
     /// What a new session of this kind runs first.
     restore: Box<str>,
+    /// Where another connection comes from, once this one is not to be used any more.
+    server: Option<Arc<Server>>,
+    /// Whether code of the database could make up settings, as far as this batch has asked.
+    makes_up: Option<bool>,
 }
 
 /// What the connections of a sink know together.
@@ -116,12 +122,20 @@ impl Connection {
             usable: true,
             used: false,
             restore: Box::default(),
+            server: None,
+            makes_up: None,
         }
     }
 
     /// The same, with what a new session runs first.
     pub(super) fn restoring(mut self, sql: impl Into<Box<str>>) -> Self {
         self.restore = sql.into();
+        self
+    }
+
+    /// The same, with where another connection comes from.
+    pub(super) fn of_server(mut self, server: Arc<Server>) -> Self {
+        self.server = Some(server);
         self
     }
 
@@ -154,7 +168,7 @@ impl Connection {
                 return Ok(());
             }
             let mut changed = Vec::new();
-            let mut care = needs_care(batch, &todo);
+            let mut care = Care::needed(batch, &todo);
             let mut stale = false;
             if care.is_none() {
                 let trust = self.prepare(batch, &todo, tally).await?;
@@ -168,13 +182,11 @@ impl Connection {
             }
             if !stale && care.is_none() {
                 let (now, later) = batch.in_order(std::mem::take(&mut todo));
-                let (now, later) = batch.behind_unproven(now, later);
+                let cut = batch.behind_unproven(now, later);
+                let (now, later) = self.no_more_than_one_unproven(batch, cut, tally).await?;
                 let unproven = now.iter().any(|segment| batch.is_unproven(segment));
                 let flown = self.send(batch, now);
                 let heard = self.exchange(batch, flown, tally).await?;
-                if unproven {
-                    self.prepared.clear();
-                }
                 let mut absorber = self.absorber(batch, tally, burst);
                 for (flown, heard) in heard {
                     absorber.absorb(flown, heard);
@@ -195,6 +207,12 @@ impl Connection {
                 self.usable &= !leave;
                 if gone {
                     self.prepared.clear();
+                }
+                if unproven {
+                    self.behind_unproven(batch, true, tally).await?;
+                    if batch.pending().is_empty() {
+                        todo.clear();
+                    }
                 }
             }
             if !stale && let Some(care) = care {
@@ -389,16 +407,6 @@ impl Connection {
     }
 }
 
-/// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in parts;
-/// but not where some may share none: those wait for each other's outcomes.
-fn needs_care(batch: &Batch<'_>, todo: &[Segment]) -> Option<Care> {
-    let plain = match todo {
-        [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
-        _ => false,
-    };
-    (!plain && batch.sources.any() && !batch.has_apart()).then(|| Care::of(todo))
-}
-
 /// What became of a transaction that was under way when the connection broke.
 ///
 /// The server answers in order and reads in order. So it cannot have committed what did not wholly leave, what it
@@ -435,6 +443,7 @@ fn unwritable() -> Fault {
 impl Executor for Connection {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         self.interrupt.begin();
+        self.makes_up = None;
         let mut batch = Batch::new(units);
         batch.creates = self.creates;
         let mut tally = Tally::default();

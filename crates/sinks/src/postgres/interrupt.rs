@@ -1,7 +1,7 @@
 //! Giving a connection's batch up, from outside of it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The right to interrupt a connection's batch.
 #[derive(Debug)]
 pub(super) struct Interrupt {
-    key: CancelKey,
+    key: Mutex<CancelKey>,
     /// A request that comes between two round trips meets nothing on the server: the connection looks here before each.
     asked: AtomicBool,
 }
@@ -22,9 +22,18 @@ pub(super) struct Interrupt {
 impl Interrupt {
     pub(super) fn of(wire: &Wire) -> Arc<Self> {
         Arc::new(Self {
-            key: wire.cancel_key(),
+            key: Mutex::new(wire.cancel_key()),
             asked: AtomicBool::new(false),
         })
+    }
+
+    /// Another connection has taken the place of the one before.
+    pub(super) fn moved_to(&self, wire: &Wire) {
+        *self.key() = wire.cancel_key();
+    }
+
+    fn key(&self) -> MutexGuard<'_, CancelKey> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A batch begins: what was asked before is not about it.
@@ -42,7 +51,8 @@ impl Interrupt {
 impl Canceller for Interrupt {
     async fn cancel(&self) -> Result<(), Fault> {
         self.asked.store(true, Ordering::Relaxed);
-        let sent = self.key.send(PATIENCE).await;
+        let key = self.key().clone();
+        let sent = key.send(PATIENCE).await;
         sent.map_err(|error| Fault::unavailable(error.to_string()))
     }
 }

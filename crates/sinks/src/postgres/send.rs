@@ -57,6 +57,15 @@ pub(super) struct Flown {
     pub(super) reads: bool,
 }
 
+impl Flown {
+    /// Whether the statement at this place is one that was prepared before, by a name that the server may know no more. What
+    /// goes by its text misses nothing of ours: a function that its planning runs may say that, or a trigger.
+    pub(super) fn goes_by_name(&self, batch: &Batch<'_>, at: usize) -> bool {
+        let by_text = self.segment.mode == Mode::Fresh || batch.is_apart(&self.segment);
+        !by_text || !matches!(self.statements.get(at), Some(Sent::Single(_)))
+    }
+}
+
 /// Appends transactions.
 pub(super) struct Sender<'s, 'u> {
     pub(super) batch: &'s Batch<'u>,

@@ -78,7 +78,8 @@ impl Sink for PostgresSink {
             self.server.options.create_tables,
             lock_wait,
         );
-        Ok(Box::new(connection.restoring(restore)))
+        let connection = connection.restoring(restore);
+        Ok(Box::new(connection.of_server(self.server.clone())))
     }
 
     async fn ping(&self) -> Result<(), Fault> {

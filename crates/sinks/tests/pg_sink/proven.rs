@@ -55,7 +55,7 @@ async fn what_a_trigger_leaves_behind_is_met_by_nobody() {
     let mut bed = Bed::new(
         "create table t (id int primary key, seen text, who text default current_user, depth text);
          create function f() returns trigger language plpgsql as $$ begin
-             new.seen := nullif(current_setting('app.last', true), '');
+             new.seen := current_setting('app.last', true);
              new.depth := current_setting('lock_timeout');
              perform set_config('app.last', new.id::text, false); set lock_timeout = '7s';
              perform pg_advisory_lock(4711); create temp table left_behind ();
@@ -78,6 +78,42 @@ async fn what_a_trigger_leaves_behind_is_met_by_nobody() {
         let said = "select count(seen), count(distinct depth) from t where depth <> '7s'";
         assert_eq!(bed.sql(said).trim(), "0|1");
         bed.sql("truncate t");
+    }
+}
+
+/// An error that looks like one of ours is the statement's own, wherever it comes from: a trigger, a policy, a function that
+/// the server runs while it plans.
+#[tokio::test]
+async fn errors_that_code_raises_are_told_as_they_are() {
+    let mut bed = Bed::new(
+        "create function gone(int) returns int language plpgsql immutable as
+             $$ begin raise exception 'gone' using errcode = '26000'; end $$;
+         create table planned (id int primary key, v int default gone(1));
+         create table run (id int primary key);
+         create function missing() returns trigger language plpgsql as $$ begin execute 'execute nothing'; end $$;
+         create trigger missing before insert on run for each row execute function missing();
+         create table unset (id int primary key, v text default current_setting('app.unset'));
+         create table checked (id int primary key, check (id > current_setting('app.unset')::int));
+         create table plain (id int primary key)",
+    )
+    .await;
+    let plain = insert("plain", &["id"]).shape();
+    for (table, code) in [
+        ("planned", "26000"),
+        ("run", "26000"),
+        ("unset", "42704"),
+        ("checked", "42704"),
+    ] {
+        let mut units = inserts(table, "id");
+        assert_eq!(fault(&bed.outcomes(&units[..1]).await[0]).code, code);
+        bed.executor = bed.connect().await;
+        units.push(unit(&plain, row![code.len() as i64]));
+        let (report, failed) = (bed.run(&units).await, MANY as usize);
+        let outcomes: Vec<_> = report.verdicts.into_iter().map(told).collect();
+        assert!(outcomes[..failed].iter().all(|o| fault(o).code == code));
+        assert!(outcomes[failed].is_ok(), "{table}");
+        bed.executor = bed.connect().await;
+        bed.sql("truncate plain");
     }
 }
 

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::{
-    Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name, Sink, Statement,
+    Budget, Described, Describer, Draft, Fault, FaultClass, Intake, Limits, Name, Sink, Standing,
+    Statement,
 };
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 use windrow_pg::{DatabaseConfig, Door, Guest, Identity, LaneKey, Lanes};
@@ -128,6 +129,18 @@ impl LaneHouse {
             .collect();
         lanes.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
         lanes
+    }
+
+    /// What the writes of each table share, by the statements that clients have sent. Where lanes differ, each is told.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        let mut all: Vec<Standing> = Vec::new();
+        for standing in self.open().lanes.values().flat_map(|e| e.sink.standings()) {
+            if !all.contains(&standing) {
+                all.push(standing);
+            }
+        }
+        all.sort_by_cached_key(|standing| (standing.table.to_string(), standing.ops.clone()));
+        all
     }
 
     /// Ends lanes that nobody has used for a while. Runs until its future is dropped.

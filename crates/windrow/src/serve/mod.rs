@@ -72,7 +72,7 @@ impl Server {
             lane_metrics,
             "default".into(),
         );
-        let lanes = lanes(&lane, pg.as_ref());
+        let lanes = lanes(&lane, &sink, pg.as_ref());
         let services = services(intake, sink, lanes, registry, http_metrics);
         let http = match &settings.http {
             Some(config) => Some(bind_http(config, services).await?),
@@ -151,31 +151,41 @@ async fn bind_http(config: &HttpConfig, services: Services) -> anyhow::Result<Ht
         .with_context(|| format!("HTTP cannot listen on {}", config.listen))
 }
 
-/// What all lanes are doing: that of HTTP first.
-fn lanes(lane: &Lane, pg: Option<&PgServer>) -> Arc<dyn Fn() -> Vec<LaneStatus> + Send + Sync> {
+/// What all lanes are doing, and what the writes of each table share: HTTP first.
+fn lanes(
+    lane: &Lane,
+    sink: &Arc<dyn Sink>,
+    pg: Option<&PgServer>,
+) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
     let (watch, house) = (lane.watch(), pg.map(PgServer::lanes));
+    let sink = Arc::clone(sink);
     Arc::new(move || {
         let others = house.as_ref().map(|house| house.status());
         let others = others.into_iter().flatten().map(|(_, status)| status);
-        std::iter::once(watch.status()).chain(others).collect()
+        let lanes: Vec<LaneStatus> = std::iter::once(watch.status()).chain(others).collect();
+        let mut tables = sink.standings();
+        let others = house.as_ref().map(|house| house.standings());
+        let others = others.into_iter().flatten();
+        let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
+        tables.extend(new);
+        crate::metrics::lanes_json(&lanes, &tables)
     })
 }
 
 fn services(
     intake: Intake,
     sink: Arc<dyn Sink>,
-    lanes: Arc<dyn Fn() -> Vec<LaneStatus> + Send + Sync>,
+    lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     registry: Registry,
     metrics: HttpMetrics,
 ) -> Services {
     let registry = Arc::new(registry);
-    let tables = Arc::clone(&sink);
     Services {
         intake,
         gives_back: sink.profile().lack(Promise::Returned).is_none(),
         ready: Arc::new(Ready(sink)),
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
-        lanes: Arc::new(move || crate::metrics::lanes_json(&lanes(), &tables.standings())),
+        lanes,
         metrics,
     }
 }

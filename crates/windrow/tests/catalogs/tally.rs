@@ -86,7 +86,7 @@ impl Tally {
             assert!(writes > self.cases / 10, "too little was {rung}: {self:?}");
         }
         assert!(
-            self.joined * 8 >= self.cases,
+            self.joined * 3 >= self.cases,
             "too little was joined: {self:?}"
         );
     }

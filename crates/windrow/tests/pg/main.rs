@@ -18,6 +18,7 @@ mod many;
 mod notices;
 mod order;
 mod sessions;
+mod standings;
 mod support;
 mod types;
 mod waiting;

@@ -86,7 +86,9 @@ pub(in crate::postgres) async fn renew(
         let found = match describe::ask(wire, draft, types_of(call)).await? {
             Ok(sight) => {
                 let signature = Arc::new(sight.signature());
-                match meaning(draft, &sight, trusted, put) {
+                let found = meaning(draft, &sight, trusted, put);
+                lexicon.stand(draft, found.as_ref());
+                match found {
                     Ok(meaning) => Renewed::Joined(Arc::new(meaning)),
                     Err(_) => Renewed::Apart(signature),
                 }

@@ -6,6 +6,7 @@ use windrow_proof::{Deed, Level, Trusted, Words};
 
 use super::describe::{ColumnDefault, Function, Relation, Sight};
 use super::text;
+use crate::postgres::level;
 use crate::postgres::table::Facts;
 
 /// Words that look like functions and are none.
@@ -24,11 +25,15 @@ pub(super) struct Taking {
     pub(super) told: bool,
 }
 
-/// What the statement's calls may share: a statement (true) or a transaction (false).
+/// What the statement's calls may share: a transaction, for this reason, or a statement.
 ///
 /// # Errors
 /// Why it goes to the server by itself.
-pub(super) fn judge(draft: &Draft, sight: &Sight, trusted: &Trusted) -> Result<bool, Apart> {
+pub(super) fn judge(
+    draft: &Draft,
+    sight: &Sight,
+    trusted: &Trusted,
+) -> Result<Option<Apart>, Apart> {
     let (Some(relation), Some(facts)) = (&sight.relation, &sight.facts) else {
         return Err(Apart::of("the server refuses it"));
     };
@@ -59,7 +64,7 @@ fn of_session(relation: &Relation) -> Option<&'static str> {
 }
 
 /// What the table runs for it.
-fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<bool, Apart> {
+fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<Option<Apart>, Apart> {
     let update = draft.conflict.as_ref().filter(|conflict| conflict.update);
     let given = given(draft, facts);
     let is_given = |name: &str| {
@@ -89,8 +94,8 @@ fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<bool, Apa
         is_key: &|name| facts.is_key(name),
     };
     match facts.proof.judge(&deed, trusted) {
-        Level::Fused => Ok(facts.fuses),
-        Level::Grouped(_) => Ok(false),
+        Level::Fused => Ok(level::of_table(facts)),
+        Level::Grouped(why) => Ok(Some((*why).clone())),
         Level::Apart(apart) => Err((*apart).clone()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::time::Instant;
-use windrow_core::{Call, Signature, Statement};
+use windrow_core::{Apart, Call, Draft, Level, Op, Signature, Standing, Statement, TableName};
 
 use super::meaning::Meaning;
 use crate::postgres::table::{Facts, Table};
@@ -51,6 +51,8 @@ pub(in crate::postgres) struct Lexicon {
     /// which it is told apart from what was known before.
     renewed: Mutex<HashMap<(u64, bool), (u64, Renewed)>>,
     versions: AtomicU64,
+    /// What was found of the statement that was described last, by table as clients name it, and by what is done.
+    standings: Mutex<HashMap<(TableName, Op), (Level, Option<Apart>)>>,
 }
 
 impl Lexicon {
@@ -115,6 +117,40 @@ impl Lexicon {
                 statement.retire();
             }
         }
+    }
+
+    /// Takes note of what the calls of a statement may share, for operators.
+    pub(super) fn stand(&self, draft: &Draft, found: Result<&Meaning, &Apart>) {
+        let (level, why) = match found {
+            Ok(meaning) => match &meaning.grouped {
+                None => (Level::Fused, None),
+                why => (Level::Grouped, why.clone()),
+            },
+            Err(apart) => (Level::Apart, Some(apart.clone())),
+        };
+        let mut all = self
+            .standings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST {
+            all.clear();
+        }
+        all.insert((draft.table.clone(), draft.op), (level, why));
+    }
+
+    /// What is known of all tables, in their order.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        let all = self
+            .standings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = all.iter().collect();
+        all.sort_by_cached_key(|((table, op), _)| (table.to_string(), *op));
+        let mut standings = Vec::new();
+        for ((table, op), (level, why)) in all {
+            Standing::add(&mut standings, table, *op, *level, why.clone());
+        }
+        standings
     }
 
     /// What was found out anew about the call's statement, if that was to be done.

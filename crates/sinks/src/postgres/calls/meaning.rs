@@ -22,8 +22,8 @@ pub(super) struct Meaning {
     pub(super) width: u16,
     /// What each call takes from a sequence.
     pub(super) taking: Option<Taking>,
-    /// Its calls may become one statement, if their values allow it.
-    pub(super) fuses: bool,
+    /// Why its calls do not become one statement; `None`: they may, if their values allow it.
+    pub(super) grouped: Option<Apart>,
     /// What it runs besides itself is proven for each row.
     pub(super) proven: bool,
     /// The unique keys that it gives, where all values are text, and where all are binary.
@@ -54,7 +54,7 @@ pub(super) fn meaning(
     trusted: &Trusted,
     put: impl FnOnce(u32, Facts) -> Arc<Table>,
 ) -> Result<Meaning, Apart> {
-    let proven = judge::judge(draft, sight, trusted)?;
+    let unproven = judge::judge(draft, sight, trusted)?;
     let Sight {
         relation: Some(relation),
         facts: Some(facts),
@@ -68,7 +68,13 @@ pub(super) fn meaning(
     let reads_anew =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
     let parts = facts.print.as_ref().map_or(0, |print| print.oids.len());
-    let fuses = proven && draft.set_based && reads_anew && parts <= MOST_PARTS;
+    let proven = unproven.is_none();
+    let otherwise = [
+        (!draft.set_based).then_some("a form of statement that cannot be taken apart"),
+        (!reads_anew).then_some("an isolation level above read committed"),
+        (parts > MOST_PARTS).then_some("a table of many partitions"),
+    ];
+    let grouped = unproven.or_else(|| otherwise.into_iter().flatten().next().map(Apart::of));
     let signature = Arc::new(sight.signature());
     let table = put(relation.oid, facts.clone());
     let given = |formats| keys(draft, &table, &signature.parameters, &formats);
@@ -76,7 +82,7 @@ pub(super) fn meaning(
         keys: [given(Formats::Text), given(Formats::Binary)],
         width: sight.width,
         taking,
-        fuses,
+        grouped,
         proven,
         table,
         signature,

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Apart, Described, Describer, Draft, Executor, Fault, Profile, Sink, Statement, Unit,
+    Apart, Described, Describer, Draft, Executor, Fault, Profile, Sink, Standing, Statement, Unit,
 };
 
 use super::describe;
@@ -206,6 +206,10 @@ impl Sink for StatementSink {
         ping(self.wire(true)).await
     }
 
+    fn standings(&self) -> Vec<Standing> {
+        self.shared.lexicon.standings()
+    }
+
     fn statement_timeout(&self) -> Option<Duration> {
         self.shared.allowed.statement()
     }
@@ -245,7 +249,9 @@ impl Describer for StatementSink {
         };
         let lexicon = &self.shared.lexicon;
         let put = |oid, facts| lexicon.put(oid, facts);
-        let meaning = match meaning(draft, &sight, &self.shared.trusted, put) {
+        let found = meaning(draft, &sight, &self.shared.trusted, put);
+        lexicon.stand(draft, found.as_ref());
+        let meaning = match found {
             Ok(meaning) => Arc::new(meaning),
             Err(apart) => return Ok(Described::Apart(Arc::new(apart))),
         };

@@ -79,7 +79,7 @@ pub(super) fn spoken(
         Formats::Each(each) => each.len() == usize::from(meaning.width),
         Formats::Text | Formats::Binary => true,
     };
-    let sets = (meaning.fuses && meaning.table.fuses && !stale && formats_fit)
+    let sets = (meaning.grouped.is_none() && meaning.table.fuses && !stale && formats_fit)
         .then(|| carriers(draft, &meaning, &call.formats))
         .flatten();
     let keys = meaning.keys(draft, &call.formats).into_owned();

@@ -16,7 +16,7 @@ use crate::postgres::care::Care;
 use crate::postgres::listen::{Heard, Listener};
 use crate::postgres::prepare::Trust;
 use crate::postgres::segment::{Mode, Segment};
-use crate::postgres::send::{BACK, FORGET, Flown, KEEP, RESET, Sender};
+use crate::postgres::send::{BACK, FORGET, Flown, KEEP, Sender};
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
@@ -75,13 +75,16 @@ impl Connection {
             if judged.is_fine() {
                 self.commit(batch, &mut care, judged, tally).await?;
                 if unproven {
-                    self.reset(tally).await?;
+                    self.behind_unproven(batch, false, tally).await?;
                 }
                 continue;
             }
             // Where the transaction is gone already this does nothing.
             tally.round_trips += 1;
             drop(self.wire.simple("ROLLBACK").await?);
+            if unproven {
+                self.behind_unproven(batch, false, tally).await?;
+            }
             if let Some(fault) = judged.again {
                 let again = Verdict::Again(fault);
                 conclude(batch, &judged.units, &again);
@@ -93,16 +96,6 @@ impl Connection {
                 return Ok(Ended::Stale(judged.changed));
             }
         }
-    }
-
-    /// Behind code of which nothing is proven.
-    async fn reset(&mut self, tally: &mut Tally) -> Result<(), Broken> {
-        let sql = format!("{RESET}{}", self.restore);
-        tally.round_trips += 1;
-        drop(self.wire.simple(&sql).await?);
-        self.prepared.clear();
-        self.usable = false;
-        Ok(())
     }
 
     /// All but the commit.

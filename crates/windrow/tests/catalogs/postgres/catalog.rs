@@ -138,11 +138,6 @@ impl Catalog {
         if own { Some("parent") } else { other }
     }
 
-    /// True if a default reads the setting that a trigger sets.
-    pub fn reads_what_it_sets(&self) -> bool {
-        self.has(F::SettingDefault) && self.has(F::SetSession)
-    }
-
     /// True if its triggers leave something behind in the session that fires them.
     pub fn is_sticky(&self) -> bool {
         let sticky = [

@@ -8,7 +8,9 @@ use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
 use super::Leg;
-use crate::postgres::absorb::{Absorber, LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale};
+use crate::postgres::absorb::{
+    Absorber, LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale, tells_of_change,
+};
 use crate::postgres::batch::Batch;
 use crate::postgres::care::Care;
 use crate::postgres::executor::Connection;
@@ -207,19 +209,19 @@ impl<'u> Judge<'_, 'u> {
                 self.judged.again = Some(error.into());
             }
             Some(Sent::Savepoint) => self.judged.again = Some(error.into()),
-            _ if code == "26000" && !heard.bound => {
+            _ if code == "26000" && !heard.bound && flown.goes_by_name(self.batch, at) => {
                 (self.judged.gone, self.judged.stale) = (true, true);
             }
             Some(Sent::Guard(version)) if waits => self.table_locked(flown, *version, &error),
-            // Who may insert but not select cannot be guarded.
-            Some(Sent::Guard(version)) if code == "42501" => {
+            Some(Sent::Guard(version)) if tells_of_change(code) => {
+                self.judged.stale = true;
+                self.judged.changed.push(*version);
+            }
+            // Who may insert but not select cannot be guarded, nor a table whose row security fails by itself.
+            Some(Sent::Guard(version)) if !is_about_statement(code) => {
                 let guard = StatementKey::Guard(*version);
                 self.connection.prepared.fail(guard);
                 self.judged.rerun = true;
-            }
-            Some(Sent::Guard(version)) if !is_about_statement(code) => {
-                self.judged.stale = true;
-                self.judged.changed.push(*version);
             }
             // A value that was to be taken from a sequence was not.
             Some(Sent::Taken(item)) if code == "55000" => {
