@@ -61,8 +61,20 @@ pub fn markdown() -> String {
     }
     push_promises(&mut text, &known);
     push_lacks(&mut text, &known);
+    text.push_str(JOINED);
     text
 }
+
+/// What writes share, and what has to be seen for that.
+const JOINED: &str = "\n## What is joined\n\n\
+    Where triggers, functions in defaults and checks, rules or policies stand behind a table, \
+    its writes share a statement or a transaction only if these are proven to let nobody notice. \
+    `GET /v1/lanes` says for each table what is shared, which\n\
+    object stands in the way of more, and what can be done about it. The proof reads the catalog \
+    as the user of the URL: what that one may not see is not proven. On MySQL and MariaDB it \
+    needs SELECT and TRIGGER on the tables, or none of their\n\
+    writes are joined; on PostgreSQL and SQLite it needs nothing more. The rules: \
+    [PostgreSQL](postgresql.md), [MySQL and MariaDB](mysql.md), [SQLite](sqlite.md).\n";
 
 /// A line for each promise, a column for each database.
 fn push_promises(text: &mut String, known: &[Known]) {

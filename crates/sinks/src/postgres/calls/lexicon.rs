@@ -43,6 +43,9 @@ impl Renewed {
     }
 }
 
+/// What the calls of a statement may share, and why no more, by table and by what is done.
+type Standings = HashMap<(TableName, Op), (Level, Option<Apart>)>;
+
 /// Shared by all connections of a sink.
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct Lexicon {
@@ -52,7 +55,7 @@ pub(in crate::postgres) struct Lexicon {
     renewed: Mutex<HashMap<(u64, bool), (u64, Renewed)>>,
     versions: AtomicU64,
     /// What was found of the statement that was described last, by table as clients name it, and by what is done.
-    standings: Mutex<HashMap<(TableName, Op), (Level, Option<Apart>)>>,
+    standings: Mutex<Standings>,
 }
 
 impl Lexicon {

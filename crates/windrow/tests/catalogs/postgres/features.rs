@@ -263,10 +263,15 @@ impl Feature {
                 return new; end $$;
                 create trigger remember before insert or update on S.a
                     for each row execute function S.remember();"),
-            F::SetLocalGuard => after("touched int", "create function S.once() returns trigger language plpgsql as $$ begin
+            // Row by row, as the order in which one statement meets them depends on when pages were last tidied.
+            F::SetLocalGuard => after("touched int", "create function S.once() returns trigger language plpgsql as $$
+                declare one int;
+                begin
                 if current_setting('app.guard', true) = 'on' then return null; end if;
                 perform set_config('app.guard', 'on', true);
-                update S.a set touched = coalesce(touched, 0) + 1;
+                for one in select id from S.a order by id loop
+                    update S.a set touched = coalesce(touched, 0) + 1 where id = one;
+                end loop;
                 return null; end $$;
                 create trigger once after insert or update on S.a for each row execute function S.once();"),
             F::SetRole => after("", "create function S.become() returns trigger language plpgsql as $$ begin
