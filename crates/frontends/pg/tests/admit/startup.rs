@@ -1,13 +1,14 @@
 //! The first packets.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use windrow_testkit::pgclient::{Client, Message, frontend};
 use windrow_testkit::postgres::{Postgres, shared};
 
 use crate::support::{
-    GSSENC_REQUEST, SSL_REQUEST, Stand, config, error, messages, packet, receive, words,
+    GSSENC_REQUEST, SSL_REQUEST, Stand, config, error, messages, packet, receive, rest, words,
 };
 
 fn statuses(messages: &[Message]) -> Vec<String> {
@@ -118,18 +119,24 @@ fn what_is_no_client_is_told_so() {
     let database = shared().unwrap();
     let stand = Stand::new(config(database.url()));
     for (bytes, code) in [
-        (
-            b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(),
-            "08P01",
-        ),
-        (vec![0, 0, 0, 7, 0, 3, 0], "08P01"),
-        (vec![0, 0, 39, 17, 0, 3, 0, 0], "08P01"),
         (packet(&[0, 2, 0, 0]), "0A000"),
         (packet(&[0, 4, 0, 0]), "0A000"),
         (packet(b"\0\x03\0\0user\0me"), "08P01"),
         (packet(b"\0\x03\0\0\0"), "28000"),
     ] {
         assert_eq!(words(&error(&stand.say(&bytes))).0, code, "{bytes:?}");
+    }
+    // What has no such length is not answered: a goodbye before the first word, another protocol.
+    let direct = windrow_testkit::pgclient::Address::of(database.url()).unwrap();
+    for bytes in [
+        &b"X\0\0\0\x04"[..],
+        b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        &[0, 0, 0, 7, 0, 3, 0],
+        &[0, 0, 39, 21, 0, 3, 0, 0],
+    ] {
+        let mut alone = TcpStream::connect(direct.socket).unwrap();
+        alone.write_all(bytes).unwrap();
+        assert_eq!(stand.say(bytes), rest(&mut alone), "{bytes:?}");
     }
     // Cancel requests are never answered.
     for cancel in [
