@@ -53,8 +53,8 @@ pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
 pub use limits::Limits;
 pub use load::{
-    Bulk, Claim, CsvStyle, CsvText, Field, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark,
-    Marks, Means, Rows, Sifted, Span,
+    Bulk, Claim, CsvStyle, CsvText, Field, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader,
+    Mark, Marks, Means, Rows, Sifted, Span,
 };
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};

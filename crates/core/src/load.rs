@@ -6,6 +6,7 @@
 
 mod column;
 mod csv;
+mod holds;
 mod mark;
 mod rows;
 
@@ -15,12 +16,13 @@ use async_trait::async_trait;
 
 pub use column::{LoadColumn, Means};
 pub use csv::{CsvStyle, CsvText};
+pub use holds::Holds;
 pub use mark::{Claim, Mark, Marks, Span};
 pub use rows::{Field, Fields, Rows};
 
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
-use crate::shape::{Key, OnConflict};
+use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 
 /// What is to be loaded, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,20 @@ pub struct LoadPlan {
     pub on_conflict: OnConflict,
     /// What counts as a conflict, for [`OnConflict::Ignore`] and [`OnConflict::Update`].
     pub key: Key,
+}
+
+impl LoadPlan {
+    /// A row of it as a write.
+    pub fn shape(&self) -> Shape {
+        Shape::new(ShapeParts {
+            op: Op::Insert,
+            table: self.table.clone(),
+            columns: self.columns.clone(),
+            key: self.key.clone(),
+            on_conflict: self.on_conflict,
+            returning: Returning::Nothing,
+        })
+    }
 }
 
 /// What became of a portion that was written.
@@ -159,6 +175,17 @@ pub trait Bulk: Send + Sync + 'static {
     /// # Errors
     /// As [`crate::Sink::connect`].
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault>;
+
+    /// Makes the table, or the columns that it lacks, for rows such as these; `declared`: what their file says of each column.
+    /// False: rows that go one by one make what they need.
+    ///
+    /// **Not cancel safe**: a future dropped half-way leaves it unknown what was made.
+    ///
+    /// # Errors
+    /// As [`crate::Sink::connect`]; the database's own where it does not make it.
+    async fn make(&self, _: &LoadPlan, _: &Rows, _: &[Option<Holds>]) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Opens a connection that loads. Cancel safe.
     ///

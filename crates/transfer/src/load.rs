@@ -13,6 +13,7 @@
 //!   through the lane. What has a mark is done; nothing is lost and nothing is doubled, wherever a run ends.
 //! - Memory is bounded by the number of portions and their size, whatever the file's.
 
+mod blame;
 mod bulk;
 mod columns;
 mod cut;
@@ -126,7 +127,9 @@ pub struct Made {
     pub type_name: Box<str>,
     /// The file.
     pub file: String,
-    /// The text because of which it holds no numbers.
+    /// Its file says itself what it holds.
+    pub declared: bool,
+    /// The text because of which it holds no numbers or times.
     pub odd: Option<Odd>,
 }
 

@@ -18,7 +18,7 @@ pub use self::input::IDENTIFYING_BYTES;
 pub use self::open::{Format, Options, open};
 pub use self::window::MOST_RECORD_BYTES;
 
-use windrow_core::{CsvStyle, CsvText, Means, Name, Rows};
+use windrow_core::{CsvStyle, CsvText, Holds, Means, Name, Rows};
 
 /// A record that could not be read as a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,15 +99,27 @@ impl Portion {
         self.unsplit.as_ref().map(csv::Unsplit::lines).or(split)
     }
 
-    /// Takes everything out, and keeps the memory.
+    /// A row as it was in the source, to those that are there.
+    fn push_raw(&mut self, record: u64, raw: &[u8]) {
+        self.records.push(record);
+        if raw.len() > Rows::KEPT_BYTES {
+            self.raw.reserve_exact(raw.len());
+        }
+        self.raw.extend_from_slice(raw);
+        self.raw_ends.push(self.raw.len());
+    }
+
+    /// Takes everything out, and keeps the memory, but for that of records of great length ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         if let Some(unsplit) = self.unsplit.take() {
             self.text = unsplit.into_text();
         }
         self.text.clear();
+        self.text.shrink_to(Rows::KEPT_BYTES);
         self.rows.clear();
         self.records.clear();
         self.raw.clear();
+        self.raw.shrink_to(Rows::KEPT_BYTES);
         self.raw_ends.clear();
         self.bad.clear();
     }
@@ -183,6 +195,11 @@ pub trait Source: Send {
     /// What the columns that were chosen make of fields without a type, in the order of [`Source::choose`]. Called once behind
     /// it; without it they are taken for what they look like.
     fn means(&mut self, _: &[Means]) {}
+
+    /// What the file says that its columns hold, in the order of [`Source::choose`], where it says so; asked behind it.
+    fn declared(&self) -> Vec<Option<Holds>> {
+        Vec::new()
+    }
 
     /// Clears the portion, then fills it with the next records. False: there are none any more.
     ///

@@ -272,9 +272,13 @@ impl Moving {
         let found = found.map_err(|fault| of_table(table, fault))?;
         let (plan, create) = (&self.order.plan, self.order.create);
         let Some(facts) = found else {
-            return Ok(match create {
-                true => (Prospect::Moved, Some("would be made".into())),
-                false => self.refused(&Fault::invalid("there is no such table")),
+            let made = match create {
+                true => self.order.name_limit.check(&table.table),
+                false => Err(Fault::invalid("there is no such table")),
+            };
+            return Ok(match made {
+                Ok(()) => (Prospect::Moved, Some("would be made".into())),
+                Err(fault) => self.refused(&fault),
             });
         };
         if self.to.is_none() && facts.identity == self.identity {

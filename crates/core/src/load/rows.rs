@@ -1,5 +1,7 @@
 //! Rows whose values are still texts, packed into one buffer.
 
+use std::sync::Arc;
+
 use crate::value::Value;
 
 /// A value as a source gave it.
@@ -36,10 +38,16 @@ impl Field<'_> {
     }
 }
 
-/// Rows of the same number of fields. Cleared and filled again, it keeps its memory.
+/// Rows of the same number of fields. Cleared and filled again, it keeps its memory. A clone shares it: it costs nothing until
+/// one of both is changed.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: usize,
+    packed: Arc<Packed>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Packed {
     data: String,
     /// Binary fields, which are not text.
     bytes: Vec<u8>,
@@ -65,6 +73,9 @@ impl Rows {
     /// The most bytes of one portion: 1 GiB. [`Rows::push`] refuses a row that would pass it.
     pub const MOST_BYTES: usize = 1 << 30;
 
+    /// What of a buffer is kept when rows are taken out: more than this is from a few rows of great length.
+    pub const KEPT_BYTES: usize = 8 << 20;
+
     /// None, of so many columns.
     pub fn new(columns: usize) -> Self {
         Self {
@@ -76,20 +87,96 @@ impl Rows {
     /// Adds a row. Fields that are missing are NULL, those past the last column are left out: who reads a source checks
     /// their number. False, and nothing is added, if the portion would have more than [`Rows::MOST_BYTES`].
     pub fn push<'a>(&mut self, line: u64, fields: impl IntoIterator<Item = Field<'a>>) -> bool {
-        let before = (self.data.len(), self.bytes.len(), self.ends.len());
+        let packed = Arc::make_mut(&mut self.packed);
+        let before = (packed.data.len(), packed.bytes.len(), packed.ends.len());
         let mut fields = fields.into_iter();
         for _ in 0..self.columns {
-            if !self.add(fields.next().unwrap_or(Field::Null)) {
-                self.data.truncate(before.0);
-                self.bytes.truncate(before.1);
-                self.ends.truncate(before.2);
+            if !packed.add(fields.next().unwrap_or(Field::Null)) {
+                packed.data.truncate(before.0);
+                packed.bytes.truncate(before.1);
+                packed.ends.truncate(before.2);
                 return false;
             }
         }
-        self.lines.push(line);
+        packed.lines.push(line);
         true
     }
 
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.packed.lines.len()
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.packed.lines.is_empty()
+    }
+
+    /// Fields of each row.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Bytes of all values.
+    pub fn bytes(&self) -> usize {
+        self.packed.data.len() + self.packed.bytes.len()
+    }
+
+    /// Takes all rows out, and keeps the memory, but for that of rows of great length ([`Rows::KEPT_BYTES`]).
+    pub fn clear(&mut self) {
+        let Some(packed) = Arc::get_mut(&mut self.packed) else {
+            self.packed = Arc::default();
+            return;
+        };
+        packed.data.clear();
+        packed.data.shrink_to(Self::KEPT_BYTES);
+        packed.bytes.clear();
+        packed.bytes.shrink_to(Self::KEPT_BYTES);
+        packed.ends.clear();
+        packed.lines.clear();
+    }
+
+    /// Of each row the line (or record) of the source that it began on, from 1.
+    pub fn lines(&self) -> &[u64] {
+        &self.packed.lines
+    }
+
+    /// All fields, row by row: those of the first row, those of the second ...
+    pub fn fields(&self) -> Fields<'_> {
+        Fields {
+            rows: &self.packed,
+            next: 0,
+            text: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl Rows {
+    /// The fields of one row, by its place.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = Field<'_>> {
+        let next = row.saturating_mul(self.columns);
+        let before = self.packed.ends.get(..next).unwrap_or_default();
+        // Each field tells where its own buffer had come to.
+        let end = |is_bytes: bool| {
+            let mut before = before.iter().rev();
+            let last = before.find(|(kind, _)| (*kind == Kind::Bytes) == is_bytes);
+            last.map_or(0, |(_, end)| *end as usize)
+        };
+        let fields = Fields {
+            rows: &self.packed,
+            next,
+            text: end(false),
+            bytes: match self.packed.bytes.is_empty() {
+                true => 0,
+                false => end(true),
+            },
+        };
+        fields.take(self.columns)
+    }
+}
+
+impl Packed {
     fn add(&mut self, field: Field<'_>) -> bool {
         let (kind, text) = match field {
             Field::Null => (Kind::Null, ""),
@@ -100,15 +187,22 @@ impl Rows {
             Field::Bool(false) => (Kind::False, ""),
             Field::Json(text) => (Kind::Json, text),
             Field::Bytes(bytes) => {
-                if bytes.len() > Self::MOST_BYTES - self.bytes.len() {
+                if bytes.len() > Rows::MOST_BYTES - self.bytes.len() {
                     return false;
+                }
+                if bytes.len() > Rows::KEPT_BYTES {
+                    self.bytes.reserve_exact(bytes.len());
                 }
                 self.bytes.extend_from_slice(bytes);
                 (Kind::Bytes, "")
             }
         };
-        if text.len() > Self::MOST_BYTES - self.data.len() {
+        if text.len() > Rows::MOST_BYTES - self.data.len() {
             return false;
+        }
+        if text.len() > Rows::KEPT_BYTES {
+            // To the byte: no second of this length is likely to come.
+            self.data.reserve_exact(text.len());
         }
         self.data.push_str(text);
         let end = match kind {
@@ -120,55 +214,12 @@ impl Rows {
             .push((kind, u32::try_from(end).unwrap_or(u32::MAX)));
         true
     }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// True if there are none.
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Fields of each row.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// Bytes of all values.
-    pub fn bytes(&self) -> usize {
-        self.data.len() + self.bytes.len()
-    }
-
-    /// Takes all rows out, and keeps the memory.
-    pub fn clear(&mut self) {
-        self.data.clear();
-        self.bytes.clear();
-        self.ends.clear();
-        self.lines.clear();
-    }
-
-    /// Of each row the line (or record) of the source that it began on, from 1.
-    pub fn lines(&self) -> &[u64] {
-        &self.lines
-    }
-
-    /// All fields, row by row: those of the first row, those of the second ...
-    pub fn fields(&self) -> Fields<'_> {
-        Fields {
-            rows: self,
-            next: 0,
-            text: 0,
-            bytes: 0,
-        }
-    }
 }
 
 /// The fields of [`Rows`], in order.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    rows: &'a Rows,
+    rows: &'a Packed,
     next: usize,
     text: usize,
     bytes: usize,
@@ -230,6 +281,8 @@ mod tests {
             assert!(rows.push(7, second));
             let all: Vec<_> = rows.fields().collect();
             assert_eq!(all, [first, second].concat());
+            let one = |row| rows.row(row).collect::<Vec<_>>();
+            assert_eq!((one(0), one(1)), (first.to_vec(), second.to_vec()));
             assert_eq!(
                 (rows.len(), rows.lines(), rows.bytes()),
                 (2, &[1, 7][..], 12)
@@ -237,6 +290,21 @@ mod tests {
             rows.clear();
             assert!(rows.is_empty() && rows.fields().next().is_none());
         }
+    }
+
+    #[test]
+    fn a_clone_keeps_its_rows_and_great_lengths_are_not_kept() {
+        let long = "x".repeat(Rows::KEPT_BYTES + 1);
+        let mut rows = Rows::new(1);
+        rows.push(1, [Field::Plain(&long)]);
+        let before = rows.clone();
+        rows.push(2, [Field::Plain("b")]);
+        rows.clear();
+        assert_eq!((before.lines(), rows.len()), (&[1][..], 0));
+        rows.push(3, [Field::Text(&long)]);
+        rows.clear();
+        assert_eq!(rows.packed.data.capacity(), Rows::KEPT_BYTES);
+        assert_eq!(before.fields().next(), Some(Field::Plain(&long)));
     }
 
     #[test]

@@ -170,6 +170,20 @@ pub enum NameLimit {
     },
 }
 
+/// What the name of a table's file may have for MySQL, without its ending.
+const FILE_BYTES: usize = 251;
+
+/// Bytes that a character takes in the name of a table's file, at least
+/// (<https://dev.mysql.com/doc/refman/8.0/en/identifier-mapping.html>).
+fn file_bytes(c: char) -> usize {
+    match c {
+        '0'..='9' | 'a'..='z' | 'A'..='Z' | '_' => 1,
+        '\u{c0}'..='\u{5ff}' | '\u{1e00}'..='\u{1fff}' => 3,
+        '\u{2160}'..='\u{217f}' | '\u{24b0}'..='\u{24ef}' | '\u{ff20}'..='\u{ff5f}' => 3,
+        _ => 5,
+    }
+}
+
 impl Default for NameLimit {
     /// Windrow's own.
     fn default() -> Self {
@@ -222,6 +236,10 @@ impl NameLimit {
         } else if name.chars().any(|c| c > '\u{ffff}') {
             Some(
                 "would hold a character outside of Unicode's basic plane, which the database does not take",
+            )
+        } else if name.chars().map(file_bytes).sum::<usize>() > FILE_BYTES {
+            Some(
+                "would be too long for the name of a file, in which characters other than plain letters and digits take several bytes",
             )
         } else if folded && name.chars().any(char::is_uppercase) {
             Some("would hold capital letters, which the server does not tell apart from small ones")
@@ -294,6 +312,9 @@ mod tests {
         let plain = |folded| NameLimit::Plain { most: 64, folded };
         assert!(plain(true).check(&umlauts).is_ok());
         assert!(plain(true).check(&"x".repeat(65)).is_err());
+        // The file's name is the limit.
+        let signs = |letters: usize| format!("{}{}", "x".repeat(letters), "\u{6570}".repeat(50));
+        assert!(plain(true).check(&signs(1)).is_ok() && plain(true).check(&signs(2)).is_err());
         assert!(plain(false).check("Äx").is_ok() && plain(true).check("Äx").is_err());
         for odd in ["a ", "a\n", "a\u{1f600}"] {
             assert!(plain(false).check(odd).is_err(), "{odd:?}");

@@ -43,7 +43,7 @@ impl Wish {
             Kind::Number if sight.double => "DOUBLE PRECISION",
             // Takes whatever an object holds, without one row's fields deciding over those of the next.
             Kind::Json if !self.arrays.contains(&sight.name) => "OBJECT(IGNORED)",
-            Kind::Number | Kind::Json | Kind::Text | Kind::Bytes => "TEXT",
+            Kind::Number | Kind::Json | Kind::Text | Kind::Bytes | Kind::Own(_) => "TEXT",
         })
     }
 }

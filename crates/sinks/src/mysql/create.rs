@@ -4,7 +4,11 @@
 //! other: who comes second finds it done. Only what Windrow made is ever given another type, and only where every value that is
 //! there stays what it is.
 
-use windrow_core::{Fault, Name, Op, Shape, TableName, Value, Verdict, Write};
+use std::borrow::Cow;
+
+use windrow_core::{
+    Fault, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Verdict, Write,
+};
 
 use super::batch::Batch;
 use super::catalog::Catalog;
@@ -14,7 +18,7 @@ use super::line::Line;
 use super::literal::push_text;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
-use crate::sql::infer::{self, Change, Existing, Sight, Sights};
+use crate::sql::infer::{self, Change, Existing, Sight, Sights, Times};
 use crate::sql::new_table::NewTable;
 use crate::sql::quote::backtick::{push_ident, push_table};
 
@@ -32,6 +36,19 @@ impl Wish {
     fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.sights.see(&shape.columns, row);
         self.new.see(shape, row);
+    }
+
+    /// What many rows of one table ask for, and what is said of them.
+    pub(super) fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>]) -> Self {
+        let (mut wish, shape) = (Self::default(), plan.shape());
+        let mut fields = rows.fields();
+        for _ in 0..rows.len() {
+            let row = fields.by_ref().take(rows.columns());
+            let row: Vec<Value> = row.map(|field| field.value()).collect();
+            wish.see(&shape, &row);
+        }
+        wish.sights.settle(&plan.columns, declared, true);
+        wish
     }
 }
 
@@ -193,10 +210,10 @@ fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
 fn push_definition(sql: &mut String, sight: &Sight, in_key: bool) {
     push_ident(sql, &sight.name);
     sql.push(' ');
-    sql.push_str(match sight.kind {
+    sql.push_str(&match sight.kind {
         // No index takes texts without a limit.
-        Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)",
-        Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)",
+        Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)".into(),
+        Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)".into(),
         kind => type_of(kind, sight.double),
     });
     if sight.kind.is_none() {
@@ -206,8 +223,8 @@ fn push_definition(sql: &mut String, sight: &Sight, in_key: bool) {
     }
 }
 
-fn type_of(kind: Option<infer::Kind>, double: bool) -> &'static str {
-    match kind {
+fn type_of(kind: Option<infer::Kind>, double: bool) -> Cow<'static, str> {
+    Cow::Borrowed(match kind {
         Some(infer::Kind::Bool) => "BOOLEAN",
         Some(infer::Kind::Int) => "BIGINT",
         Some(infer::Kind::Number) if double => "DOUBLE",
@@ -215,7 +232,30 @@ fn type_of(kind: Option<infer::Kind>, double: bool) -> &'static str {
         Some(infer::Kind::Json) => "JSON",
         Some(infer::Kind::Bytes) => "LONGBLOB",
         Some(infer::Kind::Text) | None => "LONGTEXT",
-    }
+        Some(infer::Kind::Own(holds)) => return own_type(holds),
+    })
+}
+
+fn own_type(holds: Holds) -> Cow<'static, str> {
+    Cow::Borrowed(match holds {
+        Holds::Bool => "BOOLEAN",
+        Holds::Int2 => "SMALLINT",
+        Holds::Int4 => "INT",
+        Holds::Int8 => "BIGINT",
+        // A FLOAT is shown with six digits.
+        Holds::Float4 | Holds::Float8 => "DOUBLE",
+        Holds::Decimal(digits @ ..=65, scale @ ..=30) => {
+            return Cow::Owned(format!("DECIMAL({digits},{scale})"));
+        }
+        Holds::Text | Holds::Decimal(..) => "LONGTEXT",
+        Holds::Json => "JSON",
+        Holds::Bytes => "LONGBLOB",
+        Holds::Date => "DATE",
+        Holds::Time => "TIME(6)",
+        // In UTC where there was a zone; a TIMESTAMP ends in 2038.
+        Holds::Timestamp | Holds::Timestamptz => "DATETIME(6)",
+        Holds::Uuid => "CHAR(36)",
+    })
 }
 
 /// What an existing table lacks, as the parts of one ALTER TABLE.
@@ -239,7 +279,16 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             changes.push(modification(&sight.name, "DECIMAL(65,30)"));
         }
     }
-    for change in wish.sights.changes(|name| existing(facts, column(name))) {
+    let existing = |name: &Name| {
+        let sight = wish.sights.columns().iter().find(|s| s.name == *name);
+        let zoned = sight.is_some_and(|s| s.times == Times::All(Holds::Timestamptz));
+        match existing(facts, column(name)) {
+            // A zone is no matter of the column's.
+            Existing::Of(infer::Kind::Own(Holds::Timestamp)) if zoned => Existing::Fixed,
+            existing => existing,
+        }
+    };
+    for change in wish.sights.changes(existing) {
         match change {
             Change::Add(name, kind) => {
                 let sight = wish.sights.columns().iter().find(|s| s.name == name);
@@ -253,13 +302,17 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
                     name,
                     kind: Some(kind),
                     double,
+                    times: Times::Nothing,
                 };
                 changes.push(addition(verb, &sight));
             }
             Change::Widen(name, kind) => {
                 let exact = match (column(&name).map(|c| c.kind), kind) {
                     (Some(Kind::Int), infer::Kind::Number) => Some("DECIMAL(65,30)"),
-                    (Some(Kind::Int | Kind::Json), infer::Kind::Text) => Some("LONGTEXT"),
+                    (
+                        Some(Kind::Int | Kind::Json | Kind::Date | Kind::DateTime | Kind::Time),
+                        infer::Kind::Text,
+                    ) => Some("LONGTEXT"),
                     _ => None,
                 };
                 changes.extend(exact.map(|to| modification(&name, to)));
@@ -291,6 +344,9 @@ fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
         _ if !facts.ours || in_key => Existing::Fixed,
         Kind::Int => Existing::Of(infer::Kind::Int),
         Kind::Json => Existing::Of(infer::Kind::Json),
+        Kind::Date => Existing::Of(infer::Kind::Own(Holds::Date)),
+        Kind::Time => Existing::Of(infer::Kind::Own(Holds::Time)),
+        Kind::DateTime => Existing::Of(infer::Kind::Own(Holds::Timestamp)),
         _ => Existing::Fixed,
     }
 }

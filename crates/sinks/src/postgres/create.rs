@@ -4,10 +4,12 @@
 //! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
 //! Where a database cannot alter a table within a transaction, tables and columns are added by themselves, and keep their types.
 
-use windrow_core::{Fault, Name, Op, Shape, TableName, Value, Verdict};
+use std::borrow::Cow;
+
+use windrow_core::{Fault, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Verdict};
 
 use super::batch::{Batch, Prospect};
-use super::column::{Column, Kind};
+use super::column::{Column, Kind, oid};
 use super::dialect::Dialect;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
@@ -28,6 +30,24 @@ impl Wish {
     pub(super) fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.sights.see(&shape.columns, row);
         self.new.see(shape, row);
+    }
+
+    /// What many rows of one table ask for, and what is said of them.
+    pub(super) fn of_rows(
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+        times: bool,
+    ) -> Self {
+        let (mut wish, shape) = (Self::default(), plan.shape());
+        let mut fields = rows.fields();
+        for _ in 0..rows.len() {
+            let row = fields.by_ref().take(rows.columns());
+            let row: Vec<Value> = row.map(|field| field.value()).collect();
+            wish.see(&shape, &row);
+        }
+        wish.sights.settle(&plan.columns, declared, times);
+        wish
     }
 
     /// Whether anything is to be done, by a description that may be old.
@@ -216,7 +236,7 @@ fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
         sql.push_str(if place > 0 { ", " } else { "" });
         push_ident(&mut sql, &sight.name);
         sql.push(' ');
-        sql.push_str(type_of(sight.kind));
+        sql.push_str(&type_of(sight.kind));
         if sight.kind.is_none() {
             comments.push(comment(&table, &sight.name));
         }
@@ -288,27 +308,53 @@ fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
         Kind::Numeric if column.narrowed < 0 => infer::Kind::Number,
         Kind::Jsonb => infer::Kind::Json,
         Kind::Bytea => infer::Kind::Bytes,
+        _ if column.narrowed >= 0 => return Existing::Fixed,
+        Kind::Date => infer::Kind::Own(Holds::Date),
+        Kind::Timestamp => infer::Kind::Own(Holds::Timestamp),
+        Kind::Timestamptz => infer::Kind::Own(Holds::Timestamptz),
+        Kind::Other if column.base_oid == oid::TIME => infer::Kind::Own(Holds::Time),
         _ => return Existing::Fixed,
     };
     Existing::Of(kind)
 }
 
-fn type_of(kind: Option<infer::Kind>) -> &'static str {
-    match kind {
+fn type_of(kind: Option<infer::Kind>) -> Cow<'static, str> {
+    Cow::Borrowed(match kind {
         Some(infer::Kind::Bool) => "boolean",
         Some(infer::Kind::Int) => "bigint",
         Some(infer::Kind::Number) => "numeric",
         Some(infer::Kind::Json) => "jsonb",
         Some(infer::Kind::Bytes) => "bytea",
         Some(infer::Kind::Text) | None => "text",
-    }
+        Some(infer::Kind::Own(holds)) => return own_type(holds),
+    })
+}
+
+fn own_type(holds: Holds) -> Cow<'static, str> {
+    Cow::Borrowed(match holds {
+        Holds::Bool => "boolean",
+        Holds::Int2 => "smallint",
+        Holds::Int4 => "integer",
+        Holds::Int8 => "bigint",
+        Holds::Float4 => "real",
+        Holds::Float8 => "double precision",
+        Holds::Decimal(digits, scale) => return Cow::Owned(format!("numeric({digits}, {scale})")),
+        Holds::Text => "text",
+        Holds::Json => "jsonb",
+        Holds::Bytes => "bytea",
+        Holds::Date => "date",
+        Holds::Time => "time",
+        Holds::Timestamp => "timestamp",
+        Holds::Timestamptz => "timestamptz",
+        Holds::Uuid => "uuid",
+    })
 }
 
 fn addition(table: &str, name: &Name, kind: Option<infer::Kind>) -> String {
     let mut sql = format!("ALTER TABLE {table} ADD COLUMN ");
     push_ident(&mut sql, name);
     sql.push(' ');
-    sql.push_str(type_of(kind));
+    sql.push_str(&type_of(kind));
     sql
 }
 
@@ -319,7 +365,7 @@ fn replacement(table: &str, name: &Name, kind: infer::Kind) -> String {
     sql.push_str(", ADD COLUMN ");
     push_ident(&mut sql, name);
     sql.push(' ');
-    sql.push_str(type_of(Some(kind)));
+    sql.push_str(&type_of(Some(kind)));
     sql
 }
 

@@ -3,7 +3,7 @@
 //! Pure: values in, kinds and changes out. Which type of a database a [`Kind`] becomes is the sink's own matter.
 
 use windrow_core::value::is_number;
-use windrow_core::{Field, Name, Value};
+use windrow_core::{Field, Holds, Name, Value};
 
 use super::decimal;
 
@@ -23,10 +23,12 @@ pub enum Kind {
     Json,
     /// Binary data; a text that comes to such a column is base64.
     Bytes,
+    /// What a file declares or all texts of a column are, where it is none of the others. No row alone asks for it.
+    Own(Holds),
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds that rows ask for.
     pub const ALL: [Self; 6] = [
         Self::Bool,
         Self::Int,
@@ -62,6 +64,18 @@ impl Kind {
         }
     }
 
+    /// The kind of what a file declares.
+    pub fn declared(holds: Holds) -> Self {
+        match holds {
+            Holds::Bool => Self::Bool,
+            Holds::Int8 => Self::Int,
+            Holds::Text => Self::Text,
+            Holds::Json => Self::Json,
+            Holds::Bytes => Self::Bytes,
+            own => Self::Own(own),
+        }
+    }
+
     /// The narrowest kind that holds both exactly. Associative, commutative and idempotent, so the order in which
     /// rows come does not matter.
     #[must_use]
@@ -83,6 +97,49 @@ impl Kind {
     pub fn takes(self, other: Self) -> bool {
         self.holds(other) || (self == Self::Bytes && other == Self::Text)
     }
+
+    /// True where a column of this kind takes the value without being widened.
+    pub fn takes_value(self, value: &Value) -> bool {
+        let is_own = |text| matches!(self, Self::Own(own) if Holds::time(text) == Some(own));
+        Self::of(value).is_none_or(|kind| self.takes(kind))
+            || matches!(value, Value::Text(text) if is_own(text))
+    }
+
+    /// The same of a field, as the value that a write of it alone has.
+    pub fn takes_field(self, field: &Field<'_>) -> bool {
+        let is_own = |text| matches!(self, Self::Own(own) if Holds::time(text) == Some(own));
+        match *field {
+            Field::Plain(text) | Field::Text(text) if is_own(text) => true,
+            _ => Self::of_field(field).is_none_or(|kind| self.takes(kind)),
+        }
+    }
+}
+
+/// Texts that were seen in a column, as times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Times {
+    /// There were none.
+    #[default]
+    Nothing,
+    /// All values are these.
+    All(Holds),
+    /// Something else was among them.
+    Mixed,
+}
+
+impl Times {
+    fn see(&mut self, value: &Value) {
+        let seen = match value {
+            Value::Null => return,
+            Value::Text(text) => Holds::time(text),
+            _ => None,
+        };
+        *self = match (*self, seen) {
+            (Self::Nothing, Some(time)) => Self::All(time),
+            (Self::All(before), Some(time)) if before == time => Self::All(time),
+            _ => Self::Mixed,
+        };
+    }
 }
 
 /// What is known of one column from the rows seen.
@@ -95,6 +152,16 @@ pub struct Sight {
     /// True while every number seen is given back exactly by a double's shortest decimal form: for databases
     /// that have no other exact type for decimals.
     pub double: bool,
+    /// Whether all values are times, of which a [`Value`] tells no more than that they are texts.
+    pub times: Times,
+}
+
+impl Sight {
+    /// True if a column of this kind takes all values seen without being widened.
+    fn is_taken_by(&self, now: Kind, seen: Kind) -> bool {
+        now.takes(seen)
+            || matches!((now, self.times), (Kind::Own(own), Times::All(time)) if own == time)
+    }
 }
 
 /// The columns that rows named, in the order in which they first did, and what they held.
@@ -133,6 +200,21 @@ impl Sights {
                 _ => true,
             };
             self.note(place, name, Kind::of(value), double);
+            self.sight(place, name).times.see(value);
+        }
+    }
+
+    /// Columns of which more is known than rows alone tell: what their file declares, and, where `times` is set, of those of texts
+    /// that all of them are times.
+    pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>], times: bool) {
+        for sight in &mut self.columns {
+            let place = columns.iter().position(|name| *name == sight.name);
+            let declared = place.and_then(|place| declared.get(place).copied().flatten());
+            sight.kind = match (declared, sight.times, sight.kind) {
+                (Some(holds), ..) => Some(Kind::declared(holds)),
+                (None, Times::All(time), Some(Kind::Text)) if times => Some(Kind::Own(time)),
+                (None, _, kind) => kind,
+            };
         }
     }
 
@@ -161,7 +243,7 @@ impl Sights {
                 let (name, kind) = (&sight.name, sight.kind?);
                 match existing(name) {
                     Existing::Missing => Some(Change::Add(name.clone(), kind)),
-                    Existing::Of(now) if !now.takes(kind) => {
+                    Existing::Of(now) if !sight.is_taken_by(now, kind) => {
                         Some(Change::Widen(name.clone(), now.join(kind)))
                     }
                     Existing::Of(_) | Existing::Fixed => None,
@@ -181,6 +263,7 @@ impl Sights {
                 name: name.clone(),
                 kind: None,
                 double: true,
+                times: Times::Nothing,
             });
             self.columns.len() - 1
         });

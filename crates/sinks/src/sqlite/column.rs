@@ -52,7 +52,7 @@ impl ColumnType {
             Kind::Int => Self::Integer,
             Kind::Number if double => Self::Real,
             Kind::Number => Self::Decimal,
-            Kind::Text => Self::Text,
+            Kind::Text | Kind::Own(_) => Self::Text,
             Kind::Json => Self::Json,
             Kind::Bytes => Self::Blob,
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use windrow_core::{Bulk, Fault, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
 
+use super::blame;
 use super::columns::{Matched, Sides};
 use super::form::Forms;
 use super::marking::Marking;
@@ -110,6 +111,7 @@ impl Run {
         let columns: Vec<Name> = columns.to_vec();
         let shared = Arc::new(Shared {
             origin,
+            targets: blame::targets(&columns, table.as_deref()),
             done: Arc::clone(&done),
             rejects: Arc::clone(&self.rejects),
             meter: Arc::clone(&self.meter),
@@ -125,6 +127,7 @@ impl Run {
             halt,
         });
         let create = self.load.create && (table.is_none() || opened.matched.lacking);
+        let declared = opened.source.declared();
         let belt = self.start(&shared, opened, bulk.as_deref(), jobs, bytes_before);
         let team = Team {
             run: self,
@@ -133,6 +136,7 @@ impl Run {
             bulk,
             jobs,
         };
+        let create = create.then_some(&*declared);
         let worked = team.work(&belt, create).await;
         drop(belt.full);
         drop(belt.free);
@@ -143,7 +147,12 @@ impl Run {
         let read = belt.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
         self.finish(&shared, read).await?;
-        let made = self.made(&shared, table.as_deref(), &columns).await?;
+        let mut made = self.made(&shared, table.as_deref(), &columns).await?;
+        for made in &mut made {
+            let place = columns.iter().position(|column| *column == made.column);
+            let says = place.and_then(|place| declared.get(place).copied().flatten());
+            made.declared = says.is_some();
+        }
         let (verbatim, split) = lock(&shared.forms).rates();
         tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
@@ -331,6 +340,7 @@ impl Run {
                 column: name.clone(),
                 type_name: column.type_name.clone(),
                 file: file.clone(),
+                declared: false,
                 odd: witness
                     .odd(place)
                     .filter(|_| column.type_name.contains("text")),
@@ -340,7 +350,7 @@ impl Run {
     }
 
     /// Asks the database, and waits for it if it is away.
-    async fn patiently<T>(
+    pub(super) async fn patiently<T>(
         &self,
         place: &str,
         ask: impl AsyncFn() -> Result<T, Fault>,

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
-use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Op, Returning, Row, Shape,
-    SourceId, Span, Unit, Write,
+    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Row, Shape, SourceId, Span, Unit,
+    Write,
 };
 
 use self::outcome::{Fate, fate};
+use super::blame::{self, Target};
 use super::marking::Marking;
 use super::patience::Patience;
 use super::reader::Parcel;
@@ -47,6 +47,7 @@ pub(super) struct Scene<'a> {
     pub(super) rejects: &'a Rejects,
     pub(super) meter: &'a Meter,
     pub(super) halt: &'a CancellationToken,
+    pub(super) targets: &'a [Target],
 }
 
 /// What became of rows.
@@ -79,17 +80,9 @@ impl Lane {
         marking: Option<Marking>,
         away_wait: Duration,
     ) -> Self {
-        let shape = Shape::new(ShapeParts {
-            op: Op::Insert,
-            table: plan.table.clone(),
-            columns: plan.columns.clone(),
-            key: plan.key.clone(),
-            on_conflict: plan.on_conflict,
-            returning: Returning::Nothing,
-        });
         Self {
             intake: intake.clone(),
-            shape: Arc::new(shape),
+            shape: Arc::new(plan.shape()),
             mark_shape: Arc::new(Mark::shape()),
             source: intake.new_source(),
             marking,
@@ -335,12 +328,16 @@ fn note(scene: Scene<'_>, parcel: &Parcel, row: usize, fault: &Fault) -> Result<
     let portion = &parcel.portion;
     let get = |numbers: &[u64]| numbers.get(row).copied().unwrap_or_default();
     scene.meter.rejected();
+    let fields: Vec<Field<'_>> = portion.rows.row(row).collect();
+    let blame = blame::find(fault, scene.targets, &fields);
     let reject = Reject {
         file: &scene.origin.file,
         line: get(portion.rows.lines()),
         record: get(&portion.records),
         raw: portion.raw(row),
         reason: Reason::Database(fault),
+        column: blame.as_ref().map(|blame| blame.column),
+        value: blame.as_ref().and_then(|blame| blame.value.as_deref()),
     };
     scene.rejects.note(scene.origin, &reject)
 }

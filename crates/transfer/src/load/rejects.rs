@@ -28,6 +28,10 @@ pub struct Reject<'a> {
     pub raw: &'a [u8],
     /// Why.
     pub reason: Reason<'a>,
+    /// The column whose value was refused, where that is known.
+    pub column: Option<&'a str>,
+    /// The beginning of that value, as it is.
+    pub value: Option<&'a str>,
 }
 
 /// Why a row was refused.
@@ -38,6 +42,9 @@ pub enum Reason<'a> {
     /// The database refused it.
     Database(&'a Fault),
 }
+
+/// Characters of a message that are told.
+const MESSAGE: usize = 1000;
 
 /// The code of records that cannot be read: PostgreSQL's `bad_copy_file_format`.
 const FORM: &str = "22P04";
@@ -51,12 +58,14 @@ impl<'a> Reason<'a> {
         }
     }
 
-    /// What was wrong.
+    /// What was wrong; of a message that repeats a value of great length, its beginning.
     pub fn message(&self) -> &'a str {
-        match self {
+        let message: &str = match self {
             Self::Form(reason) => reason,
             Self::Database(fault) => &fault.message,
-        }
+        };
+        let end = message.char_indices().nth(MESSAGE);
+        end.map_or(message, |(end, _)| message.get(..end).unwrap_or(message))
     }
 }
 
@@ -68,13 +77,30 @@ impl<'a> Reject<'a> {
             record: bad.record,
             raw: &bad.raw,
             reason: Reason::Form(&bad.reason),
+            column: None,
+            value: None,
         }
     }
 
-    /// `file, line 7: what was wrong (code)`.
+    /// `file, line 7: what was wrong (code); column a has "x"`. Control characters are escaped: it may be shown on a terminal.
     pub fn sentence(&self) -> String {
         let (code, message) = (self.reason.code(), self.reason.message());
-        format!("{}, line {}: {message} ({code})", self.file, self.line)
+        let mut text = format!("{}, line {}: ", self.file, self.line);
+        for c in message.chars() {
+            match c.is_control() {
+                true => text.extend(c.escape_debug()),
+                false => text.push(c),
+            }
+        }
+        text.push_str(&format!(" ({code})"));
+        match (self.column, self.value) {
+            (Some(column), Some(value)) => {
+                text.push_str(&format!("; column {column} has {value:?}"));
+            }
+            (Some(column), None) => text.push_str(&format!("; column {column} has no value")),
+            (None, _) => {}
+        }
+        text
     }
 }
 

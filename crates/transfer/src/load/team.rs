@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
-use windrow_core::{Bulk, LoadPlan, Rows};
+use windrow_core::{Bulk, Holds, LoadPlan, Rows};
 
 use super::bulk::Press;
 use super::lane::Lane;
@@ -30,15 +30,20 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Writes all portions. `create`: the first one makes the table.
-    pub(super) async fn work(&self, belt: &Belt, create: bool) -> Result<(), LoadError> {
-        if create {
-            let first = self.next(belt).await;
-            if let Some(mut parcel) = first {
-                let mut worker = self.worker(false);
-                worker.settle(&mut parcel).await?;
-                belt.free.try_send(parcel.portion).ok();
-            }
+    /// Writes all portions. `create`: the first one makes the table, with what the file says of its columns.
+    pub(super) async fn work(
+        &self,
+        belt: &Belt,
+        create: Option<&[Option<Holds>]>,
+    ) -> Result<(), LoadError> {
+        if let Some(declared) = create
+            && let Some(mut parcel) = self.next(belt).await
+        {
+            parcel.portion.split();
+            let made = self.make(&parcel.portion.rows, declared).await?;
+            let mut worker = self.worker(made);
+            worker.settle(&mut parcel).await?;
+            belt.free.try_send(parcel.portion).ok();
         }
         let mut workers = JoinSet::new();
         for _ in 0..self.jobs {
@@ -57,6 +62,17 @@ impl Team<'_> {
             }
         }
         outcome
+    }
+
+    /// Makes what the table lacks, where the bulk form can.
+    async fn make(&self, rows: &Rows, declared: &[Option<Holds>]) -> Result<bool, LoadError> {
+        let Some(bulk) = self.bulk.as_ref().filter(|_| !rows.is_empty()) else {
+            return Ok(false);
+        };
+        let file = &self.shared.origin.file;
+        self.run
+            .patiently(file, async || bulk.make(&self.plan, rows, declared).await)
+            .await
     }
 
     async fn next(&self, belt: &Belt) -> Option<Parcel> {

@@ -1,7 +1,7 @@
-//! What was seen in columns that are made from their values: why one of them holds text. Pure.
+//! What was seen in columns that are made from their values: why one of them holds text, or times. Pure.
 
 use windrow_core::value::is_number;
-use windrow_core::{Field, Rows};
+use windrow_core::{Field, Holds, Rows};
 
 /// Characters of a value that are told.
 const TOLD: usize = 40;
@@ -17,16 +17,19 @@ pub(super) struct Witness {
     columns: Vec<Seen>,
 }
 
-/// What was seen in one column: the lines of the first number, and of the first text with its beginning.
+/// What was seen in one column: whether there were numbers and times, and the line of the first other text with its beginning.
 #[derive(Debug, Default)]
 struct Seen {
-    number: Option<u64>,
+    number: bool,
+    time: bool,
     text: Option<(u64, Box<str>)>,
 }
 
-/// A text that stands among numbers.
+/// A text that stands among numbers or times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Odd {
+    /// What it stands among: `numbers`, `dates and times`.
+    pub among: &'static str,
     /// The line (or record) that it stands on, from 1.
     pub line: u64,
     /// It, or its beginning.
@@ -52,11 +55,16 @@ impl Witness {
         }
     }
 
-    /// The text among the numbers of a column, by its place in the rows.
+    /// The text among the numbers or times of a column, by its place in the rows.
     pub(super) fn odd(&self, column: usize) -> Option<Odd> {
         let seen = self.columns.get(column)?;
-        let (line, text) = seen.text.as_ref().filter(|_| seen.number.is_some())?;
+        let (line, text) = seen.text.as_ref()?;
         Some(Odd {
+            among: match (seen.number, seen.time) {
+                (true, _) => "numbers",
+                (false, true) => "dates and times",
+                (false, false) => return None,
+            },
             line: *line,
             is_nothing: NOTHING.contains(&text.to_lowercase().as_str()),
             text: text.clone(),
@@ -66,14 +74,15 @@ impl Witness {
 
 impl Seen {
     fn is_full(&self) -> bool {
-        self.number.is_some() && self.text.is_some()
+        self.number && self.text.is_some()
     }
 
     fn see(&mut self, line: u64, field: Field<'_>) {
         match field {
-            Field::Number(_) => _ = self.number.get_or_insert(line),
-            Field::Plain(text) if is_number(text.as_bytes()) => {
-                self.number.get_or_insert(line);
+            Field::Number(_) => self.number = true,
+            Field::Plain(text) if is_number(text.as_bytes()) => self.number = true,
+            Field::Plain(text) | Field::Text(text) if Holds::time(text).is_some() => {
+                self.time = true;
             }
             Field::Plain(text) | Field::Text(text) if self.text.is_none() => {
                 self.text = Some((line, text.chars().take(TOLD).collect()));
@@ -96,15 +105,18 @@ mod tests {
             [Field::Plain("NA"), Field::Text("5"), Field::Number("1")],
         );
         rows.push(9, [Field::Plain("b"), Field::Null, Field::Text("01")]);
+        let mut days = Rows::new(3);
+        days.push(10, [Field::Null, Field::Text("2024-01-05"), Field::Null]);
         let mut witness = Witness::default();
         witness.see(&rows);
+        witness.see(&days);
         let odd = |column| {
             let odd = witness.odd(column)?;
-            Some((odd.line, odd.text.to_string(), odd.is_nothing))
+            Some((odd.among, odd.line, odd.text.to_string(), odd.is_nothing))
         };
-        assert_eq!(odd(0), Some((3, "NA".to_owned(), true)));
-        assert_eq!(odd(1), None);
-        assert_eq!(odd(2), Some((9, "01".to_owned(), false)));
+        assert_eq!(odd(0), Some(("numbers", 3, "NA".to_owned(), true)));
+        assert_eq!(odd(1), Some(("dates and times", 2, "a".to_owned(), false)));
+        assert_eq!(odd(2), Some(("numbers", 9, "01".to_owned(), false)));
         assert_eq!(odd(3), None);
     }
 }

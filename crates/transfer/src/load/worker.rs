@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, Rows, Span};
 
+use super::blame::Target;
 use super::bulk::{Manner, Matter, Piece, Press, Pressed};
 use super::cut::{Cutter, rows_in};
 use super::form::{Form, Forms};
@@ -29,6 +30,8 @@ const LEFTOVER_ROWS: usize = 64;
 /// What the workers of one file share.
 pub(super) struct Shared {
     pub(super) origin: Origin,
+    /// The columns of a row.
+    pub(super) targets: Vec<Target>,
     pub(super) done: Arc<Spans>,
     pub(super) rejects: Arc<Rejects>,
     pub(super) meter: Arc<Meter>,
@@ -307,6 +310,7 @@ fn scene(shared: &Shared) -> Scene<'_> {
         rejects: &shared.rejects,
         meter: &shared.meter,
         halt: &shared.halt,
+        targets: &shared.targets,
     }
 }
 

@@ -148,6 +148,7 @@ impl Csv {
     /// Goes on behind the record that was found.
     fn advance(&mut self) {
         self.window.consume(self.found.next);
+        self.found.release();
         self.at.line += self.found.lines;
     }
 

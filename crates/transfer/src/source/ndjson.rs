@@ -214,9 +214,7 @@ impl Ndjson {
             }
         };
         if added {
-            portion.records.push(self.record);
-            portion.raw.extend_from_slice(raw);
-            portion.raw_ends.push(portion.raw.len());
+            portion.push_raw(self.record, raw);
         }
         added
     }

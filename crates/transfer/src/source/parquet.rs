@@ -15,7 +15,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
-use windrow_core::{Field, Means, Name};
+use windrow_core::{Field, Holds, Means, Name};
 
 use self::column::{Column, Kind};
 use super::csv::MOST_COLUMNS;
@@ -213,9 +213,7 @@ impl Parquet {
         let fields = self.line.fields(&self.batch.columns, &self.means, row);
         let added = portion.rows.push(line, fields);
         if added {
-            portion.records.push(self.record);
-            portion.raw.extend_from_slice(self.line.json.as_bytes());
-            portion.raw_ends.push(portion.raw.len());
+            portion.push_raw(self.record, self.line.json.as_bytes());
         }
         added
     }
@@ -333,6 +331,12 @@ impl Source for Parquet {
 
     fn means(&mut self, means: &[Means]) {
         self.means = means.to_vec();
+    }
+
+    fn declared(&self) -> Vec<Option<Holds>> {
+        let fields = self.metadata.schema().fields();
+        let field = |at: &usize| fields.get(*at).and_then(|field| column::holds(field));
+        self.chosen.iter().map(field).collect()
     }
 
     fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {

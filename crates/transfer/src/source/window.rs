@@ -11,6 +11,9 @@ pub const MOST_RECORD_BYTES: usize = 64 << 20;
 /// What is read at once.
 const CHUNK: usize = 256 << 10;
 
+/// From here on the window grows by a quarter at a time, and is given back behind the record that it grew for.
+const LARGE: usize = 8 << 20;
+
 /// Bytes that were read and not yet used.
 pub(super) struct Window {
     input: Input,
@@ -51,6 +54,15 @@ impl Window {
     /// Takes bytes away from the front.
     pub(super) fn consume(&mut self, bytes: usize) {
         self.from = self.to.min(self.from + bytes);
+        if bytes > LARGE {
+            // What follows is most likely short again.
+            let rest = self.data();
+            let mut buffer = Vec::with_capacity(rest.len().max(CHUNK));
+            buffer.extend_from_slice(rest);
+            (self.from, self.to) = (0, buffer.len());
+            buffer.resize(buffer.len().max(CHUNK), 0);
+            self.buffer = buffer;
+        }
     }
 
     /// Reads on. `line` is where the record began that is not whole yet.
@@ -90,7 +102,11 @@ impl Window {
         }
         if self.buffer.len() - self.to < CHUNK / 2 {
             let most = MOST_RECORD_BYTES + 2 * CHUNK;
-            self.buffer.resize((self.buffer.len() * 2).min(most), 0);
+            let now = self.buffer.len();
+            let more = if now < LARGE { now } else { now / 4 };
+            let more = (now + more).min(most) - now;
+            self.buffer.reserve_exact(more);
+            self.buffer.resize(now + more, 0);
         }
     }
 
@@ -136,6 +152,22 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn behind_a_long_record_memory_is_given_back() {
+        let mut window = Window::new(Input::of("long", io::repeat(b'x')));
+        while window.data().len() < 40 << 20 {
+            window.more(1).unwrap();
+        }
+        assert!(window.buffer.len() < 51 << 20, "{}", window.buffer.len());
+        let rest = window.data().len() - (40 << 20);
+        window.consume(40 << 20);
+        assert_eq!(window.data().len(), rest);
+        assert!(window.buffer.len() < 11 << 20, "{}", window.buffer.len());
+        window.consume(rest);
+        window.more(1).unwrap();
+        assert!(!window.data().is_empty());
+    }
 
     #[test]
     fn a_record_past_the_limit_is_refused_with_the_limit_and_memory_stays_bounded() {

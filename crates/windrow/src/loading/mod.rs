@@ -124,22 +124,29 @@ fn how_to_go_on(resumes: bool) -> &'static str {
 
 /// What is said of columns that were made or widened, and of words that have made them text.
 fn made(columns: &[Made]) -> Vec<String> {
-    if columns.is_empty() {
-        return Vec::new();
+    let list = |declared: bool| -> Vec<String> {
+        let columns = columns.iter().filter(|made| made.declared == declared);
+        columns
+            .map(|made| format!("{} {}", made.column, made.type_name))
+            .collect()
+    };
+    let mut lines = Vec::new();
+    for (types, why) in [
+        (list(true), "as the file declares them"),
+        (list(false), "from the rows"),
+    ] {
+        if !types.is_empty() {
+            lines.push(format!("columns made {why}: {}", types.join(", ")));
+        }
     }
-    let types: Vec<String> = columns
-        .iter()
-        .map(|made| format!("{} {}", made.column, made.type_name))
-        .collect();
-    let mut lines = vec![format!("columns made from the rows: {}", types.join(", "))];
     for (made, odd) in columns
         .iter()
         .filter_map(|made| Some((made, made.odd.as_ref()?)))
     {
         let (text, file, line) = (&odd.text, &made.file, odd.line);
         let mut told = format!(
-            "column {} holds text and not numbers: {file}, line {line} has {text:?}",
-            made.column
+            "column {} holds text and not {}: {file}, line {line} has {text:?}",
+            made.column, odd.among
         );
         if odd.is_nothing {
             told.push_str(&format!(

@@ -84,3 +84,71 @@ fn zip_codes_mariadb() {
 fn zip_codes_sqlite() {
     zip_codes(&Db::sqlite());
 }
+
+/// Dates and times become columns of dates and times, where all texts of a column are; a later text that is none makes the column
+/// one of text again.
+fn dates_and_times(db: &Db, types: &str) {
+    let row = |n: usize| {
+        let day = n % 28 + 1;
+        format!(
+            "{n},2024-02-{day:02},2024-02-{day:02}T10:00:00.5,2024-02-{day:02} 10:00:00+02:00,10:00:{:02},2024-02-{day:02}\n",
+            n % 60
+        )
+    };
+    let rows: String = (1..=60).map(row).collect();
+    let header = "id,day,at,zoned,clock,some\n";
+    let file = db.file("t.csv", format!("{header}{rows}61,,,,,n/a\n"));
+    let said = db.load(&[&file, "-t", "times", "--create"]);
+    said.is(
+        0,
+        &[
+            "61 rows written",
+            types,
+            "column some holds text and not dates and times: ",
+            "line 62 has \"n/a\"",
+        ],
+    );
+    assert_eq!(
+        db.number("select count(*) from times where day = '2024-02-10'"),
+        2
+    );
+    let all = "select count(*) from times where at < '2024-03-01' and zoned < '2024-03-01' and clock = '10:00:07'";
+    assert_eq!(db.number(all), 1);
+    // Objects of another file say the same.
+    let line = |n: usize| format!("{{\"id\":{n},\"day\":\"2024-03-01\",\"clock\":\"23:59:59\"}}\n");
+    let more: String = (101..=102).map(line).collect();
+    let file = db.file("t.ndjson", more);
+    db.load(&[&file, "-t", "times"]).is(0, &["2 rows written"]);
+    let file = db.file("odd.csv", "id,day\n200,2024-03-02\n201,soon\n");
+    db.load(&[&file, "-t", "times", "--create"])
+        .is(0, &["2 rows written"]);
+    let days = "select day from times where id in (1, 101, 200, 201) order by id";
+    assert_eq!(
+        db.exec(days).trim_end(),
+        "2024-02-02\n2024-03-01\n2024-03-02\nsoon"
+    );
+}
+
+#[test]
+fn dates_and_times_postgres() {
+    dates_and_times(
+        &Db::postgres(),
+        "id bigint, day date, at timestamp without time zone, zoned timestamp with time zone, clock time without time zone, some text",
+    );
+}
+
+#[test]
+fn dates_and_times_mariadb() {
+    dates_and_times(
+        &Db::mariadb(),
+        "id bigint, day date, at datetime, zoned datetime, clock time, some text",
+    );
+}
+
+#[test]
+fn dates_and_times_sqlite() {
+    dates_and_times(
+        &Db::sqlite(),
+        "id integer, day text, at text, zoned text, clock text, some text",
+    );
+}

@@ -16,6 +16,7 @@ mod input;
 mod json;
 mod made;
 mod modes;
+mod parquet;
 mod refused;
 mod resume;
 mod sparse;

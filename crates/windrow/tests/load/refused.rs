@@ -90,6 +90,54 @@ fn every_reason_is_told(db: &Db, type_code: &'static str) {
     db.holds(1..=2000);
 }
 
+/// A refusal names the column and how its value begins; what a value holds does nothing to a terminal.
+fn values_are_named(db: &Db, types: &str) {
+    db.exec(&format!(
+        "create table v (id int primary key, n int, {types})"
+    ));
+    let long = "x".repeat(100);
+    let file = db.file(
+        "v.csv",
+        format!("id,n,short,day\n1,\u{1b}[31mred,a,2024-01-05\n2,2,{long},2024-01-05\n3,3,c,2024-13-01\n4,4,d,2024-01-05\n"),
+    );
+    let said = db.load(&[&file, "-t", "v", "--rejects", "v.bad"]);
+    let cut = format!("column short has \"{}...\"", "x".repeat(40));
+    said.is(
+        3,
+        &[
+            "1 rows written, 3 refused",
+            "column n has \"\\u{1b}[31mred\"",
+            &cut,
+            "column day has \"2024-13-01\"",
+        ],
+    );
+    assert!(!said.text.contains('\u{1b}'), "{:?}", said.text);
+    let reasons = reasons(db, "v.bad.reasons");
+    let told = |line: u64| {
+        let reason = reasons
+            .iter()
+            .find(|reason| reason["line"] == line)
+            .unwrap();
+        (
+            reason["column"].as_str().unwrap(),
+            reason["value"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(told(2), ("n", "\u{1b}[31mred"));
+    assert_eq!(told(4), ("day", "2024-13-01"));
+    db.exec("drop table v");
+}
+
+#[test]
+fn values_are_named_postgres() {
+    values_are_named(&Db::postgres(), "short varchar(9), day date");
+}
+
+#[test]
+fn values_are_named_mariadb() {
+    values_are_named(&Db::mariadb(), "short varchar(9), day date");
+}
+
 #[test]
 fn sqlite() {
     let db = Db::sqlite();

@@ -47,6 +47,11 @@ fn a_dry_run_ends_as_the_move_would() {
         ends("narrow", 1);
         ends("final_{v}", 3);
     }
+    let maria = Db::mariadb();
+    let (url, long) = (maria.url(), "x".repeat(65));
+    for more in [&["--create", "--dry-run"][..], &["--create"]] {
+        relocate(&from, &long, &[&["--to", &url], more].concat()).ends(1);
+    }
     relocate(&from, "pending", &["--dry-run"]).ends(1);
     relocate(&from, "missing", &["--dry-run", "--create"]).ends(0);
     assert_eq!(from.count("pending"), 2);

@@ -39,12 +39,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mysql_async::Opts;
-use windrow_core::{Bulk, Fault, LoadColumn, LoadPlan, Loader, Marks, Means, TableName};
+use windrow_core::{
+    Bulk, Fault, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
+};
 
 pub(super) use self::feed::FeedStream;
 use self::loader::MysqlLoader;
 use self::marks::MysqlMarks;
 use super::column::{Column, Kind};
+use super::create::{self, Wish};
 use super::fault::Trouble;
 use super::line::Line;
 use super::schema;
@@ -98,6 +101,20 @@ impl Bulk for MysqlBulk {
             let columns = facts.columns.into_iter();
             columns.map(|column| load_column(column, grows)).collect()
         }))
+    }
+
+    async fn make(
+        &self,
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+    ) -> Result<bool, Fault> {
+        let mut line = self.connect().await?;
+        let wish = Wish::of_rows(plan, rows, declared);
+        let grown = create::grow(&mut line, &plan.table, &wish).await;
+        line.close().await;
+        grown.map_err(Trouble::into_fault)?;
+        Ok(true)
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {

@@ -2,7 +2,7 @@
 
 use mysql_async::Row;
 use windrow_core::load::Fields;
-use windrow_core::{Fault, FaultClass, Field, LoadPlan, OnConflict, TableName};
+use windrow_core::{Fault, FaultClass, Field, Holds, LoadPlan, OnConflict, TableName};
 
 use super::field;
 use crate::mysql::column::{Column, Kind};
@@ -228,7 +228,10 @@ fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
         }
         _ => false,
     };
-    !rounds && infer::Kind::of_field(field).is_none_or(|seen| kind.takes(seen))
+    // A zone is no matter of the column's: its values are in UTC.
+    let zoned =
+        column.kind == Kind::DateTime && infer::Kind::Own(Holds::Timestamptz).takes_field(field);
+    !rounds && (zoned || kind.takes_field(field))
 }
 
 fn unsupported(why: &str) -> Fault {

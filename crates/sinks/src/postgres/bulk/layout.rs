@@ -38,8 +38,7 @@ impl Target {
     /// False if the column is to be widened before it keeps a field as it is.
     #[inline]
     pub(super) fn keeps(&self, field: &Field<'_>) -> bool {
-        self.grows
-            .is_none_or(|kind| infer::Kind::of_field(field).is_none_or(|seen| kind.takes(seen)))
+        self.grows.is_none_or(|kind| kind.takes_field(field))
     }
 
     /// True if the type of the column follows from its values.

@@ -40,10 +40,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use windrow_core::{
-    Bulk, Fault, FaultClass, LoadColumn, LoadPlan, Loader, Marks, Means, TableName,
+    Bulk, Fault, FaultClass, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
 
 use super::column::{Column, Kind};
+use super::create::{self, Wish};
 use super::dialect::Dialect;
 use super::schema;
 use super::server::Server;
@@ -138,6 +139,23 @@ impl Bulk for Copy {
             let columns = facts.columns.into_iter();
             columns.map(|column| load_column(column, grows)).collect()
         }))
+    }
+
+    async fn make(
+        &self,
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+    ) -> Result<bool, Fault> {
+        let (mut wire, dialect) = self.wire().await?;
+        // A column of times that cannot become one of texts would refuse what may still come.
+        let wish = Wish::of_rows(plan, rows, declared, dialect.alters);
+        let grown = create::grow(&mut wire, dialect, &plan.table, &wish).await;
+        if wire.is_usable() {
+            self.spare().replace((wire, dialect));
+        }
+        grown.map_err(|broken| broken.unavailable())??;
+        Ok(true)
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {

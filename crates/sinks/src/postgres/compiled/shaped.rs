@@ -14,7 +14,6 @@ use crate::postgres::key::{self, Found};
 use crate::postgres::level;
 use crate::postgres::statement;
 use crate::postgres::table::Table;
-use crate::sql::infer;
 
 /// What is particular to a shape.
 #[derive(Debug)]
@@ -165,10 +164,7 @@ impl Shaped {
     pub(in crate::postgres) fn outgrows(&self, table: &Table, write: &Write) -> bool {
         let mut values = self.columns(table).zip(write.row.iter());
         values.any(|(column, value)| {
-            let seen = infer::Kind::of(value);
-            create::grows(table, column)
-                .zip(seen)
-                .is_some_and(|(kind, seen)| !kind.takes(seen))
+            create::grows(table, column).is_some_and(|kind| !kind.takes_value(value))
         })
     }
 

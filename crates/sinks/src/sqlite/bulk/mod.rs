@@ -18,10 +18,9 @@ mod row;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::shape::ShapeParts;
 use windrow_core::{
     Bulk, Claim, Fault, FaultClass, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks,
-    Op, Returning, Rows, Shape, Sifted, TableName,
+    Rows, Shape, Sifted, TableName,
 };
 
 use self::marks::SqliteMarks;
@@ -66,20 +65,12 @@ impl Bulk for SqliteBulk {
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
-        let shape = Arc::new(Shape::new(ShapeParts {
-            op: Op::Insert,
-            table: plan.table.clone(),
-            columns: plan.columns.clone(),
-            key: plan.key.clone(),
-            on_conflict: plan.on_conflict,
-            returning: Returning::Nothing,
-        }));
+        let shape = Arc::new(plan.shape());
         let checked = shape.clone();
         ask(&self.writer, move |desk| portion::check(desk, &checked)).await?;
         Ok(Box::new(SqliteLoader {
             writer: self.writer.clone(),
             shape,
-            spare: Rows::default(),
         }))
     }
 
@@ -109,29 +100,19 @@ fn plain(error: rusqlite::Error) -> Fault {
 struct SqliteLoader {
     writer: Arc<Writer>,
     shape: Arc<Shape>,
-    /// The rows that the writer had last, for their memory.
-    spare: Rows,
 }
 
 impl SqliteLoader {
-    /// Has the writer write a portion, of which it gets a copy.
+    /// Has the writer write a portion, whose memory both share.
     async fn write(
         &mut self,
         rows: &Rows,
         write: impl FnOnce(&mut Desk, &Arc<Shape>, &Rows) -> Result<Sifted, LoadFault> + Send + 'static,
     ) -> Result<Sifted, LoadFault> {
-        let mut copy = std::mem::take(&mut self.spare);
-        copy.clone_from(rows);
-        let shape = self.shape.clone();
-        let asked = self.writer.ask(move |desk| {
-            let sifted = write(desk, &shape, &copy);
-            (sifted, copy)
-        });
+        let (shape, rows) = (self.shape.clone(), rows.clone());
+        let asked = self.writer.ask(move |desk| write(desk, &shape, &rows));
         match asked.await {
-            Ok((sifted, copy)) => {
-                self.spare = copy;
-                sifted
-            }
+            Ok(sifted) => sifted,
             Err(Lost::NotBegun) => {
                 let fault = Fault::unavailable("SQLite's writer has ended");
                 Err(LoadFault::Again(fault))

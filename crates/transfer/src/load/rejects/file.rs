@@ -24,6 +24,8 @@ struct Line<'a> {
     constraint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     column: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a str>,
     record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<&'a str>,
@@ -163,7 +165,10 @@ impl Pair {
             message: reject.reason.message(),
             detail: of_database.and_then(|fault| fault.detail()),
             constraint: of_database.and_then(|fault| fault.constraint()),
-            column: of_database.and_then(|fault| fault.column()),
+            column: reject
+                .column
+                .or_else(|| of_database.and_then(|fault| fault.column())),
+            value: reject.value,
             record: reject.record,
             load: origin.load.as_deref(),
             ends_at: self.rows.bytes,

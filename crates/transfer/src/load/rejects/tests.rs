@@ -15,6 +15,8 @@ fn write(pair: &mut Pair, load: &str, record: u64, raw: &[u8]) {
         record,
         raw,
         reason: Reason::Form("has 2 fields, not 3"),
+        column: None,
+        value: None,
     };
     pair.write(&origin(load), &reject).unwrap();
     pair.settle(true).unwrap();

@@ -2,6 +2,8 @@
 //! switches quoting on and off, `""` within quotes is one quote. (`csv-core` does not tell whether a field was quoted,
 //! which decides whether it can be NULL.)
 
+use windrow_core::Rows;
+
 /// The most columns of a record; the most that a database of those known can have.
 pub(in crate::source) const MOST_COLUMNS: usize = 32_767;
 
@@ -68,6 +70,13 @@ enum Ended {
 }
 
 impl Record {
+    /// Gives back the memory of a record of great length.
+    pub(super) fn release(&mut self) {
+        if self.scratch.capacity() > Rows::KEPT_BYTES {
+            self.scratch = Vec::new();
+        }
+    }
+
     /// Finds the record that begins the text, and its first `most` fields. `last`: nothing follows the text.
     pub(super) fn scan(&mut self, text: &[u8], style: Style, most: usize, last: bool) -> Scan {
         self.pieces.clear();

@@ -82,9 +82,7 @@ impl Splitter {
             }
         };
         if added {
-            portion.records.push(at.record);
-            portion.raw.extend_from_slice(raw);
-            portion.raw_ends.push(portion.raw.len());
+            portion.push_raw(at.record, raw);
         }
         added
     }

@@ -10,6 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::extension::{EXTENSION_TYPE_NAME_KEY, ExtensionType, Json, Uuid};
 use arrow_schema::{DataType, Field, TimeUnit};
+use windrow_core::Holds;
 
 use super::number::{decimal, float, int};
 use super::text::{self, Unit};
@@ -60,6 +61,44 @@ pub(super) enum Column {
     /// Names are JSON strings already.
     Struct(StructArray, Vec<(String, Self)>),
     Map(MapArray, Box<(Self, Self)>),
+}
+
+/// What the values of a field are. `None`: what they look like, as times of nanoseconds, which most databases would round.
+pub(super) fn holds(field: &Field) -> Option<Holds> {
+    let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
+    let is = |name: &str| extension.is_some_and(|found| found == name);
+    Some(match field.data_type() {
+        DataType::Boolean => Holds::Bool,
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 => Holds::Int2,
+        DataType::Int32 | DataType::UInt16 => Holds::Int4,
+        DataType::Int64 | DataType::UInt32 => Holds::Int8,
+        DataType::UInt64 => Holds::Decimal(20, 0),
+        DataType::Float16 | DataType::Float32 => Holds::Float4,
+        DataType::Float64 => Holds::Float8,
+        DataType::Decimal32(digits, scale)
+        | DataType::Decimal64(digits, scale)
+        | DataType::Decimal128(digits, scale)
+        | DataType::Decimal256(digits, scale) => match u8::try_from(*scale) {
+            Ok(scale) => Holds::Decimal(*digits, scale),
+            Err(_) => Holds::Decimal(digits.saturating_add(scale.unsigned_abs()), 0),
+        },
+        DataType::Utf8 if is(Json::NAME) => Holds::Json,
+        DataType::Utf8 => Holds::Text,
+        DataType::FixedSizeBinary(16) if is(Uuid::NAME) => Holds::Uuid,
+        DataType::Binary | DataType::FixedSizeBinary(_) => Holds::Bytes,
+        DataType::List(_)
+        | DataType::FixedSizeList(..)
+        | DataType::Struct(_)
+        | DataType::Map(..) => Holds::Json,
+        DataType::Date32 => Holds::Date,
+        DataType::Time64(TimeUnit::Nanosecond) | DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            return None;
+        }
+        DataType::Time32(_) | DataType::Time64(_) => Holds::Time,
+        DataType::Timestamp(_, None) => Holds::Timestamp,
+        DataType::Timestamp(_, Some(_)) => Holds::Timestamptz,
+        _ => return None,
+    })
 }
 
 fn primitive<T: ArrowPrimitiveType, K: ArrowPrimitiveType<Native = T::Native>>(
