@@ -22,6 +22,7 @@
 //! | [`relocate`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
+//! | [`secret`] | what is shown nowhere |
 //! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
 //!
 //! Everyone may import this crate; it imports none of the others.
@@ -37,6 +38,7 @@ pub mod name;
 pub mod outcome;
 pub mod promise;
 pub mod relocate;
+pub mod secret;
 pub mod shape;
 pub mod signature;
 pub mod sink;
@@ -60,6 +62,7 @@ pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
 pub use promise::{Lack, Promise};
 pub use relocate::{MovePlan, Mover, News, Queue};
+pub use secret::Secret;
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use signature::Signature;
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::cancel::Canceller;
 use crate::fault::Fault;
 use crate::load::Bulk;
+use crate::name::TableName;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Lack, Promise};
 use crate::relocate::Queue;
@@ -77,6 +78,12 @@ pub trait Sink: Send + Sync + 'static {
     /// The database as one that holds pending rows, which a move takes out; `None` where that is not possible.
     fn queue(&self) -> Option<Arc<dyn Queue>> {
         None
+    }
+
+    /// True for a table that the database keeps for itself, by a name that other databases have no meaning for.
+    fn owns(&self, table: &TableName) -> bool {
+        let _ = table;
+        false
     }
 
     /// What the writes of each table share, for the tables that have been met lately, by name. Asks the database nothing.

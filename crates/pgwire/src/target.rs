@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windrow_core::Fault;
+use windrow_core::{Fault, Secret};
 
 use crate::scram::Keys;
 
@@ -73,15 +73,10 @@ impl Target {
             })?;
         let password = raw
             .password
-            .or_else(|| env("PGPASSWORD"))
+            .or_else(|| env("PGPASSWORD").map(Secret::from))
             .filter(|password| !password.is_empty());
         let mut target = Self {
-            hosts: url::hosts(
-                &raw.hosts,
-                &raw.ports,
-                raw.default_port,
-                password.as_deref(),
-            )?,
+            hosts: url::hosts(&raw.hosts, &raw.ports, raw.default_port, password.as_ref())?,
             user,
             database: raw.database.filter(|name| !name.is_empty()),
             tls: parameters.tls,
@@ -145,29 +140,8 @@ impl fmt::Display for Host {
     }
 }
 
-/// A password, which is shown nowhere.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes a password.
-    pub fn new(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
 /// What lets a session of somebody else's role into the server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Credential {
     /// What the target itself holds, if the role is its own; nothing for any other role: the server has to trust it.
     #[default]

@@ -18,6 +18,8 @@ mod parse;
 mod primary;
 mod read;
 pub mod reading;
+#[cfg(any(test, fuzzing))]
+pub mod trial;
 mod types;
 mod word;
 mod write;

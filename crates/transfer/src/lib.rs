@@ -6,5 +6,7 @@
 pub mod load;
 pub mod relocate;
 pub mod source;
+#[cfg(any(test, fuzzing))]
+pub mod trial;
 
 pub use source::{Bad, Portion, Source, SourceFault};

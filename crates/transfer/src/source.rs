@@ -15,6 +15,8 @@ use std::io;
 use std::sync::Arc;
 
 pub use self::input::IDENTIFYING_BYTES;
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::open::open_reader;
 pub use self::open::{Format, Options, open};
 pub use self::window::MOST_RECORD_BYTES;
 

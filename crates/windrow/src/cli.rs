@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use windrow::settings::File;
+use windrow_core::Secret;
 
 /// Gathers the single-row writes of many clients into multi-row statements; every client keeps its own answer.
 #[derive(Parser)]
@@ -47,7 +48,7 @@ pub(crate) struct Serve {
     /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see `windrow sinks`) [default: sqlite:windrow.db]
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
-    to: Option<String>,
+    to: Option<Secret>,
 
     /// Where PostgreSQL clients connect; port 0 takes a free one [default: nowhere; usual: 127.0.0.1:6432]
     #[arg(long, value_name = "ADDR", env = "WINDROW_PG")]
@@ -64,7 +65,7 @@ pub(crate) struct Serve {
         env = "WINDROW_TOKEN",
         hide_env_values = true
     )]
-    token: Option<String>,
+    token: Option<Secret>,
 
     /// Configuration file in TOML; see `windrow example-config`
     #[arg(long, value_name = "FILE", env = "WINDROW_CONFIG")]
@@ -195,7 +196,10 @@ mod tests {
             (Some(5), Some(9))
         );
         assert_eq!(
-            (file.http.token.as_deref(), file.http.token_file),
+            (
+                file.http.token.as_ref().map(Secret::reveal),
+                file.http.token_file
+            ),
             (Some("t"), None)
         );
     }

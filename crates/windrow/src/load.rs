@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Fault, Intake, Key, Limits, OnConflict, TableName};
+use windrow_core::{Budget, Fault, Intake, Key, Limits, OnConflict, Secret, TableName};
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_sinks::Options;
 use windrow_transfer::load::{Identity, Input, Load, Run, Target};
@@ -66,11 +66,11 @@ pub enum Resume {
     As(String),
 }
 
-/// Where rows go, and how. The URL may hold a password, so there is no `Debug`.
+/// Where rows go, and how.
 #[derive(Clone)]
 pub struct LoadSettings {
     /// The database's URL.
-    pub url: String,
+    pub url: Secret,
     /// What is loaded, and how.
     pub load: Load,
     /// Whether what an earlier run has loaded is left out, and this run can be gone on with.
@@ -86,7 +86,7 @@ impl LoadSettings {
     ///
     /// # Errors
     /// [`LoadError::Invalid`] if this cannot be a table's name.
-    pub fn new(url: impl Into<String>, table: &str) -> Result<Self, LoadError> {
+    pub fn new(url: impl Into<Secret>, table: &str) -> Result<Self, LoadError> {
         let table = TableName::parse(table).map_err(invalid)?;
         Ok(Self {
             url: url.into(),
@@ -131,7 +131,7 @@ impl Loading {
             own_times: true,
             ..Options::default()
         };
-        let sink = windrow_sinks::open(&settings.url, &options)
+        let sink = windrow_sinks::open(settings.url.reveal(), &options)
             .await
             .map_err(invalid)?;
         let rejects = Arc::new(Rejects::new(settings.max_rejects, listener));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::relocate::{NameLimit, TableFacts};
-use windrow_core::{Fault, FaultClass, MovePlan, Queue, Sink, TableName};
+use windrow_core::{Fault, FaultClass, MovePlan, Queue, Secret, Sink, TableName};
 use windrow_lanes::Lane;
 use windrow_transfer::relocate::{Elsewhere, Order, Template, relocate};
 
@@ -38,13 +38,13 @@ const READ_BYTES: usize = 8 << 20;
 /// Values of a route that a survey looks at.
 const MOST_ROUTES: usize = 10_000;
 
-/// What is to be moved. The URLs may hold passwords, so there is no `Debug`.
-#[derive(Clone)]
+/// What is to be moved.
+#[derive(Clone, Debug)]
 pub struct MoveSettings {
     /// The URL of the database that holds the rows.
-    pub from: String,
+    pub from: Secret,
     /// The URL of the database that they go to; `None`: the same.
-    pub to: Option<String>,
+    pub to: Option<Secret>,
     /// The table that they are in.
     pub source: String,
     /// The table that they go to, with `{column}` where the value of a column belongs.
@@ -70,7 +70,7 @@ pub struct MoveSettings {
 impl MoveSettings {
     /// All rows of a table, within one database.
     pub fn new(
-        from: impl Into<String>,
+        from: impl Into<Secret>,
         source: impl Into<String>,
         destination: impl Into<String>,
     ) -> Self {
@@ -123,7 +123,7 @@ pub struct Moving {
     order: Arc<Order>,
     to: Option<(Arc<dyn Sink>, Elsewhere, Lane)>,
     /// The destination's URL.
-    url: String,
+    url: Secret,
     counts: Arc<Counts>,
     stop: CancellationToken,
 }
@@ -134,7 +134,7 @@ impl Moving {
     /// # Errors
     /// What makes no sense, is not there, or does not fit.
     pub async fn open(settings: MoveSettings) -> Result<Self, MoveError> {
-        let (from, queue) = source_of(&settings.from).await?;
+        let (from, queue) = source_of(settings.from.reveal()).await?;
         let source = TableName::parse(&settings.source).map_err(invalid)?;
         let template = Template::parse(&settings.destination).map_err(invalid)?;
         let route = template
@@ -147,7 +147,7 @@ impl Moving {
         }
         let to = match &settings.to {
             Some(to) if *to != settings.from => {
-                destination_of(to, &*queue, settings.create, route.is_some()).await?
+                destination_of(to.reveal(), &*queue, settings.create, route.is_some()).await?
             }
             _ => None,
         };
@@ -189,7 +189,7 @@ impl Moving {
             plan,
         };
         let to = to.map(|sink| {
-            let url = settings.to.as_deref().unwrap_or_default();
+            let url = settings.to.as_ref().map_or("", Secret::reveal);
             let (elsewhere, lane) = elsewhere(&sink, &facts, url);
             (sink, elsewhere, lane)
         });
@@ -331,7 +331,7 @@ impl Moving {
             Some((sink, elsewhere, _)) => {
                 tracing::debug!(to = sink.profile().name, "rows go to another database");
                 if elsewhere.transactional {
-                    make_markers(&self.url, elsewhere).await?;
+                    make_markers(self.url.reveal(), elsewhere).await?;
                     no_strangers(&**sink, elsewhere, &plan.source).await?;
                 }
                 Some(elsewhere.clone())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
-use windrow_core::{Budget, Fault, Intake, Limits};
+use windrow_core::{Budget, Fault, Intake, Limits, Secret};
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_sinks::{Options, Synchronous};
 
@@ -20,7 +20,7 @@ pub(crate) const LANE_CAPACITY: usize = 1024;
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens before open()"]
 pub struct WriterBuilder {
-    url: String,
+    url: Secret,
     limits: Limits,
     options: Options,
     memory: usize,
@@ -80,7 +80,7 @@ impl WriterBuilder {
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no sense.
     pub async fn open(self) -> Result<Writer, Fault> {
-        let sink = windrow_sinks::open(&self.url, &self.options).await?;
+        let sink = windrow_sinks::open(self.url.reveal(), &self.options).await?;
         let (intake, arrivals) = Intake::channel(Budget::new(self.memory), LANE_CAPACITY);
         let metrics = LaneMetrics::register(&mut Registry::default());
         let lane = Lane::start(sink, self.limits, arrivals, metrics, "default".into());
@@ -97,7 +97,7 @@ pub struct Writer {
 
 impl Writer {
     /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else `windrow sinks` lists.
-    pub fn builder(url: impl Into<String>) -> WriterBuilder {
+    pub fn builder(url: impl Into<Secret>) -> WriterBuilder {
         WriterBuilder {
             url: url.into(),
             limits: Limits::default(),
@@ -110,7 +110,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`WriterBuilder::open`].
-    pub async fn open(url: impl Into<String>) -> Result<Self, Fault> {
+    pub async fn open(url: impl Into<Secret>) -> Result<Self, Fault> {
         Self::builder(url).open().await
     }
 

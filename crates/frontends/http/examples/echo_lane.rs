@@ -43,6 +43,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     let services = Services {
         intake,
         gives_back: true,
+        owns: Arc::new(|_| false),
         ready: Arc::new(Always),
         metrics_text: Arc::new(String::new),
         lanes: Arc::new(|| serde_json::Value::Null),

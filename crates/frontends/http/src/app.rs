@@ -1,6 +1,7 @@
 //! One request: who may ask, where it goes, how it is counted.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, HeaderValue};
@@ -48,8 +49,11 @@ pub(crate) struct Ask<'a> {
 impl App {
     pub(crate) fn new(config: HttpConfig, services: Services) -> Self {
         Self {
+            plans: Plans::new(SystemTables::new(
+                &config.system_tables,
+                Arc::clone(&services.owns),
+            )),
             services,
-            plans: Plans::new(SystemTables::listed(&config.system_tables)),
             layouts: Layouts::default(),
             config,
         }

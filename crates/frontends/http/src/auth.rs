@@ -3,18 +3,17 @@
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
-
-use crate::config::Token;
+use windrow_core::Secret;
 
 /// True where the request shows the token. The comparison takes the same time whatever is shown, but for its length.
-pub(crate) fn allows(token: Option<&Token>, headers: &HeaderMap) -> bool {
+pub(crate) fn allows(token: Option<&Secret>, headers: &HeaderMap) -> bool {
     let Some(token) = token else {
         return true;
     };
     headers
         .get(AUTHORIZATION)
         .and_then(|value| bearer(value.as_bytes()))
-        .is_some_and(|shown| shown.ct_eq(token.as_bytes()).into())
+        .is_some_and(|shown| shown.ct_eq(token.reveal().as_bytes()).into())
 }
 
 /// The credentials behind the scheme, whose name has no case (RFC 9110, 11.1).
@@ -31,7 +30,7 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_is_let_in() {
-        let token = Token::from("abc".to_owned());
+        let token = Secret::from("abc");
         let shows = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, value.parse().unwrap());

@@ -1,9 +1,10 @@
 //! The knobs of the HTTP frontend.
 
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+
+use windrow_core::Secret;
 
 /// How to listen, and the limits of what is read. Times bound silence, not the whole of a request.
 #[derive(Clone, Debug)]
@@ -11,7 +12,7 @@ pub struct HttpConfig {
     /// The address; port 0 takes any free one. Default `127.0.0.1:8420`.
     pub listen: SocketAddr,
     /// What clients must show as `Authorization: Bearer TOKEN`. Default none.
-    pub token: Option<Token>,
+    pub token: Option<Secret>,
     /// Whether an address that is not loopback may be listened on without a token. Default false.
     pub allow_open: bool,
     /// Names that this server may be called by without a token, besides its addresses and `localhost`. Default none.
@@ -56,28 +57,6 @@ impl Default for HttpConfig {
     }
 }
 
-/// A bearer token: a secret, which no log and no error shows.
-#[derive(Clone)]
-pub struct Token(Box<str>);
-
-impl Token {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl From<String> for Token {
-    fn from(text: String) -> Self {
-        Self(text.into())
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(***)")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,7 +64,7 @@ mod tests {
     #[test]
     fn a_token_is_never_shown() {
         let config = HttpConfig {
-            token: Some(Token::from("s3cret".to_owned())),
+            token: Some(Secret::from("s3cret")),
             ..HttpConfig::default()
         };
         assert!(!format!("{config:?}").contains("s3cret"));

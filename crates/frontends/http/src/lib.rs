@@ -36,8 +36,10 @@ mod rows;
 mod server;
 mod services;
 mod system;
+#[cfg(any(test, fuzzing))]
+pub mod trial;
 
-pub use config::{HttpConfig, Token};
+pub use config::HttpConfig;
 pub use metrics::HttpMetrics;
 pub use server::Http;
 pub use services::{Readiness, Services};

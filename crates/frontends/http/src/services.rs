@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake};
+use windrow_core::{Fault, Intake, TableName};
 
 use crate::metrics::HttpMetrics;
 
@@ -26,6 +26,8 @@ pub struct Services {
     /// Whether the database gives back what it wrote ([`windrow_core::Promise::Returned`]): documents are told without their
     /// revision where it does not.
     pub gives_back: bool,
+    /// Whether a table is the database's own ([`windrow_core::Sink::owns`]): it is not served unless it is listed.
+    pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,
     /// Whether the database is there.
     pub ready: Arc<dyn Readiness>,
     /// All metrics in OpenMetrics text, for `GET /metrics`.

@@ -1,31 +1,47 @@
 //! Tables of the database itself, which are not served: they show other users, their rights and their statements to whoever
 //! may use the API.
 
+use std::fmt;
+use std::sync::Arc;
+
 use windrow_core::{Fault, FaultClass, TableName};
 
-/// Schemas that databases keep for themselves.
-const SCHEMAS: [&str; 8] = [
+/// Schemas that databases keep for themselves. PostgreSQL's begin with `pg_`, as no other may.
+const SCHEMAS: [&str; 5] = [
     "crdb_internal",
     "information_schema",
     "mysql",
     "performance_schema",
-    "pg_catalog",
-    "pg_extension",
-    "pg_toast",
     "sys",
 ];
 
 /// What begins the names of tables that are found without a schema: PostgreSQL's and SQLite's own.
 const PREFIXES: [&str; 2] = ["pg_", "sqlite_"];
 
-/// Which of them are served all the same.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SystemTables(Vec<Box<str>>);
+/// What a database says of a name: whether it keeps that table for itself.
+pub(crate) type Owns = Arc<dyn Fn(&TableName) -> bool + Send + Sync>;
+
+/// Which tables are the database's own, and which of them are served all the same.
+#[derive(Clone, Default)]
+pub(crate) struct SystemTables {
+    listed: Vec<Box<str>>,
+    /// What is the own of this database alone.
+    owns: Option<Owns>,
+}
+
+impl fmt::Debug for SystemTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SystemTables").field(&self.listed).finish()
+    }
+}
 
 impl SystemTables {
-    /// Those that are listed, as requests name them.
-    pub(crate) fn listed(names: &[Box<str>]) -> Self {
-        Self(names.to_vec())
+    /// Those that are listed, as requests name them, are served.
+    pub(crate) fn new(listed: &[Box<str>], owns: Owns) -> Self {
+        Self {
+            listed: listed.to_vec(),
+            owns: Some(owns),
+        }
     }
 
     /// Refuses a table of the database itself.
@@ -33,16 +49,19 @@ impl SystemTables {
     /// # Errors
     /// [`FaultClass::Denied`] with SQLSTATE 42501 and what to do.
     pub(crate) fn check(&self, table: &TableName) -> Result<(), Fault> {
-        if !is_system(table) {
+        let owned = self.owns.as_ref().is_some_and(|owns| owns(table));
+        if !owned && !is_system(table) {
             return Ok(());
         }
         let name = table.to_string();
-        if self.0.iter().any(|listed| **listed == *name) {
+        if self.listed.iter().any(|listed| **listed == *name) {
             return Ok(());
         }
         let advice = match &table.schema {
-            None => " (a table of your own with such a name is served by its schema and name)",
-            Some(_) => "",
+            None if !owned => {
+                " (a table of your own with such a name is served by its schema and name)"
+            }
+            _ => "",
         };
         let message = format!(
             "the table {name} belongs to the database itself and is not served{advice}; list it in http.system_tables if it is to be"
@@ -59,7 +78,10 @@ fn is_system(table: &TableName) -> bool {
     match &table.schema {
         Some(schema) => {
             let own = |system: &&str| schema.eq_ignore_ascii_case(system);
-            SCHEMAS.iter().any(own) || begins(&"sqlite_")
+            let postgres = schema
+                .get(..3)
+                .is_some_and(|begin| begin.eq_ignore_ascii_case("pg_"));
+            postgres || SCHEMAS.iter().any(own) || begins(&"sqlite_")
         }
         None => PREFIXES.iter().any(begins),
     }
@@ -71,7 +93,8 @@ mod tests {
 
     #[test]
     fn what_is_the_databases_own_is_served_only_where_it_is_listed() {
-        let tables = SystemTables::listed(&["pg_catalog.pg_stat_activity".into()]);
+        let listed = ["pg_catalog.pg_stat_activity".into(), "_graphs".into()];
+        let tables = SystemTables::new(&listed, Arc::new(|table| table.table.starts_with('_')));
         let told = |name: &str| tables.check(&TableName::parse(name).unwrap()).is_ok();
         for system in [
             "pg_shadow",
@@ -80,6 +103,14 @@ mod tests {
             "\"pg_catalog\".\"pg_class\"",
             "Information_Schema.tables",
             "mysql.user",
+            "\"MySQL\".\"user\"",
+            "Performance_Schema.threads",
+            "sys.session",
+            "crdb_internal.cluster_sessions",
+            "pg_toast_temp_1.x",
+            "\"Pg_Temp_3\".x",
+            "_users",
+            "\"_users\"",
             "sqlite_master",
             "main.sqlite_schema",
         ] {
@@ -91,6 +122,8 @@ mod tests {
             "pgbench_accounts",
             "app.user",
             "pg_catalog.pg_stat_activity",
+            "_graphs",
+            "page.views",
         ] {
             assert!(told(own), "{own}");
         }

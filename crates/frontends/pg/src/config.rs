@@ -1,12 +1,12 @@
 //! What can be configured.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use windrow_core::Secret;
 use windrow_pgwire::Target;
 use windrow_proof::Trusted;
 
@@ -129,14 +129,14 @@ impl UnprovenConfig {
 }
 
 /// A role that may come in.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct UserConfig {
     /// The role.
     pub name: String,
     /// Its SCRAM verifier (`SCRAM-SHA-256$...`, as in `pg_authid.rolpassword`).
-    pub verifier: String,
+    pub verifier: Secret,
     /// Its password at the server, where the client's own proof does not open the server too.
-    pub server_password: Option<String>,
+    pub server_password: Option<Secret>,
 }
 
 impl Default for PgConfig {
@@ -160,14 +160,5 @@ impl Default for PgConfig {
             join: true,
             connect_timeout: Duration::from_secs(5),
         }
-    }
-}
-
-/// Shows no secret.
-impl fmt::Debug for UserConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UserConfig")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
     }
 }

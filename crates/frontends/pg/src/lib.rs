@@ -13,6 +13,7 @@
 //! | `berths` | how many server connections there may be, of lanes and sessions together |
 //! | `pool` | server connections for what is not joined |
 //! | `proofs` | what is proven of statements that are relayed |
+//! | `warrant` | whether who is in would still be let in |
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
 //! | [`services`] | the ports: lanes |
 //!
@@ -38,6 +39,9 @@ mod senders;
 pub mod server;
 pub mod services;
 mod session;
+#[cfg(any(test, fuzzing))]
+pub mod trial;
+mod warrant;
 
 pub use admit::Roles;
 pub use berths::{Berth, Berths, Guest};

@@ -32,7 +32,8 @@ struct Known<V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
-    /// At most `most` answers, asked for anew after `keep`.
+    /// At most `most` answers, asked for anew after `keep`. With a `keep` of nothing an answer is only shared by those who
+    /// asked before it was asked for.
     pub(crate) fn new(most: usize, keep: Duration) -> Self {
         Self {
             entries: Mutex::default(),
@@ -52,13 +53,15 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
         ask: impl FnOnce(bool) -> F,
     ) -> Result<V, Fault> {
         let entry = self.entry(key);
+        let came = Instant::now();
         let mut known = entry.lock().await;
-        if let Some(answer) = known.fresh(self.keep) {
+        if let Some(answer) = known.fresh(self.keep, came) {
             return answer;
         }
+        let asked = Instant::now();
         match ask(known.older().is_some()).await {
             Ok(value) => {
-                known.answer = Some((Instant::now(), value.clone()));
+                known.answer = Some((asked, value.clone()));
                 known.failure = None;
                 Ok(value)
             }
@@ -67,11 +70,6 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
                 known.stale(&fault).ok_or(fault)
             }
         }
-    }
-
-    /// Forgets one.
-    pub(crate) fn forget(&self, key: &K) {
-        self.entries().remove(key);
     }
 
     /// Notes an answer that was come by in another way, where the question was asked before.
@@ -97,10 +95,11 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
             return Arc::clone(entry);
         }
         if entries.len() >= self.most {
+            let now = Instant::now();
             entries.retain(|_, entry| {
                 entry
                     .try_lock()
-                    .is_ok_and(|known| known.fresh(self.keep).is_some())
+                    .is_ok_and(|known| known.fresh(self.keep, now).is_some())
             });
         }
         if entries.len() >= self.most {
@@ -123,14 +122,16 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
 }
 
 impl<V: Clone> Known<V> {
-    fn fresh(&self, keep: Duration) -> Option<Result<V, Fault>> {
+    /// What one is told who has come at that time, without asking.
+    fn fresh(&self, keep: Duration, came: Instant) -> Option<Result<V, Fault>> {
         if let Some((at, fault)) = &self.failure
             && at.elapsed() < KEEP_FAILURE
         {
             return Some(self.stale(fault).ok_or_else(|| fault.clone()));
         }
         let (at, value) = self.answer.as_ref()?;
-        (at.elapsed() < keep).then(|| Ok(value.clone()))
+        let is_fresh = *at >= came || at.elapsed() < keep;
+        is_fresh.then(|| Ok(value.clone()))
     }
 
     fn stale(&self, fault: &Fault) -> Option<V> {

@@ -11,6 +11,7 @@ use windrow_core::{Intake, Name, SourceId};
 use windrow_pgwire::wire::CancelKey;
 
 use crate::client::Identity;
+use crate::warrant::Warrant;
 
 /// How long a cancel request may take on its way to the server.
 const CANCEL: Duration = Duration::from_secs(10);
@@ -81,6 +82,8 @@ pub(crate) struct Presence {
     pub(crate) peer: Box<str>,
     /// Who it is.
     pub(crate) identity: Identity,
+    /// What it came in with.
+    pub(crate) warrant: Warrant,
     /// Statements that were joined, and that were relayed.
     pub(crate) joined: AtomicU64,
     pub(crate) relayed: AtomicU64,
@@ -109,12 +112,14 @@ impl Presence {
         peer: impl Into<Box<str>>,
         identity: Identity,
         application_name: Name,
+        warrant: Warrant,
     ) -> Arc<Self> {
         Arc::new(Self {
             pid,
             secret,
             peer: peer.into(),
             identity,
+            warrant,
             joined: AtomicU64::new(0),
             relayed: AtomicU64::new(0),
             state: AtomicU8::default(),
@@ -236,7 +241,7 @@ mod tests {
             database: "d".into(),
             role: "r".into(),
         };
-        let presence = Presence::new(1, [0; 4], "here", identity, "".into());
+        let presence = Presence::new(1, [0; 4], "here", identity, "".into(), Warrant::default());
         let waits = CancellationToken::new();
         // The statement is read after the request.
         let comes = presence.set_interrupt(Interrupt::Waiting(waits.clone()));

@@ -11,13 +11,15 @@ use crate::admit::Roles;
 use crate::client::{Identity, Settings};
 use crate::metrics::PgMetrics;
 
-/// What tells lanes apart: one database, one role, one set of session settings.
+/// What tells lanes apart: one database, one role with what lets it in, one set of session settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LaneKey {
     /// Which database, as which role.
     pub identity: Identity,
     /// Under which settings.
     pub settings: Settings,
+    /// What lets the lane into the server as that role.
+    pub credential: Credential,
 }
 
 /// The way into a lane. The lane lives while somebody holds one, and some time longer.
@@ -32,13 +34,15 @@ pub struct Door {
 /// All lanes of the process.
 #[async_trait]
 pub trait Lanes: Send + Sync + 'static {
-    /// The way into the lane of this key; one is started if there is none. `credential` lets it into the server as the
-    /// key's role. Cancel safe.
+    /// The way into the lane of this key; one is started if there is none. Cancel safe.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database is away is no error
     /// here: the lane's writes are told.
-    async fn open(&self, key: &LaneKey, credential: &Credential) -> Result<Door, Fault>;
+    async fn open(&self, key: &LaneKey) -> Result<Door, Fault>;
+
+    /// Ends the lanes of a role and a credential that are not let in any more.
+    fn revoke(&self, identity: &Identity, credential: &Credential);
 }
 
 /// What the frontend is given.

@@ -12,6 +12,7 @@ mod tests;
 mod verifier;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use hmac::digest::{FixedOutput, Key};
 use hmac::{Hmac, KeyInit, Mac};
@@ -50,6 +51,12 @@ impl PartialEq for Keys {
 }
 
 impl Eq for Keys {}
+
+impl Hash for Keys {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.client.hash(state);
+    }
+}
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,7 +16,7 @@ const LONGEST_SALT: usize = 256;
 const ITERATIONS: u32 = 4096;
 
 /// A SCRAM-SHA-256 verifier. Shown nowhere: who has it can pass himself off as the server.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Verifier {
     pub(super) iterations: u32,
     pub(super) salt: Box<[u8]>,

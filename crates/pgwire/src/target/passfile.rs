@@ -63,7 +63,7 @@ fn find(text: &str, host: &Host, database: &str, user: &str) -> Option<Secret> {
                 .next()
                 .filter(|(password, _)| matches && !password.is_empty())
         })
-        .map(|(password, _)| Secret::new(&password))
+        .map(|(password, _)| Secret::from(password))
 }
 
 /// The five fields, and of each whether it is written without an escape. The password reaches to the line's end

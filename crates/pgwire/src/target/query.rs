@@ -46,7 +46,7 @@ pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
             "host" => raw.hosts = list(&value),
             "port" => raw.ports = list(&value),
             "user" => raw.user = Some(value),
-            "password" => raw.password = Some(value),
+            "password" => raw.password = Some(value.into()),
             "dbname" => raw.database = Some(value),
             "sslmode" => tls.mode = Some(choose(&name, &value, &SSL_MODES)?),
             "sslrootcert" => tls.roots = Some(value),

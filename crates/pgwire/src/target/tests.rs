@@ -129,10 +129,10 @@ fn the_environment_fills_in_what_the_url_leaves_out() {
     };
     let target = Target::parse_with("postgres://h/d", &env).unwrap();
     assert_eq!(target.user, "env_user");
-    assert_eq!(target.hosts[0].password, Some(Secret::new("env_word")));
+    assert_eq!(target.hosts[0].password, Some(Secret::from("env_word")));
     let target = Target::parse_with("postgres://a:b@h/d", &env).unwrap();
     assert_eq!(target.user, "a");
-    assert_eq!(target.hosts[0].password, Some(Secret::new("b")));
+    assert_eq!(target.hosts[0].password, Some(Secret::from("b")));
     assert!(!format!("{target:?}").contains("\"b\""));
 }
 
@@ -155,10 +155,10 @@ fn the_password_file_has_a_password_for_each_host() {
     let passwords: Vec<_> = target.hosts.iter().map(|h| h.password.clone()).collect();
     assert_eq!(
         passwords,
-        [Some(Secret::new("it:s:right")), Some(Secret::new("rest"))]
+        [Some(Secret::from("it:s:right")), Some(Secret::from("rest"))]
     );
     let socket = Target::parse_with("postgres://v@/d?host=/run", &env).unwrap();
-    assert_eq!(socket.hosts[0].password, Some(Secret::new("local")));
+    assert_eq!(socket.hosts[0].password, Some(Secret::from("local")));
 
     let open = std::fs::Permissions::from_mode(0o644);
     std::fs::set_permissions(file.path(), open).unwrap();
@@ -177,6 +177,6 @@ proptest! {
     fn any_password_can_be_encoded(password in "[^\u{0}]{1,30}") {
         let encoded: String = password.bytes().map(|b| format!("%{b:02X}")).collect();
         let target = parse(&format!("postgres://u:{encoded}@h/d"));
-        prop_assert_eq!(target.hosts[0].password.clone(), Some(Secret::new(&password)));
+        prop_assert_eq!(target.hosts[0].password.clone(), Some(Secret::from(password.as_str())));
     }
 }

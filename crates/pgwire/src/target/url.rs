@@ -1,9 +1,9 @@
 //! Taking a connection URL apart.
 
-use windrow_core::Fault;
+use windrow_core::{Fault, Secret};
 
 use super::percent::decode;
-use super::{Address, Host, Secret};
+use super::{Address, Host};
 
 /// How URLs begin, and the port that is meant where they name none.
 const SCHEMES: [(&str, u16); 4] = [
@@ -22,7 +22,7 @@ const ENCODE: &str = "characters such as @ : / ? # % in a user or password must 
 /// The parts, decoded, except for the query.
 pub(super) struct Raw<'u> {
     pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
+    pub(super) password: Option<Secret>,
     /// One for each host; empty where none is named.
     pub(super) hosts: Vec<String>,
     /// One for each host, one for all, or none.
@@ -59,7 +59,7 @@ pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
     let (hosts, ports) = split_hosts(host_list)?;
     Ok(Raw {
         user,
-        password,
+        password: password.map(Secret::from),
         hosts,
         ports,
         database: Some(decode(path, "the database name")?),
@@ -110,7 +110,7 @@ pub(super) fn hosts(
     names: &[String],
     ports: &[String],
     default_port: u16,
-    password: Option<&str>,
+    password: Option<&Secret>,
 ) -> Result<Vec<Host>, Fault> {
     if !matches!(ports.len(), 0 | 1) && ports.len() != names.len() {
         return Err(Fault::invalid(format!(
@@ -131,7 +131,7 @@ pub(super) fn hosts(
         hosts.extend(addresses(name).into_iter().map(|address| Host {
             address,
             port,
-            password: password.map(Secret::new),
+            password: password.cloned(),
         }));
     }
     Ok(hosts)

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally};
+use windrow_core::{Fault, FaultClass, Secret, Tally};
 
 use super::answer::Failure;
 use super::fault::meaning;
@@ -17,24 +17,14 @@ use crate::web::{Answer, Ask, Client, Loss, Origin, push_text, secret};
 const ANSWER: usize = 64 << 20;
 
 /// How we tell who we are.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) enum Identity {
     /// By the URL's user in every request, if it names one.
     Basic,
     /// By a token that the server gives for the URL's user, and gives anew when it has expired.
     Session,
     /// By the URL's own token.
-    Token(String),
-}
-
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Basic => "Basic",
-            Self::Session => "Session",
-            Self::Token(_) => "Token(***)",
-        })
-    }
+    Token(Secret),
 }
 
 /// A connection to a database.
@@ -59,7 +49,7 @@ impl Session {
         match &identity {
             Identity::Basic => {}
             Identity::Session => client.authorize(None),
-            Identity::Token(token) => client.authorize(secret("Bearer", token)),
+            Identity::Token(token) => client.authorize(secret("Bearer", token.reveal())),
         }
         Self {
             client,
@@ -103,7 +93,7 @@ impl Session {
         let mut body = b"{\"username\":".to_vec();
         push_text(&mut body, &login.user);
         body.extend_from_slice(b",\"password\":");
-        push_text(&mut body, &login.password);
+        push_text(&mut body, login.password.reveal());
         body.push(b'}');
         self.client.authorize(None);
         let ask = Ask {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Lack, Op, Profile, Promise, Sink, Unit};
+use windrow_core::{Executor, Fault, Lack, Op, Profile, Promise, Secret, Sink, TableName, Unit};
 
 use super::encode;
 use super::executor::Connection;
@@ -64,7 +64,10 @@ impl ArangoSink {
                 ));
             }
         };
-        let identity = match (target.take("token"), target.take("auth").as_deref()) {
+        let identity = match (
+            target.take("token"),
+            target.take("auth").as_ref().map(Secret::reveal),
+        ) {
             (Some(token), None) => Identity::Token(token),
             (None, None | Some("basic")) => Identity::Basic,
             (None, Some("jwt")) => Identity::Session,
@@ -110,6 +113,12 @@ impl Sink for ArangoSink {
 
     async fn ping(&self) -> Result<(), Fault> {
         alive(&self.origin, self.session()).await
+    }
+
+    /// Users, queues, graphs and the code of its services are in collections of the database (ArangoDB's documentation,
+    /// "System collections").
+    fn owns(&self, table: &TableName) -> bool {
+        table.table.starts_with('_')
     }
 
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, Profile, Queue, Sink, Standing, Unit};
+use windrow_core::{Bulk, Executor, Fault, Name, Profile, Queue, Sink, Standing, TableName, Unit};
 
 use super::bulk::Copy;
 use super::compiled::Shaped;
-use super::dialect::{Dialect, POSTGRES};
+use super::dialect::{COCKROACH_PROFILE, Dialect, POSTGRES};
 use super::executor::{Connection, Shared};
 use super::patience::Patience;
 use super::queue::PgQueue;
@@ -93,6 +93,12 @@ impl Sink for PostgresSink {
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         Some(Arc::new(Copy::new(self.server.clone())))
+    }
+
+    fn owns(&self, table: &TableName) -> bool {
+        // CockroachDB finds a table by its database too, and keeps users and sessions in one of its own.
+        let system = |schema: &Name| schema.eq_ignore_ascii_case("system");
+        self.profile().name == COCKROACH_PROFILE.name && table.schema.as_ref().is_some_and(system)
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -69,7 +69,7 @@ impl Origin {
     /// The header that HTTP's basic authentication has for the URL's user.
     pub(crate) fn basic(&self) -> Option<HeaderValue> {
         let login = self.login()?;
-        let pair = STANDARD.encode(format!("{}:{}", login.user, login.password));
+        let pair = STANDARD.encode(format!("{}:{}", login.user, login.password.reveal()));
         secret("Basic", &pair)
     }
 }

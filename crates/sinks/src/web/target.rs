@@ -1,12 +1,11 @@
 //! What a URL names: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters percent-encoded.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
-use windrow_core::Fault;
+use windrow_core::{Fault, Secret};
 
 /// How long an answer may take, where the URL does not say otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -26,20 +25,14 @@ pub(crate) struct Target {
     /// How long an answer may take.
     pub(crate) timeout: Duration,
     /// What is left of the parameters.
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Secret)>,
 }
 
-/// A user and a password, which is shown nowhere.
-#[derive(Clone, PartialEq, Eq)]
+/// A user and a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) user: String,
-    pub(crate) password: String,
-}
-
-impl fmt::Debug for Login {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:***", self.user)
-    }
+    pub(crate) password: Secret,
 }
 
 impl Target {
@@ -57,7 +50,7 @@ impl Target {
             .ok_or_else(|| wrong("the URL names no host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let user = decode(parsed.username(), "the user")?;
-        let password = decode(parsed.password().unwrap_or_default(), "the password")?;
+        let password = decode(parsed.password().unwrap_or_default(), "the password")?.into();
         let path = parsed.path().split('/').filter(|part| !part.is_empty());
         let mut target = Self {
             tls,
@@ -71,15 +64,18 @@ impl Target {
             timeout: TIMEOUT,
             parameters: parsed
                 .query_pairs()
-                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
                 .collect(),
         };
-        target.roots = target.take("sslrootcert").map(PathBuf::from);
+        target.roots = target
+            .take("sslrootcert")
+            .map(|path| PathBuf::from(path.reveal()));
         if target.roots.is_some() && !tls {
             return Err(wrong("the URL's sslrootcert needs a scheme with TLS"));
         }
         if let Some(seconds) = target.take("timeout") {
             let seconds = seconds
+                .reveal()
                 .parse()
                 .ok()
                 .filter(|seconds| (1..=86_400).contains(seconds));
@@ -92,7 +88,7 @@ impl Target {
     }
 
     /// Takes a parameter out.
-    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<Secret> {
         let place = self.parameters.iter().position(|(n, _)| n == name)?;
         Some(self.parameters.swap_remove(place).1)
     }
@@ -135,8 +131,8 @@ mod tests {
             parse("xs://us%40er:p%2Fw@example.com:1/a%20b?timeout=7&sslrootcert=/x.pem").unwrap();
         assert_eq!((&*t.host, t.port, t.tls), ("example.com", 1, true));
         let login = t.login.unwrap();
-        assert_eq!((&*login.user, &*login.password), ("us@er", "p/w"));
-        assert_eq!(format!("{login:?}"), "us@er:***");
+        assert_eq!((&*login.user, login.password.reveal()), ("us@er", "p/w"));
+        assert!(!format!("{login:?}").contains("p/w"));
         assert_eq!(t.path, ["a b"]);
         assert_eq!(t.timeout, Duration::from_secs(7));
         assert_eq!(t.roots, Some(PathBuf::from("/x.pem")));

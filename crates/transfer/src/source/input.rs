@@ -161,7 +161,7 @@ impl Input {
     }
 
     /// Some reader that may be damaged, for tests.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(super) fn try_of(
         name: &str,
         reader: impl Read + Send + 'static,

@@ -108,6 +108,16 @@ pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFaul
     start(input, options)
 }
 
+/// Some reader in place of a file.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn open_reader(
+    name: &str,
+    reader: impl std::io::Read + Send + 'static,
+    options: &Options,
+) -> Result<Box<dyn Source>, SourceFault> {
+    start(Input::try_of(name, reader)?, options)
+}
+
 fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
     let format = format(&input, options)?;
     check(format, options).map_err(|reason| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use windrow::load::{AWAY_WAIT, Files, Format, LoadError, LoadSettings, Pick, Resume};
 use windrow::{OnConflict, Statement};
+use windrow_core::Secret;
 
 use crate::errand::Progress;
 
@@ -24,7 +25,7 @@ pub(crate) struct Load {
     /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see `windrow sinks`)
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
-    to: String,
+    to: Secret,
 
     /// The table: NAME or SCHEMA.NAME
     #[arg(long, short, value_name = "TABLE")]
@@ -160,7 +161,7 @@ impl Load {
     }
 
     pub(super) fn settings(&self) -> Result<LoadSettings, LoadError> {
-        let mut settings = LoadSettings::new(&self.to, &self.table)?;
+        let mut settings = LoadSettings::new(self.to.clone(), &self.table)?;
         let load = &mut settings.load;
         load.columns.clone_from(&self.columns);
         load.on_conflict = match self.on_conflict {

@@ -4,6 +4,7 @@ use std::num::NonZero;
 
 use clap::Args;
 use windrow::relocate::MoveSettings;
+use windrow_core::Secret;
 
 use crate::errand::Progress;
 
@@ -18,7 +19,7 @@ pub(crate) struct Move {
     /// The database that holds the rows: postgres://USER@HOST:PORT/DATABASE, mysql://.., sqlite:PATH
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_FROM", hide_env_values = true)]
-    from: String,
+    from: Secret,
 
     /// The table that they are in
     #[arg(long, value_name = "TABLE")]
@@ -26,7 +27,7 @@ pub(crate) struct Move {
 
     /// The database that they go to (see `windrow sinks`) [default: the same]
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
-    to: Option<String>,
+    to: Option<Secret>,
 
     /// The table that they go to, with {column} where the value of a column belongs: final_{tenant}
     #[arg(long, value_name = "TABLE")]
@@ -93,7 +94,7 @@ impl Move {
             filter: self.filter.clone(),
             limit: self.limit,
             follow: self.follow,
-            ..MoveSettings::new(&self.from, &self.source, &self.destination)
+            ..MoveSettings::new(self.from.clone(), &self.source, &self.destination)
         }
     }
 }

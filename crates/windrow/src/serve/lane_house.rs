@@ -178,14 +178,10 @@ impl LaneHouse {
                 gone.push(key.clone());
             }
         }
-        let entries: Vec<_> = gone.iter().filter_map(|k| open.lanes.remove(k)).collect();
-        for entry in &entries {
-            open.names.remove(&entry.name);
-        }
-        entries
+        open.take_out(|key| gone.contains(key))
     }
 
-    fn start(&self, name: Name, key: &LaneKey, credential: &Credential) -> Result<Entry, Fault> {
+    fn start(&self, name: Name, key: &LaneKey) -> Result<Entry, Fault> {
         let database = &key.identity.database;
         let known = self.databases.iter().find(|d| *d.name == **database);
         let known = known.ok_or_else(|| {
@@ -193,7 +189,9 @@ impl LaneHouse {
                 "the database \"{database}\" is not configured (pg.databases)"
             ))
         })?;
-        let target = known.target.for_session(&key.identity.role, credential);
+        let target = known
+            .target
+            .for_session(&key.identity.role, &key.credential);
         let startup = key.settings.startup.iter();
         let sink = StatementSink::new(
             target,
@@ -235,7 +233,7 @@ impl LaneHouse {
 
 #[async_trait]
 impl Lanes for LaneHouse {
-    async fn open(&self, key: &LaneKey, credential: &Credential) -> Result<Door, Fault> {
+    async fn open(&self, key: &LaneKey) -> Result<Door, Fault> {
         let mut open = self.open();
         if let Some(entry) = open.lanes.get_mut(key) {
             return Ok(entry.door());
@@ -251,11 +249,30 @@ impl Lanes for LaneHouse {
             ));
         }
         let name = free_name(&open.names, key);
-        let mut entry = self.start(name.clone(), key, credential)?;
+        let mut entry = self.start(name.clone(), key)?;
         let door = entry.door();
         open.names.insert(name);
         open.lanes.insert(key.clone(), entry);
         Ok(door)
+    }
+
+    fn revoke(&self, identity: &Identity, credential: &Credential) {
+        let is = |key: &LaneKey| key.identity == *identity && key.credential == *credential;
+        let entries = self.open().take_out(is);
+        for entry in entries {
+            self.ending.spawn(entry.lane.shutdown());
+        }
+    }
+}
+
+impl Open {
+    fn take_out(&mut self, is: impl Fn(&LaneKey) -> bool) -> Vec<Entry> {
+        let gone = self.lanes.extract_if(|key, _| is(key));
+        let entries: Vec<_> = gone.map(|(_, entry)| entry).collect();
+        for entry in &entries {
+            self.names.remove(&entry.name);
+        }
+        entries
     }
 }
 

@@ -40,7 +40,7 @@ impl Server {
     /// # Errors
     /// A URL that makes no sense, a database that refuses this role for good, an address that cannot be listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
-        let sink = windrow_sinks::open(&settings.url, &settings.sink)
+        let sink = windrow_sinks::open(settings.url.reveal(), &settings.sink)
             .await
             .with_context(|| format!("the database {} cannot be opened", settings.database))?;
         check(&*sink, settings).await?;
@@ -180,9 +180,11 @@ fn services(
     metrics: HttpMetrics,
 ) -> Services {
     let registry = Arc::new(registry);
+    let owner = Arc::clone(&sink);
     Services {
         intake,
         gives_back: sink.profile().lack(Promise::Returned).is_none(),
+        owns: Arc::new(move |table| owner.owns(table)),
         ready: Arc::new(Ready(sink)),
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
         lanes,

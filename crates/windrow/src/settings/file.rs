@@ -1,12 +1,12 @@
 //! The configuration as it was written. Every key is described in `windrow.example.toml`.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use windrow_core::Secret;
 
 /// The whole file. All of it is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -25,11 +25,12 @@ pub struct File {
 }
 
 /// `[database]`: where rows are written to.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Database {
     /// The database's URL.
-    pub url: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub url: Option<Secret>,
     /// Whether missing tables and columns are created.
     pub create_tables: Option<bool>,
     /// How long a write in a batch waits for a foreign lock.
@@ -42,20 +43,6 @@ pub struct Database {
     pub trusted_functions: Vec<String>,
     /// `[database.sqlite]`
     pub sqlite: Sqlite,
-}
-
-/// The URL may hold a password.
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database")
-            .field("url", &self.url.as_ref().map(|_| "***"))
-            .field("create_tables", &self.create_tables)
-            .field("lock_wait", &self.lock_wait)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("trusted_functions", &self.trusted_functions)
-            .field("sqlite", &self.sqlite)
-            .finish()
-    }
 }
 
 /// `[database.sqlite]`
@@ -125,11 +112,12 @@ pub struct Pg {
 }
 
 /// `[pg.databases.NAME]`: a database that clients can name.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PgDatabase {
     /// Its URL.
-    pub url: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub url: Option<Secret>,
     /// Whether writes are joined in it.
     pub join: Option<bool>,
     /// What becomes of connections that have run unproven code.
@@ -150,53 +138,29 @@ pub enum Unproven {
     Reset,
 }
 
-/// The URL may hold a password.
-impl fmt::Debug for PgDatabase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PgDatabase")
-            .field("url", &self.url.as_ref().map(|_| "***"))
-            .field("join", &self.join)
-            .field("unproven", &self.unproven)
-            .field("unproven_roles", &self.unproven_roles)
-            .field("unproven_objects", &self.unproven_objects)
-            .finish()
-    }
-}
-
 /// `[pg.users.NAME]`: a role that may come in.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PgUser {
     /// Its SCRAM verifier.
-    pub verifier: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub verifier: Option<Secret>,
     /// A file that holds its password at the server.
     pub server_password_file: Option<PathBuf>,
     /// Its password at the server.
-    pub server_password: Option<String>,
-}
-
-/// Shows no secret, only what is set.
-impl fmt::Debug for PgUser {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PgUser")
-            .field("verifier", &self.verifier.as_ref().map(|_| "***"))
-            .field("server_password_file", &self.server_password_file)
-            .field(
-                "server_password",
-                &self.server_password.as_ref().map(|_| "***"),
-            )
-            .finish()
-    }
+    #[serde(deserialize_with = "secret")]
+    pub server_password: Option<Secret>,
 }
 
 /// `[http]`: the HTTP frontend.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
     /// Address and port.
     pub listen: Option<String>,
     /// The bearer token that clients must show.
-    pub token: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub token: Option<Secret>,
     /// A file that holds it.
     pub token_file: Option<PathBuf>,
     /// Whether other than loopback may be listened on without a token.
@@ -224,28 +188,6 @@ pub struct Http {
     /// How long an idle connection is kept.
     #[serde(with = "humantime_serde")]
     pub idle_timeout: Option<Duration>,
-}
-
-/// The token is a secret.
-impl fmt::Debug for Http {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("listen", &self.listen)
-            .field("token", &self.token.as_ref().map(|_| "***"))
-            .field("token_file", &self.token_file)
-            .field("allow_open", &self.allow_open)
-            .field("hosts", &self.hosts)
-            .field("system_tables", &self.system_tables)
-            .field("tls", &self.tls)
-            .field("max_body", &self.max_body)
-            .field("max_row", &self.max_row)
-            .field("max_atomic_rows", &self.max_atomic_rows)
-            .field("header_timeout", &self.header_timeout)
-            .field("max_connections", &self.max_connections)
-            .field("body_timeout", &self.body_timeout)
-            .field("idle_timeout", &self.idle_timeout)
-            .finish()
-    }
 }
 
 /// `[http.tls]`, `[pg.tls]`: both files in PEM.
@@ -289,4 +231,9 @@ pub struct Log {
     pub filter: Option<String>,
     /// Whether a line is JSON.
     pub json: bool,
+}
+
+/// What is never shown again.
+fn secret<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Secret>, D::Error> {
+    Ok(Option::<String>::deserialize(written)?.map(Secret::from))
 }

@@ -6,11 +6,13 @@ mod file;
 mod pg;
 mod shown;
 mod tls;
+#[cfg(any(test, fuzzing))]
+pub mod trial;
 
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use windrow_core::Limits;
+use windrow_core::{Limits, Secret};
 use windrow_http::HttpConfig;
 use windrow_sinks::{Options, Synchronous};
 
@@ -25,8 +27,8 @@ pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
 
 /// What is meant: checked and complete.
 pub struct Settings {
-    /// The database's URL. May hold a password: never print it, print [`Settings::database`].
-    pub url: String,
+    /// The database's URL.
+    pub url: Secret,
     /// The URL as it may be shown, without what may be a secret.
     pub database: String,
     /// The sink's settings.
@@ -49,7 +51,7 @@ impl Settings {
     pub fn new(file: &File) -> anyhow::Result<Self> {
         let embedded = file.database.url.is_none();
         let url = file.database.url.clone();
-        let url = url.unwrap_or_else(|| EMBEDDED_URL.to_owned());
+        let url = url.unwrap_or_else(|| EMBEDDED_URL.into());
         let limits = limits(&file.limits)?;
         let memory = bytes(
             "limits.memory",
@@ -61,13 +63,13 @@ impl Settings {
             "limits.memory must be at least 1 MiB; a single request needs memory too"
         );
         let http = http(&file.http)?;
-        let pg = pg::settings(file, &url)?;
+        let pg = pg::settings(file, url.reveal())?;
         ensure!(
             http.is_some() || pg.is_some(),
             "http.listen is off and pg.listen is not set: nobody could connect"
         );
         Ok(Self {
-            database: shown::url(&url),
+            database: shown::url(url.reveal()),
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
                 lock_wait: file
@@ -104,9 +106,14 @@ impl File {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
-        toml::from_str(&text)
-            .map_err(|error| shown::Trouble::new(&text, &error))
+        Self::parse(&text)
             .with_context(|| format!("the configuration {} is not valid", path.display()))
+    }
+}
+
+impl File {
+    fn parse(text: &str) -> Result<Self, shown::Trouble> {
+        toml::from_str(text).map_err(|error| shown::Trouble::new(text, &error))
     }
 }
 
@@ -129,7 +136,7 @@ fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
     };
     Ok(Some(HttpConfig {
         listen,
-        token: token(file)?.map(Into::into),
+        token: token(file)?,
         allow_open: file.allow_open,
         hosts: file.hosts.iter().map(|name| name.as_str().into()).collect(),
         system_tables: file
@@ -180,7 +187,7 @@ fn bytes(name: &str, size: Option<bytesize::ByteSize>, default: usize) -> anyhow
         .with_context(|| format!("{name}: {size} is more than this machine can address"))
 }
 
-fn token(http: &Http) -> anyhow::Result<Option<String>> {
+fn token(http: &Http) -> anyhow::Result<Option<Secret>> {
     let token = match (&http.token, &http.token_file) {
         (Some(_), Some(_)) => {
             anyhow::bail!("http.token and http.token_file are both set; keep one")
@@ -189,12 +196,12 @@ fn token(http: &Http) -> anyhow::Result<Option<String>> {
         (None, Some(path)) => {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("http.token_file: {} cannot be read", path.display()))?;
-            Some(text.trim().to_owned())
+            Some(text.trim().into())
         }
         (None, None) => None,
     };
     ensure!(
-        token.as_deref() != Some(""),
+        !token.as_ref().is_some_and(Secret::is_empty),
         "http.token is empty; leave it out for none"
     );
     Ok(token)

@@ -144,7 +144,7 @@ fn database(name: &str, written: &PgDatabase, pg: &Pg) -> anyhow::Result<Databas
     let section = format!("pg.databases.{name}");
     let url = written
         .url
-        .as_deref()
+        .as_ref()
         .with_context(|| format!("{section} has no url"))?;
     Ok(DatabaseConfig {
         join: written.join.or(pg.join).unwrap_or(PgConfig::default().join),
@@ -153,7 +153,7 @@ fn database(name: &str, written: &PgDatabase, pg: &Pg) -> anyhow::Result<Databas
             roles: exceptions(&written.unproven_roles),
             objects: exceptions(&written.unproven_objects),
         },
-        ..DatabaseConfig::new(name, Target::parse(url).context(section)?)
+        ..DatabaseConfig::new(name, Target::parse(url.reveal()).context(section)?)
     })
 }
 
@@ -180,7 +180,7 @@ fn user((name, written): (&String, &PgUser)) -> anyhow::Result<UserConfig> {
                     path.display()
                 )
             })?;
-            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+            Some(text.trim_end_matches(['\r', '\n']).into())
         }
         (password, None) => password.clone(),
     };

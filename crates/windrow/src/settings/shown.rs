@@ -63,11 +63,17 @@ fn tail_of(tail: &str) -> String {
         return tail.to_owned();
     };
     let shown = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if !SHOWN.contains(&name) => format!("{name}=***"),
-        Some(_) => pair.to_owned(),
+        Some((name, value)) if SHOWN.contains(&name) && is_plain(value) => pair.to_owned(),
+        Some((name, _)) => format!("{name}=***"),
         None => "***".to_owned(),
     });
     format!("{path}?{}", shown.collect::<Vec<_>>().join("&"))
+}
+
+/// True for values that hold nothing but themselves: a URL that was put together badly may go on in one.
+fn is_plain(value: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    value.bytes().all(plain)
 }
 
 /// What is wrong with a configuration file, and where: never the line itself, and of a key whose value may be a secret no
@@ -141,6 +147,10 @@ mod tests {
             (
                 "crate://h:4200/doc?token=secret#secret",
                 "crate://h:4200/doc?token=***",
+            ),
+            (
+                "sqlite:a.db?timeout=5?token=secret",
+                "sqlite:a.db?timeout=***",
             ),
             ("postgres://u:sec/ret@h/d", "postgres://***"),
             ("postgres://u:sec?ret@h/d", "postgres://***"),

@@ -22,3 +22,4 @@ mod standings;
 mod support;
 mod types;
 mod waiting;
+mod warrants;

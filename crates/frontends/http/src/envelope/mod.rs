@@ -10,6 +10,8 @@ mod keep;
 mod multipart;
 mod parcel;
 mod run;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod trial;
 
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, StatusCode};

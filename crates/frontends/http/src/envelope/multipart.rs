@@ -143,9 +143,10 @@ impl<'t> Cursor<'t> {
             }
             // A line that begins with a blank goes on with the header before it.
             if line.starts_with(b" ") || line.starts_with(b"\t") {
-                if let Some(id) = id.as_mut().filter(|_| in_id) {
+                let more = line.trim_ascii();
+                if let Some(id) = id.as_mut().filter(|_| in_id && !more.is_empty()) {
                     id.push(b' ');
-                    id.extend_from_slice(line.trim_ascii());
+                    id.extend_from_slice(more);
                 }
                 self.at = next;
                 continue;

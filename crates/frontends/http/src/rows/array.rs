@@ -39,7 +39,8 @@ impl ArrayCutter {
     pub(crate) fn cut(&mut self, text: &[u8]) -> Result<Option<usize>, (usize, String)> {
         for (at, byte) in text.iter().enumerate() {
             self.state = self.step(*byte).map_err(|message| (at, message))?;
-            if self.state == State::After && *byte == b'}' {
+            // Whoever reads what a bracket has closed in a brace's place refuses it.
+            if self.state == State::After && matches!(byte, b'}' | b']') {
                 return Ok(Some(at + 1));
             }
         }

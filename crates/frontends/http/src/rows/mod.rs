@@ -7,6 +7,8 @@ mod csv;
 pub(crate) mod object;
 mod place;
 mod stream;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod trial;
 
 pub(crate) use place::Place;
 pub(crate) use stream::{RowStream, Take};

@@ -94,6 +94,14 @@ fn blank_lines_a_mark_and_a_missing_last_line_end() {
 }
 
 #[test]
+fn an_object_that_a_bracket_closes_is_no_end_of_the_array() {
+    for text in ["[{\"a\":1]]", "[{]]", "[{\"a\":1},{\"a\":2]]"] {
+        let (_, _, _, told) = failure(Kind::Array, text);
+        assert!(told.contains("not valid JSON"), "{text}: {told}");
+    }
+}
+
+#[test]
 fn errors_have_their_true_place() {
     let (rows, line, column, told) = failure(Kind::Ndjson, "{\"a\":1}\n\n{\"a\":2}\n  {\"a\":x}\n");
     assert_eq!((rows, line, column), (2, 4, 8), "{told}");

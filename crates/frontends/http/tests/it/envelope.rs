@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use windrow_core::{Done, Fault, Op, Returned, Value, Write};
-use windrow_http::{HttpConfig, Token};
+use windrow_core::{Done, Fault, Op, Returned, Secret, Value, Write};
+use windrow_http::HttpConfig;
 
 use crate::support::{
     MIB, Server, answer, client, config, eventually, good, post, serve, serve_with, start, unique,
@@ -357,7 +357,7 @@ async fn the_limits_are_named() {
 #[tokio::test]
 async fn the_token_is_asked_for_once() {
     let config = HttpConfig {
-        token: Some(Token::from("secret".to_owned())),
+        token: Some(Secret::from("secret")),
         ..config()
     };
     let (server, seen) = serve_with(config, good).await;

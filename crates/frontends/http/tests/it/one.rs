@@ -102,6 +102,7 @@ async fn tables_of_the_database_itself_are_not_served() {
         "pg_catalog.pg_authid",
         "information_schema.tables",
         "sqlite_master",
+        "_users",
     ] {
         let row = client().get(server.url(&format!("/v1/tables/{table}/rows/1")));
         assert_eq!(send(row).await.0, 403, "{table}");

@@ -81,6 +81,7 @@ pub(crate) fn services(
     let services = Services {
         intake,
         gives_back: true,
+        owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),
         metrics_text: Arc::new(move || {
             let mut out = String::new();

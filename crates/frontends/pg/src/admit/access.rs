@@ -7,14 +7,13 @@ use std::time::Duration;
 use rand::RngExt;
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{BadVerifier, Verifier};
-use windrow_pgwire::target::{Credential, Secret};
+use windrow_pgwire::target::Credential;
 
 use super::lookup::Lookup;
 use crate::config::{PgConfig, UserConfig};
 use crate::memo::Memo;
 
-/// How long what the database said of a role is believed, and of how many.
-const BELIEVED: Duration = Duration::from_secs(10);
+/// Of how many roles is kept what the database said last, for times in which it cannot be asked.
 const MOST: usize = 10_000;
 
 /// What may change while clients are connected.
@@ -81,7 +80,7 @@ impl Access {
         Ok(Self {
             rules: RwLock::new(Arc::new(Rules::of(roles)?)),
             lookup: Lookup::new(config),
-            found: Memo::new(MOST, BELIEVED),
+            found: Memo::new(MOST, Duration::ZERO),
             secret: rand::rng().random(),
         })
     }
@@ -152,9 +151,18 @@ impl Access {
         })
     }
 
-    /// A proof was not good enough: the password may have been changed a moment ago, so that the database is asked anew the next time.
-    pub(super) fn doubt(&self, role: &str) {
-        self.found.forget(&role.into());
+    /// Whether a role that came in with this verifier (`None`: without a proof) would come in with it now.
+    pub(crate) async fn still(&self, role: &str, verifier: Option<&Verifier>) -> bool {
+        match self.way(role, true).await {
+            Ok(Way::Trusted) => true,
+            Ok(Way::Scram {
+                verifier: now,
+                known,
+                ..
+            }) => known && verifier == Some(&now),
+            // Whoever cannot be asked says nothing.
+            Err(fault) => fault.class != FaultClass::Denied,
+        }
     }
 
     /// What the console shows: how many users are configured, the auth_query, who may use the console.
@@ -180,11 +188,10 @@ impl Rules {
     fn of(roles: Roles) -> Result<Self, String> {
         let mut users = HashMap::new();
         for user in roles.users {
-            let verifier = user.verifier.parse().map_err(|bad: BadVerifier| {
+            let verifier = user.verifier.reveal().parse().map_err(|bad: BadVerifier| {
                 format!("the verifier of user {:?} cannot be used: {bad}", user.name)
             })?;
-            let credential = user.server_password.as_deref();
-            let credential = credential.map(|password| Credential::Password(Secret::new(password)));
+            let credential = user.server_password.map(Credential::Password);
             users.insert(
                 user.name.into(),
                 User {

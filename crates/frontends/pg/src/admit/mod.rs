@@ -21,13 +21,15 @@ mod register;
 mod say;
 mod secure;
 mod starting;
+#[cfg(any(test, fuzzing))]
+mod trial;
 
 use bytes::BytesMut;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use windrow_core::{Fault, FaultClass};
-use windrow_pgwire::scram::{Binding, Server};
+use windrow_pgwire::scram::{Binding, Server, Verifier};
 use windrow_pgwire::target::Credential;
 
 pub(crate) use access::Access;
@@ -40,6 +42,8 @@ use packet::{Packet, Startup};
 pub(crate) use register::{Entry, Register};
 pub(crate) use secure::Tls;
 pub(crate) use starting::{Place, Starting};
+#[cfg(any(test, fuzzing))]
+pub(crate) use trial::startup;
 
 use crate::client::Identity;
 use crate::client_stream::ClientStream;
@@ -48,6 +52,7 @@ use crate::house::House;
 use crate::metrics::Login;
 use crate::pool::Who;
 use crate::session::Client;
+use crate::warrant::Warrant;
 
 /// The database that is none: the console.
 pub(crate) const CONSOLE: &str = "windrow";
@@ -159,13 +164,13 @@ impl<'a> Greeter<'a> {
         }
         let request = options::read(startup.parameters)?;
         self.check_secure()?;
-        let (credential, trusted) = self.authenticate(&request, &mut out).await?;
+        let (credential, verifier) = self.authenticate(&request, &mut out).await?;
         say::welcome(&mut out);
         if &*request.identity.database == CONSOLE {
-            return self.console(&request, trusted, out).await;
+            return self.console(&request, verifier.is_none(), out).await;
         }
         let seat = self.seat()?;
-        self.session(request, (credential, !trusted), seat, out)
+        self.session(request, (credential, verifier), seat, out)
             .await
     }
 
@@ -266,23 +271,22 @@ impl<'a> Greeter<'a> {
         Err(Fault::new(FaultClass::Denied, "28000", text).into())
     }
 
-    /// What lets the client into the server; true if no proof was asked for.
+    /// What lets the client into the server, and what it has proven itself against, if a proof was asked for.
     async fn authenticate(
         &mut self,
         request: &Request,
         out: &mut BytesMut,
-    ) -> Result<(Credential, bool), Ended> {
+    ) -> Result<(Credential, Option<Verifier>), Ended> {
         let role = &request.identity.role;
         match self.house.access.way(role, self.local).await? {
-            Way::Trusted => Ok((Credential::Own, true)),
+            Way::Trusted => Ok((Credential::Own, None)),
             Way::Scram {
                 verifier,
                 known,
                 credential,
             } => {
-                let server = Server::new(verifier, known, self.binding.take());
-                let proof = login::scram(self.stream()?, role, server, out).await;
-                let keys = proof.inspect_err(|_| self.house.access.doubt(role))?;
+                let server = Server::new(verifier.clone(), known, self.binding.take());
+                let keys = login::scram(self.stream()?, role, server, out).await?;
                 let target = self.database(request).map(|database| &database.target);
                 let own = target.is_some_and(|target| target.has_password_of(role));
                 let credential = match credential {
@@ -290,7 +294,7 @@ impl<'a> Greeter<'a> {
                     None if own => Credential::Own,
                     None => Credential::Scram(keys),
                 };
-                Ok((credential, false))
+                Ok((credential, Some(verifier)))
             }
         }
     }
@@ -316,7 +320,7 @@ impl<'a> Greeter<'a> {
     async fn session(
         &mut self,
         request: Request,
-        (credential, proven): (Credential, bool),
+        (credential, verifier): (Credential, Option<Verifier>),
         seat: OwnedSemaphorePermit,
         mut out: BytesMut,
     ) -> Result<Admitted, Ended> {
@@ -330,16 +334,20 @@ impl<'a> Greeter<'a> {
             credential,
         };
         let mut who = who;
-        let moment = self.moment(&who, proven).await?;
+        let moment = self.moment(&who, verifier.is_some()).await?;
         who.settings.version = moment.version;
         let report = self.house.pool.report(&who).await?;
         report.write(&mut out, &who.application_name);
         // Shared by all clients that ask for the same, so that each costs less.
         let identity = report.identity.clone();
-        let entry =
-            self.house
-                .register
-                .enter(&self.peer, identity.clone(), who.application_name.clone());
+        let warrant = Warrant {
+            credential: who.credential.clone(),
+            verifier,
+            revoked: self.house.stop.child_token(),
+        };
+        let name = who.application_name.clone();
+        let register = &self.house.register;
+        let entry = register.enter(&self.peer, identity.clone(), name, warrant);
         self.check_limits(&entry, &moment)?;
         say::key(&mut out, entry.presence.pid, entry.presence.secret);
         login::send(self.stream()?, &mut out).await?;

@@ -67,7 +67,7 @@ pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet
     parse(&body)
 }
 
-fn parse(body: &[u8]) -> Result<Packet, Ended> {
+pub(super) fn parse(body: &[u8]) -> Result<Packet, Ended> {
     let Some((code, rest)) = body.split_first_chunk::<4>() else {
         return Err(Ended::Silent);
     };
@@ -108,8 +108,12 @@ fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
         newer: version > PROTOCOL,
         ..Startup::default()
     };
-    // The last value's own terminator leaves an empty text behind it.
-    while let Some(name) = texts.next().filter(|name| !name.is_empty()) {
+    loop {
+        // The last value's own terminator leaves an empty text behind it: without that, the last name has no value.
+        let name = texts.next().ok_or_else(bad)?;
+        if name.is_empty() {
+            break;
+        }
         let (name, value) = (text(name)?, text(texts.next().ok_or_else(bad)?)?);
         if name.starts_with("_pq_.") {
             startup.unknown.push(name);

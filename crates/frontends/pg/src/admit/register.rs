@@ -10,6 +10,7 @@ use windrow_core::Name;
 
 use crate::client::Identity;
 use crate::presence::Presence;
+use crate::warrant::Warrant;
 
 /// All sessions.
 #[derive(Debug, Default)]
@@ -34,6 +35,7 @@ impl Register {
         peer: &str,
         identity: Identity,
         application_name: Name,
+        warrant: Warrant,
     ) -> Entry {
         let mut rng = rand::rng();
         let mut all = self.all();
@@ -43,7 +45,7 @@ impl Register {
                 break pid;
             }
         };
-        let presence = Presence::new(pid, rng.random(), peer, identity, application_name);
+        let presence = Presence::new(pid, rng.random(), peer, identity, application_name, warrant);
         all.insert(pid, Arc::clone(&presence));
         Entry {
             register: Arc::clone(self),

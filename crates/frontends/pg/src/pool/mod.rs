@@ -142,6 +142,12 @@ impl Pool {
         }
     }
 
+    /// Lets nobody else have what was opened, or heard, for somebody who is not let in any more.
+    pub(crate) fn revoke(&self, database: &Name) {
+        self.retire(database);
+        self.reports.clear();
+    }
+
     /// Closes connections to this database that nothing is under way on, those of its lanes included.
     pub(crate) fn clear(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {

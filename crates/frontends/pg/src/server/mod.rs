@@ -19,6 +19,7 @@ use crate::config::PgConfig;
 use crate::house::House;
 use crate::services::Services;
 use crate::session;
+use crate::warrant;
 use listen::Listeners;
 
 /// How often idle server connections are looked at, at most.
@@ -72,6 +73,7 @@ impl Pg {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.house)));
         let leaving = tracker.spawn(leave(Arc::clone(&self.house)));
+        let checking = tracker.spawn(warrant::check(Arc::clone(&self.house)));
         let accepting = self.accept(&tracker);
         tokio::select! {
             () = stop.cancelled() => {}
@@ -85,7 +87,7 @@ impl Pg {
         tracker.wait().await;
         // Nobody uses a server connection any more.
         self.house.pool.close().await;
-        drop((sweeping, leaving));
+        drop((sweeping, leaving, checking));
     }
 
     /// Accepts until somebody at the console ends it.

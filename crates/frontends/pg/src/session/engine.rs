@@ -60,7 +60,7 @@ pub(crate) struct Session {
     pub(super) fresh: Option<(u64, u64, Described)>,
     /// True once what the client is about to have executed is not to be: it asked for that while a lane described it.
     pub(crate) called_back: bool,
-    /// Cancelled when the house stops.
+    /// Cancelled when the house stops, or the client would not be let in any more.
     pub(crate) stop: CancellationToken,
 }
 
@@ -94,6 +94,7 @@ impl Session {
     pub(super) fn new(client: Client, house: Arc<House>) -> Self {
         Self {
             line: Line::new(client.stream, client.received, house.config.max_message),
+            stop: client.presence.warrant.revoked.clone(),
             presence: client.presence,
             who: Who {
                 identity: client.identity,
@@ -115,7 +116,6 @@ impl Session {
             wish: None,
             fresh: None,
             called_back: false,
-            stop: house.stop.child_token(),
             house,
         }
     }

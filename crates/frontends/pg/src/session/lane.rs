@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use windrow_core::{Apart, Described, Draft, Fault, FaultClass, Statement};
 use windrow_pgwire::target::Credential;
 
+use crate::client::Identity;
 use crate::services::{Door, LaneKey, Lanes};
 
 /// How long it is believed that a statement cannot be joined.
@@ -79,7 +80,6 @@ impl LaneBook {
         &self,
         lanes: &dyn Lanes,
         (key, wish): (&LaneKey, &Arc<Wish>),
-        credential: &Credential,
     ) -> Result<Arc<Lane>, Fault> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
@@ -90,7 +90,7 @@ impl LaneBook {
         }
         let lane = Arc::new(Lane {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            door: lanes.open(key, credential).await?,
+            door: lanes.open(key).await?,
             known: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         });
@@ -102,6 +102,12 @@ impl LaneBook {
         open.retain(|_, lane| lane.strong_count() > 0);
         open.insert(key.clone(), Arc::downgrade(&lane));
         Ok(lane)
+    }
+
+    /// Forgets the lanes of a role and a credential that are not let in any more.
+    pub(crate) fn revoke(&self, identity: &Identity, credential: &Credential) {
+        let other = |key: &LaneKey| key.identity != *identity || key.credential != *credential;
+        lock(&self.open).retain(|key, _| other(key));
     }
 }
 

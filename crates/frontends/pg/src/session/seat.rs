@@ -34,13 +34,13 @@ impl Session {
         let key = LaneKey {
             identity: self.who.identity.clone(),
             settings: self.who.settings.clone(),
+            credential: self.who.credential.clone(),
         };
         let (book, lanes) = (&self.house.lane_book, &*self.house.lanes);
         // One that it has from before is not counted.
         self.wish = None;
         let wish = book.wish(&key);
-        let credential = &self.who.credential;
-        let opened = book.open(lanes, (&key, &wish), credential).await;
+        let opened = book.open(lanes, (&key, &wish)).await;
         self.wish = Some(wish);
         let lane = opened?;
         let source = lane.door.intake.new_source();

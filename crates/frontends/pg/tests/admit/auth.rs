@@ -38,8 +38,8 @@ pub(crate) fn verifier(server: &Postgres, role: &str) -> String {
 fn user(server: &Postgres, name: &str, of: &str, server_password: Option<&str>) -> UserConfig {
     UserConfig {
         name: name.to_owned(),
-        verifier: verifier(server, of),
-        server_password: server_password.map(str::to_owned),
+        verifier: verifier(server, of).into(),
+        server_password: server_password.map(Into::into),
     }
 }
 

@@ -27,7 +27,7 @@ fn with(change: impl FnOnce(&mut PgConfig)) -> String {
 fn user(verifier: &str) -> UserConfig {
     UserConfig {
         name: "me".to_owned(),
-        verifier: verifier.to_owned(),
+        verifier: verifier.into(),
         server_password: None,
     }
 }

@@ -374,11 +374,12 @@ fn a_role_that_may_not_log_in_any_more_is_told_so() {
         told.contains("role \"worker\" is not permitted to log in"),
         "{told}"
     );
-    // Who is in stays in.
-    inside.query(sql).unwrap();
+    // Who is in is ended soon.
+    crate::support::until("the session is ended", || inside.query(sql).is_err());
     server
         .exec("alter role worker login connection limit 1")
         .unwrap();
+    let inside = stand.client("worker", "app");
     let told = stand.psql(&url, sql).unwrap_err();
     assert!(
         told.contains("too many connections for role \"worker\""),

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Fault};
 use windrow_pg::{
-    Console, DatabaseConfig, Door, LaneKey, Lanes, Pg, PgConfig, PgMetrics, Services,
+    Console, DatabaseConfig, Door, Identity, LaneKey, Lanes, Pg, PgConfig, PgMetrics, Services,
 };
 use windrow_pgwire::Target;
 use windrow_pgwire::target::Credential;
@@ -26,9 +26,11 @@ struct NoLanes;
 
 #[async_trait::async_trait]
 impl Lanes for NoLanes {
-    async fn open(&self, _: &LaneKey, _: &Credential) -> Result<Door, Fault> {
+    async fn open(&self, _: &LaneKey) -> Result<Door, Fault> {
         Err(Fault::invalid("no lanes here"))
     }
+
+    fn revoke(&self, _: &Identity, _: &Credential) {}
 }
 
 /// A frontend that listens. Dropped, it ends.

@@ -58,7 +58,7 @@ fn stand(
     config.tls = Some(Arc::new(tls));
     config.users = vec![UserConfig {
         name: "one".to_owned(),
-        verifier: verifier(server, "one"),
+        verifier: verifier(server, "one").into(),
         server_password: None,
     }];
     change(&mut config);

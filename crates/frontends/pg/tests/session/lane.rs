@@ -11,7 +11,7 @@ use windrow_core::{
     Apart, Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
     Intake, Signature, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
 };
-use windrow_pg::{Door, LaneKey, Lanes};
+use windrow_pg::{Door, Identity, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
@@ -68,7 +68,7 @@ pub(crate) struct Played {
 
 #[async_trait]
 impl Lanes for Played {
-    async fn open(&self, key: &LaneKey, _: &Credential) -> Result<Door, Fault> {
+    async fn open(&self, key: &LaneKey) -> Result<Door, Fault> {
         let set: Vec<String> = key
             .settings
             .set
@@ -90,6 +90,8 @@ impl Lanes for Played {
         self.control.opened.lock().unwrap().push(set);
         Ok(Door { intake, describer })
     }
+
+    fn revoke(&self, _: &Identity, _: &Credential) {}
 }
 
 struct Asker(Mutex<Client>, Arc<Control>);

@@ -1,0 +1,97 @@
+//! What must not be shown: passwords, tokens, verifiers, and URLs that may hold one of them.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+/// A text that neither `Debug` nor `Display` shows, and that nothing writes down: a value of it can stand in settings, in
+/// errors and in logs. Only [`Secret::reveal`] gives it out.
+#[derive(Clone, Default)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// The text itself, for whoever needs it to come in somewhere. It belongs in no message.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// True where it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Takes as long for any two texts of the same length.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        let (mine, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        let differing = mine.iter().zip(theirs).fold(0, |all, (a, b)| all | (a ^ b));
+        mine.len() == theirs.len() && differing == 0
+    }
+}
+
+impl Eq for Secret {}
+
+impl Hash for Secret {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&String> for Secret {
+    fn from(text: &String) -> Self {
+        Self(text.as_str().into())
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_shown_by_its_name_alone() {
+        let secret = Secret::from("s3cret");
+        assert_eq!(
+            format!("{secret} {secret:?} {:#?}", Some(&secret)),
+            "*** *** Some(\n    ***,\n)"
+        );
+        assert_eq!(secret.reveal(), "s3cret");
+        assert!(secret == Secret::from("s3cret".to_owned()));
+        for other in ["", "s3cre", "s3cret0", "S3cret"] {
+            assert!(secret != Secret::from(other));
+        }
+    }
+}

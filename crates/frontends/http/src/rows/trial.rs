@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use windrow_core::{Name, Op, Value, Write};
+
+use super::place::RowError;
+use super::{RowStream, Take};
+use crate::plan::Plans;
+use crate::query::CsvStyle;
+
+/// The longest row, in bytes: chance makes no long texts.
+const MAX_ROW: usize = 4 << 10;
+
+#[derive(Default)]
+struct All(Vec<Write>);
+
+impl Take for All {
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, write: Write) {
+        self.0.push(write);
+    }
+}
+
+type Told = (Vec<(Vec<Name>, Vec<Value>)>, Option<RowError>);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Ndjson,
+    Array,
+    Csv,
+}
+
+/// A body gives the same rows and the same error in whatever pieces it comes, and JSON is read as another reader reads it.
+/// The first byte says what kind of body it is, the second how long its pieces are.
+pub(crate) fn rows(bytes: &[u8]) {
+    let Some((&[kind, piece], body)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let kind = match kind % 3 {
+        0 => Kind::Ndjson,
+        1 => Kind::Array,
+        _ => Kind::Csv,
+    };
+    let whole = read(kind, std::iter::once(body));
+    let pieces = body.chunks(usize::from(piece).max(1));
+    assert_eq!(whole, read(kind, pieces));
+    match (kind, &whole) {
+        (Kind::Ndjson, (rows, None)) => second_opinion(rows, lines(body)),
+        (Kind::Array, (rows, None)) => {
+            let objects = serde_json::from_slice::<Vec<BTreeMap<String, IgnoredAny>>>(body);
+            assert_eq!(objects.ok().map(|all| all.len()), Some(rows.len()));
+        }
+        _ => {}
+    }
+}
+
+fn read<'a>(kind: Kind, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
+    let plans = Plans::default();
+    let Ok(plan) = plans.get(Op::Insert, "t", "") else {
+        return (Vec::new(), None);
+    };
+    let style = CsvStyle {
+        null: "".into(),
+        delimiter: b',',
+    };
+    let mut stream = match kind {
+        Kind::Ndjson => RowStream::ndjson(&plan, MAX_ROW),
+        Kind::Array => RowStream::array(&plan, usize::MAX),
+        Kind::Csv => RowStream::csv(&plan, &style, MAX_ROW),
+    };
+    let mut all = All::default();
+    let mut pieces = pieces;
+    let error = pieces
+        .try_for_each(|piece| {
+            let used = stream.push(piece, &mut all)?;
+            assert_eq!(used, piece.len());
+            Ok(())
+        })
+        .and_then(|()| stream.finish(&mut all));
+    let rows = all
+        .0
+        .iter()
+        .map(|w| (w.shape.columns.to_vec(), w.row.to_vec()));
+    (rows.collect(), error.err())
+}
+
+/// The lines of a body that hold something.
+fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let lines = body.split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// Each line is an object with these names, and with values that mean the same.
+fn second_opinion<'a>(rows: &[(Vec<Name>, Vec<Value>)], lines: impl Iterator<Item = &'a [u8]>) {
+    let mut rows = rows.iter();
+    for line in lines {
+        let object = serde_json::from_slice::<BTreeMap<String, &RawValue>>(line);
+        let found = rows.next().zip(object.ok());
+        assert!(found.is_some(), "no row of JSON: {}", line.escape_ascii());
+        let Some(((names, values), object)) = found else {
+            return;
+        };
+        assert_eq!(object.len(), names.len());
+        for (name, value) in names.iter().zip(values) {
+            let raw = object.get(&**name).map_or("", |raw| raw.get());
+            let same = match value {
+                Value::Text(read) => {
+                    serde_json::from_str::<String>(raw).is_ok_and(|t| *t == **read)
+                }
+                Value::Null => raw == "null",
+                Value::Bool(read) => raw == if *read { "true" } else { "false" },
+                Value::Int(read) => raw.parse() == Ok(*read),
+                Value::Number(read) | Value::Json(read) => raw == &**read,
+                Value::Bytes(_) => false,
+            };
+            assert!(same, "{name}: {value:?} of {raw}");
+        }
+    }
+    assert!(rows.next().is_none());
+}

@@ -1,0 +1,114 @@
+//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
+
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+
+use crate::source::{self, Format, Most, Options, Portion, Source, SourceFault};
+
+/// Gives its bytes a few at a time.
+struct Dribble {
+    data: Cursor<Vec<u8>>,
+    most: usize,
+}
+
+impl Read for Dribble {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(self.most);
+        self.data.read(buffer.get_mut(..most).unwrap_or_default())
+    }
+}
+
+/// All that a file gave: its rows, what was bad, and what ended it.
+type Told = (Vec<String>, Option<String>);
+
+/// A file gives the same rows and the same faults in portions of any size, split at once or later. The first bytes say how it
+/// is read.
+pub fn file(bytes: &[u8]) {
+    let Some((&[how, records, room], text)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let is_csv = how & 1 == 0;
+    let options = Options {
+        format: Some(if is_csv { Format::Csv } else { Format::Ndjson }),
+        delimiter: (is_csv && how & 2 != 0).then_some(b';'),
+        quote: (how & 4 == 0).then_some(b'"'),
+        header: how & 8 == 0,
+        unfinished: how & 16 != 0,
+        ..Options::default()
+    };
+    let all = Most {
+        records: usize::MAX,
+        bytes: usize::MAX,
+    };
+    let most = Most {
+        records: usize::from(records).max(1),
+        bytes: usize::from(room).max(1),
+    };
+    let open = |piece: usize| {
+        let data = Cursor::new(text.to_vec());
+        let piece = piece.max(1);
+        source::open_reader("x", Dribble { data, most: piece }, &options)
+    };
+    let (Ok(mut whole), Ok(mut parts)) = (open(usize::MAX), open(usize::from(room))) else {
+        assert!(open(usize::MAX).is_err() && open(usize::from(room)).is_err());
+        return;
+    };
+    let whole = told(&mut *whole, |source, portion| source.read(portion, all));
+    let split = told(&mut *parts, |source, portion| source.read(portion, most));
+    assert_eq!(whole, split);
+    let Ok(mut later) = open(usize::MAX) else {
+        return;
+    };
+    if let Some(style) = later.style().map(Arc::new) {
+        let later = told(&mut *later, |source, portion| {
+            let more = source.read_unsplit(&style, portion, most);
+            portion.split();
+            more
+        });
+        assert_eq!(whole, later);
+    }
+}
+
+fn told(
+    source: &mut dyn Source,
+    mut read: impl FnMut(&mut dyn Source, &mut Portion) -> Result<bool, SourceFault>,
+) -> Told {
+    let Some(columns) = source.columns() else {
+        return (Vec::new(), None);
+    };
+    let mut portion = Portion::new(columns);
+    let mut found = Vec::new();
+    loop {
+        let more = read(source, &mut portion);
+        let mut fields = portion.rows.fields();
+        for (row, (record, line)) in portion.records.iter().zip(portion.rows.lines()).enumerate() {
+            let fields: Vec<_> = fields.by_ref().take(columns).collect();
+            let raw = portion.raw(row).escape_ascii();
+            found.push((*record, format!("{line} {raw} {fields:?}")));
+        }
+        let bad = portion.bad.iter();
+        found.extend(bad.map(|bad| (bad.record, format!("{bad:?}"))));
+        let ended = match more {
+            Ok(true) => continue,
+            Ok(false) => None,
+            Err(fault) => Some(fault.to_string()),
+        };
+        // What is split later tells of what is bad in another order.
+        found.sort();
+        return (found.into_iter().map(|(_, told)| told).collect(), ended);
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/corpus.rs"]
+mod corpus;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_chance_has_found() {
+        corpus::each("file", file);
+    }
+}

@@ -1,0 +1,5 @@
+//! Requests within a request.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_http::trial::envelope(bytes));

@@ -1,0 +1,5 @@
+//! Files to be loaded: CSV, NDJSON.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_transfer::trial::file(bytes));

@@ -1,0 +1,5 @@
+//! URLs of databases.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow::settings::trial::url(bytes));
