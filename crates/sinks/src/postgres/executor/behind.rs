@@ -15,9 +15,12 @@ use crate::postgres::send::RESET;
 /// Whether anything in the database could make up a setting: a body that names `set_config`, runs text that it is given,
 /// or has a point or a comment between a SET and its value (an UPDATE has none); a body that is no text; a function with
 /// such a setting of its own, or in a language of which nothing is known; an expression that calls `set_config` (2078).
+/// What extensions bring along is left out: they read and set what is their own, and live with connections of many users.
 const MAKES_UP: &str = r#"SELECT EXISTS (
     SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-    WHERE p.oid >= 16384 AND l.lanname NOT IN ('internal', 'c') AND (l.lanname NOT IN ('sql', 'plpgsql') OR p.prosrc = ''
+    WHERE p.oid >= 16384 AND l.lanname NOT IN ('internal', 'c') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+        WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid AND d.deptype = 'e')
+      AND (l.lanname NOT IN ('sql', 'plpgsql') OR p.prosrc = ''
       OR p.prosrc ~* 'set_config|execute|\mload\M|u&["'']|_to_xml|ts_stat|ts_rewrite|crosstab|connectby'
       OR p.prosrc ~* '\mset\M[^=]*?(\.[^=]*(=|\mto\M)|--|/\*)'
       OR EXISTS (SELECT FROM pg_catalog.unnest(p.proconfig) s WHERE pg_catalog.split_part(s, '=', 1) LIKE '%.%')))
