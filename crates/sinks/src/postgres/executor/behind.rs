@@ -16,7 +16,7 @@ use crate::postgres::send::RESET;
 /// or has a point or a comment between a SET and its value (an UPDATE has none); a body that is no text; a function with
 /// such a setting of its own, or in a language of which nothing is known; an expression that calls `set_config` (2078).
 /// What extensions bring along is left out: they read and set what is their own, and live with connections of many users.
-const MAKES_UP: &str = r#"SELECT EXISTS (
+const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
     SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE p.oid >= 16384 AND l.lanname NOT IN ('internal', 'c') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
         WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid AND d.deptype = 'e')
