@@ -46,6 +46,11 @@ impl Budget {
         self.0.is_waited_for()
     }
 
+    /// True while somebody waits for bytes, and for ten seconds after somebody who does not wait got none.
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_waited_for() || self.0.refused_lately()
+    }
+
     /// Takes bytes at once.
     ///
     /// # Errors
@@ -91,6 +96,7 @@ impl Budget {
     }
 
     fn full(&self) -> Fault {
+        self.0.note_refusal();
         Fault::new(
             FaultClass::Overloaded,
             "53200",
@@ -200,6 +206,25 @@ mod tests {
         assert_eq!(part.split(80).bytes(), 30);
         assert_eq!((part.bytes(), budget.held()), (0, 0));
         assert_eq!(budget.take(75).await.unwrap().bytes(), 75);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn is_wanted_while_somebody_goes_without() {
+        let budget = Budget::new(100);
+        let held = budget.take(75).await.unwrap();
+        assert!(!budget.is_wanted());
+        assert!(budget.try_take(50).is_err());
+        assert!(budget.is_wanted());
+        tokio::time::sleep(std::time::Duration::from_secs(11)).await;
+        assert!(!budget.is_wanted());
+        let waiting = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.take(50).await.unwrap().bytes() }
+        });
+        tokio::task::yield_now().await;
+        assert!(budget.is_wanted());
+        drop(held);
+        assert_eq!(waiting.await.unwrap(), 50);
     }
 
     #[tokio::test]

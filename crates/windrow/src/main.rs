@@ -16,6 +16,11 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 
+/// The system's own allocator keeps most of what was once taken.
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(*args),

@@ -26,16 +26,13 @@ impl Signals {
         let stop = CancellationToken::new();
         let mut server = std::pin::pin!(server.run(stop.clone()));
         tokio::select! {
-            () = &mut server => return Ok(()),
+            finished = &mut server => return told(finished),
             () = self.next() => {}
         }
         telemetry::say("stopping: finishing what was accepted; a second signal ends at once");
         stop.cancel();
         tokio::select! {
-            () = &mut server => {
-                telemetry::say("stopped; all that was accepted is answered");
-                Ok(())
-            }
+            finished = &mut server => told(finished),
             () = self.next() => anyhow::bail!("ended at once by a second signal; writes under way were not waited for"),
         }
     }
@@ -47,4 +44,13 @@ impl Signals {
             _ = self.interrupt.recv() => {}
         }
     }
+}
+
+fn told(finished: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        finished,
+        "ended after the time that limits.stop_wait allows; what was under way then was not answered, and it cannot be known whether it was written"
+    );
+    telemetry::say("stopped; all that was accepted is answered");
+    Ok(())
 }

@@ -1,11 +1,15 @@
 //! What is free. Taking and giving back is one atomic operation each, as long as nobody waits.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+/// For how long a refusal shows that memory is wanted, in milliseconds.
+const LATELY: u64 = 10_000;
 
 /// The two pools of a budget, and the line of those who wait.
 #[derive(Debug)]
@@ -16,6 +20,9 @@ pub(super) struct Pools {
     patient: Pool,
     /// How many are in line.
     waiting: AtomicUsize,
+    /// When somebody was refused last, in milliseconds after the beginning; 0: nobody was.
+    refused: AtomicU64,
+    born: Instant,
     /// Whoever has its only permit is at the front, and collects.
     line: Semaphore,
 }
@@ -45,6 +52,8 @@ impl Pools {
             whole: Pool::new(total),
             patient: Pool::new(patient),
             waiting: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            born: Instant::now(),
             line: Semaphore::new(1),
         }
     }
@@ -63,6 +72,20 @@ impl Pools {
 
     pub(super) fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn note_refusal(&self) {
+        self.refused.store(self.now(), Ordering::Relaxed);
+    }
+
+    pub(super) fn refused_lately(&self) -> bool {
+        let refused = self.refused.load(Ordering::Relaxed);
+        refused > 0 && self.now().saturating_sub(refused) <= LATELY
+    }
+
+    fn now(&self) -> u64 {
+        let passed = self.born.elapsed().as_millis();
+        u64::try_from(passed).unwrap_or(u64::MAX).max(1)
     }
 
     /// Takes bytes in the order of asking. Cancel safe.

@@ -13,7 +13,7 @@ use super::frame::{self, BadLength, Front};
 const READ: usize = 32 * 1024;
 
 /// What an empty buffer may keep, so that one large answer does not hold its memory for the connection's life.
-const KEEP: usize = 1 << 20;
+const KEEP: usize = 256 << 10;
 
 /// Bytes received and not yet taken out.
 #[derive(Debug)]
@@ -81,10 +81,11 @@ impl Inbox {
     fn make_room(&mut self) {
         if self.taken < self.bytes.len() {
             self.bytes.advance(self.taken);
-        } else if self.bytes.capacity() > KEEP {
-            self.bytes = BytesMut::new();
         } else {
             self.bytes.clear();
+            if self.bytes.try_reclaim(KEEP + 1) {
+                self.bytes = BytesMut::new();
+            }
         }
         self.taken = 0;
         if self.bytes.capacity() - self.bytes.len() < READ / 2 {

@@ -44,7 +44,7 @@ use session::Session;
 use socket::Socket;
 
 /// What an empty send buffer may keep, so that one large batch does not hold its memory for the connection's life.
-const KEEP: usize = 1 << 20;
+const KEEP: usize = 256 << 10;
 
 /// How long the server is given to take the good-bye.
 const GOOD_BYE: Duration = Duration::from_secs(1);
@@ -181,10 +181,9 @@ impl Wire {
     }
 
     fn clear_out(&mut self) {
-        if self.out.capacity() > KEEP {
+        self.out.clear();
+        if self.out.try_reclaim(KEEP + 1) {
             self.out = BytesMut::new();
-        } else {
-            self.out.clear();
         }
     }
 

@@ -42,7 +42,8 @@ impl Wire {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        socket.poll_flush(cx)
+        self.clear_out();
+        Pin::new(&mut self.socket).poll_flush(cx)
     }
 
     /// Reads once, at most some 32 KiB beyond what is there. 0 is the end of the stream.

@@ -7,6 +7,7 @@ mod room;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -30,6 +31,7 @@ pub struct Server {
     lane: Lane,
     /// Cancelled by who ends the server from inside: the console.
     asked_to_end: CancellationToken,
+    stop_wait: Duration,
     database: &'static str,
 }
 
@@ -83,6 +85,7 @@ impl Server {
             pg,
             lane,
             asked_to_end,
+            stop_wait: settings.stop_wait,
             database,
         })
     }
@@ -102,10 +105,22 @@ impl Server {
         self.database
     }
 
-    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was accepted and ends. To end
-    /// at once, drop the future.
-    pub async fn run(self, stop: CancellationToken) {
-        let end = stop.child_token();
+    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was accepted and ends, within
+    /// [`Settings::stop_wait`] whatever clients and the database do. True: all that was accepted is answered. To end at once,
+    /// drop the future.
+    pub async fn run(self, stop: CancellationToken) -> bool {
+        let (end, wait) = (stop.child_token(), self.stop_wait);
+        let overtime = async {
+            end.cancelled().await;
+            tokio::time::sleep(wait).await;
+        };
+        tokio::select! {
+            () = self.serve(end.clone()) => true,
+            () = overtime => false,
+        }
+    }
+
+    async fn serve(self, end: CancellationToken) {
         let (http_end, pg_end) = (end.clone(), end.clone());
         let http = async move {
             match self.http {

@@ -221,6 +221,9 @@ pub struct Limit {
     /// How long writes wait for a database that is away.
     #[serde(with = "humantime_serde")]
     pub away_wait: Option<Duration>,
+    /// How long the end waits for what was accepted.
+    #[serde(with = "humantime_serde")]
+    pub stop_wait: Option<Duration>,
 }
 
 /// `[log]`

@@ -10,6 +10,7 @@ mod tls;
 pub mod trial;
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use windrow_core::{Limits, Secret};
@@ -21,6 +22,9 @@ pub use pg::PgSettings;
 
 /// The annotated example of a configuration file: every knob with its default.
 pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
+
+/// Less than what those who run programs usually wait for their end (30 seconds).
+const STOP_WAIT: Duration = Duration::from_secs(25);
 
 /// The database without any configuration.
 pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
@@ -37,6 +41,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The memory budget, in bytes.
     pub memory: usize,
+    /// How long the end waits for what was accepted.
+    pub stop_wait: Duration,
     /// The HTTP frontend's settings, unless it is switched off. Its token is a secret, which its `Debug` does not show.
     pub http: Option<HttpConfig>,
     /// The PostgreSQL frontend's settings, where it is asked for.
@@ -91,6 +97,7 @@ impl Settings {
             },
             limits,
             memory,
+            stop_wait: file.limits.stop_wait.unwrap_or(STOP_WAIT),
             http,
             pg,
             url,

@@ -18,7 +18,7 @@ pub struct Gateway {
     base: String,
     client: Client,
     stop: CancellationToken,
-    task: JoinHandle<()>,
+    task: JoinHandle<bool>,
 }
 
 impl Gateway {

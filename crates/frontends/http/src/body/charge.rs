@@ -1,9 +1,19 @@
 //! Memory that grows while it is charged to the budget.
 
-use windrow_core::{Budget, Fault, Permit};
+use windrow_core::{Budget, Fault, FaultClass, Permit};
 
 /// Steps in which bytes are taken, so that a small growth is no visit to the budget.
 const GRAIN: usize = 64 << 10;
+
+/// One request holds at most this part of the budget while others wait for memory: a quarter.
+const SHARE: usize = 4;
+
+fn more_than_its_share(wanted: usize, total: usize) -> Fault {
+    let message = format!(
+        "{wanted} bytes are more than a quarter of the memory budget (limits.memory, {total} bytes), for which others wait; try again later"
+    );
+    Fault::new(FaultClass::Overloaded, "53200", message)
+}
 
 /// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait for himself.
 #[derive(Debug)]
@@ -25,9 +35,12 @@ impl Charge {
     /// Adds bytes.
     ///
     /// # Errors
-    /// Those of [`Budget::try_take`]; nothing is added then.
+    /// Those of [`Budget::try_take`], and 429 past a [`SHARE`] while others want memory; nothing is added then.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
+        if wanted > self.budget.total() / SHARE && self.budget.is_waited_for() {
+            return Err(more_than_its_share(wanted, self.budget.total()));
+        }
         let missing = wanted.saturating_sub(self.permit.bytes());
         if missing > 0 {
             let more = self

@@ -45,6 +45,7 @@ pub(crate) struct Feed<'a> {
 impl<'a> Feed<'a> {
     pub(crate) fn new(body: Incoming, headers: &HeaderMap, link: &'a Link) -> Self {
         let ended = body.is_end_stream();
+        link.set_holds(false);
         Self {
             body: Spring::Wire(body),
             link,
@@ -88,6 +89,13 @@ impl<'a> Feed<'a> {
         self.ended
     }
 
+    /// Whether memory is held until the rest is there: then it has to come at a pace, while others want memory.
+    pub(crate) fn holds(&self, holds: bool) {
+        if !self.is_held() {
+            self.link.set_holds(holds);
+        }
+    }
+
     /// Says that the next wait is not for the client.
     pub(crate) fn pause(&self) {
         self.link.enter(Phase::Busy);
@@ -109,6 +117,9 @@ impl<'a> Feed<'a> {
                 return Poll::Ready(Ok(Some(std::mem::take(body))));
             }
         };
+        if self.link.hoards() {
+            return Poll::Ready(Err(hoards()));
+        }
         loop {
             let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) else {
                 self.link.enter(Phase::Body);
@@ -127,6 +138,7 @@ impl<'a> Feed<'a> {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
                         self.ended = body.is_end_stream();
+                        self.link.moved(data.len());
                         return Poll::Ready(Ok(Some(data)));
                     }
                     _ => {}
@@ -172,6 +184,13 @@ fn too_slow() -> Refusal {
     Refusal::protocol(
         StatusCode::REQUEST_TIMEOUT,
         "the body made no progress for longer than http.body_timeout",
+    )
+}
+
+fn hoards() -> Refusal {
+    Refusal::protocol(
+        StatusCode::REQUEST_TIMEOUT,
+        "less than 64 KiB of the body came in 10 seconds, while others waited for the memory that it holds",
     )
 }
 

@@ -67,7 +67,9 @@ impl Feed<'_> {
                 permit: Permit::empty(),
             });
         }
-        self.collect(first, limit, budget).await
+        let collected = self.collect(first, limit, budget).await;
+        self.holds(false);
+        collected
     }
 
     async fn collect(
@@ -89,6 +91,7 @@ impl Feed<'_> {
         let mut all = BytesMut::with_capacity(charged);
         all.extend_from_slice(&first);
         drop(first);
+        self.holds(true);
         while let Some(chunk) = self.chunk().await? {
             let length = all.len() + chunk.len();
             limit.check(length as u64)?;

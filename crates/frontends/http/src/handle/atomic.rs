@@ -37,8 +37,10 @@ pub(crate) async fn run(
         let due = all.bytes + rows.held();
         charge.add(due.saturating_sub(charged))?;
         charged = charged.max(due);
+        feed.holds(true);
         next = feed.chunk().await?;
     }
+    feed.holds(false);
     rows.finish(&mut all)?;
     check_count(all.writes.len(), ask.app.config.max_atomic_rows)?;
     let unit = Unit::of(all.writes);

@@ -200,6 +200,7 @@ impl Pump<'_, '_> {
         self.carry.add(due.saturating_sub(self.carried))?;
         self.carry.remove(self.carried.saturating_sub(due));
         self.carried = due;
+        self.feed.holds(due > 0);
         Ok(())
     }
 

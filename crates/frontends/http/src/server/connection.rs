@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use windrow_core::Budget;
 
 use crate::answer::AnswerBody;
 use crate::app::App;
@@ -77,7 +78,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let link = Arc::new(Link::default());
-    let watch = Watch::new(&app.config);
+    let (watch, budget) = (Watch::new(&app.config), app.budget().clone());
     let received = app.services.metrics.received.clone();
     let source = app.services.intake.new_source();
     let gate = Gate::new(stream, Arc::clone(&link), received);
@@ -101,13 +102,13 @@ where
         .max_buf_size(BUFFER)
         .writev(false)
         .serve_connection(TokioIo::new(gate), service);
-    supervise(connection, &link, watch, &stop).await;
+    supervise(connection, (&link, &budget), watch, &stop).await;
 }
 
 /// Lets a connection run, under the watch, to its end.
 async fn supervise<S, H>(
     mut connection: Connection<TokioIo<Gate<S>>, H>,
-    link: &Link,
+    (link, budget): (&Link, &Budget),
     mut watch: Watch,
     stop: &CancellationToken,
 ) where
@@ -134,7 +135,7 @@ async fn supervise<S, H>(
             }
             () = &mut tick => {
                 tick.as_mut().reset(Instant::now() + watch.period());
-                match watch.look(link) {
+                match watch.look(link, budget.is_wanted()) {
                     Ruling::Keep => {}
                     Ruling::Drop => return,
                     Ruling::Retire => retire(&mut connection),

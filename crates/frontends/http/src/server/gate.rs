@@ -42,8 +42,9 @@ impl<S> Gate<S> {
 
     fn wrote(&self, poll: &Poll<io::Result<usize>>) {
         self.link.set_stalled(poll.is_pending());
-        if poll.is_ready() {
+        if let Poll::Ready(written) = poll {
             self.link.progress();
+            self.link.moved(*written.as_ref().unwrap_or(&0));
         }
     }
 }

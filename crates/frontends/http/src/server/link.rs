@@ -4,10 +4,16 @@
 //! No clock is read on the path of a request: progress changes a stamp, and the watch looks now and then whether it has changed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::config::HttpConfig;
+
+/// How long a client that holds memory may take to bring, or to take, a little, while others want memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What has to move in that time, in bytes.
+const STEP: u64 = 64 << 10;
 
 /// What the connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +39,12 @@ pub(crate) struct Link {
     late: AtomicBool,
     stalled: AtomicBool,
     unread: AtomicBool,
+    /// Bytes of bodies that have come, and of anything that has left.
+    moved: AtomicU64,
+    /// The body under way holds memory until the rest of it is there.
+    holds: AtomicBool,
+    /// It is to be given up for the sake of others.
+    hoards: AtomicBool,
 }
 
 impl Link {
@@ -70,6 +82,24 @@ impl Link {
     /// Whether the client does not take what is sent.
     pub(crate) fn set_stalled(&self, stalled: bool) {
         self.stalled.store(stalled, Relaxed);
+    }
+
+    /// Bytes of a body came, or some of an answer left.
+    pub(crate) fn moved(&self, bytes: usize) {
+        self.moved.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Whether the body under way holds memory until the rest of it is there.
+    pub(crate) fn set_holds(&self, holds: bool) {
+        self.holds.store(holds, Relaxed);
+        if !holds {
+            self.hoards.store(false, Relaxed);
+        }
+    }
+
+    /// True once the body under way is to be given up: it holds memory that others want, and does not come.
+    pub(crate) fn hoards(&self) -> bool {
+        self.hoards.load(Relaxed)
     }
 
     /// Says that the rest of a body will not be read.
@@ -141,6 +171,9 @@ pub(crate) struct Watch {
     head: Duration,
     body: Duration,
     idle: Duration,
+    /// Since when a client that holds memory is looked at, and what had moved by then.
+    held: Duration,
+    moved: u64,
 }
 
 impl Watch {
@@ -150,7 +183,8 @@ impl Watch {
             config.body_timeout,
             config.idle_timeout,
         );
-        let period = (head.min(body).min(idle) / 2).max(Duration::from_millis(1));
+        let shortest = head.min(body).min(idle).min(PATIENCE);
+        let period = (shortest / 2).max(Duration::from_millis(1));
         Self {
             period,
             quiet: Duration::ZERO,
@@ -158,6 +192,8 @@ impl Watch {
             head,
             body,
             idle,
+            held: Duration::ZERO,
+            moved: 0,
         }
     }
 
@@ -166,8 +202,14 @@ impl Watch {
         self.period
     }
 
-    /// One look, a period after the last.
-    pub(crate) fn look(&mut self, link: &Link) -> Ruling {
+    /// One look, a period after the last. `wanted`: others want memory.
+    pub(crate) fn look(&mut self, link: &Link, wanted: bool) -> Ruling {
+        if self.crawls(link) && wanted {
+            if link.phase() == Phase::Answering {
+                return Ruling::Drop;
+            }
+            link.hoards.store(true, Relaxed);
+        }
         let stamp = link.stamp.load(Relaxed);
         if stamp != self.stamp {
             self.stamp = stamp;
@@ -190,6 +232,20 @@ impl Watch {
     }
 }
 
+impl Watch {
+    /// True where a client that holds memory, with its body or for its answer, has moved too little for too long.
+    fn crawls(&mut self, link: &Link) -> bool {
+        let moved = link.moved.load(Relaxed);
+        let holds = link.holds.load(Relaxed) || link.phase() == Phase::Answering;
+        if !holds || moved >= self.moved + STEP {
+            (self.held, self.moved) = (Duration::ZERO, moved);
+            return false;
+        }
+        self.held += self.period;
+        self.held >= PATIENCE.min(self.body)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,7 +260,7 @@ mod tests {
     }
 
     fn looks_until(ruling: Ruling, watch: &mut Watch, link: &Link) -> Option<u32> {
-        (1..100).find(|_| watch.look(link) == ruling)
+        (1..100).find(|_| watch.look(link, false) == ruling)
     }
 
     #[test]
@@ -220,7 +276,7 @@ mod tests {
         assert!(!link.is_late());
         link.enter(Phase::Body);
         for _ in 0..5 {
-            assert_eq!(watch.look(&link), Ruling::Keep);
+            assert_eq!(watch.look(&link, false), Ruling::Keep);
         }
         assert!(link.is_late());
     }
@@ -232,17 +288,17 @@ mod tests {
         link.enter(Phase::Body);
         for _ in 0..50 {
             link.progress();
-            watch.look(&link);
-            watch.look(&link);
+            watch.look(&link, false);
+            watch.look(&link, false);
         }
         assert!(!link.is_late());
         link.enter(Phase::Idle);
         link.received();
-        watch.look(&link);
+        watch.look(&link, false);
         link.received();
-        watch.look(&link);
+        watch.look(&link, false);
         link.received();
-        assert_eq!(watch.look(&link), Ruling::SlowHead);
+        assert_eq!(watch.look(&link, false), Ruling::SlowHead);
     }
 
     #[test]
@@ -252,5 +308,31 @@ mod tests {
         link.enter(Phase::Busy);
         link.set_stalled(true);
         assert_eq!(looks_until(Ruling::Drop, &mut watch, &link), Some(5));
+    }
+
+    #[test]
+    fn who_holds_memory_that_others_want_has_to_get_on() {
+        let link = Link::default();
+        let mut watch = watch();
+        let mut looks = |link: &Link, wanted: bool, moved: usize| {
+            for _ in 0..30 {
+                link.moved(moved);
+                link.progress();
+                if watch.look(link, wanted) == Ruling::Drop || link.hoards() {
+                    return true;
+                }
+            }
+            false
+        };
+        link.enter(Phase::Body);
+        assert!(!looks(&link, true, 1), "it holds nothing");
+        link.set_holds(true);
+        assert!(!looks(&link, false, 1), "nobody wants it");
+        assert!(!looks(&link, true, 1 << 16), "it comes");
+        assert!(looks(&link, true, 1));
+        link.set_holds(false);
+        assert!(!link.hoards());
+        link.enter(Phase::Answering);
+        assert!(looks(&link, true, 1), "it is not taken");
     }
 }

@@ -74,6 +74,51 @@ async fn a_large_row_is_charged_as_it_comes() {
     eventually("the memory is given back", || server.budget.held() == 0).await;
 }
 
+/// Who holds memory that others want has to get on; a byte from time to time is not enough.
+#[tokio::test]
+async fn a_greedy_body_that_crawls_is_ended() {
+    let config = HttpConfig {
+        body_timeout: Duration::from_millis(400),
+        ..config()
+    };
+    let (server, _arrivals) = start(config, MIB).await;
+    let mut raw = server.connect().await;
+    raw.send(format!(
+        "POST {ROWS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 600000\r\n\r\n{{\"a\":\"{}",
+        "x".repeat(400_000)
+    ))
+    .await;
+    eventually("the body is charged", || server.budget.held() >= 400_000).await;
+    let (mut read, mut write) = tokio::io::split(raw.0);
+    let crawl = async {
+        loop {
+            // It may be closed by now.
+            tokio::io::AsyncWriteExt::write_all(&mut write, b"x")
+                .await
+                .ok();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let mut told = [0; 12];
+    let answer = async {
+        tokio::io::AsyncReadExt::read_exact(&mut read, &mut told)
+            .await
+            .unwrap();
+    };
+    let others = async {
+        while server.budget.held() > 0 {
+            // Refused, which shows that memory is wanted.
+            drop(server.budget.try_take(MIB - 100_000));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        () = crawl => {}
+        ((), ()) = async { tokio::join!(answer, others) } => {}
+    }
+    assert_eq!(&told, b"HTTP/1.1 408");
+}
+
 /// A body of 50 MB against a lane that stands still: it is read as far as the portions go, and no further.
 #[tokio::test]
 async fn a_stalled_lane_stops_the_reading() {

@@ -10,6 +10,7 @@ use crate::codec::answer;
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::message::{Bind, Kind, Message};
 use crate::session::End;
+use crate::session::charge::FREE;
 
 impl Relay<'_> {
     /// Passes on what the client has sent, as far as the server takes it.
@@ -100,11 +101,13 @@ impl Relay<'_> {
 
     /// Passes on a whole message as it is.
     pub(super) fn raw(&mut self, total: usize) {
-        let line = &mut self.session.line;
-        if let Some(bytes) = line.inbox.get(..total) {
-            self.loan.wire.out().extend_from_slice(bytes);
+        let bytes = self.session.line.split(total);
+        let out = self.loan.wire.out();
+        match out.is_empty() && total > FREE {
+            // Not copied: a long message would be there twice.
+            true => *out = bytes,
+            false => out.extend_from_slice(&bytes),
         }
-        line.take(total);
     }
 
     /// Deals with a whole message. False: it has to wait for the answers before it.

@@ -215,6 +215,10 @@ impl Relay<'_> {
             self.work()?;
             let is_busy = !self.queue.is_empty();
             self.session.presence.set_busy(is_busy);
+            if !is_busy && self.loan.wire.out().is_empty() {
+                // Until it is answered, a text is kept: it has to be known what it did.
+                self.session.line.settle();
+            }
             if self.asks_what_is_heard() {
                 continue;
             }
@@ -242,7 +246,7 @@ impl Relay<'_> {
                 let moved = self.poll_move(cx)?;
                 self.unburden();
                 let budget = &self.session.house.budget;
-                if self.session.line.poll_stalled(budget, cx).is_ready() {
+                if self.session.line.poll_stalled(budget, 0, cx).is_ready() {
                     return Poll::Ready(Err(End::Fatal(charge::stalled())));
                 }
                 if moved {

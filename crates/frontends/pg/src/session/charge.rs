@@ -1,20 +1,30 @@
 //! Memory for long messages, taken when they begin to come.
 
-use std::pin::Pin;
+#[cfg(test)]
+mod model;
+
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep};
 use windrow_core::{Budget, Fault, FaultClass, Permit};
 
 /// What of a message is read before memory is taken for it, in bytes; shorter ones are counted once they wait in a lane.
 pub(crate) const FREE: usize = 16 * 1024;
 
-/// How long memory is waited for, and how long a message may stand still for which others wait.
+/// How long it is waited while nobody gets any memory, and how long a message may stand still for which others wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What has to come in that time, in bytes.
 const STEP: usize = 64 * 1024;
+
+/// How many times over a message may be in memory at once: in the inbox, in what is passed on to the server.
+const RELAYED: usize = 2;
+
+/// The same where it is joined: the text, its values, and both once more in the batch that is sent.
+const JOINED: usize = 4;
 
 /// The part of the memory budget that long messages may hold while they come: half of it, so that whoever sends short ones
 /// is never kept out by those who send long ones slowly. Whoever has some of it waits for the budget itself, and nobody
@@ -23,6 +33,8 @@ const STEP: usize = 64 * 1024;
 pub(crate) struct LongMessages {
     half: usize,
     share: Budget,
+    /// How often somebody got what it waited for.
+    granted: AtomicU64,
 }
 
 impl LongMessages {
@@ -31,39 +43,80 @@ impl LongMessages {
         Self {
             half,
             // Of a budget three quarters can be waited for.
-            share: Budget::new(half + half / 2),
+            share: Budget::new(half + half / 2 + 2),
+            granted: AtomicU64::new(0),
         }
     }
 
-    /// Memory for a message that ends at `until` in the inbox, of which `here` bytes are there. Cancel safe.
+    /// Memory for a message that ends at `until` in the inbox, of which `here` bytes are there: for all that it becomes, not
+    /// for its bytes alone. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::TooLarge`] for more than half of the budget, [`FaultClass::Overloaded`] where nothing becomes free for 10 seconds.
+    /// [`FaultClass::TooLarge`] for more than a quarter of the budget, [`FaultClass::Overloaded`] where nobody gets any for
+    /// 10 seconds.
     pub(super) async fn take(
         &self,
         budget: &Budget,
         until: usize,
         here: usize,
     ) -> Result<Charge, Fault> {
-        if until > self.half {
+        let most = self.half.max(RELAYED * FREE);
+        if until > most / RELAYED + FREE {
             return Err(Fault::too_large(format!(
-                "a message of {until} bytes is longer than half of the memory budget (limits.memory, {} bytes)",
+                "a message of {until} bytes is longer than a quarter of the memory budget (limits.memory, {} bytes)",
                 budget.total()
             )));
         }
-        let both = async {
-            let share = self.share.take(until).await?;
-            Ok((share, budget.take(until).await?))
-        };
-        let taken = timeout(PATIENCE, both).await;
-        let (share, permit) = taken.unwrap_or_else(|_| Err(full(budget)))?;
+        let wanted = until.saturating_mul(JOINED).min(self.half);
+        let (share, permit) = self.in_turn(budget, wanted).await?;
+        self.granted.fetch_add(1, Ordering::Relaxed);
         Ok(Charge {
-            _share: share,
+            share,
             permit,
             until,
             seen: here,
             time: Box::pin(sleep(PATIENCE)),
         })
+    }
+
+    /// More memory for what is charged already, at once and for all up to `until`. False: there is none, and what is held
+    /// stays. It is not waited for: nobody holds some memory and waits for more.
+    pub(super) fn grow(
+        &self,
+        charge: &mut Charge,
+        budget: &Budget,
+        until: usize,
+        here: usize,
+    ) -> bool {
+        let wanted = until.saturating_mul(JOINED).min(self.half);
+        let missing = wanted.saturating_sub(charge.share.bytes());
+        let (Ok(share), Ok(permit)) = (self.share.try_take(missing), budget.try_take(missing))
+        else {
+            return false;
+        };
+        charge.share.merge(share);
+        charge.permit.merge(permit);
+        (charge.until, charge.seen) = (until, here);
+        true
+    }
+
+    /// Waits for as long as somebody gets something from time to time: its turn comes.
+    async fn in_turn(&self, budget: &Budget, bytes: usize) -> Result<(Permit, Permit), Fault> {
+        let mut both = pin!(async {
+            let share = self.share.take(bytes).await?;
+            Ok((share, budget.take(bytes).await?))
+        });
+        loop {
+            let granted = self.granted.load(Ordering::Relaxed);
+            tokio::select! {
+                biased;
+                both = &mut both => return both,
+                () = sleep(PATIENCE) => {}
+            }
+            if self.granted.load(Ordering::Relaxed) == granted {
+                return Err(full(budget));
+            }
+        }
     }
 }
 
@@ -78,7 +131,7 @@ fn full(budget: &Budget) -> Fault {
 /// Memory that is held for a long message while it comes.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    _share: Permit,
+    share: Permit,
     permit: Permit,
     /// Where in the inbox the message ends.
     until: usize,
@@ -99,9 +152,19 @@ impl Charge {
         self.until == 0
     }
 
-    /// Hands over memory, if so much is held.
-    pub(super) fn pay(&mut self, bytes: usize) -> Option<Permit> {
-        (self.permit.bytes() >= bytes).then(|| self.permit.split(bytes))
+    /// Hands over memory for what the message has become and for what is sent of it, where that is held or free. It is not
+    /// waited for: nobody holds some memory and waits for more.
+    pub(super) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
+        let wanted = bytes * (JOINED / RELAYED);
+        let mut paid = self.permit.split(wanted);
+        match budget.try_take(wanted - paid.bytes()) {
+            Ok(more) => paid.merge(more),
+            Err(_) => {
+                self.permit.merge(paid);
+                return None;
+            }
+        }
+        Some(paid)
     }
 
     /// Ready where `here`, what is in the inbox, has not grown for a while, and somebody waits for memory.
@@ -123,8 +186,39 @@ impl Charge {
     }
 }
 
-/// What is told to a client whose message does not come.
+/// Buffers of a client in which nothing moves: the beginning of a message, answers that are not taken.
+#[derive(Debug)]
+pub(super) struct Still {
+    /// What had come and left when it was looked at last, in bytes.
+    seen: u64,
+    time: Pin<Box<Sleep>>,
+}
+
+impl Default for Still {
+    fn default() -> Self {
+        Self {
+            seen: 0,
+            time: Box::pin(sleep(PATIENCE)),
+        }
+    }
+}
+
+impl Still {
+    /// Ready where nothing has moved for a while, and somebody waits for memory.
+    pub(super) fn poll(&mut self, budget: &Budget, now: u64, cx: &mut Context<'_>) -> Poll<()> {
+        while self.time.as_mut().poll(cx).is_ready() {
+            if self.seen == now && budget.is_waited_for() {
+                return Poll::Ready(());
+            }
+            self.seen = now;
+            self.time.as_mut().reset(Instant::now() + PATIENCE);
+        }
+        Poll::Pending
+    }
+}
+
+/// What is told to a client that holds up others.
 pub(crate) fn stalled() -> Fault {
-    let message = "a long message made no progress for 10 seconds while others waited for the memory that was held for it";
+    let message = "a message that was begun, or answers that are not taken, made no progress for 10 seconds while others waited for the memory that is held for them";
     Fault::new(FaultClass::Overloaded, "53200", message)
 }

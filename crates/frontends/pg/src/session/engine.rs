@@ -169,8 +169,14 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), End>> {
         let was_full = self.is_full();
+        self.line.settle();
         let flushed = self.poll_say(cx)?;
-        if self.line.poll_stalled(&self.house.budget, cx).is_ready() {
+        let part = self.segment.bytes;
+        if self
+            .line
+            .poll_stalled(&self.house.budget, part, cx)
+            .is_ready()
+        {
             return Poll::Ready(Err(End::Fatal(charge::stalled())));
         }
         if self.is_full() {
@@ -276,6 +282,9 @@ impl Session {
         }
         match tag {
             b'S' => self.sync(total).await?,
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.line.needs_charge(at + total) => {
+                return Box::pin(self.cover(tag, total)).await;
+            }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(tag, total).await?,
             b'H' => Box::pin(self.flush(total)).await?,
             b'Q' if at == 0 => self.simple(total).await?,
@@ -333,17 +342,26 @@ impl Session {
                 Ok(true)
             }
             Some((tag, total)) if self.line.needs_charge(self.segment.bytes + total) => {
-                let (until, house) = (self.segment.bytes + total, &self.house);
-                let memory = (&house.long_messages, &house.budget);
-                if let Err(fault) = self.line.charge(memory, until).await {
-                    self.drain().await?;
-                    self.pass_over(tag, total, &fault);
-                    return Ok(true);
-                }
-                Ok(false)
+                self.cover(tag, total).await
             }
             _ => Ok(false),
         }
+    }
+
+    /// Takes memory for all up to the end of the message at hand. True: the inbox is to be looked at again.
+    async fn cover(&mut self, tag: u8, total: usize) -> Result<bool, End> {
+        let (until, house) = (self.segment.bytes + total, Arc::clone(&self.house));
+        let memory = (&house.long_messages, &house.budget);
+        if self.line.is_charged() {
+            // Nobody holds some memory and waits for more.
+            if !self.line.grow(memory, until) {
+                self.relay("more than the memory budget holds").await?;
+            }
+        } else if let Err(fault) = self.line.charge(memory, until).await {
+            self.drain().await?;
+            self.pass_over(tag, total, &fault);
+        }
+        Ok(true)
     }
 
     /// Goes over to a server connection with what is in the inbox, until nothing of the session is left there.

@@ -9,7 +9,7 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windrow_core::{Budget, Fault, Permit};
 
-use super::charge::{self, Charge, LongMessages};
+use super::charge::{self, Charge, LongMessages, Still};
 
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};
@@ -22,6 +22,13 @@ const KEEP: usize = 1024;
 
 /// Answers that wait for their client, in bytes: past it nothing more is produced for it.
 pub(crate) const HIGH: usize = 64 * 1024;
+
+/// Gives the room of an empty buffer back, where it is more than a silent client may keep.
+fn unload(buffer: &mut BytesMut) {
+    if buffer.is_empty() && buffer.try_reclaim(KEEP + 1) {
+        *buffer = BytesMut::new();
+    }
+}
 
 /// A client's connection.
 #[derive(Debug)]
@@ -40,7 +47,13 @@ pub(crate) struct Line {
     /// Bytes to come that nobody wants.
     unwanted: usize,
     /// Memory taken for a long message.
-    charge: Option<Charge>,
+    charge: Option<Box<Charge>>,
+    /// The same for one that has left the inbox, until [`Line::settle`].
+    spent: Option<Box<Charge>>,
+    /// Something is in the buffers that does not move.
+    still: Option<Box<Still>>,
+    /// Bytes that came and left, in all.
+    moved: u64,
 }
 
 impl Line {
@@ -54,6 +67,9 @@ impl Line {
             longest,
             unwanted: 0,
             charge: None,
+            spent: None,
+            still: None,
+            moved: 0,
         }
     }
 
@@ -74,13 +90,26 @@ impl Line {
     /// Takes bytes from the front of the inbox.
     pub(crate) fn take(&mut self, bytes: usize) {
         self.inbox.advance(bytes.min(self.inbox.len()));
+        self.clear_room(bytes);
         self.uncharge(bytes);
+    }
+
+    /// What has left the inbox is counted as what it has become: its room is not kept besides.
+    fn clear_room(&mut self, left: usize) {
+        if self.inbox.is_empty() && left > KEEP {
+            // Not an empty end of what was split off either: that would keep all of it.
+            self.inbox = BytesMut::new();
+        } else if left > charge::FREE && self.inbox.len() < left {
+            self.inbox = BytesMut::from(&self.inbox[..]);
+        }
     }
 
     /// Takes a whole message out.
     pub(crate) fn split(&mut self, total: usize) -> BytesMut {
+        let bytes = self.inbox.split_to(total.min(self.inbox.len()));
+        self.clear_room(total);
         self.uncharge(total);
-        self.inbox.split_to(total.min(self.inbox.len()))
+        bytes
     }
 
     fn uncharge(&mut self, bytes: usize) {
@@ -89,8 +118,13 @@ impl Line {
             .as_mut()
             .is_some_and(|charge| charge.take(bytes))
         {
-            self.charge = None;
+            self.spent = self.charge.take();
         }
+    }
+
+    /// What a long message has become is counted elsewhere, or is gone.
+    pub(crate) fn settle(&mut self) {
+        self.spent = None;
     }
 
     /// Takes a message of `total` bytes from the front of the inbox, of which the rest is still to come.
@@ -108,7 +142,7 @@ impl Line {
     /// True where a message that ends at `until` in the inbox needs [`Line::charge`]: what was announced is believed once
     /// some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
-        let held = self.charge.as_ref().map_or(0, Charge::until);
+        let held = self.charge.as_ref().map_or(0, |charge| charge.until());
         until > held && until > charge::FREE && self.inbox.len() >= charge::FREE
     }
 
@@ -122,29 +156,53 @@ impl Line {
         until: usize,
     ) -> Result<(), Fault> {
         // First given back, then taken: nobody holds some memory and waits for more.
-        self.charge = None;
+        (self.charge, self.spent) = (None, None);
         let here = self.inbox.len();
-        self.charge = Some(Box::pin(messages.take(budget, until, here)).await?);
+        let charge = Box::pin(messages.take(budget, until, here)).await?;
+        self.charge = Some(Box::new(charge));
+        // In one piece, so that it is not copied as it grows.
+        self.inbox.reserve(until.saturating_sub(here));
         Ok(())
     }
 
-    /// Memory for what a long message in the inbox has become, out of what was taken for it. `None`: less was taken, or nothing.
-    pub(crate) fn pay(&mut self, bytes: usize) -> Option<Permit> {
-        self.charge.as_mut()?.pay(bytes)
+    /// True where memory is held for what is in the inbox.
+    pub(crate) fn is_charged(&self) -> bool {
+        self.charge.is_some()
     }
 
-    /// Gives back what was taken for a message that is there.
-    pub(crate) fn forgo(&mut self) {
-        self.charge = None;
+    /// Memory for what a long message in the inbox has become, out of what was taken for it. `None`: there is too little.
+    pub(crate) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
+        self.charge.as_mut()?.pay(budget, bytes)
     }
 
-    /// Ready where memory is held for a message that does not come, while others wait for memory.
-    pub(crate) fn poll_stalled(&mut self, budget: &Budget, cx: &mut Context<'_>) -> Poll<()> {
+    /// Takes more memory at once, for all of the inbox up to `until`. False: there is none, and what is held stays.
+    pub(crate) fn grow(&mut self, memory: (&LongMessages, &Budget), until: usize) -> bool {
         let here = self.inbox.len();
         match &mut self.charge {
-            Some(charge) => charge.poll_stalled(budget, here, cx),
-            None => Poll::Pending,
+            Some(charge) => memory.0.grow(charge, memory.1, until, here),
+            None => false,
         }
+    }
+
+    /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers are not taken, while
+    /// others wait for memory.
+    pub(crate) fn poll_stalled(
+        &mut self,
+        budget: &Budget,
+        at: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let here = self.inbox.len();
+        if let Some(charge) = &mut self.charge {
+            return charge.poll_stalled(budget, here, cx);
+        }
+        let begun = here > at && matches!(self.front(at), Ok(Front::Part { .. }));
+        if !begun && self.out.is_empty() {
+            self.still = None;
+            return Poll::Pending;
+        }
+        let still = self.still.get_or_insert_with(Box::default);
+        still.poll(budget, self.moved, cx)
     }
 
     /// Reads once. 0: the client has closed its side. Cancel safe.
@@ -171,6 +229,7 @@ impl Line {
             filled.len()
         };
         self.ended |= read == 0;
+        self.moved += read as u64;
         if self.unwanted > 0 {
             self.drop_unwanted();
         }
@@ -183,7 +242,10 @@ impl Line {
             let stream = Pin::new(&mut self.stream);
             match ready!(stream.poll_write(cx, &self.out))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                taken => self.out.advance(taken),
+                taken => {
+                    self.out.advance(taken);
+                    self.moved += taken as u64;
+                }
             }
             self.unflushed = true;
         }
@@ -196,11 +258,8 @@ impl Line {
 
     /// Gives back what a silent client does not need.
     pub(crate) fn rest(&mut self) {
-        for buffer in [&mut self.inbox, &mut self.out] {
-            if buffer.is_empty() && buffer.capacity() > KEEP {
-                *buffer = BytesMut::new();
-            }
-        }
+        unload(&mut self.inbox);
+        unload(&mut self.out);
     }
 
     /// Sends the last words and closes. Whoever does not take them in time goes without.

@@ -67,16 +67,14 @@ impl Session {
             Box::pin(house.gate.pass(&self.who.identity.database)).await;
         }
         let unit = Unit::calls_of(calls);
-        let permit = match self.line.pay(unit.bytes()) {
-            Some(permit) => permit,
-            None => {
-                // Nobody holds some memory and waits for more.
-                self.line.forgo();
-                let Ok(permit) = house.budget.take(unit.bytes()).await else {
-                    return self.relay("more than the memory budget holds").await;
-                };
-                permit
-            }
+        let permit = match self.line.is_charged() {
+            true => self.line.pay(&house.budget, unit.bytes()),
+            false => house.budget.take(unit.bytes()).await.ok(),
+        };
+        let Some(permit) = permit else {
+            // As it came it takes less. What it has become is gone before it waits for a server connection.
+            drop(unit);
+            return self.relay("more than the memory budget holds").await;
         };
         let intake = &seat.lane.door.intake;
         let is_query = matches!(ending, Ending::Query(_));
@@ -88,6 +86,7 @@ impl Session {
                     ending,
                 });
                 self.line.take(taken);
+                self.line.settle();
                 if is_query {
                     // A simple query takes the unnamed statement away.
                     self.statements.set(b"", None);

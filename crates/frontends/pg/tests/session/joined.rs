@@ -246,7 +246,7 @@ fn many_long_messages_at_once_all_get_through() {
 /// Lengths that are only announced keep nobody waiting.
 #[test]
 fn announced_messages_hold_nobody_up() {
-    let stand = Stand::with(|_| {}, 4 << 20);
+    let stand = Stand::with(|_| {}, 8 << 20);
     let announce = |bytes: usize| {
         let mut client = stand.client();
         let length = i32::to_be_bytes(1_900_000);
