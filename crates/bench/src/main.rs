@@ -9,7 +9,7 @@ use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad,
     pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
-    poison::Poison, relocate::Relocate, restart::Restart, stall::Stall,
+    poison::Poison, relocate::Relocate, restart::Restart, soak::Soak, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -44,6 +44,8 @@ enum Experiment {
     Move(Relocate),
     /// The database stands still under full load.
     Stall(Stall),
+    /// Thousands of clients of bad manners beside a few good ones.
+    Soak(Soak),
     /// The database is killed and started again under load.
     Restart(Restart),
     /// What the load generator itself costs.
@@ -72,6 +74,7 @@ fn main() -> Result<()> {
         Experiment::Move(e) => e.run(&cli.out),
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
+        Experiment::Soak(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),
         Experiment::PgLoad(e) => e.run(&cli.out),
         Experiment::PgLowLoad(e) => e.run(&cli.out),

@@ -13,6 +13,7 @@ pub mod pg_many;
 pub mod poison;
 pub mod relocate;
 pub mod restart;
+pub mod soak;
 pub mod stall;
 pub mod timeline;
 pub mod under_load;

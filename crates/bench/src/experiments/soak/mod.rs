@@ -1,0 +1,253 @@
+//! Thousands of clients that behave badly beside a few that behave well: what do these feel of it, how much memory is taken,
+//! is every confirmed row there, and does the program end when it is told to?
+
+mod good;
+mod manners;
+mod others;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use windrow_testkit::pgclient::Address;
+use windrow_testkit::postgres::{Postgres, psql};
+use windrow_testkit::process::Windrow;
+use windrow_testkit::procfs;
+
+use super::outcomes::Remembered;
+use crate::figures::Run;
+use crate::figures::plot::{self, Names, Series};
+use crate::http::report::as_f64;
+use crate::reading::POSTGRES_TABLE;
+use crate::say;
+use crate::servers;
+use good::Good;
+use others::Others;
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Soak {
+    /// Minutes in all.
+    #[arg(long, default_value_t = 60)]
+    pub minutes: u64,
+    /// Seconds of each phase without the others.
+    #[arg(long, default_value_t = 60)]
+    pub alone: u64,
+    /// Seconds of each phase beside the others.
+    #[arg(long, default_value_t = 300)]
+    pub beside: u64,
+    /// Clients of bad manners, half of them over each protocol.
+    #[arg(long, default_value_t = 2000)]
+    pub others: usize,
+    /// Clients that behave well, half of them over each protocol.
+    #[arg(long, default_value_t = 32)]
+    pub good: usize,
+    /// Rows a second of all that behave well.
+    #[arg(long, default_value_t = 320)]
+    pub rate: u32,
+    /// Seconds between two misdeeds of one client, on average.
+    #[arg(long, default_value_t = 10)]
+    pub pace: u64,
+    /// Windrow's memory budget in MiB.
+    #[arg(long, default_value_t = 256)]
+    pub memory: u32,
+    /// More arguments for `windrow serve`, behind `--`.
+    #[arg(last = true)]
+    pub windrow: Vec<String>,
+}
+
+/// What resident memory may be above the budget.
+const ALLOWED_MIB: f64 = 64.0;
+
+/// What the others write to.
+const OTHERS_TABLE: &str =
+    "create table others (id bigint generated always as identity primary key, note text)";
+
+const ALONE: &str = "without others";
+const BESIDE: &str = "beside others";
+
+/// Everybody's way to the server.
+#[derive(Clone, Debug)]
+struct Ways {
+    pg: Address,
+    http: std::net::SocketAddr,
+}
+
+impl Soak {
+    /// Measures, prints and stores.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, a confirmed row is not there, memory is above the budget and 64 MiB, or
+    /// the program does not end. The figures are stored all the same.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        procfs::raise_open_files()?;
+        let title = format!(
+            "{} clients of bad manners beside {} good ones, {} minutes",
+            self.others, self.good, self.minutes
+        );
+        let mut run = Run::new("soak", title);
+        let server = Postgres::builder().fsync(true);
+        let server = server.set("max_connections", "200").start()?;
+        run.version("PostgreSQL", server.exec("show server_version")?);
+        let url = server.create_database()?;
+        psql(&url, POSTGRES_TABLE)?;
+        psql(&url, OTHERS_TABLE)?;
+        let mut windrow = self.windrow(&url)?;
+        let ways = Ways {
+            pg: Address::of(&url)?.at(windrow.pg_address().context("it does not listen")?),
+            http: windrow.address(),
+        };
+        let memory = Memory::watch(windrow.pid());
+        let told = Arc::new(Remembered::new(self.rounds() * 2 * self.good));
+        let others = self.phases(&mut run, (&url, &ways), &told)?;
+        let ended = self.end(&mut run, &mut windrow, others, memory);
+        let there = psql(&url, "select id from readings")?;
+        let there = there.lines().map(|id| Ok(id.parse()?));
+        let verified = told.verify(&there.collect::<Result<_>>()?);
+        run.add_all(1, "ledger", &verified.metrics());
+        self.conclude(&mut run)?;
+        run.store(root)?;
+        verified.check()?;
+        ended
+    }
+
+    fn windrow(&self, url: &str) -> Result<Windrow> {
+        let memory = format!("{}MiB", self.memory);
+        let mut all = vec!["--pg", "127.0.0.1:0", "--memory", &memory];
+        all.extend(self.windrow.iter().map(String::as_str));
+        servers::windrow(url, &all)
+    }
+
+    fn rounds(&self) -> usize {
+        let both = (self.alone + self.beside).max(1);
+        usize::try_from((self.minutes * 60).div_ceil(both))
+            .unwrap_or(1)
+            .max(1)
+    }
+
+    /// Alternates; gives the others of the last phase, who are still there.
+    fn phases(&self, run: &mut Run, to: (&str, &Ways), told: &Arc<Remembered>) -> Result<Others> {
+        let (url, ways) = to;
+        let mut last = None;
+        for round in 1..=self.rounds() {
+            drop(last.take());
+            psql(url, "truncate others")?;
+            self.phase(run, (round, ALONE, self.alone), ways, told)?;
+            let others = Others::start(ways, self.others, Duration::from_secs(self.pace));
+            self.phase(run, (round, BESIDE, self.beside), ways, told)?;
+            run.add_all(number(round), "others", &others.metrics());
+            last = Some(others);
+        }
+        last.context("no rounds")
+    }
+
+    fn phase(
+        &self,
+        run: &mut Run,
+        (round, arm, seconds): (usize, &str, u64),
+        ways: &Ways,
+        told: &Arc<Remembered>,
+    ) -> Result<()> {
+        let time = Duration::from_secs(seconds);
+        let first = 2 * (round - 1) + usize::from(arm == BESIDE);
+        let good = Good {
+            clients: self.good,
+            first: first * self.good,
+            gap: Duration::from_secs_f64(as_f64(self.good as u64) / f64::from(self.rate)),
+            time,
+        };
+        let seen = say::during(arm, time, || good::run(&good, ways, told))?;
+        run.add_all(number(round), arm, &seen.metrics());
+        Ok(())
+    }
+
+    /// Ends the program while the others are there.
+    fn end(
+        &self,
+        run: &mut Run,
+        windrow: &mut Windrow,
+        others: Others,
+        memory: Memory,
+    ) -> Result<()> {
+        let mib = |bytes| as_f64(bytes) / 1_048_576.0;
+        let peak = mib(procfs::peak_resident_bytes(windrow.pid())?);
+        let samples = memory.end()?;
+        let begun = Instant::now();
+        windrow.terminate()?;
+        let ended = windrow.wait();
+        let took = begun.elapsed().as_secs_f64();
+        drop(others);
+        let now = samples.last().map_or(0.0, |(_, mib)| *mib);
+        let most = f64::from(self.memory) + ALLOWED_MIB;
+        let metrics = [
+            ("RSS MiB peak", peak),
+            ("RSS MiB allowed", most),
+            ("RSS MiB at the end", now),
+            ("s from SIGTERM to the end", took),
+        ];
+        run.add_all(1, "windrow", &metrics);
+        let names = Names {
+            title: "Resident memory",
+            x: "seconds",
+            y: "MiB",
+        };
+        let line = Series {
+            name: "windrow".into(),
+            points: samples,
+        };
+        run.file("memory.svg", plot::lines(names, &[line])?);
+        ended?;
+        anyhow::ensure!(
+            peak < most,
+            "{peak:.1} MiB were resident; allowed are {most} MiB"
+        );
+        Ok(())
+    }
+
+    fn conclude(&self, run: &mut Run) -> Result<()> {
+        for metric in ["pg p99 ms", "http p99 ms"] {
+            let (alone, beside) = (run.median(ALONE, metric)?, run.median(BESIDE, metric)?);
+            let times = beside / alone;
+            run.remark(format!(
+                "{metric}: {alone:.1} {ALONE}, {beside:.1} {BESIDE}, {times:.2} times as much"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn number(round: usize) -> u32 {
+    u32::try_from(round).unwrap_or(u32::MAX)
+}
+
+/// Samples resident memory every second: seconds since the beginning, and MiB.
+struct Memory {
+    stop: Sender<()>,
+    sampler: JoinHandle<Vec<(f64, f64)>>,
+}
+
+impl Memory {
+    fn watch(pid: u32) -> Self {
+        let start = Instant::now();
+        let (stop, stopped) = mpsc::channel();
+        let sampler = std::thread::spawn(move || {
+            let mut samples = Vec::new();
+            while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                let bytes = procfs::resident_bytes(pid).unwrap_or(0);
+                samples.push((start.elapsed().as_secs_f64(), as_f64(bytes) / 1_048_576.0));
+            }
+            samples
+        });
+        Self { stop, sampler }
+    }
+
+    fn end(self) -> Result<Vec<(f64, f64)>> {
+        drop(self.stop);
+        self.sampler
+            .join()
+            .map_err(|_| anyhow!("the sampler panicked"))
+    }
+}

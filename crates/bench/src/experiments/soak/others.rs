@@ -1,0 +1,96 @@
+//! The clients of bad manners, on a thread of their own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+use super::Ways;
+use super::manners::{self, MANNERS};
+use crate::http::report::as_f64;
+
+/// How often is looked whether they are to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// They misbehave until this is dropped.
+pub(super) struct Others {
+    stop: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    begun: AtomicU64,
+    broken: AtomicU64,
+}
+
+impl Others {
+    pub(super) fn start(ways: &Ways, count: usize, pace: Duration) -> Self {
+        let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::<Counts>::default());
+        let (ways, stopped, counting) = (ways.clone(), Arc::clone(&stop), Arc::clone(&counts));
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let Ok(runtime) = runtime else { return };
+            let tasks = LocalSet::new();
+            for number in 0..count {
+                let client = misbehave(ways.clone(), number, pace, Arc::clone(&counting));
+                tasks.spawn_local(client);
+            }
+            tasks.block_on(&runtime, async {
+                while !stopped.load(Ordering::Relaxed) {
+                    sleep(LOOK).await;
+                }
+            });
+        });
+        Self {
+            stop,
+            counts,
+            thread: Some(thread),
+        }
+    }
+
+    /// How often somebody began to misbehave, and how often that was ended from the other side, or by an error.
+    pub(super) fn metrics(&self) -> [(&'static str, f64); 2] {
+        let of = |count: &AtomicU64| as_f64(count.load(Ordering::Relaxed));
+        [
+            ("misdeeds", of(&self.counts.begun)),
+            ("broken off", of(&self.counts.broken)),
+        ]
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// One client: half of them over each protocol, all manners over both.
+async fn misbehave(ways: Ways, number: usize, pace: Duration, counts: Arc<Counts>) {
+    let mut rng = StdRng::seed_from_u64(number as u64);
+    let Some(manner) = MANNERS.get(number / 2 % MANNERS.len()) else {
+        return;
+    };
+    loop {
+        // Not all at once.
+        sleep(pace.mul_f64(rng.random_range(0.0..2.0))).await;
+        counts.begun.fetch_add(1, Ordering::Relaxed);
+        let done = match number % 2 {
+            0 => manners::over_pg(*manner, &ways.pg, pace, &mut rng).await,
+            _ => manners::over_http(*manner, ways.http, pace, &mut rng).await,
+        };
+        let broken = u64::from(done.is_err());
+        counts.broken.fetch_add(broken, Ordering::Relaxed);
+    }
+}
