@@ -1,9 +1,10 @@
 //! Keeps the cores from sleeping.
 //!
-//! A virtual machine whose core has nothing to do hands it back, and on some hosts gets it back a tenth of a millisecond later:
-//! every message between two processes then costs more than all that is measured. A loop on each core that gives way to
-//! everything else (`SCHED_IDLE`) prevents it, as `idle=poll` does at boot. It takes no time from anybody, and it is the same for
-//! all ways that are compared.
+//! A virtual machine whose core has nothing to do hands it back, and on some hosts gets it back a
+//! tenth of a millisecond later: every message between two processes then costs more than all that
+//! is measured. A loop on each core that gives way to everything else (`SCHED_IDLE`) prevents it,
+//! as `idle=poll` does at boot. It takes no time from anybody, and it is the same for all ways that
+//! are compared.
 
 use std::process::{Child, Command, Stdio};
 

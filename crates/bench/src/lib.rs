@@ -1,4 +1,5 @@
-//! Experiments that drive the `windrow` program from outside, and keep their figures under `benchmarks/runs/`.
+//! Experiments that drive the `windrow` program from outside, and keep their figures under
+//! `benchmarks/runs/`.
 
 pub mod awake;
 pub mod baseline;

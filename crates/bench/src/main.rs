@@ -1,5 +1,5 @@
-//! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores them, with the machine,
-//! the versions and the command, below `benchmarks/runs/`.
+//! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores
+//! them, with the machine, the versions and the command, below `benchmarks/runs/`.
 
 use std::path::PathBuf;
 
@@ -13,15 +13,16 @@ use windrow_bench::experiments::{
 };
 use windrow_bench::weather::Stations;
 
-/// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what WINDROW_BIN names) and a
-/// private PostgreSQL server.
+/// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
+/// WINDROW_BIN names) and a private PostgreSQL server.
 #[derive(Parser)]
 #[command(name = "windrow-bench", version)]
 struct Cli {
     /// Where the figures go.
     #[arg(long, global = true, default_value = "benchmarks/runs")]
     out: PathBuf,
-    /// Keep the cores from sleeping, so that waking a process costs what it does on a machine of one's own.
+    /// Keep the cores from sleeping, so that waking a process costs what it does on a machine of
+    /// one's own.
     #[arg(long, global = true)]
     awake: bool,
     #[command(subcommand)]
@@ -50,7 +51,8 @@ enum Experiment {
     Restart(Restart),
     /// What the load generator itself costs.
     Ceiling(Ceiling),
-    /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of clients and protocol.
+    /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of
+    /// clients and protocol.
     PgLoad(PgLoad),
     /// Fixed, low rates over PostgreSQL's protocol: direct and through Windrow.
     PgLowLoad(PgLowLoad),

@@ -18,7 +18,8 @@ pub const MARIADB_TABLE: &str = "create table readings (id bigint primary key, d
 pub const CRATEDB_COLUMNS: &str = "(id bigint primary key, device int not null, \
      at timestamp with time zone not null, temperature double precision, note text)";
 
-/// The time and the note of every reading: the same for all, so that every program can write the same rows.
+/// The time and the note of every reading: the same for all, so that every program can write the
+/// same rows.
 pub const AT: &str = "2026-01-01T00:00:00Z";
 
 /// See [`AT`].

@@ -7,11 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Prints a line.
 pub fn line(text: &str) {
-    // A reader that has left (`.. | head`) must not end a measurement: its figures are stored all the same.
+    // A reader that has left (`.. | head`) must not end a measurement: its figures are stored all
+    // the same.
     writeln!(std::io::stdout(), "{text}").ok();
 }
 
-/// Runs `work` while a bar shows how much of `time` has passed. Quiet where standard error is no terminal.
+/// Runs `work` while a bar shows how much of `time` has passed. Quiet where standard error is no
+/// terminal.
 pub fn during<T>(what: &str, time: Duration, work: impl FnOnce() -> T) -> T {
     let bar = ProgressBar::new(time.as_secs().max(1)).with_message(what.to_owned());
     if let Ok(style) = ProgressStyle::with_template("{msg:40} {bar:30} {pos}/{len} s") {

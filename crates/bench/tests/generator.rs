@@ -15,7 +15,8 @@ use windrow_bench::http::closed::{self, Closed, Until};
 use windrow_bench::http::open::{self, Open};
 use windrow_bench::http::{Inserts, Job, Live, Outcome, stream};
 
-/// Answers requests by their running number over all connections: a status, or `None` to close the connection.
+/// Answers requests by their running number over all connections: a status, or `None` to close the
+/// connection.
 type Rule = fn(u64) -> Option<u16>;
 
 #[derive(Clone)]

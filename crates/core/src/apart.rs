@@ -2,17 +2,20 @@
 
 use std::fmt;
 
-/// Why a write is sent as its own statement, in a transaction of its own: what stands in the way, and what may be done.
+/// Why a write is sent as its own statement, in a transaction of its own: what stands in the way,
+/// and what may be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Apart {
-    /// A short phrase that is the same for all of a kind, for counting: `a view`, `a deferred constraint`.
+    /// A short phrase that is the same for all of a kind, for counting: `a view`, `a deferred
+    /// constraint`.
     pub phrase: &'static str,
-    /// What stands in the way, by kind and name: `trigger audit_rows on shop.orders`. Empty where there is no such object.
+    /// What stands in the way, by kind and name: `trigger audit_rows on shop.orders`. Empty where
+    /// there is no such object.
     pub object: Box<str>,
     /// What an operator can do about it. Empty where nothing can be done.
     pub advice: &'static str,
-    /// Code runs of which nothing is proven: it may leave settings, a role, locks or temporary objects behind on its
-    /// connection, which nobody else may meet.
+    /// Code runs of which nothing is proven: it may leave settings, a role, locks or temporary
+    /// objects behind on its connection, which nobody else may meet.
     pub unproven: bool,
 }
 

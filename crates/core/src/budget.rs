@@ -1,8 +1,9 @@
 //! The process-wide memory budget: what is accepted and not yet answered is counted here, in bytes.
 //!
-//! Past the budget nothing else happens than back-pressure: [`Budget::try_take`] says no (HTTP answers 429),
-//! [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take all that they can get, so they may
-//! hold three quarters of the budget at most: the rest is for those who cannot wait.
+//! Past the budget nothing else happens than back-pressure: [`Budget::try_take`] says no (HTTP
+//! answers 429), [`Budget::take`] waits (a streamed body is read more slowly). Those who wait take
+//! all that they can get, so they may hold three quarters of the budget at most: the rest is for
+//! those who cannot wait.
 
 mod pool;
 
@@ -46,7 +47,8 @@ impl Budget {
         self.0.is_waited_for()
     }
 
-    /// True while somebody waits for bytes, and for ten seconds after somebody who does not wait got none.
+    /// True while somebody waits for bytes, and for ten seconds after somebody who does not wait
+    /// got none.
     pub fn is_wanted(&self) -> bool {
         self.0.is_waited_for() || self.0.refused_lately()
     }
@@ -54,7 +56,8 @@ impl Budget {
     /// Takes bytes at once.
     ///
     /// # Errors
-    /// [`FaultClass::Overloaded`] while too few are free, [`FaultClass::TooLarge`] where they never can be.
+    /// [`FaultClass::Overloaded`] while too few are free, [`FaultClass::TooLarge`] where they never
+    /// can be.
     pub fn try_take(&self, bytes: usize) -> Result<Permit, Fault> {
         self.check(bytes, self.total())?;
         if self.0.whole.try_take(bytes) {
@@ -64,8 +67,8 @@ impl Budget {
         }
     }
 
-    /// Takes bytes as soon as they are free, in the order of asking, out of the three quarters of the budget that can be
-    /// waited for. Cancel safe: a dropped future takes nothing.
+    /// Takes bytes as soon as they are free, in the order of asking, out of the three quarters of
+    /// the budget that can be waited for. Cancel safe: a dropped future takes nothing.
     ///
     /// # Errors
     /// [`FaultClass::TooLarge`] where they never can be free.
@@ -311,7 +314,8 @@ mod tests {
         assert_eq!(budget.held(), 0);
     }
 
-    /// Whatever threads do at once: bytes are neither lost nor given twice, and nobody waits for ever.
+    /// Whatever threads do at once: bytes are neither lost nor given twice, and nobody waits for
+    /// ever.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn bytes_are_neither_lost_nor_given_twice() {
         let budget = Budget::new(1000);

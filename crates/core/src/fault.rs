@@ -1,4 +1,5 @@
-//! Why a write failed: one neutral vocabulary over the databases' own codes, classified where the fault arose.
+//! Why a write failed: one neutral vocabulary over the databases' own codes, classified where the
+//! fault arose.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +7,8 @@ use std::fmt;
 /// What kind of failure it is; decides the HTTP status, the metric label and whether to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultClass {
-    /// The request itself makes no sense (a bad name, a key of the wrong size, an option that is not there).
+    /// The request itself makes no sense (a bad name, a key of the wrong size, an option that is
+    /// not there).
     Invalid,
     /// A value does not fit its column: wrong type, out of range, too long, a bad encoding.
     Value,
@@ -30,11 +32,14 @@ pub enum FaultClass {
     Overloaded,
     /// The database cannot be reached, or is starting or stopping; nothing was written.
     Unavailable,
-    /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run again.
+    /// Deadlock, serialization failure, lock timeout, busy: rolled back by the database; may be run
+    /// again.
     Conflict,
-    /// It cannot be known whether the write took place: the connection died while the commit was under way.
+    /// It cannot be known whether the write took place: the connection died while the commit was
+    /// under way.
     Unknown,
-    /// The client went away before the write left, or Windrow is shutting down; nothing was written.
+    /// The client went away before the write left, or Windrow is shutting down; nothing was
+    /// written.
     Cancelled,
     /// This database or version cannot do it.
     Unsupported,
@@ -87,7 +92,8 @@ impl FaultClass {
         }
     }
 
-    /// True where it is certain that nothing was written and the same write may succeed if it is run again.
+    /// True where it is certain that nothing was written and the same write may succeed if it is
+    /// run again.
     pub fn may_retry(self) -> bool {
         matches!(
             self,
@@ -101,7 +107,8 @@ impl FaultClass {
 pub struct Fault {
     /// The kind.
     pub class: FaultClass,
-    /// An SQLSTATE (PostgreSQL's errcodes appendix), also for databases that have codes of their own.
+    /// An SQLSTATE (PostgreSQL's errcodes appendix), also for databases that have codes of their
+    /// own.
     pub code: Cow<'static, str>,
     /// What was wrong, and what to do about it where that can be said.
     pub message: Box<str>,
@@ -194,12 +201,14 @@ impl Fault {
         Self::new(FaultClass::Cancelled, "57014", message)
     }
 
-    /// The client has asked for the write to be given up (57014), as PostgreSQL words it; nothing was written.
+    /// The client has asked for the write to be given up (57014), as PostgreSQL words it; nothing
+    /// was written.
     pub fn called_back() -> Self {
         Self::cancelled("canceling statement due to user request")
     }
 
-    /// The write has taken longer than its client allows (57014), as PostgreSQL words it; nothing was written.
+    /// The write has taken longer than its client allows (57014), as PostgreSQL words it; nothing
+    /// was written.
     pub fn late() -> Self {
         Self::new(
             FaultClass::Other,
@@ -216,9 +225,10 @@ impl Fault {
     /// PostgreSQL's message that the values of a call were taken in.
     pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
 
-    /// The server's own messages (notices, then ErrorResponse), whole and in PostgreSQL's protocol, where it speaks that
-    /// and an SQL call failed: a frontend of the same protocol passes them on as they are. [`Fault::BIND_COMPLETE`] comes first
-    /// where the call failed behind it; without it the values themselves were refused, or the plan.
+    /// The server's own messages (notices, then ErrorResponse), whole and in PostgreSQL's protocol,
+    /// where it speaks that and an SQL call failed: a frontend of the same protocol passes them
+    /// on as they are. [`Fault::BIND_COMPLETE`] comes first where the call failed behind it;
+    /// without it the values themselves were refused, or the plan.
     pub fn verbatim(&self) -> Option<&[u8]> {
         self.more.as_ref()?.verbatim.as_deref()
     }

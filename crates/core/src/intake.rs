@@ -1,7 +1,7 @@
 //! The port between frontends and a lane: a bounded channel of submissions.
 //!
-//! A frontend takes bytes from the [`Budget`], submits units and awaits their outcomes. It never waits to collect more:
-//! that would be a second, hidden batcher.
+//! A frontend takes bytes from the [`Budget`], submits units and awaits their outcomes. It never
+//! waits to collect more: that would be a second, hidden batcher.
 
 mod arrivals;
 mod receipt;
@@ -21,8 +21,8 @@ use crate::unit::Unit;
 pub use self::arrivals::{Arrivals, Hint};
 pub use self::receipt::{Receipt, Reply};
 
-/// Who asks: one client's ordered stream of writes (a connection, a request, a body). Units of one source keep their order;
-/// sources take turns.
+/// Who asks: one client's ordered stream of writes (a connection, a request, a body). Units of one
+/// source keep their order; sources take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 
@@ -52,7 +52,8 @@ pub struct Submission {
     pub reply: Reply,
 }
 
-/// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many clients at one moment.
+/// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many
+/// clients at one moment.
 const HINTS: usize = 1024;
 
 /// The frontends' handle of a lane. Cheap to clone.
@@ -65,7 +66,8 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// A handle and its other end. `capacity` bounds the submissions between them; past it, submitting waits.
+    /// A handle and its other end. `capacity` bounds the submissions between them; past it,
+    /// submitting waits.
     pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals) {
         let (lane, submissions) = mpsc::channel(capacity);
         let (hinter, hints) = mpsc::channel(HINTS);
@@ -88,8 +90,9 @@ impl Intake {
         SourceId(self.sources.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Hands units over. The future ends when the lane has them; what it gives is the future of their outcomes.
-    /// `permit` must cover [`Unit::bytes`] of all of them. Cancel safe: a dropped future hands nothing over.
+    /// Hands units over. The future ends when the lane has them; what it gives is the future of
+    /// their outcomes. `permit` must cover [`Unit::bytes`] of all of them. Cancel safe: a
+    /// dropped future hands nothing over.
     ///
     /// # Errors
     /// [`crate::FaultClass::Cancelled`] once the lane has shut down.
@@ -130,28 +133,30 @@ impl Intake {
         Ok(receipt)
     }
 
-    /// Cancels what the source is waiting for: its first unit that is not answered yet; all other units stay. One that has
-    /// not left for the database is answered at once with [`crate::FaultClass::Cancelled`] (57014), one that is under way by
-    /// itself is interrupted, and one in a batch with others is answered so where the batch could not do it. If nothing
-    /// is there, nothing happens.
+    /// Cancels what the source is waiting for: its first unit that is not answered yet; all other
+    /// units stay. One that has not left for the database is answered at once with
+    /// [`crate::FaultClass::Cancelled`] (57014), one that is under way by
+    /// itself is interrupted, and one in a batch with others is answered so where the batch could
+    /// not do it. If nothing is there, nothing happens.
     ///
-    /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: while a thousand clients leave or
-    /// cancel at the same moment, one more may not be heard.
+    /// Never blocks. As with PostgreSQL's own cancel request, success is not promised: while a
+    /// thousand clients leave or cancel at the same moment, one more may not be heard.
     pub fn cancel(&self, source: SourceId) {
         // An error says that the lane has ended or that too many speak at once.
         let hint = Hint::Cancel(source, Instant::now());
         self.hints.try_send(hint).ok();
     }
 
-    /// The source's client has closed its side of the connection. What it has asked for is executed all the same, as a
-    /// server does that has read it; but what waits for a lock, or comes to wait for one, is given up and answered with
-    /// [`crate::FaultClass::Cancelled`]. Never blocks, and success is not promised, as with [`Intake::cancel`].
+    /// The source's client has closed its side of the connection. What it has asked for is executed
+    /// all the same, as a server does that has read it; but what waits for a lock, or comes to
+    /// wait for one, is given up and answered with [`crate::FaultClass::Cancelled`]. Never
+    /// blocks, and success is not promised, as with [`Intake::cancel`].
     pub fn closed(&self, source: SourceId) {
         self.hints.try_send(Hint::Closed(source)).ok();
     }
 
-    /// Lets the lane know that others need connections: it closes those that nothing is under way on. Never blocks, and may
-    /// not be heard while a thousand others speak.
+    /// Lets the lane know that others need connections: it closes those that nothing is under way
+    /// on. Never blocks, and may not be heard while a thousand others speak.
     pub fn rest(&self) {
         self.hints.try_send(Hint::Rest).ok();
     }

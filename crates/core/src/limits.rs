@@ -11,10 +11,11 @@ pub struct Limits {
     pub batch_bytes: usize,
     /// The most flights (connections that write) at once.
     pub flights: Option<usize>,
-    /// How long a write may be held back for others to join it, although a flight is free. 0: never.
+    /// How long a write may be held back for others to join it, although a flight is free. 0:
+    /// never.
     pub max_wait: Duration,
-    /// How long a connection is kept that no batch needs; the next batch that finds none opens one. [`Duration::MAX`]: for
-    /// ever.
+    /// How long a connection is kept that no batch needs; the next batch that finds none opens
+    /// one. [`Duration::MAX`]: for ever.
     pub idle_close: Duration,
     /// How long writes wait for a database that cannot be reached before they fail as unavailable.
     pub away_wait: Duration,

@@ -1,8 +1,9 @@
-//! The port between a load and a database: many rows of one table, written by the database's own bulk form.
+//! The port between a load and a database: many rows of one table, written by the database's own
+//! bulk form.
 //!
-//! A [`Loader`] takes portions of rows whose values are still texts, as a file gave them. It writes a portion whole or not
-//! at all. Why a single row is refused is not its work: a portion that is refused, or what was left out of one,
-//! goes through a lane, where every row gets its own outcome.
+//! A [`Loader`] takes portions of rows whose values are still texts, as a file gave them. It writes
+//! a portion whole or not at all. Why a single row is refused is not its work: a portion that is
+//! refused, or what was left out of one, goes through a lane, where every row gets its own outcome.
 
 mod column;
 mod csv;
@@ -65,23 +66,25 @@ pub struct Loaded {
 pub struct Sifted {
     /// Of the rows that were taken.
     pub loaded: Loaded,
-    /// The places of those that were left out, in their order. They were not written, and their marks were not either.
+    /// The places of those that were left out, in their order. They were not written, and their
+    /// marks were not either.
     pub left: Vec<usize>,
 }
 
 /// Why a portion was not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadFault {
-    /// Nothing of it was written because of what is in it, or because the bulk form cannot express it: each row is to be
-    /// written by itself, and is told its own reason then.
+    /// Nothing of it was written because of what is in it, or because the bulk form cannot express
+    /// it: each row is to be written by itself, and is told its own reason then.
     Refused(Fault),
-    /// Nothing of it was written for no fault of its own (a deadlock, a connection that ended before the commit): the
-    /// same portion may be tried again, on a new loader.
+    /// Nothing of it was written for no fault of its own (a deadlock, a connection that ended
+    /// before the commit): the same portion may be tried again, on a new loader.
     Again(Fault),
-    /// Nothing was written and nothing ever will be (no such table, no such column, no permission): the load ends.
+    /// Nothing was written and nothing ever will be (no such table, no such column, no permission):
+    /// the load ends.
     Hopeless(Fault),
-    /// It cannot be known whether it was written: the connection died while the commit was under way. With a mark the
-    /// database tells; without one the load ends.
+    /// It cannot be known whether it was written: the connection died while the commit was under
+    /// way. With a mark the database tells; without one the load ends.
     Unknown(Fault),
 }
 
@@ -102,29 +105,32 @@ impl LoadFault {
 pub trait Loader: Send {
     /// Writes a portion, and the mark in the same transaction: all of it or nothing.
     ///
-    /// **Not cancel safe**: a future dropped half-way leaves it unknown whether the portion was written; the loader must
-    /// be dropped then too.
+    /// **Not cancel safe**: a future dropped half-way leaves it unknown whether the portion was
+    /// written; the loader must be dropped then too.
     ///
     /// # Errors
-    /// [`LoadFault`], which says what may be done next. After [`LoadFault::Again`] and [`LoadFault::Unknown`] the loader is of no use any more.
+    /// [`LoadFault`], which says what may be done next. After [`LoadFault::Again`] and
+    /// [`LoadFault::Unknown`] the loader is of no use any more.
     async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault>;
 
-    /// As [`Loader::load`], but leaves out the rows that look as though they would be refused. That is a guess, and only
-    /// one of speed: whoever asks writes the rows that were left out by themselves. What is taken is written in one
-    /// transaction together with the marks of just those rows ([`Claim::spans`]).
+    /// As [`Loader::load`], but leaves out the rows that look as though they would be refused. That
+    /// is a guess, and only one of speed: whoever asks writes the rows that were left out by
+    /// themselves. What is taken is written in one transaction together with the marks of just
+    /// those rows ([`Claim::spans`]).
     ///
     /// **Not cancel safe**, as [`Loader::load`].
     ///
     /// # Errors
-    /// As [`Loader::load`]; [`LoadFault::Refused`] where the rows that are at fault could not be found.
+    /// As [`Loader::load`]; [`LoadFault::Refused`] where the rows that are at fault could not be
+    /// found.
     async fn sift(&mut self, _: &Rows, _: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
         Err(LoadFault::Refused(Fault::internal(
             "this bulk form does not sift",
         )))
     }
 
-    /// True if the fields of such records mean here what they would mean if each was written by itself, so that
-    /// [`Loader::pass`] may be asked.
+    /// True if the fields of such records mean here what they would mean if each was written by
+    /// itself, so that [`Loader::pass`] may be asked.
     fn passes(&self, _: &CsvStyle) -> bool {
         false
     }
@@ -169,15 +175,15 @@ pub trait Bulk: Send + Sync + 'static {
         false
     }
 
-    /// The table's columns, in the table's order; a file without names is matched to those of them that a load can write.
-    /// `None` if there is no such table. Cancel safe.
+    /// The table's columns, in the table's order; a file without names is matched to those of them
+    /// that a load can write. `None` if there is no such table. Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault>;
 
-    /// Makes the table, or the columns that it lacks, for rows such as these; `declared`: what their file says of each column.
-    /// False: rows that go one by one make what they need.
+    /// Makes the table, or the columns that it lacks, for rows such as these; `declared`: what
+    /// their file says of each column. False: rows that go one by one make what they need.
     ///
     /// **Not cancel safe**: a future dropped half-way leaves it unknown what was made.
     ///
@@ -190,12 +196,13 @@ pub trait Bulk: Send + Sync + 'static {
     /// Opens a connection that loads. Cancel safe.
     ///
     /// # Errors
-    /// As [`crate::Sink::connect`]; [`crate::FaultClass::Unsupported`] where the bulk form cannot do what the plan asks
-    /// or the server does not allow it, so that rows are to go through a lane.
+    /// As [`crate::Sink::connect`]; [`crate::FaultClass::Unsupported`] where the bulk form cannot
+    /// do what the plan asks or the server does not allow it, so that rows are to go through a
+    /// lane.
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault>;
 
-    /// What was loaded before, for loads that can be continued; `None` on databases without transactions, which cannot
-    /// write a portion and its mark together.
+    /// What was loaded before, for loads that can be continued; `None` on databases without
+    /// transactions, which cannot write a portion and its mark together.
     fn marks(&self) -> Option<Arc<dyn Marks>> {
         None
     }

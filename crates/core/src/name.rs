@@ -10,8 +10,8 @@ use crate::fault::{Fault, FaultClass};
 /// A column or schema name, cheap to clone. Case is kept.
 pub type Name = Arc<str>;
 
-/// The longest name accepted, in bytes. PostgreSQL truncates at 63, MySQL refuses past 64 characters;
-/// a longer name can only be a mistake or an attack.
+/// The longest name accepted, in bytes. PostgreSQL truncates at 63, MySQL refuses past 64
+/// characters; a longer name can only be a mistake or an attack.
 pub const MAX_NAME_BYTES: usize = 255;
 
 /// A table, optionally with the schema (or attached database) that holds it.
@@ -24,12 +24,13 @@ pub struct TableName {
 }
 
 impl TableName {
-    /// Reads `table` or `schema.table`. A part in double quotes is taken as it stands, with `""` for a quote
-    /// (`"a.b"` is one name); an unquoted part is taken verbatim too, its case is not folded.
+    /// Reads `table` or `schema.table`. A part in double quotes is taken as it stands, with `""`
+    /// for a quote (`"a.b"` is one name); an unquoted part is taken verbatim too, its case is
+    /// not folded.
     ///
     /// # Errors
-    /// [`FaultClass::Invalid`] if a part is empty, longer than [`MAX_NAME_BYTES`], holds a NUL character,
-    /// if a quote is not closed, or if there are more than two parts.
+    /// [`FaultClass::Invalid`] if a part is empty, longer than [`MAX_NAME_BYTES`], holds a NUL
+    /// character, if a quote is not closed, or if there are more than two parts.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let mut parts = split(text)?;
         let (table, schema) = (parts.pop(), parts.pop());

@@ -30,15 +30,18 @@ pub struct Done {
     pub told: Option<Box<Told>>,
 }
 
-/// What a server of PostgreSQL's protocol said before CommandComplete, and what it left behind in the session.
+/// What a server of PostgreSQL's protocol said before CommandComplete, and what it left behind in
+/// the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Whole protocol messages (NoticeResponse, DataRow in the formats that were asked for) to be passed on as they are.
+    /// Whole protocol messages (NoticeResponse, DataRow in the formats that were asked for) to be
+    /// passed on as they are.
     pub messages: Bytes,
-    /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer afterwards.
+    /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer
+    /// afterwards.
     pub generated: Option<Generated>,
-    /// The types that the call turned out to have, where it was parsed at its use ([`crate::Call::fresh`]) and they are
-    /// other than those of its statement.
+    /// The types that the call turned out to have, where it was parsed at its use
+    /// ([`crate::Call::fresh`]) and they are other than those of its statement.
     pub signature: Option<Arc<Signature>>,
 }
 
@@ -65,15 +68,17 @@ impl Done {
 /// One [`Done`] for each write of a unit, in their order.
 pub type Dones = SmallVec<[Done; 1]>;
 
-/// A unit that failed as a whole: nothing of it was written (unless [`crate::FaultClass::Unknown`]).
+/// A unit that failed as a whole: nothing of it was written (unless
+/// [`crate::FaultClass::Unknown`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitFault {
-    /// The index, within the unit, of the write that failed. 0 where the failure names no write; for SQL calls their
-    /// number where it was the commit that failed, behind all of them.
+    /// The index, within the unit, of the write that failed. 0 where the failure names no write;
+    /// for SQL calls their number where it was the commit that failed, behind all of them.
     pub at: usize,
     /// Why.
     pub fault: Fault,
-    /// SQL calls: what those before the failed one were told before all was undone: a server answers each of them.
+    /// SQL calls: what those before the failed one were told before all was undone: a server
+    /// answers each of them.
     pub before: Vec<Done>,
 }
 

@@ -1,7 +1,8 @@
 //! What Windrow promises, whatever the database, and what a database may lack of it.
 //!
-//! The list is closed and short, because documentation, tests and users read it. A sink that cannot keep a promise says
-//! so in its [`crate::Profile`]; whatever it does not name there, it keeps, and the conformance suite tries it.
+//! The list is closed and short, because documentation, tests and users read it. A sink that cannot
+//! keep a promise says so in its [`crate::Profile`]; whatever it does not name there, it keeps, and
+//! the conformance suite tries it.
 
 use std::fmt;
 

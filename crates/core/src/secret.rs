@@ -5,8 +5,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-/// A text that neither `Debug` nor `Display` shows, and that nothing writes down: a value of it can stand in settings, in
-/// errors and in logs. Only [`Secret::reveal`] gives it out.
+/// A text that neither `Debug` nor `Display` shows, and that nothing writes down: a value of it can
+/// stand in settings, in errors and in logs. Only [`Secret::reveal`] gives it out.
 #[derive(Clone, Default)]
 pub struct Secret(Box<str>);
 

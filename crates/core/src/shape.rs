@@ -38,7 +38,8 @@ pub enum OnConflict {
     Error,
     /// Nothing happens, zero rows are reported.
     Ignore,
-    /// The row that is there takes the new values of all columns that are named and not part of the key.
+    /// The row that is there takes the new values of all columns that are named and not part of the
+    /// key.
     Update,
 }
 
@@ -71,9 +72,11 @@ pub struct ShapeParts {
     pub op: Op,
     /// Where.
     pub table: TableName,
-    /// The columns that get values: of the new row (insert), or those that change (update). Empty for delete and get.
+    /// The columns that get values: of the new row (insert), or those that change (update). Empty
+    /// for delete and get.
     pub columns: Box<[Name]>,
-    /// The key: which row (update, delete, get), or what counts as a conflict (insert with ignore or update).
+    /// The key: which row (update, delete, get), or what counts as a conflict (insert with ignore
+    /// or update).
     pub key: Key,
     /// For inserts.
     pub on_conflict: OnConflict,
@@ -83,8 +86,8 @@ pub struct ShapeParts {
 
 /// A statement with its values lifted out. Shared by `Arc` and compared by a hash made once.
 ///
-/// The row of a write of this shape holds the values of [`ShapeParts::columns`], and behind them, for update, delete
-/// and get, the values of the key's columns in the key's order.
+/// The row of a write of this shape holds the values of [`ShapeParts::columns`], and behind them,
+/// for update, delete and get, the values of the key's columns in the key's order.
 pub struct Shape {
     parts: ShapeParts,
     spelled: bool,
@@ -97,9 +100,10 @@ impl Shape {
         Self::seal(parts, false)
     }
 
-    /// Seals the parts of a shape whose key values are texts as a path spells them. A typed column reads its text as it
-    /// reads any other; where a column takes values of any type, the spelling says what is meant: a number, `true` and
-    /// `false` as JSON writes them, a text in quotation marks, else the text as it stands.
+    /// Seals the parts of a shape whose key values are texts as a path spells them. A typed column
+    /// reads its text as it reads any other; where a column takes values of any type, the
+    /// spelling says what is meant: a number, `true` and `false` as JSON writes them, a text in
+    /// quotation marks, else the text as it stands.
     pub fn spelled(parts: ShapeParts) -> Self {
         Self::seal(parts, true)
     }

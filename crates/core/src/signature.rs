@@ -1,25 +1,29 @@
 //! The types of a prepared statement: those of its parameters and those of its rows.
 //!
-//! They are fixed when a client's statement is parsed, and stay what they were whatever happens to its tables: that is what
-//! the client's binary values are written by, and what it reads its rows by.
+//! They are fixed when a client's statement is parsed, and stay what they were whatever happens to
+//! its tables: that is what the client's binary values are written by, and what it reads its rows
+//! by.
 
 /// What a server says of a prepared statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signature {
     /// The type of every parameter, as the database numbers types.
     pub parameters: Box<[u32]>,
-    /// The body of PostgreSQL's RowDescription message, all formats text; `None`: it gives no rows.
+    /// The body of PostgreSQL's RowDescription message, all formats text; `None`: it gives no
+    /// rows.
     pub fields: Option<Box<[u8]>>,
 }
 
 impl Signature {
-    /// True where clients that know the one are served by the other: the same parameters, and rows that read the same.
+    /// True where clients that know the one are served by the other: the same parameters, and rows
+    /// that read the same.
     pub fn fits(&self, other: &Self) -> bool {
         self.parameters == other.parameters && self.same_rows(other)
     }
 
-    /// True where rows of the one read as rows of the other: columns of the same names, types and modifiers. Which table
-    /// they are of does not matter: one that was made anew has another number.
+    /// True where rows of the one read as rows of the other: columns of the same names, types and
+    /// modifiers. Which table they are of does not matter: one that was made anew has another
+    /// number.
     pub fn same_rows(&self, other: &Self) -> bool {
         match (&self.fields, &other.fields) {
             (None, None) => true,

@@ -1,7 +1,8 @@
 //! The port between a lane and a database.
 //!
-//! A sink never holds writes back and never collects: it executes the batch that it is given, by the best form that its
-//! database has, and says of each unit what that unit would have been told alone.
+//! A sink never holds writes back and never collects: it executes the batch that it is given, by
+//! the best form that its database has, and says of each unit what that unit would have been told
+//! alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,8 @@ pub struct Profile {
     pub flights: usize,
     /// The most rows that a batch may have. What is best is found below it.
     pub batch_rows: usize,
-    /// The promises that the database cannot keep, in the order of [`Promise::ALL`]. What is not named is kept.
+    /// The promises that the database cannot keep, in the order of [`Promise::ALL`]. What is not
+    /// named is kept.
     pub lacks: &'static [Lack],
 }
 
@@ -44,8 +46,8 @@ impl Profile {
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::Alone`] after a short time,
-    /// so that it does not hold up its neighbours.
+    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::Alone`] after
+    /// a short time, so that it does not hold up its neighbours.
     Batches,
     /// One unit that waits as long as it would have waited alone.
     Alone,
@@ -57,11 +59,12 @@ pub trait Sink: Send + Sync + 'static {
     /// What this sink can do.
     fn profile(&self) -> &Profile;
 
-    /// Opens a connection for one flight at a time. Cancel safe: a dropped future leaves no connection behind.
+    /// Opens a connection for one flight at a time. Cancel safe: a dropped future leaves no
+    /// connection behind.
     ///
     /// # Errors
-    /// [`crate::FaultClass::Unavailable`] where trying again may help; any other class where it will not
-    /// (a wrong password, a database that is not there).
+    /// [`crate::FaultClass::Unavailable`] where trying again may help; any other class where it
+    /// will not (a wrong password, a database that is not there).
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault>;
 
     /// Asks the database for a sign of life, within a few seconds. Cancel safe.
@@ -70,36 +73,42 @@ pub trait Sink: Send + Sync + 'static {
     /// As [`Sink::connect`].
     async fn ping(&self) -> Result<(), Fault>;
 
-    /// The database's own way to take many rows at once; `None` where a lane's batches are that already.
+    /// The database's own way to take many rows at once; `None` where a lane's batches are that
+    /// already.
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
         None
     }
 
-    /// The database as one that holds pending rows, which a move takes out; `None` where that is not possible.
+    /// The database as one that holds pending rows, which a move takes out; `None` where that is
+    /// not possible.
     fn queue(&self) -> Option<Arc<dyn Queue>> {
         None
     }
 
-    /// True for a table that the database keeps for itself, by a name that other databases have no meaning for.
+    /// True for a table that the database keeps for itself, by a name that other databases have no
+    /// meaning for.
     fn owns(&self, table: &TableName) -> bool {
         let _ = table;
         false
     }
 
-    /// What the writes of each table share, for the tables that have been met lately, by name. Asks the database nothing.
+    /// What the writes of each table share, for the tables that have been met lately, by name. Asks
+    /// the database nothing.
     fn standings(&self) -> Vec<Standing> {
         Vec::new()
     }
 
-    /// How long a statement of this lane may take, counted from its arrival, as far as its clients' settings are known
-    /// (PostgreSQL's `statement_timeout`); `None`: as long as it takes. A unit that has waited so long without having
-    /// left is answered in the database's words ([`Fault::late`]).
+    /// How long a statement of this lane may take, counted from its arrival, as far as its clients'
+    /// settings are known (PostgreSQL's `statement_timeout`); `None`: as long as it takes. A
+    /// unit that has waited so long without having left is answered in the database's words
+    /// ([`Fault::late`]).
     fn statement_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// Adds a hash for every row that the unit touches, as far as its key is known: two units that share one are not
-    /// put into two flights at once. Adding none is always allowed, the database's own locks decide then.
+    /// Adds a hash for every row that the unit touches, as far as its key is known: two units that
+    /// share one are not put into two flights at once. Adding none is always allowed, the
+    /// database's own locks decide then.
     fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
         let _ = (unit, hashes);
     }
@@ -108,18 +117,20 @@ pub trait Sink: Send + Sync + 'static {
 /// One connection of a sink.
 #[async_trait]
 pub trait Executor: Send {
-    /// Executes the units as one batch, in one transaction where the database has them, and reports on each in order.
-    /// No unit is reported as done before its commit is known.
+    /// Executes the units as one batch, in one transaction where the database has them, and reports
+    /// on each in order. No unit is reported as done before its commit is known.
     ///
-    /// Units of one source ([`Unit::source`]) may rely on each other: none is executed, or can be seen by anybody, before
-    /// those of its source that stand before it. Behind one that is reported as [`Verdict::Again`] or
-    /// [`Verdict::Alone`] all others of its source are [`Verdict::Held`], unless they have such a verdict themselves.
+    /// Units of one source ([`Unit::source`]) may rely on each other: none is executed, or can be
+    /// seen by anybody, before those of its source that stand before it. Behind one that is
+    /// reported as [`Verdict::Again`] or [`Verdict::Alone`] all others of its source are
+    /// [`Verdict::Held`], unless they have such a verdict themselves.
     ///
-    /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and always lets it end.
+    /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and
+    /// always lets it end.
     async fn execute(&mut self, units: &[Unit]) -> Report;
 
-    /// The unit that is executed next arrived then: what its client allows it to take, and to wait for a lock, counts
-    /// from there. Told by lanes to connections for [`Purpose::Alone`].
+    /// The unit that is executed next arrived then: what its client allows it to take, and to wait
+    /// for a lock, counts from there. Told by lanes to connections for [`Purpose::Alone`].
     fn arrived(&mut self, at: Instant) {
         let _ = at;
     }
@@ -201,13 +212,16 @@ impl Tally {
 pub enum Verdict {
     /// Its final outcome.
     Told(UnitOutcome),
-    /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection that ended before the
-    /// commit was sent): certainly not written, to be run again in a smaller batch. The fault is told if that goes on.
+    /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection
+    /// that ended before the commit was sent): certainly not written, to be run again in a
+    /// smaller batch. The fault is told if that goes on.
     Again(Fault),
-    /// It waits for a lock that somebody else holds: certainly not written, to be run on a connection of its own.
+    /// It waits for a lock that somebody else holds: certainly not written, to be run on a
+    /// connection of its own.
     Alone(Fault),
-    /// It follows a unit of its source that is reported as [`Verdict::Again`] or [`Verdict::Alone`]: certainly not
-    /// written, to be run once that one has its outcome. It was not tried.
+    /// It follows a unit of its source that is reported as [`Verdict::Again`] or
+    /// [`Verdict::Alone`]: certainly not written, to be run once that one has its outcome. It
+    /// was not tried.
     Held,
 }
 

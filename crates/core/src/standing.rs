@@ -1,4 +1,5 @@
-//! How the writes of a table share statements and transactions, as far as the sink has met them: for operators.
+//! How the writes of a table share statements and transactions, as far as the sink has met them:
+//! for operators.
 
 use crate::apart::Apart;
 use crate::name::TableName;
@@ -40,7 +41,8 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Adds what is said of an operation to a list of many tables: those of a table that fare alike stand together.
+    /// Adds what is said of an operation to a list of many tables: those of a table that fare alike
+    /// stand together.
     pub fn add(list: &mut Vec<Self>, table: &TableName, op: Op, level: Level, why: Option<Apart>) {
         let of_table = list.iter_mut().rev().take_while(|s| s.table == *table);
         let mut same = of_table.filter(|s| s.level == level && s.why == why);

@@ -1,8 +1,9 @@
-//! A write that a client wrote as SQL: its text, what was read from it, and the raw bytes of its values.
+//! A write that a client wrote as SQL: its text, what was read from it, and the raw bytes of its
+//! values.
 //!
-//! The way of a statement: a frontend reads a text once into a [`Draft`]; a [`Describer`] asks the database what that draft
-//! means under one role and its settings, which gives a [`Statement`]; each use of it by a client is a [`Call`]; calls that
-//! commit together are a [`crate::Unit`].
+//! The way of a statement: a frontend reads a text once into a [`Draft`]; a [`Describer`] asks the
+//! database what that draft means under one role and its settings, which gives a [`Statement`];
+//! each use of it by a client is a [`Call`]; calls that commit together are a [`crate::Unit`].
 
 use std::any::Any;
 use std::fmt;
@@ -18,13 +19,16 @@ use crate::name::{Name, TableName};
 use crate::shape::Op;
 use crate::signature::Signature;
 
-/// What the text of a statement says. Names are as the database knows them: unquoted ones are folded already.
+/// What the text of a statement says. Names are as the database knows them: unquoted ones are
+/// folded already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Draft {
-    /// The text that is prepared: the client's own, or, where literals were lifted out of it, the same with `$n` in their places.
+    /// The text that is prepared: the client's own, or, where literals were lifted out of it, the
+    /// same with `$n` in their places.
     pub text: Box<str>,
-    /// The type of each parameter that the client (or a lifted literal's own spelling) names, as the database numbers
-    /// types (PostgreSQL's OIDs); 0: the server decides. May be shorter than the list of parameters.
+    /// The type of each parameter that the client (or a lifted literal's own spelling) names, as
+    /// the database numbers types (PostgreSQL's OIDs); 0: the server decides. May be shorter
+    /// than the list of parameters.
     pub types: Box<[u32]>,
     /// What is done. Never [`Op::Get`].
     pub op: Op,
@@ -34,7 +38,8 @@ pub struct Draft {
     pub alias: Option<Name>,
     /// INSERT: the columns that it names; `None`: all of them, in the table's order.
     pub columns: Option<Box<[Name]>>,
-    /// INSERT: the one row of VALUES (empty for DEFAULT VALUES). Several rows: see [`Draft::set_based`].
+    /// INSERT: the one row of VALUES (empty for DEFAULT VALUES). Several rows: see
+    /// [`Draft::set_based`].
     pub values: Box<[Expression]>,
     /// INSERT: `OVERRIDING { SYSTEM | USER } VALUE`, as it stands.
     pub overriding: Option<Box<str>>,
@@ -42,7 +47,8 @@ pub struct Draft {
     pub conflict: Option<Conflict>,
     /// UPDATE: what is set, in order.
     pub assignments: Box<[(Name, Expression)]>,
-    /// UPDATE and DELETE: the conditions `column = expression` that all must hold, where the expression names no column.
+    /// UPDATE and DELETE: the conditions `column = expression` that all must hold, where the
+    /// expression names no column.
     pub keys: Box<[(Name, Expression)]>,
     /// UPDATE and DELETE: all other conditions, joined by AND: they may name columns of the table.
     pub conditions: Option<Expression>,
@@ -50,8 +56,8 @@ pub struct Draft {
     pub returning: Option<Box<str>>,
     /// The functions that are called anywhere in it, each once. The database says what they are.
     pub functions: Box<[TableName]>,
-    /// False where the statement can only run as it stands: several rows of VALUES, or a form that cannot be taken apart.
-    /// It still joins others in their transaction.
+    /// False where the statement can only run as it stands: several rows of VALUES, or a form that
+    /// cannot be taken apart. It still joins others in their transaction.
     pub set_based: bool,
 }
 
@@ -84,7 +90,8 @@ pub struct Conflict {
     pub sql: Expression,
 }
 
-/// A draft as the database understands it under one role and its settings. Shared by all clients of a lane.
+/// A draft as the database understands it under one role and its settings. Shared by all clients of
+/// a lane.
 pub struct Statement {
     id: u64,
     draft: Arc<Draft>,
@@ -140,7 +147,8 @@ impl Statement {
         &*self.facts
     }
 
-    /// The schema has changed: frontends describe the draft anew before they use it again. Calls under way are not harmed.
+    /// The schema has changed: frontends describe the draft anew before they use it again. Calls
+    /// under way are not harmed.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -172,16 +180,17 @@ pub enum Described {
 /// A database that can say what a draft means.
 #[async_trait]
 pub trait Describer: Send + Sync + 'static {
-    /// Asks the database. Callers keep the answer for equal drafts until [`Statement::is_retired`]; [`Described::Apart`]
-    /// may be asked again after some seconds. Cancel safe.
+    /// Asks the database. Callers keep the answer for equal drafts until [`Statement::is_retired`];
+    /// [`Described::Apart`] may be asked again after some seconds. Cancel safe.
     ///
     /// # Errors
-    /// As [`crate::Sink::connect`]. A draft that the server refuses is no error but [`Described::Apart`]: sent alone, it
-    /// will get its own error from the server.
+    /// As [`crate::Sink::connect`]. A draft that the server refuses is no error but
+    /// [`Described::Apart`]: sent alone, it will get its own error from the server.
     async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault>;
 
-    /// Whether the types of a statement are still those that it was described with: asked before a client that parses its
-    /// text is told of them. What is not true any more is retired. Cancel safe.
+    /// Whether the types of a statement are still those that it was described with: asked before a
+    /// client that parses its text is told of them. What is not true any more is retired.
+    /// Cancel safe.
     ///
     /// # Errors
     /// As [`crate::Sink::connect`].
@@ -220,8 +229,8 @@ impl Formats {
     }
 }
 
-/// The values of a call as PostgreSQL's Bind message holds them: for each a length as a big-endian i32 (-1: NULL) and
-/// that many bytes.
+/// The values of a call as PostgreSQL's Bind message holds them: for each a length as a big-endian
+/// i32 (-1: NULL) and that many bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments(Box<[u8]>);
 
@@ -289,11 +298,12 @@ pub struct Call {
     pub formats: Formats,
     /// How the rows that come back are to be encoded.
     pub results: Formats,
-    /// True where its text is parsed at this very use, so that its types are those of the moment at which it runs. False:
-    /// its client was told the types of `statement` before, and they stay what they were.
+    /// True where its text is parsed at this very use, so that its types are those of the moment
+    /// at which it runs. False: its client was told the types of `statement` before, and they
+    /// stay what they were.
     pub fresh: bool,
-    /// The client's own text, where it came as a simple query and literals were lifted out of it: what is sent by itself
-    /// must be this text, so that errors point into it.
+    /// The client's own text, where it came as a simple query and literals were lifted out of it:
+    /// what is sent by itself must be this text, so that errors point into it.
     pub origin: Option<Box<str>>,
 }
 

@@ -7,7 +7,8 @@ use crate::shape::Op;
 use crate::statement::Call;
 use crate::write::Write;
 
-/// The smallest thing that a batch holds or leaves out. Nearly always one write, kept without an allocation.
+/// The smallest thing that a batch holds or leaves out. Nearly always one write, kept without an
+/// allocation.
 #[derive(Clone, Debug)]
 pub struct Unit {
     load: Load,
@@ -22,8 +23,8 @@ enum Load {
     Calls(SmallVec<[Call; 1]>),
 }
 
-/// What a queued unit costs besides its values: queue entry, reply, outcome. Measured generously, so that the
-/// memory budget errs on the safe side.
+/// What a queued unit costs besides its values: queue entry, reply, outcome. Measured generously,
+/// so that the memory budget errs on the safe side.
 pub const UNIT_OVERHEAD: usize = 160;
 
 impl Unit {
@@ -59,7 +60,8 @@ impl Unit {
         }
     }
 
-    /// The writes, in the order in which the client asked for them. Empty where the unit holds calls.
+    /// The writes, in the order in which the client asked for them. Empty where the unit holds
+    /// calls.
     pub fn writes(&self) -> &[Write] {
         match &self.load {
             Load::Writes(writes) => writes,
@@ -67,7 +69,8 @@ impl Unit {
         }
     }
 
-    /// The SQL calls, in the order in which the client asked for them. Empty where the unit holds writes.
+    /// The SQL calls, in the order in which the client asked for them. Empty where the unit holds
+    /// writes.
     pub fn calls(&self) -> &[Call] {
         match &self.load {
             Load::Writes(_) => &[],
@@ -87,8 +90,9 @@ impl Unit {
         self.source = source;
     }
 
-    /// Who asks. Units of one source may rely on each other: the later one must neither be executed nor be seen
-    /// before the earlier one. [`SourceId::OWN`] for a unit that was built and given to nobody.
+    /// Who asks. Units of one source may rely on each other: the later one must neither be executed
+    /// nor be seen before the earlier one. [`SourceId::OWN`] for a unit that was built and
+    /// given to nobody.
     pub fn source(&self) -> SourceId {
         self.source
     }

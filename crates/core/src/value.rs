@@ -1,7 +1,7 @@
 //! One value, as exact as the client sent it and not yet converted to a column's type.
 //!
-//! Converting is the sink's work, against the table's own schema at the time of the flight; so a value
-//! keeps its digits (a number is never put through a float) and its spelling.
+//! Converting is the sink's work, against the table's own schema at the time of the flight; so a
+//! value keeps its digits (a number is never put through a float) and its spelling.
 
 use std::mem::size_of;
 
@@ -16,11 +16,14 @@ pub enum Value {
     Int(i64),
     /// Any other number, as its decimal text (`1.50`, `18446744073709551616`, `1e400`).
     Number(Box<str>),
-    /// Text. Also what stands for every type that JSON has no form of (timestamps, UUIDs, enums, intervals ...).
+    /// Text. Also what stands for every type that JSON has no form of (timestamps, UUIDs, enums,
+    /// intervals ...).
     Text(Box<str>),
-    /// Binary data. From JSON it arrives as base64 in a [`Value::Text`]; a sink turns it into this by the column's type.
+    /// Binary data. From JSON it arrives as base64 in a [`Value::Text`]; a sink turns it into this
+    /// by the column's type.
     Bytes(Box<[u8]>),
-    /// A JSON array or object, as its text: for json columns, and for array columns of sinks that have them.
+    /// A JSON array or object, as its text: for json columns, and for array columns of sinks that
+    /// have them.
     Json(Box<str>),
 }
 
@@ -30,7 +33,8 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// A number from its decimal text: [`Value::Int`] where it is a whole number of 64 bits written plainly.
+    /// A number from its decimal text: [`Value::Int`] where it is a whole number of 64 bits written
+    /// plainly.
     pub fn number(digits: &str) -> Self {
         // `-0` keeps its sign only as text.
         match digits.parse::<i64>() {
@@ -39,8 +43,9 @@ impl Value {
         }
     }
 
-    /// A field of a format that knows no types, such as CSV: a number where it is written as JSON writes numbers
-    /// (`007` and `+1` are not), or else text. Either keeps its spelling, so a column of text takes both the same.
+    /// A field of a format that knows no types, such as CSV: a number where it is written as JSON
+    /// writes numbers (`007` and `+1` are not), or else text. Either keeps its spelling, so a
+    /// column of text takes both the same.
     pub fn from_field(field: &str) -> Self {
         if is_number(field.as_bytes()) {
             Self::number(field)
@@ -108,7 +113,8 @@ impl From<i64> for Value {
     }
 }
 
-/// The shortest decimal text that reads back as the same float; `NaN` and `Infinity` as PostgreSQL spells them.
+/// The shortest decimal text that reads back as the same float; `NaN` and `Infinity` as PostgreSQL
+/// spells them.
 impl From<f64> for Value {
     fn from(v: f64) -> Self {
         if v.is_nan() {

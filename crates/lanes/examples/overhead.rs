@@ -4,8 +4,9 @@
 //!
 //! An argument runs only the measurements whose name holds it, for use under a profiler.
 //!
-//! Everything runs on one thread (client tasks, lane, sink), so its CPU time is all there is. The time to build and drop
-//! the units, which frontends pay in any case, is measured apart and taken off.
+//! Everything runs on one thread (client tasks, lane, sink), so its CPU time is all there is. The
+//! time to build and drop the units, which frontends pay in any case, is measured apart and taken
+//! off.
 
 #![expect(clippy::print_stdout, reason = "it prints a report")]
 

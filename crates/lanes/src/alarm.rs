@@ -1,5 +1,6 @@
-//! One timer for all that is to be done at some time. It is set anew only where it would ring too late: one that rings too
-//! early costs a turn of the loop, one that is set in each turn would cost time for each batch.
+//! One timer for all that is to be done at some time. It is set anew only where it would ring too
+//! late: one that rings too early costs a turn of the loop, one that is set in each turn would cost
+//! time for each batch.
 
 use std::future::poll_fn;
 use std::pin::Pin;

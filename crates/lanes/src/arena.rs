@@ -1,4 +1,5 @@
-//! Values kept under small numbers, which are used again once they are free. The numbers never leave the lane.
+//! Values kept under small numbers, which are used again once they are free. The numbers never
+//! leave the lane.
 
 /// A growable table with a free list.
 #[derive(Debug)]

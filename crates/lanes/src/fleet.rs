@@ -51,7 +51,8 @@ pub(crate) struct Flight {
     pub(crate) keyed: bool,
     /// True if its units had waited for another flight to end.
     pub(crate) waited: bool,
-    /// Sources whose clients have asked, at that time, for their first unit that is not answered to be given up.
+    /// Sources whose clients have asked, at that time, for their first unit that is not answered
+    /// to be given up.
     pub(crate) called_back: Vec<(usize, Instant)>,
 }
 
@@ -88,7 +89,8 @@ impl Fleet {
         self.members.iter().rfind(idle).map(|member| member.id)
     }
 
-    /// True if a pilot more is wanted and may be started: one at a time, and not at once after a refusal.
+    /// True if a pilot more is wanted and may be started: one at a time, and not at once after a
+    /// refusal.
     pub(crate) fn wants_more(&self, limit: usize, now: Instant) -> bool {
         let connected = self.connected();
         let refused = connected > 0 && self.no_more_before.is_some_and(|at| now < at);
@@ -156,8 +158,8 @@ impl Fleet {
         }
     }
 
-    /// A source's client wants its first unit given up. One that flies by itself is interrupted; in a batch with others it is
-    /// noted, for when the batch lets go of it.
+    /// A source's client wants its first unit given up. One that flies by itself is interrupted; in
+    /// a batch with others it is noted, for when the batch lets go of it.
     pub(crate) fn call_back(&mut self, source: usize, asked: Instant) {
         for member in &mut self.members {
             let State::Flying(flight) = &mut member.state else {
@@ -188,8 +190,8 @@ impl Fleet {
         }
     }
 
-    /// Lets pilots go that have been idle for so long. Gives the time at which the next of those who stay may have been,
-    /// `None` where none stays.
+    /// Lets pilots go that have been idle for so long. Gives the time at which the next of those
+    /// who stay may have been, `None` where none stays.
     pub(crate) fn close_idle(&mut self, now: Instant, after: Duration) -> Option<Instant> {
         self.members.retain(|member| match member.state {
             State::Idle { since } => now.saturating_duration_since(since) < after,

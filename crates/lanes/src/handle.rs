@@ -13,8 +13,8 @@ use crate::worker::{self, AwayNote, Parts};
 
 /// A running lane.
 ///
-/// Dropping it does not end the lane: that goes on until every [`Intake`](windrow_core::Intake) of it is gone and what
-/// was accepted is answered. [`Lane::shutdown`] ends it in any case.
+/// Dropping it does not end the lane: that goes on until every [`Intake`](windrow_core::Intake) of
+/// it is gone and what was accepted is answered. [`Lane::shutdown`] ends it in any case.
 #[derive(Debug)]
 pub struct Lane {
     watch: LaneWatch,
@@ -33,9 +33,9 @@ pub struct LaneWatch {
 }
 
 impl Lane {
-    /// Starts a lane on the current tokio runtime (its timers must be enabled). It serves what comes through `arrivals`
-    /// and connects to the database with the first write. `name` labels its metrics and logs: two lanes that run at the same
-    /// time should not share one.
+    /// Starts a lane on the current tokio runtime (its timers must be enabled). It serves what
+    /// comes through `arrivals` and connects to the database with the first write. `name`
+    /// labels its metrics and logs: two lanes that run at the same time should not share one.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -78,11 +78,12 @@ impl Lane {
         }
     }
 
-    /// Accepts nothing more, finishes all that was accepted (also what is to be run again, and waits for a database that
-    /// is away as long as [`Limits::away_wait`] says), closes the connections, and ends.
+    /// Accepts nothing more, finishes all that was accepted (also what is to be run again, and
+    /// waits for a database that is away as long as [`Limits::away_wait`] says), closes the
+    /// connections, and ends.
     ///
-    /// Dropping the future does not stop any of this: it then goes on as long as the runtime lives. So a caller may race
-    /// it with a second signal.
+    /// Dropping the future does not stop any of this: it then goes on as long as the runtime lives.
+    /// So a caller may race it with a second signal.
     pub async fn shutdown(self) {
         // Errors here say that the lane has ended already, which is what is asked for.
         self.stop.send(()).ok();

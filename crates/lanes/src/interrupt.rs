@@ -1,4 +1,5 @@
-//! Interrupting what is under way on a connection: the lane asks, the task that owns the connection sees to it.
+//! Interrupting what is under way on a connection: the lane asks, the task that owns the connection
+//! sees to it.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -14,8 +15,8 @@ use crate::pilot::crashed;
 /// No flight has this number.
 const NOBODY: u64 = u64::MAX;
 
-/// How long after a request the next one follows, as long as the batch is under way all the same: one that came to the
-/// server between two round trips has met nothing.
+/// How long after a request the next one follows, as long as the batch is under way all the same:
+/// one that came to the server between two round trips has met nothing.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The lane's end.
@@ -58,7 +59,8 @@ impl Asked {
         }
     }
 
-    /// Executes a batch, and interrupts it when that is asked for. An executor that panics has crashed.
+    /// Executes a batch, and interrupts it when that is asked for. An executor that panics has
+    /// crashed.
     pub(crate) async fn execute(
         &mut self,
         executor: &mut dyn Executor,

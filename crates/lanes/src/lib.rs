@@ -1,14 +1,16 @@
 //! Lanes: where batches form.
 //!
-//! A lane is a queue of units for one database. One actor owns all of it, without locks, and does three things: it takes
-//! what frontends submit, sends it to the database in batches, and gives each client its own answer.
+//! A lane is a queue of units for one database. One actor owns all of it, without locks, and does
+//! three things: it takes what frontends submit, sends it to the database in batches, and gives
+//! each client its own answer.
 //!
-//! **A batch is formed by the flight before it.** While fewer flights are under way than are of use (W), what arrives
-//! leaves at once; while all are under way, units queue; the flight that ends first takes all that is queued, up to the
-//! limits. No timer stands on the path of a write: at low load a batch is one unit without delay, under load it grows
-//! exactly as much as the database is behind. Writes are held back only where
-//! [`Limits::max_wait`](windrow_core::Limits::max_wait) asks for it, and where clients that were just answered come back at
-//! once and rows per second were seen to rise when they are waited for ([`pace::Gather`]).
+//! **A batch is formed by the flight before it.** While fewer flights are under way than are of use
+//! (W), what arrives leaves at once; while all are under way, units queue; the flight that ends
+//! first takes all that is queued, up to the limits. No timer stands on the path of a write: at low
+//! load a batch is one unit without delay, under load it grows exactly as much as the database is
+//! behind. Writes are held back only where [`Limits::max_wait`](windrow_core::Limits::max_wait)
+//! asks for it, and where clients that were just answered come back at once and rows per second
+//! were seen to rise when they are waited for ([`pace::Gather`]).
 //!
 //! The way of a unit, room by room:
 //!
@@ -26,16 +28,18 @@
 //! | `retry` | how often and when what was rolled back runs again (pure) |
 //! | [`metrics`] | what is counted |
 //!
-//! **Order.** Units of one source keep their order: a source is in one flight at a time. With several flights, a row (as
-//! far as [`Sink::touches`](windrow_core::Sink::touches) names it) is in one of them at a time.
+//! **Order.** Units of one source keep their order: a source is in one flight at a time. With
+//! several flights, a row (as far as [`Sink::touches`](windrow_core::Sink::touches) names it) is in
+//! one of them at a time.
 //!
-//! **Fairness.** Sources take turns by rows. While no more sources wait than a batch has rows, a single row is in the next
-//! batch, whatever others have queued.
+//! **Fairness.** Sources take turns by rows. While no more sources wait than a batch has rows, a
+//! single row is in the next batch, whatever others have queued.
 //!
-//! **Failures.** A unit that was rolled back for no fault of its own goes back in front of its source and travels in a
-//! batch of half the size, ten times at most. A unit that waits for a lock runs alone; its source and those that touch the
-//! same rows wait, nobody else does. A panic in an executor is told as an unknown outcome, and the lane goes on. While the
-//! database cannot be reached, units wait as long as [`Limits::away_wait`](windrow_core::Limits::away_wait) says.
+//! **Failures.** A unit that was rolled back for no fault of its own goes back in front of its
+//! source and travels in a batch of half the size, ten times at most. A unit that waits for a lock
+//! runs alone; its source and those that touch the same rows wait, nobody else does. A panic in an
+//! executor is told as an unknown outcome, and the lane goes on. While the database cannot be
+//! reached, units wait as long as [`Limits::away_wait`](windrow_core::Limits::away_wait) says.
 
 mod alarm;
 mod arena;

@@ -1,6 +1,7 @@
 //! The metrics of lanes.
 //!
-//! Each has the label `lane`; the labels in the table come on top of it. A lane that ends takes its series with it.
+//! Each has the label `lane`; the labels in the table come on top of it. A lane that ends takes its
+//! series with it.
 //!
 //! | name | labels | what it counts |
 //! | --- | --- | --- |
@@ -85,7 +86,8 @@ fn rows() -> Histogram {
 }
 
 impl LaneMetrics {
-    /// Registers the families. The registry is to have no prefix: the names carry `windrow_` themselves.
+    /// Registers the families. The registry is to have no prefix: the names carry `windrow_`
+    /// themselves.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::new();
         metrics.register_counts(registry);

@@ -1,4 +1,5 @@
-//! One connection and the task that owns it: connects, flies one batch after another, says good-bye.
+//! One connection and the task that owns it: connects, flies one batch after another, says
+//! good-bye.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ pub(crate) struct Pilot {
 }
 
 impl Pilot {
-    /// Connects, as often as that takes, and flies what is ordered until the connection or the lane ends.
+    /// Connects, as often as that takes, and flies what is ordered until the connection or the lane
+    /// ends.
     pub(crate) async fn run(mut self) {
         let Some(mut executor) = self.connect().await else {
             return;

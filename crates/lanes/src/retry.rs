@@ -8,7 +8,8 @@ use std::hash::BuildHasher;
 /// How often a unit is under way before its fault is told.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
 
-/// How long a unit rests that has lost so many times to others: not at all after the first time, for they have finished.
+/// How long a unit rests that has lost so many times to others: not at all after the first time,
+/// for they have finished.
 pub(crate) fn rest(attempts: u32, jitter: &mut Jitter) -> Option<Duration> {
     let doublings = attempts.checked_sub(2)?.min(6);
     Some(jitter.spread(Duration::from_millis(2 << doublings)))

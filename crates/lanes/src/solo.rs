@@ -1,4 +1,5 @@
-//! A connection for units that wait for a lock held by somebody else, each by itself, and the task that owns it.
+//! A connection for units that wait for a lock held by somebody else, each by itself, and the task
+//! that owns it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +27,13 @@ pub(crate) struct SoloOrder {
     pub(crate) number: u64,
     pub(crate) unit: Unit,
     pub(crate) arrived: Instant,
-    /// True while others have connections: where there is no room for this one, it waits for one of theirs.
+    /// True while others have connections: where there is no room for this one, it waits for one
+    /// of theirs.
     pub(crate) in_company: bool,
 }
 
-/// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks for nothing.
+/// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
+/// for nothing.
 pub(crate) struct Solo {
     pub(crate) id: u64,
     pub(crate) orders: mpsc::Receiver<SoloOrder>,
@@ -70,7 +73,8 @@ impl Solo {
         match tokio::time::timeout(KEPT, self.orders.recv()).await {
             Ok(order) => order,
             Err(_) => {
-                // What comes in this moment is still taken; what comes later is sent to somebody else.
+                // What comes in this moment is still taken; what comes later is sent to somebody
+                // else.
                 self.orders.close();
                 self.orders.recv().await
             }
@@ -135,7 +139,8 @@ impl Solo {
             // It was to wait as long as it would have waited: this is what it would have been told.
             Some(Verdict::Alone(fault)) => Some(Err(fault.into())),
             Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
-            // One that is alone has nobody to wait for: a sink that says so is not believed for ever.
+            // One that is alone has nobody to wait for: a sink that says so is not believed for
+            // ever.
             Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => Some(crash()),
             Some(Verdict::Again(_) | Verdict::Held) => None,
             None => Some(crash()),
@@ -196,7 +201,8 @@ pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
     )
 }
 
-/// What units are told that came when the database had been away for so long already that they were not to wait for it.
+/// What units are told that came when the database had been away for so long already that they were
+/// not to wait for it.
 pub(crate) fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
     let (away, limit) = (away_for.as_millis(), away_wait.as_millis());
     unavailable(

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use windrow_core::Name;
 
-/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each other.
+/// A lane at one moment. Its parts are read one after another: they may be a batch apart from each
+/// other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneStatus {
     /// The lane's name.
@@ -17,8 +18,9 @@ pub struct LaneStatus {
     pub queued_rows: u64,
     /// Bytes of those.
     pub queued_bytes: u64,
-    /// How long the lane has had nothing to do: all that it accepted is answered. `None` while it has. A write that is being
-    /// submitted may not be counted yet, but a lane whose last intake is dropped answers that one as well before it ends.
+    /// How long the lane has had nothing to do: all that it accepted is answered. `None` while it
+    /// has. A write that is being submitted may not be counted yet, but a lane whose last
+    /// intake is dropped answers that one as well before it ends.
     pub idle: Option<Duration>,
     /// Connections for flights.
     pub connections: u64,
@@ -30,7 +32,8 @@ pub struct LaneStatus {
     pub batch_rows_limit: u64,
     /// Rows of the batch that landed last; 0 before the first.
     pub last_batch_rows: u64,
-    /// How long the database has not been reachable, and why. `None` while it is, or while nobody has asked for it.
+    /// How long the database has not been reachable, and why. `None` while it is, or while nobody
+    /// has asked for it.
     pub away: Option<(Duration, Box<str>)>,
     /// Writes accepted since the lane's metrics exist.
     pub writes: u64,

@@ -1,4 +1,5 @@
-//! Answers that are owed: one ticket for each submission, closed once all of its units have outcomes.
+//! Answers that are owed: one ticket for each submission, closed once all of its units have
+//! outcomes.
 
 use windrow_core::intake::Reply;
 use windrow_core::{Dones, Fault, Outcomes, Permit, UnitOutcome};
@@ -15,7 +16,8 @@ pub(crate) struct Tickets {
 struct Ticket {
     reply: Reply,
     permit: Permit,
-    /// In order; a placeholder stands where a later unit was told first. Of a single unit the outcome is never kept.
+    /// In order; a placeholder stands where a later unit was told first. Of a single unit the
+    /// outcome is never kept.
     outcomes: Vec<UnitOutcome>,
     units: usize,
     pending: usize,

@@ -12,13 +12,15 @@ pub fn class_of(code: &str) -> FaultClass {
         "23505" => FaultClass::Unique,
         "23503" => FaultClass::ForeignKey,
         "23502" => FaultClass::NotNull,
-        // RAISE and ASSERT in a trigger, WITH CHECK OPTION of a view, and what a trigger did to a row under way.
+        // RAISE and ASSERT in a trigger, WITH CHECK OPTION of a view, and what a trigger did to a
+        // row under way.
         "P0001" | "P0004" | "44000" | "27000" | "09000" => FaultClass::Check,
         "42804" | "42846" => FaultClass::Value,
         "42P01" | "3F000" => FaultClass::NoTable,
         "42703" => FaultClass::NoColumn,
         "42501" | "0P000" | "0LP01" => FaultClass::Denied,
-        // A value for a GENERATED ALWAYS column; ON CONFLICT without a matching key; a database that is not there.
+        // A value for a GENERATED ALWAYS column; ON CONFLICT without a matching key; a database
+        // that is not there.
         "428C9" | "42P10" | "3D000" | "57P04" => FaultClass::Invalid,
         "40001" | "40P01" | "55P03" | "55006" => FaultClass::Conflict,
         // Whether it was committed is not known to the server itself (CockroachDB says 40003).
@@ -40,7 +42,8 @@ fn class_of_family(family: &str) -> FaultClass {
         "08" => FaultClass::Unavailable,
         // Too many connections, disk full, out of memory: nothing was written, and it may pass.
         "53" => FaultClass::Unavailable,
-        // The server's own limits; what exceeds them in a plain write is the value (an index row, nesting).
+        // The server's own limits; what exceeds them in a plain write is the value (an index row,
+        // nesting).
         "54" => FaultClass::Value,
         "0A" => FaultClass::Unsupported,
         _ if SERVERS_OWN.contains(&family) => FaultClass::Other,
@@ -56,7 +59,8 @@ const SERVERS_OWN: &[&str] = &[
     "F0", "HV", "P0", "XX",
 ];
 
-/// A policy of row security, or a trigger, refuses a row with the code of those who may not use the table at all.
+/// A policy of row security, or a trigger, refuses a row with the code of those who may not use the
+/// table at all.
 fn is_of_row(error: &Words) -> bool {
     let by_policy = error.routine.as_deref() == Some("ExecWithCheckOptions");
     error.code == "42501" && (by_policy || error.context.is_some())

@@ -1,4 +1,5 @@
-//! PostgreSQL's protocol, version 3.0, as both its sides speak it: what the sink and the frontend share.
+//! PostgreSQL's protocol, version 3.0, as both its sides speak it: what the sink and the frontend
+//! share.
 //!
 //! | room | what it holds |
 //! | --- | --- |
@@ -7,7 +8,8 @@
 //! | [`scram`] | SCRAM-SHA-256 from verifiers and keys: a server's side, and a client's that knows no password |
 //! | [`fault`] | from the server's errors to faults |
 //!
-//! A leaf beside `core`: the crates that speak this protocol may import it, it imports `core` alone.
+//! A leaf beside `core`: the crates that speak this protocol may import it, it imports `core`
+//! alone.
 
 pub mod fault;
 pub mod scram;

@@ -1,9 +1,12 @@
-//! Where a PostgreSQL database is and how to get in: a connection URL, with the meaning that libpq gives it.
+//! Where a PostgreSQL database is and how to get in: a connection URL, with the meaning that libpq
+//! gives it.
 //!
-//! `postgres://user:password@host:port/database?parameter=value`. Reserved characters are percent-encoded. Several hosts,
-//! `host1:port1,host2:port2`, are tried in their order; a host that begins with `/` is the directory of a UNIX-domain
-//! socket (percent-encoded, or as `?host=/path`). Without a host the usual socket directories are tried and then
-//! localhost. A URL that begins with `cockroachdb://` or `cockroach://` means the same, with CockroachDB's port. Of libpq's environment `PGUSER`, `PGPASSWORD` and `PGPASSFILE` are read, and `~/.pgpass`.
+//! `postgres://user:password@host:port/database?parameter=value`. Reserved characters are
+//! percent-encoded. Several hosts, `host1:port1,host2:port2`, are tried in their order; a host that
+//! begins with `/` is the directory of a UNIX-domain socket (percent-encoded, or as `?host=/path`).
+//! Without a host the usual socket directories are tried and then localhost. A URL that begins with
+//! `cockroachdb://` or `cockroach://` means the same, with CockroachDB's port. Of libpq's
+//! environment `PGUSER`, `PGPASSWORD` and `PGPASSFILE` are read, and `~/.pgpass`.
 //!
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
 
@@ -49,8 +52,9 @@ impl Target {
     /// Reads a connection URL.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if it makes no sense or has a parameter that is not known. The message names
-    /// the parameter, never a part of the URL that could be a password.
+    /// [`windrow_core::FaultClass::Invalid`] if it makes no sense or has a parameter that is not
+    /// known. The message names the parameter, never a part of the URL that could be a
+    /// password.
     pub fn parse(url: &str) -> Result<Self, Fault> {
         Self::parse_with(url, &|name| std::env::var(name).ok())
     }
@@ -98,7 +102,8 @@ impl Target {
 }
 
 impl Target {
-    /// With libpq's `PGOPTIONS`, where the URL has no options. `env` gives variables of the environment.
+    /// With libpq's `PGOPTIONS`, where the URL has no options. `env` gives variables of the
+    /// environment.
     #[must_use]
     pub fn with_options_of(mut self, env: &dyn Fn(&str) -> Option<String>) -> Self {
         self.options = self.options.or_else(|| env("PGOPTIONS"));
@@ -143,7 +148,8 @@ impl fmt::Display for Host {
 /// What lets a session of somebody else's role into the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Credential {
-    /// What the target itself holds, if the role is its own; nothing for any other role: the server has to trust it.
+    /// What the target itself holds, if the role is its own; nothing for any other role: the server
+    /// has to trust it.
     #[default]
     Own,
     /// The role's password.
@@ -153,12 +159,14 @@ pub enum Credential {
 }
 
 impl Target {
-    /// The same server for the session of somebody else: another role, and what lets it in. Such a session has the client_encoding
-    /// that its settings ask for, or the server's own default, and what the server says when it refuses is passed on as it stands.
+    /// The same server for the session of somebody else: another role, and what lets it in. Such a
+    /// session has the client_encoding that its settings ask for, or the server's own default,
+    /// and what the server says when it refuses is passed on as it stands.
     #[must_use]
     pub fn for_session(&self, role: &str, credential: &Credential) -> Self {
         let mut target = self.clone();
-        // A server without a name for its database takes the role's: that must not change with the role.
+        // A server without a name for its database takes the role's: that must not change with the
+        // role.
         target.database.get_or_insert_with(|| self.user.clone());
         let own = target.user == role;
         target.user = role.to_owned();

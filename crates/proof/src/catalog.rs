@@ -213,7 +213,8 @@ impl Catalog {
     }
 }
 
-/// What a proof relies on besides the table and its partitions themselves, and the transactions that wrote it.
+/// What a proof relies on besides the table and its partitions themselves, and the transactions
+/// that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Relied {
     /// Functions that are not built in.

@@ -23,8 +23,8 @@ const UPDATE: u16 = 16;
 pub enum Level {
     /// A statement: nothing evaluated for one row can see another.
     Fused,
-    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did. With what keeps them
-    /// from sharing a statement.
+    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did.
+    /// With what keeps them from sharing a statement.
     Grouped(Arc<Apart>),
     /// Neither.
     Apart(Arc<Apart>),
@@ -187,7 +187,8 @@ impl Judge<'_> {
             by_cascade
                 || trigger.columns.is_empty()
                 || columns.any(|name| (self.deed.sets)(name))
-                // A foreign key is looked at where its columns have changed, also by a trigger before it.
+                // A foreign key is looked at where its columns have changed, also by a trigger
+                // before it.
                 || trigger.function.built_in && self.may_be_changed_before()
         };
         (self.deed.inserts && trigger.kind & INSERT != 0)
@@ -241,7 +242,8 @@ impl Judge<'_> {
 }
 
 impl Function {
-    /// Why a function that somebody's own words call cannot be evaluated in company. `object`: what calls it.
+    /// Why a function that somebody's own words call cannot be evaluated in company. `object`: what
+    /// calls it.
     pub fn apart(&self, object: &str, trusted: &Trusted) -> Option<Apart> {
         function_apart(self, object, false, trusted)
     }
@@ -256,7 +258,8 @@ impl Catalog {
     }
 }
 
-/// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may take it from a sequence.
+/// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may
+/// take it from a sequence.
 pub(crate) fn of_function(called: &Called, of_column: bool, trusted: &Trusted) -> Option<Apart> {
     function_apart(&called.function, &called.object, of_column, trusted)
 }

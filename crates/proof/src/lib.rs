@@ -1,11 +1,13 @@
 //! What may share a transaction or a statement: proven over PostgreSQL's catalog. Pure: no I/O.
 //!
-//! Two writes may share a statement only if nothing that is evaluated for one row can see another row of the statement or
-//! any table; they may share a transaction only if nothing that is evaluated at their statements or at the commit can tell
-//! that they did. Whether that is so depends on what PostgreSQL runs for them: triggers, rules, policies, functions in
-//! defaults, checks and indexes. This crate holds the questions that the catalog is asked about it ([`TABLE`], [`TEXT`]),
-//! takes the rows in ([`Catalog`]) and answers with a [`Level`]. What it does not know it does not guess: such a write is
-//! sent apart, and the answer names the object that stands in the way.
+//! Two writes may share a statement only if nothing that is evaluated for one row can see another
+//! row of the statement or any table; they may share a transaction only if nothing that is
+//! evaluated at their statements or at the commit can tell that they did. Whether that is so
+//! depends on what PostgreSQL runs for them: triggers, rules, policies, functions in
+//! defaults, checks and indexes. This crate holds the questions that the catalog is asked about it
+//! ([`TABLE`], [`TEXT`]), takes the rows in ([`Catalog`]) and answers with a [`Level`]. What it
+//! does not know it does not guess: such a write is sent apart, and the answer names the object
+//! that stands in the way.
 //!
 //! | room | what it holds |
 //! | --- | --- |
@@ -29,15 +31,17 @@ pub use list::{Company, company};
 pub use text::Words;
 pub use trusted::Trusted;
 
-/// Asks for everything that a write to a table may run. `$1`, a text: the table, as SQL; `$2`, a text: words that may
-/// name types in the statement, separated by `chr(1)`. Rows for [`Catalog::take`].
+/// Asks for everything that a write to a table may run. `$1`, a text: the table, as SQL; `$2`, a
+/// text: words that may name types in the statement, separated by `chr(1)`. Rows for
+/// [`Catalog::take`].
 ///
-/// Functions of expressions are taken from the expressions' stored trees, because the catalog keeps no dependencies on
-/// what is built in. What is built in and immutable is left out: it is proven. Lists are asked for by arrays, which keeps
-/// the server from taking the question for so large a one that it compiles it.
+/// Functions of expressions are taken from the expressions' stored trees, because the catalog keeps
+/// no dependencies on what is built in. What is built in and immutable is left out: it is proven.
+/// Lists are asked for by arrays, which keeps the server from taking the question for so large a
+/// one that it compiles it.
 pub const TABLE: &str = concat!(include_str!("sql/table.sql"), include_str!("sql/reach.sql"));
 
-/// Asks for everything that a text may run which is made of these words, whatever they mean in it. `$1`, a text: the words
-/// that may name relations, functions or types; `$2`, a text: its operators; both separated by `chr(1)` ([`Words`]). Rows
-/// for [`Catalog::take`].
+/// Asks for everything that a text may run which is made of these words, whatever they mean in it.
+/// `$1`, a text: the words that may name relations, functions or types; `$2`, a text: its
+/// operators; both separated by `chr(1)` ([`Words`]). Rows for [`Catalog::take`].
 pub const TEXT: &str = concat!(include_str!("sql/text.sql"), include_str!("sql/reach.sql"));

@@ -5,7 +5,8 @@
 pub enum Company {
     /// Its value means the same as alone.
     Same,
-    /// It tells the session, the transaction or the snapshot, or changes something: but leaves nothing behind on the session.
+    /// It tells the session, the transaction or the snapshot, or changes something: but leaves
+    /// nothing behind on the session.
     Differs,
     /// It takes from a sequence, or reads what was taken last.
     Sequence,
@@ -39,8 +40,9 @@ const RUNS: &str = "cursor_to_xml cursor_to_xmlschema query_to_xml query_to_xml_
     schema_to_xmlschema database_to_xml database_to_xml_and_xmlschema database_to_xmlschema ts_stat ts_rewrite \
     pg_get_publication_tables pg_event_trigger_ddl_commands pg_event_trigger_dropped_objects";
 
-/// Stable and volatile functions whose value for a row does not depend on the rows beside it: the transaction's time, the
-/// role and its settings, chance, conversions that settings guide, the catalog.
+/// Stable and volatile functions whose value for a row does not depend on the rows beside it: the
+/// transaction's time, the role and its settings, chance, conversions that settings guide, the
+/// catalog.
 const SAME: &str = "now transaction_timestamp statement_timestamp clock_timestamp timeofday \
     random random_normal gen_random_uuid uuidv4 uuidv7 \
     current_user session_user current_setting current_database current_schema current_schemas getpgusername \
@@ -110,8 +112,8 @@ pub(crate) fn guards(name: &str, built_in: bool) -> bool {
                         | "suppress_redundant_updates_trigger"
                 )
         }
-        // TimescaleDB's guard of a hypertable's root, and its note of what changed for continuous aggregates, which are
-        // made of ranges: one of several rows says the same.
+        // TimescaleDB's guard of a hypertable's root, and its note of what changed for continuous
+        // aggregates, which are made of ranges: one of several rows says the same.
         false => matches!(
             name,
             "moddatetime"

@@ -1,7 +1,8 @@
-//! The same for a whole text, of which only the words are known: does it leave nothing behind on its session?
+//! The same for a whole text, of which only the words are known: does it leave nothing behind on
+//! its session?
 //!
-//! A word is taken for everything that it may name: a relation, a function, a type. So whatever a text runs is looked at,
-//! and some things are that it does not run.
+//! A word is taken for everything that it may name: a relation, a function, a type. So whatever a
+//! text runs is looked at, and some things are that it does not run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub struct Words {
 }
 
 impl Words {
-    /// Cuts a text. `standard`: the session's `standard_conforming_strings`. `None`: what it means cannot be told.
+    /// Cuts a text. `standard`: the session's `standard_conforming_strings`. `None`: what it means
+    /// cannot be told.
     pub fn of(text: &str, standard: bool) -> Option<Self> {
         let mut words = Self::default();
         let mut lexer = Lexer::new(text, standard).ok()?;
@@ -75,10 +77,12 @@ fn joined(words: &BTreeSet<Box<str>>) -> String {
 }
 
 impl Catalog {
-    /// Which unproven code a text may run that has these words; `None`: none. `writes`: it may write. Rows of
-    /// [`crate::TEXT`] have been taken in. What is told may be harmless all the same: it stands in the text.
+    /// Which unproven code a text may run that has these words; `None`: none. `writes`: it may
+    /// write. Rows of [`crate::TEXT`] have been taken in. What is told may be harmless all the
+    /// same: it stands in the text.
     ///
-    /// Sequences are not unproven, but what was taken from them last is remembered: see [`Catalog::takes`].
+    /// Sequences are not unproven, but what was taken from them last is remembered: see
+    /// [`Catalog::takes`].
     pub fn leaves(&self, writes: bool, trusted: &Trusted) -> Option<Arc<Apart>> {
         let unproven = |apart: &Apart| apart.unproven;
         let called = self.called.iter().filter(|called| {
@@ -114,8 +118,8 @@ impl Catalog {
             .find(|apart| apart.unproven)
     }
 
-    /// Whether a text may take from a sequence, or set one, by more than it says itself: what was taken last is remembered
-    /// on its session.
+    /// Whether a text may take from a sequence, or set one, by more than it says itself: what was
+    /// taken last is remembered on its session.
     ///
     /// What a trusted function does with sequences is not known.
     pub fn takes(&self, trusted: &Trusted) -> bool {

@@ -1,8 +1,8 @@
-//! Rows per second of the MySQL sink by rows in a batch, beside MariaDB's bulk protocol with the same rows: five columns with a
-//! primary key.
+//! Rows per second of the MySQL sink by rows in a batch, beside MariaDB's bulk protocol with the
+//! same rows: five columns with a primary key.
 //!
-//! `cargo run --release -p windrow-sinks --example mysql_rows [URL]`; without a URL a private MariaDB that does not sync is
-//! started for it. A table `reading` is made and dropped.
+//! `cargo run --release -p windrow-sinks --example mysql_rows [URL]`; without a URL a private
+//! MariaDB that does not sync is started for it. A table `reading` is made and dropped.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use std::sync::Arc;

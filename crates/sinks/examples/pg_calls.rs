@@ -1,4 +1,5 @@
-//! What SQL calls cost: batches of one size after another against a server, rows a second and CPU time of this process.
+//! What SQL calls cost: batches of one size after another against a server, rows a second and CPU
+//! time of this process.
 //!
 //! `cargo run --release -p windrow-sinks --example pg_calls -- postgres://user@host/database`
 //! makes the table `windrow_calls` there, and drops it again.

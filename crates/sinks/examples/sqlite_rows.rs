@@ -1,7 +1,8 @@
-//! Rows per second of the SQLite sink by rows in a batch: five columns with a primary key, every commit synced.
+//! Rows per second of the SQLite sink by rows in a batch: five columns with a primary key, every
+//! commit synced.
 //!
-//! `cargo run --release -p windrow-sinks --example sqlite_rows [DIRECTORY]`; DIRECTORY holds the database for the time of the run
-//! and should be on the disk that is to be measured.
+//! `cargo run --release -p windrow-sinks --example sqlite_rows [DIRECTORY]`; DIRECTORY holds the
+//! database for the time of the run and should be on the disk that is to be measured.
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use std::path::PathBuf;

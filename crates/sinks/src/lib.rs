@@ -1,7 +1,7 @@
 //! The databases that execute batches.
 //!
-//! One folder a sink, with the same file names as its neighbours, and one line in the [`registry`]. What is common to
-//! those that speak SQL is in [`sql`]: data and statement texts, no I/O.
+//! One folder a sink, with the same file names as its neighbours, and one line in the [`registry`].
+//! What is common to those that speak SQL is in [`sql`]: data and statement texts, no I/O.
 
 #[cfg(feature = "arangodb")]
 pub mod arangodb;

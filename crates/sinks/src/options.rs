@@ -5,22 +5,25 @@ use std::time::Duration;
 /// Settings of a sink. The defaults need no change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether a table or column that is not there is created from the first row that names it, and widened when a
-    /// later row needs it.
+    /// Whether a table or column that is not there is created from the first row that names it,
+    /// and widened when a later row needs it.
     pub create_tables: bool,
-    /// How long a write in a batch waits for a lock that somebody else holds before it goes on alone, on a connection of
-    /// its own; PostgreSQL's batches wait for a fifth of it where locks were met lately.
+    /// How long a write in a batch waits for a lock that somebody else holds before it goes on
+    /// alone, on a connection of its own; PostgreSQL's batches wait for a fifth of it where
+    /// locks were met lately.
     pub lock_wait: Duration,
     /// How long opening a connection may take.
     pub connect_timeout: Duration,
-    /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or the row of their trigger
-    /// and leave nothing behind. Writes that run them are joined though nothing is proven of them.
+    /// PostgreSQL only: functions, as `schema.name`, that look at nothing but their arguments or
+    /// the row of their trigger and leave nothing behind. Writes that run them are joined
+    /// though nothing is proven of them.
     pub trusted_functions: Vec<String>,
-    /// PostgreSQL only: sessions keep the TimeZone and the DateStyle that psql's would have, by libpq's environment, the URL, the
-    /// role or the database. Without it they are UTC and ISO, whatever is set there.
+    /// PostgreSQL only: sessions keep the TimeZone and the DateStyle that psql's would have, by
+    /// libpq's environment, the URL, the role or the database. Without it they are UTC and
+    /// ISO, whatever is set there.
     pub own_times: bool,
-    /// SQLite only: a name means the table that is spelled so. Otherwise it means the one that differs at most in the case
-    /// of its letters, of which there is only one.
+    /// SQLite only: a name means the table that is spelled so. Otherwise it means the one that
+    /// differs at most in the case of its letters, of which there is only one.
     pub exact_names: bool,
     /// SQLite only: how often the file is synced.
     pub synchronous: Synchronous,

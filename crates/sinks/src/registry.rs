@@ -16,12 +16,14 @@ pub trait Driver: Send + Sync {
     /// The form of its URLs, for help and error texts.
     fn url_form(&self) -> &'static str;
 
-    /// What the databases behind it can do and cannot promise, for documentation: one for each that it tells apart.
+    /// What the databases behind it can do and cannot promise, for documentation: one for each that
+    /// it tells apart.
     fn profiles(&self) -> &'static [Profile] {
         &[]
     }
 
-    /// Opens the sink that a URL names. No connection has to be made yet: a database that is away is no error here.
+    /// Opens the sink that a URL names. No connection has to be made yet: a database that is away
+    /// is no error here.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the URL makes no sense.
@@ -47,8 +49,8 @@ pub const DRIVERS: &[&dyn Driver] = &[
 /// Opens the sink that the URL's scheme names.
 ///
 /// # Errors
-/// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense; the message never
-/// repeats the URL, which may hold a password.
+/// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense;
+/// the message never repeats the URL, which may hold a password.
 pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match DRIVERS.iter().find(|d| d.schemes().contains(&scheme)) {

@@ -1,4 +1,5 @@
-//! How long it takes to lift the literals out of a text, and to read it: `cargo run --release -p windrow-sql --example lift_speed`.
+//! How long it takes to lift the literals out of a text, and to read it: `cargo run --release -p
+//! windrow-sql --example lift_speed`.
 
 #![expect(clippy::print_stdout, reason = "it shows its figures")]
 

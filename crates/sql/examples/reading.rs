@@ -1,4 +1,5 @@
-//! Shows what is read from a text: `cargo run -p windrow-sql --example reading -- "INSERT INTO t VALUES (1)"`.
+//! Shows what is read from a text: `cargo run -p windrow-sql --example reading -- "INSERT INTO t
+//! VALUES (1)"`.
 
 #![expect(clippy::print_stdout, reason = "it shows something")]
 

@@ -1,5 +1,5 @@
-//! Expressions, with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). What it takes is a part of what the
-//! server takes, read in the same way; everything else is refused.
+//! Expressions, with the precedence of PostgreSQL's grammar (`a_expr` in `gram.y`). What it takes
+//! is a part of what the server takes, read in the same way; everything else is refused.
 
 use crate::lex::Kind;
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
@@ -192,7 +192,8 @@ impl Parser<'_> {
         self.at += 1;
         let right = self.operand(AND + 1)?;
         let (from, columns) = (left.from, left.columns || right.columns);
-        // `(a AND b) AND c` says the same as `a AND b AND c`; what stands in parentheses is listed with its own extent.
+        // `(a AND b) AND c` says the same as `a AND b AND c`; what stands in parentheses is listed
+        // with its own extent.
         let mut all = match left.form {
             Form::And(all) => all,
             _ => vec![left],
@@ -218,7 +219,8 @@ impl Parser<'_> {
         Ok(columns)
     }
 
-    /// Behind IS: `None` for NULL, TRUE, FALSE and UNKNOWN, else whether the operand of DISTINCT FROM names columns.
+    /// Behind IS: `None` for NULL, TRUE, FALSE and UNKNOWN, else whether the operand of DISTINCT
+    /// FROM names columns.
     fn is(&mut self) -> Result<Option<bool>, Refusal> {
         self.at += 1;
         self.word("not");
@@ -259,7 +261,8 @@ impl Parser<'_> {
         Ok(columns)
     }
 
-    /// Where the grammar takes less than a whole expression (`b_expr`): no logic, no AT TIME ZONE, no COLLATE.
+    /// Where the grammar takes less than a whole expression (`b_expr`): no logic, no AT TIME ZONE,
+    /// no COLLATE.
     pub(crate) fn narrow_operand(&mut self) -> Result<Node, Refusal> {
         let node = self.operand(OTHER)?;
         let end = self.at;

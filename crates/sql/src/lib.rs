@@ -1,12 +1,13 @@
-//! Reading SQL texts: what a statement writes, which values can be lifted out of it, whether it may be joined with
-//! others, and if not why. Pure: no I/O.
+//! Reading SQL texts: what a statement writes, which values can be lifted out of it, whether it may
+//! be joined with others, and if not why. Pure: no I/O.
 //!
-//! Texts are cut into tokens as PostgreSQL's scanner cuts them, and the few statements that may be joined are parsed by the
-//! rules and the precedence of PostgreSQL's grammar: what is joined is executed in another form, so a reading that is only
-//! nearly PostgreSQL's would give wrong answers. Whatever is outside of that part of the grammar is not joined.
+//! Texts are cut into tokens as PostgreSQL's scanner cuts them, and the few statements that may be
+//! joined are parsed by the rules and the precedence of PostgreSQL's grammar: what is joined is
+//! executed in another form, so a reading that is only nearly PostgreSQL's would give wrong
+//! answers. Whatever is outside of that part of the grammar is not joined.
 //!
-//! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS, BIG5, GBK, UHC, GB18030 and
-//! JOHAB it may be a part of one: do not read texts of such clients.
+//! All of it takes a byte below 0x80 for a character of its own. In the client encodings SJIS,
+//! BIG5, GBK, UHC, GB18030 and JOHAB it may be a part of one: do not read texts of such clients.
 
 mod clause;
 mod effect;

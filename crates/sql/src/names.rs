@@ -1,7 +1,9 @@
-//! The names that stand in a text: what a statement runs besides itself can only be reached by one of them.
+//! The names that stand in a text: what a statement runs besides itself can only be reached by one
+//! of them.
 //!
-//! A table brings its triggers, defaults and policies, a view its query, a function its body, an operator its function. Who
-//! asks the catalog for everything of these names, in whatever schema, has asked for all that the text can mean.
+//! A table brings its triggers, defaults and policies, a view its query, a function its body, an
+//! operator its function. Who asks the catalog for everything of these names, in whatever schema,
+//! has asked for all that the text can mean.
 
 use crate::effect::{self, Words};
 use crate::lex::{Kind, Token};
@@ -51,8 +53,8 @@ impl Names {
     }
 }
 
-/// The names of a text. `None` where they cannot be told: what it is cut into depends on settings or on the server's version,
-/// or a name is one that the server would change.
+/// The names of a text. `None` where they cannot be told: what it is cut into depends on settings
+/// or on the server's version, or a name is one that the server would change.
 pub fn names(text: &str) -> Option<Names> {
     let mut names = Names::default();
     let backslash = collect(text, true, &mut names)?;
@@ -130,8 +132,8 @@ impl Names {
     }
 }
 
-/// True for a built-in function (in `pg_catalog`) that leaves nothing behind in the session that calls it, or nothing but
-/// what the session can be asked for: values of sequences, advisory locks.
+/// True for a built-in function (in `pg_catalog`) that leaves nothing behind in the session that
+/// calls it, or nothing but what the session can be asked for: values of sequences, advisory locks.
 pub fn leaves_nothing_hidden(function: &str) -> bool {
     effect::is_listed(function)
 }

@@ -29,8 +29,8 @@ pub(crate) struct Tokens {
 }
 
 impl Tokens {
-    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they are one, and the second is read
-    /// by the rules of the first.
+    /// Cuts the text. Two strings side by side are [`Broken`]: where a line ends between them they
+    /// are one, and the second is read by the rules of the first.
     pub(crate) fn of(text: &str, standard: bool) -> Result<Self, Broken> {
         let mut lexer = Lexer::new(text, standard)?;
         let mut list: Vec<Token> = Vec::with_capacity(text.len() / 4 + 4);

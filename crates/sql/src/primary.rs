@@ -1,5 +1,5 @@
-//! What an expression consists of: constants, parameters, columns, calls, and the forms that have a syntax of their own
-//! (`c_expr` in `gram.y`).
+//! What an expression consists of: constants, parameters, columns, calls, and the forms that have a
+//! syntax of their own (`c_expr` in `gram.y`).
 
 use windrow_core::TableName;
 

@@ -18,10 +18,12 @@ const TOO_LONG: &str = "a text longer than 65,536 bytes";
 const BACKSLASH: &str = "a backslash in a plain string";
 const SEVERAL: &str = "several statements in one text";
 
-/// Reads a text as the extended protocol prepares it. `types`: the types that the client names for the parameters.
+/// Reads a text as the extended protocol prepares it. `types`: the types that the client names for
+/// the parameters.
 ///
-/// Whether a backslash in a plain string (`'..'`) escapes what follows is a setting of the session that is not known here:
-/// a text with one is never joined, and its effect is told only if it is the same both ways.
+/// Whether a backslash in a plain string (`'..'`) escapes what follows is a setting of the session
+/// that is not known here: a text with one is never joined, and its effect is told only if it is
+/// the same both ways.
 pub fn read(text: &str, types: &[u32]) -> Reading {
     if text.len() > MAX_SCANNED {
         return apart(TOO_LONG, Effect::Unknown);

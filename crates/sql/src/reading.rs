@@ -37,17 +37,21 @@ pub struct Apart {
 /// What a statement leaves behind in its session, as far as its text tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing that outlives it or its transaction: a plain read, a plain write, COPY, DDL on permanent objects.
+    /// Nothing that outlives it or its transaction: a plain read, a plain write, COPY, DDL on
+    /// permanent objects.
     Nothing,
-    /// A write that may take values from sequences (so `lastval()` may answer something else afterwards), nothing else.
+    /// A write that may take values from sequences (so `lastval()` may answer something else
+    /// afterwards), nothing else.
     Generates,
     /// BEGIN or START TRANSACTION.
     Begin,
     /// COMMIT, ROLLBACK and their kin: the transaction block ends.
     End,
-    /// A setting for the session (`SET x = y`, `SET SESSION x TO y`, `SET ROLE`, `SET TIME ZONE`, `RESET x`): the folded name.
+    /// A setting for the session (`SET x = y`, `SET SESSION x TO y`, `SET ROLE`, `SET TIME ZONE`,
+    /// `RESET x`): the folded name.
     Set {
-        /// The setting's name as the server shows it (`timezone` for SET TIME ZONE, `role`, `session_authorization`).
+        /// The setting's name as the server shows it (`timezone` for SET TIME ZONE, `role`,
+        /// `session_authorization`).
         name: Name,
         /// False for RESET and for `SET .. TO DEFAULT`: the setting is as it was at the start.
         set: bool,
@@ -70,15 +74,18 @@ pub enum Effect {
     },
     /// Exactly `SELECT lastval()`.
     Lastval,
-    /// Exactly `SELECT currval('sequence')`; the argument as it stands, or `None` where it is the parameter `$1`.
+    /// Exactly `SELECT currval('sequence')`; the argument as it stands, or `None` where it is the
+    /// parameter `$1`.
     Currval(Option<Name>),
     /// It names `lastval` or `currval` in any other way.
     AsksForGenerated,
     /// An empty text, or nothing but comments.
     Empty,
-    /// Several statements in one text, in order: what each of them does. Only where it is not the same as
-    /// [`Effect::Nothing`] or [`Effect::Generates`] for all of them together. Never nested.
+    /// Several statements in one text, in order: what each of them does. Only where it is not the
+    /// same as [`Effect::Nothing`] or [`Effect::Generates`] for all of them together. Never
+    /// nested.
     Several(Box<[Self]>),
-    /// Anything else: temporary tables, PREPARE, LISTEN, cursors WITH HOLD, advisory locks, functions that are not known ...
+    /// Anything else: temporary tables, PREPARE, LISTEN, cursors WITH HOLD, advisory locks,
+    /// functions that are not known ...
     Unknown,
 }

@@ -1,11 +1,13 @@
-//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
-//! Whether they are read as PostgreSQL reads them is tried in `crates/grammar`, which has PostgreSQL's own parser.
+//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
+//! takes those that it kept. Whether they are read as PostgreSQL reads them is tried in
+//! `crates/grammar`, which has PostgreSQL's own parser.
 
 use windrow_core::statement::Arguments;
 
 use crate::{Lifter, Reading, names, read, sequences};
 
-/// Any text is read without a panic and without going beyond it; what is read does not depend on what stands around it.
+/// Any text is read without a panic and without going beyond it; what is read does not depend on
+/// what stands around it.
 pub fn text(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

@@ -1,4 +1,5 @@
-//! Keywords of PostgreSQL 18 (`kwlist.h`), by what they may be used as, and the folding of identifiers.
+//! Keywords of PostgreSQL 18 (`kwlist.h`), by what they may be used as, and the folding of
+//! identifiers.
 
 /// Neither a column nor a function: they have a meaning of their own wherever they stand.
 #[rustfmt::skip]
@@ -216,8 +217,8 @@ pub(crate) fn usage(word: &str) -> Use {
 /// The longest identifier that the server keeps whole, in bytes.
 pub(crate) const MAX_NAME: usize = 63;
 
-/// An unquoted identifier as the server folds it. `None` where that depends on the database's encoding (a capital letter
-/// outside of ASCII), and for names that it would cut.
+/// An unquoted identifier as the server folds it. `None` where that depends on the database's
+/// encoding (a capital letter outside of ASCII), and for names that it would cut.
 pub(crate) fn fold(word: &str) -> Option<String> {
     let foldable = word.is_ascii()
         || word
@@ -226,8 +227,8 @@ pub(crate) fn fold(word: &str) -> Option<String> {
     (foldable && word.len() <= MAX_NAME).then(|| word.to_ascii_lowercase())
 }
 
-/// What stands in the double quotes of an identifier. `None` for an empty name, which the server refuses, and for those
-/// that it would cut.
+/// What stands in the double quotes of an identifier. `None` for an empty name, which the server
+/// refuses, and for those that it would cut.
 pub(crate) fn unquote(quoted: &str) -> Option<String> {
     let inside = quoted.strip_prefix('"')?.strip_suffix('"')?;
     let name = inside.replace("\"\"", "\"");

@@ -199,7 +199,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The table of UPDATE and DELETE and its alias. Without AS, the grammar takes SET for no alias.
+    /// The table of UPDATE and DELETE and its alias. Without AS, the grammar takes SET for no
+    /// alias.
     fn changed_table(&mut self) -> Result<(TableName, Option<Name>), Refusal> {
         if self.is_word(0, "only") {
             return Err(INHERITANCE);

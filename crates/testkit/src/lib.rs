@@ -1,8 +1,9 @@
-//! What Windrow's tests and experiments need from outside: real database servers that are started and stopped by the
-//! test itself, a TCP proxy that delays and cuts, a fake sink, and the `windrow` process seen from outside.
+//! What Windrow's tests and experiments need from outside: real database servers that are started
+//! and stopped by the test itself, a TCP proxy that delays and cuts, a fake sink, and the `windrow`
+//! process seen from outside.
 //!
-//! Nothing here has state of its own: whatever is started belongs to a value and ends when that value is dropped, also
-//! when the process that holds it is killed.
+//! Nothing here has state of its own: whatever is started belongs to a value and ends when that
+//! value is dropped, also when the process that holds it is killed.
 
 pub mod arangodb;
 pub mod cockroachdb;

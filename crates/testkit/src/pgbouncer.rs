@@ -26,7 +26,8 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts it before a database, with a pool of `pool` server connections. Blocks until it takes connections.
+    /// Starts it before a database, with a pool of `pool` server connections. Blocks until it takes
+    /// connections.
     ///
     /// # Errors
     /// It is not installed, or does not start; the message holds its log.

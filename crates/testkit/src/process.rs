@@ -20,10 +20,12 @@ use crate::procfs;
 /// The environment variable that names the program to test.
 pub const BINARY: &str = "WINDROW_BIN";
 
-/// What the program prints, once, on its standard error, followed by the address. It is the last thing that it listens on.
+/// What the program prints, once, on its standard error, followed by the address. It is the last
+/// thing that it listens on.
 const LISTENING: &str = "http listening on http://";
 
-/// The same for the PostgreSQL frontend, where it is asked for; followed by the address and a database.
+/// The same for the PostgreSQL frontend, where it is asked for; followed by the address and a
+/// database.
 const PG_LISTENING: &str = "pg listening on postgres://";
 
 /// How long a start or an orderly end may take.
@@ -41,8 +43,8 @@ pub struct Windrow {
     log: Arc<Mutex<VecDeque<String>>>,
 }
 
-/// Where the `windrow` program is: what `WINDROW_BIN` names, or else next to this program or test, or else the release
-/// or debug build in the same target folder.
+/// Where the `windrow` program is: what `WINDROW_BIN` names, or else next to this program or test,
+/// or else the release or debug build in the same target folder.
 ///
 /// # Errors
 /// It is at none of these places.
@@ -67,8 +69,8 @@ pub fn binary() -> Result<PathBuf> {
 }
 
 impl Windrow {
-    /// Starts `program serve arguments --http 127.0.0.1:0` and waits until it listens. Settings of this process's
-    /// environment (`WINDROW_*`) do not reach it, except `WINDROW_LOG`.
+    /// Starts `program serve arguments --http 127.0.0.1:0` and waits until it listens. Settings of
+    /// this process's environment (`WINDROW_*`) do not reach it, except `WINDROW_LOG`.
     ///
     /// # Errors
     /// It ends or says nothing for a minute; the message holds what it printed.
@@ -86,7 +88,8 @@ impl Windrow {
         Self::command(&mut command)
     }
 
-    /// Starts any command that becomes a `windrow serve` in the same process, and waits until it listens.
+    /// Starts any command that becomes a `windrow serve` in the same process, and waits until it
+    /// listens.
     ///
     /// # Errors
     /// As [`Windrow::serve`].

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Clock ticks a second in `/proc/PID/stat`: `USER_HZ`, which is 100 on every architecture that Linux has today.
+/// Clock ticks a second in `/proc/PID/stat`: `USER_HZ`, which is 100 on every architecture that
+/// Linux has today.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The numbers of `/proc/PID/stat` that are used here.
@@ -26,7 +27,8 @@ pub fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The command's name stands in parentheses and may hold anything, so the fields are counted from the last one.
+/// The command's name stands in parentheses and may hold anything, so the fields are counted from
+/// the last one.
 fn parse_stat(text: &str) -> Option<Stat> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();

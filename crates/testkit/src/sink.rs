@@ -1,4 +1,5 @@
-//! A database that is not there: takes batches, takes (virtual) time, fails what it is told to fail, and remembers.
+//! A database that is not there: takes batches, takes (virtual) time, fails what it is told to
+//! fail, and remembers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

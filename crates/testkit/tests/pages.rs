@@ -1,4 +1,5 @@
-//! The pages that people read: their links lead somewhere, the book has all of them, and the README stays short.
+//! The pages that people read: their links lead somewhere, the book has all of them, and the README
+//! stays short.
 
 #![expect(
     clippy::unwrap_used,

@@ -103,7 +103,8 @@ fn nothing_is_left_after_drop_even_while_paused() {
     });
 }
 
-/// The child of [`a_killed_test_leaves_no_server_behind`]: starts a server, says where, and waits to be killed.
+/// The child of [`a_killed_test_leaves_no_server_behind`]: starts a server, says where, and waits
+/// to be killed.
 #[test]
 fn holder() {
     if std::env::var_os("WINDROW_TEST_HOLDER").is_none() {

@@ -1,4 +1,5 @@
-//! How fast a file is read, and in how much memory: `cargo run --release -p windrow-transfer --example read -- FILE`.
+//! How fast a file is read, and in how much memory: `cargo run --release -p windrow-transfer
+//! --example read -- FILE`.
 
 use std::io::Write;
 use std::time::Instant;

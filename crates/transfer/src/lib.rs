@@ -1,7 +1,7 @@
 //! Bulk work: `load` brings files into tables, `move` brings pending rows into their final tables.
 //!
-//! A [`source`] reads a file into portions of rows. Nothing here knows a database: rows leave through the ports of
-//! `windrow-core`.
+//! A [`source`] reads a file into portions of rows. Nothing here knows a database: rows leave
+//! through the ports of `windrow-core`.
 
 pub mod load;
 pub mod relocate;

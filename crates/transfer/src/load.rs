@@ -6,11 +6,13 @@
 //!             +------------- memory that is filled again -----------+  bad rows: rejects
 //! ```
 //!
-//! - A portion is written whole or not at all by the database's bulk form ([`windrow_core::Bulk`]). One that is refused goes
-//!   row by row through a lane, where every row is told its own reason. How large pieces are, and when rows go to the lane at
-//!   once, follows from what has been seen (`way`).
-//! - A load that can be continued writes a mark with every portion, in the same transaction, and one with every row that goes
-//!   through the lane. What has a mark is done; nothing is lost and nothing is doubled, wherever a run ends.
+//! - A portion is written whole or not at all by the database's bulk form ([`windrow_core::Bulk`]).
+//!   One that is refused goes row by row through a lane, where every row is told its own reason.
+//!   How large pieces are, and when rows go to the lane at once, follows from what has been seen
+//!   (`way`).
+//! - A load that can be continued writes a mark with every portion, in the same transaction, and
+//!   one with every row that goes through the lane. What has a mark is done; nothing is lost and
+//!   nothing is doubled, wherever a run ends.
 //! - Memory is bounded by the number of portions and their size, whatever the file's.
 
 mod blame;
@@ -64,7 +66,8 @@ pub struct Load {
     pub on_conflict: OnConflict,
     /// What counts as a conflict.
     pub key: Key,
-    /// True if the table and columns that it lacks are created. The sink must have been opened with `create_tables`.
+    /// True if the table and columns that it lacks are created. The sink must have been opened
+    /// with `create_tables`.
     pub create: bool,
     /// How many write at once; `None`: what suits the database.
     pub jobs: Option<NonZero<usize>>,
@@ -94,8 +97,9 @@ pub struct Input {
     pub open: Opener,
     /// It can be opened once only: standard input.
     pub once: bool,
-    /// What it is known by from one run to the next, if it is to be continued where an earlier run has ended. Its source must
-    /// then keep [`crate::source::IDENTIFYING_BYTES`]: they tell whether it is still the same.
+    /// What it is known by from one run to the next, if it is to be continued where an earlier run
+    /// has ended. Its source must then keep [`crate::source::IDENTIFYING_BYTES`]: they tell
+    /// whether it is still the same.
     pub identity: Option<Identity>,
 }
 
@@ -110,7 +114,8 @@ pub struct Summary {
     pub form: String,
     /// Files of which an earlier run had loaded all.
     pub done_before: usize,
-    /// Files whose last line has no end and was not loaded ([`crate::source::Options::unfinished`]), and the number of the line.
+    /// Files whose last line has no end and was not loaded
+    /// ([`crate::source::Options::unfinished`]), and the number of the line.
     pub left: Vec<(String, u64)>,
     /// Files of CSV with empty lines, which were passed over: how many, and the first of them.
     pub empty_lines: Vec<(String, u64, u64)>,
@@ -150,8 +155,9 @@ pub struct Run {
 impl Run {
     /// Loads files one after the other. On a current tokio runtime with timers.
     ///
-    /// Cancelling [`Run::stop`] ends it in an orderly way with [`LoadError::Interrupted`]. A future that is dropped instead
-    /// leaves portions under way to themselves; with marks the next run finds out.
+    /// Cancelling [`Run::stop`] ends it in an orderly way with [`LoadError::Interrupted`]. A future
+    /// that is dropped instead leaves portions under way to themselves; with marks the next run
+    /// finds out.
     ///
     /// # Errors
     /// Why it ended early. What was committed before stays.

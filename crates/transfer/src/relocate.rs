@@ -6,10 +6,11 @@
 //!                       +--> lane: row + marker --> another database (then the rows go from the source, then the markers)
 //! ```
 //!
-//! - Rows are locked while they are moved, and locked rows are passed over: any number of movers, in any number of processes,
-//!   do not meet ([`windrow_core::relocate`]).
-//! - A row is deleted from the source in the transaction that puts it into its destination, or else after it has been
-//!   committed there together with a marker that says so. A mover may be killed at any moment.
+//! - Rows are locked while they are moved, and locked rows are passed over: any number of movers,
+//!   in any number of processes, do not meet ([`windrow_core::relocate`]).
+//! - A row is deleted from the source in the transaction that puts it into its destination, or else
+//!   after it has been committed there together with a marker that says so. A mover may be killed
+//!   at any moment.
 //! - A row that is refused goes to the dead letters with the reason, and all others go on.
 
 mod across;
@@ -66,17 +67,19 @@ pub struct Order {
 pub struct Elsewhere {
     /// The lane that leads there.
     pub intake: Intake,
-    /// It has transactions: every row is written together with a marker, exactly once. Otherwise rows are written by the source's key, and
-    /// a row that is written again is the same row.
+    /// It has transactions: every row is written together with a marker, exactly once. Otherwise
+    /// rows are written by the source's key, and a row that is written again is the same row.
     pub transactional: bool,
-    /// What describes its tables; those that do not follow from rows were looked at before the move.
+    /// What describes its tables; those that do not follow from rows were looked at before the
+    /// move.
     pub described: Option<Arc<dyn Queue>>,
     /// How the source's columns give values, where that matters.
     pub gives: Vec<(Name, Takes)>,
-    /// The one column that all its tables tell rows apart by; `None`: that is up to each table. Where rows do not have it, it is made from
-    /// their keys.
+    /// The one column that all its tables tell rows apart by; `None`: that is up to each table.
+    /// Where rows do not have it, it is made from their keys.
     pub document_key: Option<Name>,
-    /// Which move it is, the same for all that move from this source: [`windrow_core::relocate::Moved::relocation`].
+    /// Which move it is, the same for all that move from this source:
+    /// [`windrow_core::relocate::Moved::relocation`].
     pub relocation: Box<str>,
     /// What begins the keys of its markers: which columns name a row. Of
     /// [`windrow_core::relocate::Moved::TAG_BYTES`].
@@ -85,8 +88,9 @@ pub struct Elsewhere {
     pub batches: Box<str>,
 }
 
-/// Moves all rows that there are, or those that come, too, if it is to follow. `stop`: batches that are under way are
-/// finished, and no other is begun. Rows that others hold are waited for, a few seconds.
+/// Moves all rows that there are, or those that come, too, if it is to follow. `stop`: batches that
+/// are under way are finished, and no other is begun. Rows that others hold are waited for, a few
+/// seconds.
 ///
 /// Cancel safe: what is under way is rolled back, or (across databases) finished by the next move.
 ///

@@ -75,7 +75,8 @@ impl Portion {
         self.raw.get(from..to).unwrap_or_default()
     }
 
-    /// The records as they stand in the source, if they are still to be split ([`Source::read_unsplit`]).
+    /// The records as they stand in the source, if they are still to be split
+    /// ([`Source::read_unsplit`]).
     pub fn csv(&self) -> Option<CsvText<'_>> {
         self.unsplit.as_ref().map(csv::Unsplit::csv)
     }
@@ -93,8 +94,8 @@ impl Portion {
         self.rows.is_empty() && self.bad.is_empty() && self.unsplit.is_none()
     }
 
-    /// The lines that its first record and its last one begin on; of records that are still to be split, the lines that
-    /// they take. `None`: there are no rows.
+    /// The lines that its first record and its last one begin on; of records that are still to be
+    /// split, the lines that they take. `None`: there are no rows.
     pub fn lines(&self) -> Option<(u64, u64)> {
         let lines = self.rows.lines();
         let split = lines.first().copied().zip(lines.last().copied());
@@ -111,7 +112,8 @@ impl Portion {
         self.raw_ends.push(self.raw.len());
     }
 
-    /// Takes everything out, and keeps the memory, but for that of records of great length ([`Rows::KEPT_BYTES`]).
+    /// Takes everything out, and keeps the memory, but for that of records of great length
+    /// ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         if let Some(unsplit) = self.unsplit.take() {
             self.text = unsplit.into_text();
@@ -147,7 +149,8 @@ pub enum SourceFault {
         /// What the system said.
         error: io::Error,
     },
-    /// What is in it makes no sense as a whole (no header, a cut archive, a row in the middle of which it ends).
+    /// What is in it makes no sense as a whole (no header, a cut archive, a row in the middle of
+    /// which it ends).
     #[error("{name}, line {line}: {reason}")]
     Form {
         /// The file, or `standard input`.
@@ -164,41 +167,47 @@ pub trait Source: Send {
     /// What the file calls its columns; `None` if it has no names (a CSV file without a header).
     fn names(&self) -> Option<&[Name]>;
 
-    /// The record that names the columns, as it stands in the file: what a file that is made of its other records must begin
-    /// with. `None` if the format has none.
+    /// The record that names the columns, as it stands in the file: what a file that is made of its
+    /// other records must begin with. `None` if the format has none.
     fn header(&self) -> Option<&[u8]> {
         None
     }
 
-    /// How many columns the file has: the names, or the fields of its first record. A table's columns can be matched to
-    /// a file without names only where there are as many. `None` if it cannot be known ahead.
+    /// How many columns the file has: the names, or the fields of its first record. A table's
+    /// columns can be matched to a file without names only where there are as many. `None` if
+    /// it cannot be known ahead.
     fn columns(&self) -> Option<usize> {
         self.names().map(<[Name]>::len)
     }
 
-    /// What other records at its beginning call columns that [`Source::names`] does not have, where each record names its own.
+    /// What other records at its beginning call columns that [`Source::names`] does not have, where
+    /// each record names its own.
     fn others(&self) -> &[Name] {
         &[]
     }
 
-    /// Where each record names its columns: adds these to [`Source::names`]. `only`: what else a record has is passed over;
-    /// without it such a record is refused. Called at most once, before [`Source::choose`].
+    /// Where each record names its columns: adds these to [`Source::names`]. `only`: what else a
+    /// record has is passed over; without it such a record is refused. Called at most once,
+    /// before [`Source::choose`].
     fn admit(&mut self, _: &[Name], _only: bool) {}
 
-    /// So many of [`Source::names`], the first of them, follow from the file's first record alone, whatever is added to it later.
+    /// So many of [`Source::names`], the first of them, follow from the file's first record alone,
+    /// whatever is added to it later.
     fn lasting(&self) -> usize {
         usize::MAX
     }
 
-    /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called once, before the first
-    /// [`Source::read`]; without it all of them in the file's order.
+    /// Which of the file's columns (counted from 0) each row is to hold, in this order. Called
+    /// once, before the first [`Source::read`]; without it all of them in the file's order.
     fn choose(&mut self, columns: &[usize]);
 
-    /// What the columns that were chosen make of fields without a type, in the order of [`Source::choose`]. Called once behind
-    /// it; without it they are taken for what they look like.
+    /// What the columns that were chosen make of fields without a type, in the order of
+    /// [`Source::choose`]. Called once behind it; without it they are taken for what they look
+    /// like.
     fn means(&mut self, _: &[Means]) {}
 
-    /// What the file says that its columns hold, in the order of [`Source::choose`], where it says so; asked behind it.
+    /// What the file says that its columns hold, in the order of [`Source::choose`], where it says
+    /// so; asked behind it.
     fn declared(&self) -> Vec<Option<Holds>> {
         Vec::new()
     }
@@ -209,14 +218,15 @@ pub trait Source: Send {
     /// [`SourceFault`]; what was read before it is in the portion.
     fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault>;
 
-    /// How its records are written, where [`Source::read_unsplit`] can hand them out as they stand. Asked after
-    /// [`Source::choose`].
+    /// How its records are written, where [`Source::read_unsplit`] can hand them out as they stand.
+    /// Asked after [`Source::choose`].
     fn style(&self) -> Option<CsvStyle> {
         None
     }
 
-    /// As [`Source::read`], but without splitting records into fields where they need no care: what is wrong with one of them is
-    /// then told by [`Portion::split`]. `style`: that of [`Source::style`].
+    /// As [`Source::read`], but without splitting records into fields where they need no care: what
+    /// is wrong with one of them is then told by [`Portion::split`]. `style`: that of
+    /// [`Source::style`].
     ///
     /// # Errors
     /// As [`Source::read`].
@@ -229,10 +239,12 @@ pub trait Source: Send {
         self.read(portion, most)
     }
 
-    /// Its first bytes, unpacked: as many as [`Options::head`] asks for at least, if there are as many.
+    /// Its first bytes, unpacked: as many as [`Options::head`] asks for at least, if there are as
+    /// many.
     fn head(&self) -> &[u8];
 
-    /// The line of a last record that was not handed out because its end is missing, with [`Options::unfinished`].
+    /// The line of a last record that was not handed out because its end is missing, with
+    /// [`Options::unfinished`].
     fn left(&self) -> Option<u64> {
         None
     }
@@ -242,7 +254,8 @@ pub trait Source: Send {
         (0, 0)
     }
 
-    /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for the progress bar.
+    /// Bytes of the file that were read so far, as they lie on the disk (compressed, if it is), for
+    /// the progress bar.
     fn read_bytes(&self) -> u64;
 
     /// Bytes of the file on the disk; `None` where that cannot be known (standard input, a pipe).

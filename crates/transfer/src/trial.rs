@@ -1,4 +1,5 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
+//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
+//! takes those that it kept.
 
 use std::io::{Cursor, Read};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ impl Read for Dribble {
 /// All that a file gave: its rows, what was bad, and what ended it.
 type Told = (Vec<String>, Option<String>);
 
-/// A file gives the same rows and the same faults in portions of any size, split at once or later. The first bytes say how it
-/// is read.
+/// A file gives the same rows and the same faults in portions of any size, split at once or later.
+/// The first bytes say how it is read.
 pub fn file(bytes: &[u8]) {
     let Some((&[how, records, room], text)) = bytes.split_first_chunk() else {
         return;

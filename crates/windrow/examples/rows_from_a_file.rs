@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use futures_util::{StreamExt, stream};
 use windrow::{Fault, Value, Writer};
 
-/// Writes the lines of a CSV file with a header, and says of each line that was refused why. The file is read only as far
-/// as it is written, so it may be larger than memory.
+/// Writes the lines of a CSV file with a header, and says of each line that was refused why. The
+/// file is read only as far as it is written, so it may be larger than memory.
 pub async fn run(
     url: &str,
     table: &str,

@@ -10,7 +10,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use windrow::settings::File;
 use windrow_core::Secret;
 
-/// Gathers the single-row writes of many clients into multi-row statements; every client keeps its own answer.
+/// Gathers the single-row writes of many clients into multi-row statements; every client keeps its
+/// own answer.
 #[derive(Parser)]
 #[command(name = "windrow", version, propagate_version = true)]
 pub(crate) struct Cli {
@@ -25,7 +26,8 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Load files into a table
     Load(Box<crate::loading::Load>),
-    /// Move rows of a table that serves as a queue into their final tables, one for each tenant if asked
+    /// Move rows of a table that serves as a queue into their final tables, one for each tenant if
+    /// asked
     Move(Box<crate::moving::Move>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
@@ -45,12 +47,14 @@ pub(crate) enum Command {
 /// Options of `serve`. They win over the environment, which wins over the configuration file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Serve {
-    /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see `windrow sinks`) [default: sqlite:windrow.db]
+    /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see
+    /// `windrow sinks`) [default: sqlite:windrow.db]
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<Secret>,
 
-    /// Where PostgreSQL clients connect; port 0 takes a free one [default: nowhere; usual: 127.0.0.1:6432]
+    /// Where PostgreSQL clients connect; port 0 takes a free one [default: nowhere; usual:
+    /// 127.0.0.1:6432]
     #[arg(long, value_name = "ADDR", env = "WINDROW_PG")]
     pg: Option<String>,
 

@@ -1,4 +1,5 @@
-//! What commands that come to an end have in common: their runtime, their exit status, what they tell on the way.
+//! What commands that come to an end have in common: their runtime, their exit status, what they
+//! tell on the way.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -64,7 +65,8 @@ fn to_the_end(
         .thread_name("windrow")
         .build()?;
     let outcome = runtime.block_on(work);
-    // What may still hang on standard input, or after a second signal on a database that does not answer, is not waited for.
+    // What may still hang on standard input, or after a second signal on a database that does not
+    // answer, is not waited for.
     runtime.shutdown_background();
     outcome
 }

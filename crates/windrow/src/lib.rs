@@ -7,7 +7,8 @@
 //! let writer = windrow::Writer::builder("sqlite::memory:").create_tables(true).open().await?;
 //! let readings = writer.insert("readings", ["id", "celsius"])?;
 //!
-//! // One row, one outcome. Call it from as many tasks as you like: they share statements and commits.
+//! // One row, one outcome. Call it from as many tasks as you like: they share statements and
+//! // commits.
 //! let done = readings.write([1.into(), 21.5.into()]).await?;
 //! assert_eq!(done.rows, 1);
 //!

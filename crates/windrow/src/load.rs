@@ -35,7 +35,8 @@ use crate::writer::LANE_CAPACITY;
 /// The memory of rows that go one by one. Portions have their own bound.
 const LANE_MEMORY: usize = 64 << 20;
 
-/// How long a database that is away is waited for, unless it is said: longer than a server does, for nobody waits for an answer.
+/// How long a database that is away is waited for, unless it is said: longer than a server does,
+/// for nobody waits for an answer.
 pub const AWAY_WAIT: Duration = Duration::from_secs(60);
 
 /// Which files, and how they are read.
@@ -116,7 +117,8 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Checks what is asked for and opens the database, which may be away yet. `listener` hears of every row that is refused.
+    /// Checks what is asked for and opens the database, which may be away yet. `listener` hears of
+    /// every row that is refused.
     ///
     /// # Errors
     /// What makes no sense, and what is wrong with the file of rejects.
@@ -170,8 +172,8 @@ impl Loading {
         self.bytes
     }
 
-    /// Cancelled by whoever asks for the end: portions under way are finished, and the load ends with
-    /// [`LoadError::Interrupted`].
+    /// Cancelled by whoever asks for the end: portions under way are finished, and the load ends
+    /// with [`LoadError::Interrupted`].
     pub fn stop(&self) -> CancellationToken {
         self.run.stop.clone()
     }

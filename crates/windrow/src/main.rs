@@ -59,13 +59,15 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
         greet(&server, &settings);
         signals.run(server).await
     });
-    // After a second signal tasks may still hang on a database that does not answer: they are not waited for.
+    // After a second signal tasks may still hang on a database that does not answer: they are not
+    // waited for.
     runtime.shutdown_background();
     outcome
 }
 
-/// Half of the cores: waking another thread costs more than it brings until one is busy, and the database or the clients
-/// often share the machine (measured on two cores: one thread serves more requests, each for less CPU time).
+/// Half of the cores: waking another thread costs more than it brings until one is busy, and the
+/// database or the clients often share the machine (measured on two cores: one thread serves more
+/// requests, each for less CPU time).
 fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }

@@ -1,4 +1,5 @@
-//! Rows of a table that serves as a queue into their final tables: what `windrow move` does, for programs.
+//! Rows of a table that serves as a queue into their final tables: what `windrow move` does, for
+//! programs.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windrow::relocate::MoveError> {
@@ -31,7 +32,8 @@ use self::ends::{
     alike, check_documents, destination_of, elsewhere, make_markers, no_strangers, source_of,
 };
 
-/// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows are locked for as long as they take.
+/// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows
+/// are locked for as long as they take.
 const READ_ROWS: usize = 2_000;
 const READ_BYTES: usize = 8 << 20;
 
@@ -51,7 +53,8 @@ pub struct MoveSettings {
     pub destination: String,
     /// The columns that tell rows apart; `None`: the primary key.
     pub key: Option<Vec<String>>,
-    /// The column that decides where a row goes; `None`: the one that the destination names, if it does.
+    /// The column that decides where a row goes; `None`: the one that the destination names, if it
+    /// does.
     pub route_by: Option<String>,
     /// Whether destinations that are not there are made.
     pub create: bool,
@@ -59,7 +62,8 @@ pub struct MoveSettings {
     pub batch_rows: Option<NonZero<usize>>,
     /// Connections that move at once; `None`: one.
     pub jobs: Option<NonZero<usize>>,
-    /// A condition in the source's SQL that rows must meet. It is put into statements as it is, and trusted.
+    /// A condition in the source's SQL that rows must meet. It is put into statements as it is,
+    /// and trusted.
     pub filter: Option<String>,
     /// The most rows that are moved; `None`: all.
     pub limit: Option<u64>,
@@ -259,8 +263,8 @@ impl Moving {
         }
     }
 
-    /// What becomes of rows with this destination, and what is to be said of it; nothing if it is there, or cannot be
-    /// looked at.
+    /// What becomes of rows with this destination, and what is to be said of it; nothing if it is
+    /// there, or cannot be looked at.
     async fn prospect(&self, table: &TableName) -> Result<(Prospect, Option<String>), MoveError> {
         let fine = (Prospect::Moved, None);
         let queue = match &self.to {
@@ -293,8 +297,8 @@ impl Moving {
         Ok(fitting.map_or_else(|fault| self.refused(&fault), |()| fine))
     }
 
-    /// Looks at the one table in another database that all rows go to, as far as that can be described. Within one database the mover
-    /// does so.
+    /// Looks at the one table in another database that all rows go to, as far as that can be
+    /// described. Within one database the mover does so.
     async fn check(&self) -> Result<(), MoveError> {
         let (Some((to, ..)), Some(table)) = (&self.to, self.order.template.table()) else {
             return Ok(());

@@ -8,7 +8,8 @@ use windrow_core::{Done, Fault, Intake, Row, Shape, SourceId, Unit, UnitOutcome,
 /// The outcome of one row: exactly what it would have been alone.
 pub type Outcome = Result<Done, Fault>;
 
-/// Rows that [`Table::write_stream`] hands over at once at most. A source that is slower is never waited for.
+/// Rows that [`Table::write_stream`] hands over at once at most. A source that is slower is never
+/// waited for.
 const CHUNK: usize = 1000;
 
 /// Chunks under way at once, so that rows are pulled while others are written.
@@ -26,10 +27,12 @@ impl Table {
         Self { intake, shape }
     }
 
-    /// Writes one row: the values of the statement's columns in their order, and behind them, for update, delete
-    /// and get, those of the key. Waits for the database's answer, and for memory where the budget is full.
+    /// Writes one row: the values of the statement's columns in their order, and behind them, for
+    /// update, delete and get, those of the key. Waits for the database's answer, and for
+    /// memory where the budget is full.
     ///
-    /// A future dropped before its end takes the row out, unless it is under way already: then it may still be written.
+    /// A future dropped before its end takes the row out, unless it is under way already: then it
+    /// may still be written.
     ///
     /// # Errors
     /// The row's own.
@@ -44,8 +47,8 @@ impl Table {
 
     /// Writes the rows of an iterator, each for itself, and gives one status for each, in order.
     ///
-    /// Rows are pulled as they can be written; a source of any length takes bounded memory besides its statuses.
-    /// Rows keep their order per key.
+    /// Rows are pulled as they can be written; a source of any length takes bounded memory besides
+    /// its statuses. Rows keep their order per key.
     pub async fn write_all<R>(&self, rows: impl IntoIterator<Item = R>) -> Vec<Outcome>
     where
         R: IntoIterator<Item = Value>,
@@ -53,10 +56,12 @@ impl Table {
         self.write_stream(stream::iter(rows)).collect().await
     }
 
-    /// Writes the rows of a stream, each for itself, and gives their statuses as a stream, in order.
+    /// Writes the rows of a stream, each for itself, and gives their statuses as a stream, in
+    /// order.
     ///
-    /// What is ready in the source is taken together, and nothing is waited for: a source that brings one row now and then
-    /// has each written at once. The source is read only as far as the statuses are read (some thousands of rows ahead).
+    /// What is ready in the source is taken together, and nothing is waited for: a source that
+    /// brings one row now and then has each written at once. The source is read only as far as
+    /// the statuses are read (some thousands of rows ahead).
     pub fn write_stream<S>(&self, rows: S) -> impl Stream<Item = Outcome>
     where
         S: Stream,
@@ -104,7 +109,8 @@ impl Table {
         Ok(misfits.into_iter().map(outcome).collect())
     }
 
-    /// A row with too few or too many values never leaves: a sink would take it for a row of another statement.
+    /// A row with too few or too many values never leaves: a sink would take it for a row of
+    /// another statement.
     fn misfit(&self, row: &Row) -> Option<Fault> {
         let columns = self.shape.columns.len();
         let fits = if self.shape.has_key_values() {

@@ -13,7 +13,8 @@ use crate::table::Table;
 /// The memory that accepted and unanswered writes may take, unless set: 256 MiB.
 pub(crate) const DEFAULT_MEMORY: usize = 256 << 20;
 
-/// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this bounds only the channel.
+/// Submissions between the frontends and a lane. What waits is bounded by the memory budget; this
+/// bounds only the channel.
 pub(crate) const LANE_CAPACITY: usize = 1024;
 
 /// Settings of a [`Writer`] before it is opened. None has to be set.
@@ -51,7 +52,8 @@ impl WriterBuilder {
         self
     }
 
-    /// How long a row may be held back for others to join it, although a connection is free. Default zero: never.
+    /// How long a row may be held back for others to join it, although a connection is free.
+    /// Default zero: never.
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.limits.max_wait = wait;
         self
@@ -75,10 +77,12 @@ impl WriterBuilder {
         self
     }
 
-    /// Opens the database. A database that cannot be reached yet is no error here: rows wait for it.
+    /// Opens the database. A database that cannot be reached yet is no error here: rows wait for
+    /// it.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no sense.
+    /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no
+    /// sense.
     pub async fn open(self) -> Result<Writer, Fault> {
         let sink = windrow_sinks::open(self.url.reveal(), &self.options).await?;
         let (intake, arrivals) = Intake::channel(Budget::new(self.memory), LANE_CAPACITY);
@@ -96,7 +100,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else `windrow sinks` lists.
+    /// Settings for a database: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`, and what else
+    /// `windrow sinks` lists.
     pub fn builder(url: impl Into<Secret>) -> WriterBuilder {
         WriterBuilder {
             url: url.into(),
@@ -132,9 +137,9 @@ impl Writer {
         Table::new(self.intake.clone(), statement.into_shape())
     }
 
-    /// Finishes all that was accepted and closes the database. Rows written later through a [`Table`] that is still around
-    /// fail as cancelled. Dropping a writer instead ends its connections once all that was accepted is finished, too, but
-    /// does not wait for it.
+    /// Finishes all that was accepted and closes the database. Rows written later through a
+    /// [`Table`] that is still around fail as cancelled. Dropping a writer instead ends its
+    /// connections once all that was accepted is finished, too, but does not wait for it.
     pub async fn close(self) {
         self.lane.shutdown().await;
     }

@@ -1,4 +1,5 @@
-//! Databases that are spoken to over HTTP, from many tasks and through a lane, against their stand-ins.
+//! Databases that are spoken to over HTTP, from many tasks and through a lane, against their
+//! stand-ins.
 
 #![expect(clippy::unwrap_used, reason = "a test may end by any of these")]
 

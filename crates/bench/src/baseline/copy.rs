@@ -26,7 +26,8 @@ pub fn psql(url: &str, file: &Path) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// Writes `rows` readings to SQLite in one transaction with one prepared statement; says how long it took.
+/// Writes `rows` readings to SQLite in one transaction with one prepared statement; says how long
+/// it took.
 ///
 /// # Errors
 /// The file cannot be written.

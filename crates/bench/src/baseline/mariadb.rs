@@ -1,4 +1,5 @@
-//! Many clients that insert single rows into MariaDB by prepared statements: what `mariadb-slap` cannot do.
+//! Many clients that insert single rows into MariaDB by prepared statements: what `mariadb-slap`
+//! cannot do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! A pending table and a final one, and the usual ways from one to the other: ten rows at a time, on one connection.
+//! A pending table and a final one, and the usual ways from one to the other: ten rows at a time,
+//! on one connection.
 
 use anyhow::{Context, Result};
 use mysql_async::prelude::Queryable;

@@ -1,5 +1,6 @@
-//! Parallel COPY as `timescaledb-parallel-copy` does it: a reader cuts the file into batches of lines, workers with a
-//! connection each copy one batch at a time, each in a transaction of its own.
+//! Parallel COPY as `timescaledb-parallel-copy` does it: a reader cuts the file into batches of
+//! lines, workers with a connection each copy one batch at a time, each in a transaction of its
+//! own.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,7 +18,8 @@ use tokio_postgres::NoTls;
 /// Lines of a batch: that program's default.
 pub const BATCH: usize = 5000;
 
-/// Copies a CSV file with a header by so many workers; says how long it took. No field may hold a line end.
+/// Copies a CSV file with a header by so many workers; says how long it took. No field may hold a
+/// line end.
 ///
 /// # Errors
 /// The file cannot be read, the server cannot be reached, or a row is refused.

@@ -60,7 +60,8 @@ pub struct Pgbench<'a> {
     pub first: u64,
 }
 
-/// The share of transactions whose latency is written down: enough for a percentile, too few to disturb.
+/// The share of transactions whose latency is written down: enough for a percentile, too few to
+/// disturb.
 const SAMPLED: &str = "0.1";
 
 /// Latencies of single transactions, sorted, in milliseconds.
@@ -134,7 +135,8 @@ impl Pgbench<'_> {
     }
 }
 
-/// All that the logs in a folder hold: the third field of each line is a transaction's time in microseconds.
+/// All that the logs in a folder hold: the third field of each line is a transaction's time in
+/// microseconds.
 fn latencies(folder: &Path) -> Result<Latencies> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder)? {

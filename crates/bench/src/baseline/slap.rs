@@ -21,8 +21,8 @@ pub struct Direct {
 /// Rows by which the rate is estimated, so that the measurement takes the time that it should.
 const TRIAL: u64 = 6_400;
 
-/// Runs `mariadb-slap` with single-row autocommit inserts for about a time. It knows no prepared statements; keys are the
-/// server's `UUID_SHORT()`, in ascending order.
+/// Runs `mariadb-slap` with single-row autocommit inserts for about a time. It knows no prepared
+/// statements; keys are the server's `UUID_SHORT()`, in ascending order.
 ///
 /// # Errors
 /// It is not installed, or an insert fails.

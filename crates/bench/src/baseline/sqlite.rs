@@ -1,4 +1,5 @@
-//! A program that writes each row to SQLite in a transaction of its own, as durably as Windrow does by default.
+//! A program that writes each row to SQLite in a transaction of its own, as durably as Windrow does
+//! by default.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -153,7 +153,8 @@ impl Bulk {
 }
 
 impl Files {
-    /// The same rows in all forms: NDJSON, CSV with a header for Windrow, and without one for `\copy`.
+    /// The same rows in all forms: NDJSON, CSV with a header for Windrow, and without one for
+    /// `\copy`.
     fn write(rows: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = |name: &str| folder.path().join(name);

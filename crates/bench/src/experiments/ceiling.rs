@@ -1,4 +1,5 @@
-//! What the load generator itself costs: the same requests against a server that answers without doing anything.
+//! What the load generator itself costs: the same requests against a server that answers without
+//! doing anything.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -84,7 +85,8 @@ fn serve() -> Result<SocketAddr> {
     said.recv().context("the server does not listen")
 }
 
-/// One answer for each request. A request's body ends in `}`, and a client has one request under way.
+/// One answer for each request. A request's body ends in `}`, and a client has one request under
+/// way.
 async fn answer(mut socket: TcpStream) {
     socket.set_nodelay(true).ok();
     let mut request = Vec::with_capacity(4096);

@@ -1,4 +1,5 @@
-//! How many single-row requests a second, at what cost: Windrow against the same rows written directly.
+//! How many single-row requests a second, at what cost: Windrow against the same rows written
+//! directly.
 
 mod direct;
 
@@ -17,7 +18,8 @@ use crate::say;
 use crate::servers::cluster::Cluster;
 use crate::servers::{self, Kind, Store, Table};
 
-/// Rows before this one of each connection are written while measuring, rows from it on while warming up.
+/// Rows before this one of each connection are written while measuring, rows from it on while
+/// warming up.
 const WARM: u64 = 50_000_000;
 
 /// Settings of the experiment.

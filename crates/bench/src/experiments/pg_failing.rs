@@ -1,5 +1,5 @@
-//! Writes that the database refuses among many good ones, over PostgreSQL's protocol: direct and through Windrow, by the
-//! same generator.
+//! Writes that the database refuses among many good ones, over PostgreSQL's protocol: direct and
+//! through Windrow, by the same generator.
 
 use std::path::Path;
 use std::sync::Arc;

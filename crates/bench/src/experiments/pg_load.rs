@@ -1,5 +1,5 @@
-//! An application that changes only its port: pgbench's single-row autocommit inserts, direct, through Windrow and
-//! through PgBouncer.
+//! An application that changes only its port: pgbench's single-row autocommit inserts, direct,
+//! through Windrow and through PgBouncer.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::http::report::as_f64;
 use crate::say;
 use crate::servers::pg::{Database, Way};
 
-/// Each client's rows before this one are written while measuring, rows from it on while warming up.
+/// Each client's rows before this one are written while measuring, rows from it on while warming
+/// up.
 const WARM: u64 = 50_000_000;
 
 /// Settings of the experiment.
@@ -25,7 +26,8 @@ pub struct PgLoad {
     /// How clients speak.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Extended, Mode::Simple])]
     pub modes: Vec<Mode>,
-    /// Seconds of each measurement; a second (two from 256 clients on) of warming up comes before it.
+    /// Seconds of each measurement; a second (two from 256 clients on) of warming up comes before
+    /// it.
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
     /// Alternating repetitions.

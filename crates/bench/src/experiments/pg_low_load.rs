@@ -1,8 +1,9 @@
-//! What joining costs where there is little to join: fixed rates over PostgreSQL's protocol, direct and through Windrow.
+//! What joining costs where there is little to join: fixed rates over PostgreSQL's protocol, direct
+//! and through Windrow.
 //!
-//! Both get the same arrivals (same seed) from the same generator, a thread for each client. pgbench's `-R` has one
-//! schedule for all clients of a thread and measures from it, so its own delays at a few requests a second would hide a
-//! difference of some 0.1 ms.
+//! Both get the same arrivals (same seed) from the same generator, a thread for each client.
+//! pgbench's `-R` has one schedule for all clients of a thread and measures from it, so its own
+//! delays at a few requests a second would hide a difference of some 0.1 ms.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Very many connected clients of which some write: memory of the gateway, connections of the server, rate.
+//! Very many connected clients of which some write: memory of the gateway, connections of the
+//! server, rate.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Rows that the database refuses among many good ones: is every client told its own truth, and what does it cost?
+//! Rows that the database refuses among many good ones: is every client told its own truth, and
+//! what does it cost?
 
 use std::path::Path;
 use std::sync::Arc;

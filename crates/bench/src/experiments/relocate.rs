@@ -1,6 +1,7 @@
 //! Rows of a pending table into a final one: the three ways that are usual, and `windrow move`.
 //!
-//! The usual ways read ten rows at a time, in the order of the key, on one connection with prepared statements, and then:
+//! The usual ways read ten rows at a time, in the order of the key, on one connection with prepared
+//! statements, and then:
 //! 1. insert each row and delete it, each statement its own commit;
 //! 2. the same, ten rows in one transaction;
 //! 3. one INSERT of ten rows and one DELETE of ten keys, in one transaction.
@@ -33,7 +34,8 @@ pub struct Relocate {
 
 const OWN: &str = "windrow move";
 
-/// The ways, and the run times that were published for them, in percent of the first: PostgreSQL, MariaDB.
+/// The ways, and the run times that were published for them, in percent of the first: PostgreSQL,
+/// MariaDB.
 const WAYS: [(Way, &str, [f64; 2]); 3] = [
     (
         Way::Single,

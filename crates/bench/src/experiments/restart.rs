@@ -1,4 +1,5 @@
-//! PostgreSQL is killed and started again under load: is every client told the truth, and when does service resume?
+//! PostgreSQL is killed and started again under load: is every client told the truth, and when does
+//! service resume?
 
 use std::path::Path;
 use std::thread;
@@ -18,7 +19,8 @@ pub struct Restart {
     /// Clients with single rows.
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
-    /// How often the server is ended: in turn by SIGKILL of all its processes and by an immediate shutdown.
+    /// How often the server is ended: in turn by SIGKILL of all its processes and by an immediate
+    /// shutdown.
     #[arg(long, default_value_t = 6)]
     pub times: u32,
     /// Seconds of load before each.
@@ -35,7 +37,8 @@ impl Restart {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a client was told what is not true, or service does not resume.
+    /// Something that takes part cannot be started, a client was told what is not true, or service
+    /// does not resume.
     pub fn run(&self, root: &Path) -> Result<()> {
         let title = format!(
             "PostgreSQL is ended and started {} times under load",

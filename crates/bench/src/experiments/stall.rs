@@ -1,4 +1,5 @@
-//! The database stands still under full load: does memory stay within its budget, and is nothing confirmed lost?
+//! The database stands still under full load: does memory stay within its budget, and is nothing
+//! confirmed lost?
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -49,8 +50,8 @@ impl Stall {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a confirmed row is not there, service does not resume, or memory is
-    /// above the budget. The figures are stored all the same.
+    /// Something that takes part cannot be started, a confirmed row is not there, service does not
+    /// resume, or memory is above the budget. The figures are stored all the same.
     pub fn run(&self, root: &Path) -> Result<()> {
         let title = format!(
             "PostgreSQL stands still for {} s under full load",

@@ -1,4 +1,5 @@
-//! A load that goes on, watched and remembered, until it is told to end: what disturbances are tried on.
+//! A load that goes on, watched and remembered, until it is told to end: what disturbances are
+//! tried on.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl UnderLoad {
         })
     }
 
-    /// Ends the load; then runs `others`, for which Windrow must still be there, and looks at the table.
+    /// Ends the load; then runs `others`, for which Windrow must still be there, and looks at the
+    /// table.
     ///
     /// # Errors
     /// A thread panicked, or the database is down.

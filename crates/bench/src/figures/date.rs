@@ -9,7 +9,8 @@ pub(super) fn today() -> String {
     format!("{y:04}-{m:02}-{d:02}")
 }
 
-/// The civil date of a day since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// The civil date of a day since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms").
 fn civil(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;
     let (era, doe) = (z / 146_097, z % 146_097);

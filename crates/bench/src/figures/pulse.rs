@@ -1,6 +1,8 @@
-//! What the machine itself takes for what every write needs: waking somebody who sleeps, and a synced write.
+//! What the machine itself takes for what every write needs: waking somebody who sleeps, and a
+//! synced write.
 //!
-//! Both differ by a multiple between machines, and between hours of one that is shared; without them a latency says little.
+//! Both differ by a multiple between machines, and between hours of one that is shared; without
+//! them a latency says little.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

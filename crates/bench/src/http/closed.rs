@@ -1,4 +1,5 @@
-//! A closed loop: each connection sends its next request when the last one is answered. Finds the highest rate.
+//! A closed loop: each connection sends its next request when the last one is answered. Finds the
+//! highest rate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

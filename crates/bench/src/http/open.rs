@@ -1,9 +1,10 @@
 //! An open loop: requests leave at times that were fixed before, however slow the answers are.
 //!
-//! Each connection is a thread of its own with blocking calls: an event loop's timers have a granularity of a
-//! millisecond, and that is more than what is measured here. Arrivals are those of independent clients (a Poisson
-//! process); a request that had to wait for its connection is measured from the time when it should have left, so slow
-//! answers are not hidden by the requests that they delay ("coordinated omission").
+//! Each connection is a thread of its own with blocking calls: an event loop's timers have a
+//! granularity of a millisecond, and that is more than what is measured here. Arrivals are those of
+//! independent clients (a Poisson process); a request that had to wait for its connection is
+//! measured from the time when it should have left, so slow answers are not hidden by the requests
+//! that they delay ("coordinated omission").
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -85,8 +86,9 @@ fn client(
     Ok(report)
 }
 
-/// Waits; says from when to measure: from now, where the connection was idle (how late the operating system wakes a
-/// sleeper is not the server's time), and from the time due where it was not.
+/// Waits; says from when to measure: from now, where the connection was idle (how late the
+/// operating system wakes a sleeper is not the server's time), and from the time due where it was
+/// not.
 pub(crate) fn wait_until(due: Instant) -> Instant {
     match due.checked_duration_since(Instant::now()) {
         Some(early) => {

@@ -17,7 +17,8 @@ pub struct Reply {
     pub body: String,
 }
 
-/// Sends `POST target` with a body, in chunks where its length is not known, and reads the answer meanwhile. Blocks.
+/// Sends `POST target` with a body, in chunks where its length is not known, and reads the answer
+/// meanwhile. Blocks.
 ///
 /// # Errors
 /// The connection ends without an answer.

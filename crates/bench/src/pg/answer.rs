@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 
 use super::report::Told;
 
-/// What was told, if the answer is whole up to its ReadyForQuery, which must be the last that came: a client has one
-/// call under way.
+/// What was told, if the answer is whole up to its ReadyForQuery, which must be the last that came:
+/// a client has one call under way.
 ///
 /// # Errors
 /// These are no messages.

@@ -57,7 +57,8 @@ impl Clients {
         })
     }
 
-    /// Lets the first `busy` of them call for a time; the others are silent. They must have prepared the statement.
+    /// Lets the first `busy` of them call for a time; the others are silent. They must have
+    /// prepared the statement.
     ///
     /// # Errors
     /// A connection ends.

@@ -12,7 +12,8 @@ use crate::reading::{AT, NOTE, Reading};
 /// The name under which a connection has its statement.
 const NAME: &str = "w";
 
-/// Gives the values of calls and may look at the answers. Called from the generator's threads: must be quick.
+/// Gives the values of calls and may look at the answers. Called from the generator's threads: must
+/// be quick.
 pub trait Job: Send + Sync {
     /// The statement that each connection prepares.
     fn sql(&self) -> &str {

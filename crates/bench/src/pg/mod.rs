@@ -1,5 +1,6 @@
-//! A load generator that speaks PostgreSQL's protocol: prepared statements over raw sockets, one call under way on each
-//! connection. pgbench ends a client at its first error and cannot hold ten thousand of them; this one can.
+//! A load generator that speaks PostgreSQL's protocol: prepared statements over raw sockets, one
+//! call under way on each connection. pgbench ends a client at its first error and cannot hold ten
+//! thousand of them; this one can.
 
 pub mod answer;
 pub mod closed;

@@ -1,7 +1,8 @@
 //! An open loop: calls leave at times that were fixed before, however slow the answers are.
 //!
-//! As [`crate::http::open`]: a thread for each connection, arrivals of independent clients (a Poisson process), and a call
-//! that had to wait for its connection is measured from the time when it should have left.
+//! As [`crate::http::open`]: a thread for each connection, arrivals of independent clients (a
+//! Poisson process), and a call that had to wait for its connection is measured from the time when
+//! it should have left.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

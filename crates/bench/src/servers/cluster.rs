@@ -30,8 +30,9 @@ pub struct Schema {
 }
 
 impl Cluster {
-    /// The cluster at a `cratedb://HOST:PORT`, whose tables get so many replicas. `pids`: the processes of its nodes, where they
-    /// run on this machine and their CPU time is to be counted.
+    /// The cluster at a `cratedb://HOST:PORT`, whose tables get so many replicas. `pids`: the
+    /// processes of its nodes, where they run on this machine and their CPU time is to be
+    /// counted.
     ///
     /// # Errors
     /// The URL is another one, or no address.
@@ -56,7 +57,8 @@ impl Cluster {
     /// An empty table in a schema of its own, once all of its shards are up.
     ///
     /// # Errors
-    /// The cluster refuses, or a shard does not come up: one node cannot hold a replica, for example.
+    /// The cluster refuses, or a shard does not come up: one node cannot hold a replica, for
+    /// example.
     pub fn schema(&self) -> Result<Schema> {
         let schema = Schema {
             cluster: self.clone(),

@@ -108,7 +108,8 @@ impl Way {
         }
     }
 
-    /// True where clients may use prepared statements: PgBouncer in transaction mode follows them from 1.21 on.
+    /// True where clients may use prepared statements: PgBouncer in transaction mode follows them
+    /// from 1.21 on.
     ///
     /// # Errors
     /// PgBouncer is not installed.

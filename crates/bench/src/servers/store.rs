@@ -122,7 +122,8 @@ impl Store {
         }
     }
 
-    /// CPU time of the server's processes; nothing for a library, and for processes that nobody named.
+    /// CPU time of the server's processes; nothing for a library, and for processes that nobody
+    /// named.
     pub fn cpu_time(&self) -> Option<Duration> {
         match self {
             Self::Sqlite(_) => None,

@@ -60,7 +60,8 @@ impl Weather {
         self.stations.iter().flatten()
     }
 
-    /// The `n`th reading that a client sends: each client belongs to one station, and its clients take turns.
+    /// The `n`th reading that a client sends: each client belongs to one station, and its clients
+    /// take turns.
     pub(super) fn of_client(
         &self,
         client: usize,

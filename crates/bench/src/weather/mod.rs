@@ -1,4 +1,5 @@
-//! Three weather stations that send one reading at a time, and a check that all of it arrived as it was.
+//! Three weather stations that send one reading at a time, and a check that all of it arrived as it
+//! was.
 
 mod file;
 mod send;
@@ -23,7 +24,8 @@ const POSTGRES_TABLE: &str = "create table weather (origin text, year int, month
 pub enum To {
     /// A fresh SQLite file.
     Sqlite,
-    /// A fresh PostgreSQL database: on the server that `WINDROW_TEST_POSTGRES` names, or a private one.
+    /// A fresh PostgreSQL database: on the server that `WINDROW_TEST_POSTGRES` names, or a private
+    /// one.
     Postgres,
     /// First the one, then the other.
     Both,

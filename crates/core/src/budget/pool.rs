@@ -31,8 +31,8 @@ pub(super) struct Pools {
 #[derive(Debug)]
 pub(super) struct Pool {
     free: AtomicUsize,
-    /// True while somebody collects. What is given back goes there first, so that those who take at once do not keep out
-    /// for ever who wants more at once than they do.
+    /// True while somebody collects. What is given back goes there first, so that those who take
+    /// at once do not keep out for ever who wants more at once than they do.
     collected: AtomicBool,
     front: Mutex<Front>,
 }
@@ -91,9 +91,11 @@ impl Pools {
     /// Takes bytes in the order of asking. Cancel safe.
     pub(super) async fn take_in_line(&self, bytes: usize) {
         let _waits = Waits::begin(&self.waiting);
-        // The semaphore is never closed; and without its permit two would collect, which is wrong but not harmful.
+        // The semaphore is never closed; and without its permit two would collect, which is wrong
+        // but not harmful.
         let _front = self.line.acquire().await;
-        // Only who has a share of the patient part collects from the whole: others leave it to those who cannot wait.
+        // Only who has a share of the patient part collects from the whole: others leave it to
+        // those who cannot wait.
         let share = Collected::from(&self.patient, bytes).await;
         Collected::from(&self.whole, bytes).await.keep();
         share.keep();
@@ -130,8 +132,8 @@ impl Pool {
             .is_ok()
     }
 
-    /// Either this finds that somebody collects, or who begins to collect finds these bytes: both write first and read then,
-    /// in one order for all.
+    /// Either this finds that somebody collects, or who begins to collect finds these bytes: both
+    /// write first and read then, in one order for all.
     fn give(&self, bytes: usize) {
         if self.collected.load(Ordering::SeqCst) {
             let mut front = self.front();

@@ -5,15 +5,18 @@ use tokio::time::Instant;
 
 use super::{SourceId, Submission};
 
-/// What a frontend lets a lane know besides its submissions, so that nothing waits for the next flight to end. Those who
-/// play a lane may leave hints unread.
+/// What a frontend lets a lane know besides its submissions, so that nothing waits for the next
+/// flight to end. Those who play a lane may leave hints unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// The source wants its first unanswered unit cancelled, unless that is under way, or was submitted later than this.
+    /// The source wants its first unanswered unit cancelled, unless that is under way, or was
+    /// submitted later than this.
     Cancel(SourceId, Instant),
-    /// The source's client has closed its side: what it has asked for is still executed, but waits for no lock any more.
+    /// The source's client has closed its side: what it has asked for is still executed, but waits
+    /// for no lock any more.
     Closed(SourceId),
-    /// The source does not wait for all of its submissions any more ([`super::Reply::is_abandoned`]).
+    /// The source does not wait for all of its submissions any more
+    /// ([`super::Reply::is_abandoned`]).
     Left(SourceId),
     /// Others need connections: those that nothing is under way on had better be closed.
     Rest,
@@ -24,8 +27,9 @@ pub enum Hint {
 pub struct Arrivals {
     /// What is to be done.
     pub submissions: mpsc::Receiver<Submission>,
-    /// What is not to be done any more. A hint may be read before the submission that it is about: all submissions that
-    /// are there when a hint was read are to be read before it is followed.
+    /// What is not to be done any more. A hint may be read before the submission that it is about:
+    /// all submissions that are there when a hint was read are to be read before it is
+    /// followed.
     pub hints: mpsc::Receiver<Hint>,
 }
 

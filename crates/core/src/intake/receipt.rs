@@ -81,7 +81,8 @@ impl Drop for Receipt {
         // First closed, then told: who hears it finds the units abandoned.
         self.reply.close();
         if self.reply.try_recv().is_err() {
-            // A hint that is not heard costs only time: the units are taken out before the next flight.
+            // A hint that is not heard costs only time: the units are taken out before the next
+            // flight.
             hints.try_send(Hint::Left(self.source)).ok();
         }
     }

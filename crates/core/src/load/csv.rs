@@ -1,8 +1,8 @@
 //! Records of CSV that go to a database word for word.
 
-/// How a file of CSV is written: as PostgreSQL's COPY reads it, where a quote may stand anywhere in a field and switches
-/// quoting on and off, a quote is doubled within quotes, and only a field without quotes can be NULL (PostgreSQL's
-/// documentation, "COPY", "CSV Format").
+/// How a file of CSV is written: as PostgreSQL's COPY reads it, where a quote may stand anywhere in
+/// a field and switches quoting on and off, a quote is doubled within quotes, and only a field
+/// without quotes can be NULL (PostgreSQL's documentation, "COPY", "CSV Format").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvStyle {
     /// Between two fields; an ASCII character.
@@ -13,8 +13,9 @@ pub struct CsvStyle {
     pub null: Box<str>,
 }
 
-/// Whole records as they stand in their file, each with its line end. None of them is empty, there is no NUL in them, and none
-/// of their lines begins with a backslash and a dot, which earlier releases of PostgreSQL take for the end of all rows.
+/// Whole records as they stand in their file, each with its line end. None of them is empty, there
+/// is no NUL in them, and none of their lines begins with a backslash and a dot, which earlier
+/// releases of PostgreSQL take for the end of all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct CsvText<'a> {
     /// How they are written.

@@ -38,8 +38,9 @@ pub enum Holds {
 }
 
 impl Holds {
-    /// What a text in ISO 8601 is: a date, a time of day, or both, with a zone or without. Only what every database reads as just
-    /// that: years of four digits, days of the calendar, hours below 24, six digits of a second's fraction at most.
+    /// What a text in ISO 8601 is: a date, a time of day, or both, with a zone or without. Only
+    /// what every database reads as just that: years of four digits, days of the calendar,
+    /// hours below 24, six digits of a second's fraction at most.
     pub fn time(text: &str) -> Option<Self> {
         let mut left = text.as_bytes();
         let date = take_date(&mut left);

@@ -26,8 +26,8 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The table that holds marks: `load`, `first_row` (its key together), `end_row`. It lies where the connection's
-    /// own tables do.
+    /// The table that holds marks: `load`, `first_row` (its key together), `end_row`. It lies where
+    /// the connection's own tables do.
     pub const TABLE: &'static str = "windrow_loads";
     /// Its column for [`Mark::load`].
     pub const LOAD: &'static str = "load";
@@ -38,7 +38,8 @@ impl Mark {
     /// The most bytes of a load's name: what the table's key can hold everywhere.
     pub const NAME_BYTES: usize = 128;
 
-    /// The shape of a write that makes a mark: for marks that are written together with a row, as one unit.
+    /// The shape of a write that makes a mark: for marks that are written together with a row, as
+    /// one unit.
     pub fn shape() -> Shape {
         Shape::new(ShapeParts {
             op: Op::Insert,
@@ -69,12 +70,14 @@ impl Mark {
 pub struct Claim<'a> {
     /// The mark of the whole portion.
     pub mark: &'a Mark,
-    /// Of each row of the portion its record: a number within the mark's span, each larger than the one before.
+    /// Of each row of the portion its record: a number within the mark's span, each larger than
+    /// the one before.
     pub records: &'a [u64],
 }
 
 impl Claim<'_> {
-    /// The spans that may be marked where some rows, given by their places in order, are left out: all that lies between them.
+    /// The spans that may be marked where some rows, given by their places in order, are left out:
+    /// all that lies between them.
     pub fn spans(&self, left: &[usize]) -> Vec<Span> {
         let mut spans = Vec::with_capacity(left.len() + 1);
         let mut first = self.mark.span.first;
@@ -112,7 +115,8 @@ pub trait Marks: Send + Sync + 'static {
     /// What the database says.
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault>;
 
-    /// Puts one mark in the place of all marks of its load that lie within it, in one transaction. Cancel safe: it is done or it is not.
+    /// Puts one mark in the place of all marks of its load that lie within it, in one transaction.
+    /// Cancel safe: it is done or it is not.
     ///
     /// # Errors
     /// What the database says.

@@ -38,8 +38,8 @@ impl Field<'_> {
     }
 }
 
-/// Rows of the same number of fields. Cleared and filled again, it keeps its memory. A clone shares it: it costs nothing until
-/// one of both is changed.
+/// Rows of the same number of fields. Cleared and filled again, it keeps its memory. A clone shares
+/// it: it costs nothing until one of both is changed.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: usize,
@@ -73,7 +73,8 @@ impl Rows {
     /// The most bytes of one portion: 1 GiB. [`Rows::push`] refuses a row that would pass it.
     pub const MOST_BYTES: usize = 1 << 30;
 
-    /// What of a buffer is kept when rows are taken out: more than this is from a few rows of great length.
+    /// What of a buffer is kept when rows are taken out: more than this is from a few rows of great
+    /// length.
     pub const KEPT_BYTES: usize = 8 << 20;
 
     /// None, of so many columns.
@@ -84,8 +85,9 @@ impl Rows {
         }
     }
 
-    /// Adds a row. Fields that are missing are NULL, those past the last column are left out: who reads a source checks
-    /// their number. False, and nothing is added, if the portion would have more than [`Rows::MOST_BYTES`].
+    /// Adds a row. Fields that are missing are NULL, those past the last column are left out: who
+    /// reads a source checks their number. False, and nothing is added, if the portion would
+    /// have more than [`Rows::MOST_BYTES`].
     pub fn push<'a>(&mut self, line: u64, fields: impl IntoIterator<Item = Field<'a>>) -> bool {
         let packed = Arc::make_mut(&mut self.packed);
         let before = (packed.data.len(), packed.bytes.len(), packed.ends.len());
@@ -122,7 +124,8 @@ impl Rows {
         self.packed.data.len() + self.packed.bytes.len()
     }
 
-    /// Takes all rows out, and keeps the memory, but for that of rows of great length ([`Rows::KEPT_BYTES`]).
+    /// Takes all rows out, and keeps the memory, but for that of rows of great length
+    /// ([`Rows::KEPT_BYTES`]).
     pub fn clear(&mut self) {
         let Some(packed) = Arc::get_mut(&mut self.packed) else {
             self.packed = Arc::default();

@@ -4,14 +4,15 @@ use crate::name::{Name, TableName};
 use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
 use crate::value::Value;
 
-/// Says that a row of a source has been written. Written in the transaction that writes the row; it goes once the row is
-/// gone from the source.
+/// Says that a row of a source has been written. Written in the transaction that writes the row; it
+/// goes once the row is gone from the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Which move, at most [`Moved::MOST_BYTES`] of ASCII: the same for all that move from one table.
+    /// Which move, at most [`Moved::MOST_BYTES`] of ASCII: the same for all that move from one
+    /// table.
     pub relocation: Box<str>,
-    /// Which row, at most [`Moved::MOST_BYTES`]: the tag of the columns that name it, [`Moved::TAG_BYTES`] long,
-    /// then the row's name.
+    /// Which row, at most [`Moved::MOST_BYTES`]: the tag of the columns that name it,
+    /// [`Moved::TAG_BYTES`] long, then the row's name.
     pub key: Box<str>,
     /// By which batch, at most [`Moved::MOST_BYTES`] of ASCII.
     pub batch: Box<str>,

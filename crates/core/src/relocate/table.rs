@@ -11,17 +11,19 @@ const OWN: [&str; 4] = [Moved::TABLE, REJECTED, BATCHES, Mark::TABLE];
 /// What a table is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFacts {
-    /// What tells this table apart from all tables of all databases, and stays the same: for the names of moves. Never shown.
+    /// What tells this table apart from all tables of all databases, and stays the same: for the
+    /// names of moves. Never shown.
     pub identity: String,
     /// Its columns, in their order.
     pub columns: Vec<Name>,
-    /// Those of them whose values the database computes from others: they are neither brought along nor written. Identities
-    /// and serials are no such columns.
+    /// Those of them whose values the database computes from others: they are neither brought
+    /// along nor written. Identities and serials are no such columns.
     pub generated: Vec<Name>,
     /// The columns of its primary key; empty if it has none.
     pub key: Vec<Name>,
-    /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain columns, without a condition,
-    /// checked at once) all of whose columns are NOT NULL. A move's key must hold one of them.
+    /// Sets of columns that tell its rows apart: the primary key, and unique indexes (over plain
+    /// columns, without a condition, checked at once) all of whose columns are NOT NULL. A
+    /// move's key must hold one of them.
     pub uniques: Vec<Vec<Name>>,
     /// How its columns take and give values, where that matters.
     pub takes: Vec<(Name, Takes)>,
@@ -29,8 +31,8 @@ pub struct TableFacts {
     pub spelled: Option<Name>,
     /// Columns of the primary key that may be NULL all the same, as SQLite has them.
     pub nullable: Vec<Name>,
-    /// The columns that every row must be given a value for: NOT NULL, without a default, and filled in by nothing else that is known
-    /// (a generator of numbers, a trigger).
+    /// The columns that every row must be given a value for: NOT NULL, without a default, and
+    /// filled in by nothing else that is known (a generator of numbers, a trigger).
     pub required: Vec<Name>,
 }
 
@@ -48,9 +50,9 @@ impl TableFacts {
         uniques.any(|unique| unique.iter().all(|column| columns.contains(column)))
     }
 
-    /// The columns that name a row for as long as the table has the keys that it has: its primary key, or where
-    /// that may hold NULL or is missing, another set of [`TableFacts::uniques`], always the same one. Empty if
-    /// nothing tells rows apart.
+    /// The columns that name a row for as long as the table has the keys that it has: its primary
+    /// key, or where that may hold NULL or is missing, another set of [`TableFacts::uniques`],
+    /// always the same one. Empty if nothing tells rows apart.
     pub fn naming(&self) -> &[Name] {
         let sure = |unique: &&Vec<Name>| !unique.iter().any(|name| self.nullable.contains(name));
         let uniques = || self.uniques.iter().filter(|unique| !unique.is_empty());
@@ -85,7 +87,8 @@ impl TableFacts {
         .with_column(empty.first().copied()))
     }
 
-    /// What is said where a database that does not tell the case of letters apart has a table of another spelling.
+    /// What is said where a database that does not tell the case of letters apart has a table of
+    /// another spelling.
     pub fn otherwise_spelled(table: &TableName, found: &str) -> Fault {
         Fault::new(
             FaultClass::Invalid,
@@ -113,8 +116,8 @@ impl TableFacts {
 pub struct Destination {
     /// Which.
     pub table: TableName,
-    /// The columns that get the values of the source's columns of the same names. Columns that are not named here get their
-    /// defaults, or are generated.
+    /// The columns that get the values of the source's columns of the same names. Columns that are
+    /// not named here get their defaults, or are generated.
     pub columns: Box<[Name]>,
 }
 
@@ -122,8 +125,8 @@ impl Destination {
     /// Joins the columns that are brought along with those of a table, by their names.
     ///
     /// # Errors
-    /// [`FaultClass::NoColumn`] if the table lacks some of them; they are named. [`FaultClass::NotNull`] if it has others that it
-    /// requires ([`TableFacts::filled`]).
+    /// [`FaultClass::NoColumn`] if the table lacks some of them; they are named.
+    /// [`FaultClass::NotNull`] if it has others that it requires ([`TableFacts::filled`]).
     pub fn new(table: &TableName, facts: &TableFacts, columns: &[Name]) -> Result<Self, Fault> {
         let lacking: Vec<&str> = columns
             .iter()
@@ -158,8 +161,8 @@ impl Destination {
 pub enum NameLimit {
     /// So many bytes of UTF-8.
     Bytes(usize),
-    /// So many bytes of UTF-8. Names that differ only in the case of ASCII letters mean one table, which is there for
-    /// the one name that it is spelled by.
+    /// So many bytes of UTF-8. Names that differ only in the case of ASCII letters mean one table,
+    /// which is there for the one name that it is spelled by.
     Caseless(usize),
     /// As MySQL has it: so many characters of Unicode's basic plane, the last of them no blank.
     Plain {
@@ -195,8 +198,9 @@ impl NameLimit {
     /// Whether a name that follows from a row can be used.
     ///
     /// # Errors
-    /// [`FaultClass::Invalid`] if it is empty, too long, or holds what the database has no names of; if the database
-    /// would take it for another one; if it is that of a table of Windrow's own.
+    /// [`FaultClass::Invalid`] if it is empty, too long, or holds what the database has no names
+    /// of; if the database would take it for another one; if it is that of a table of Windrow's
+    /// own.
     pub fn check(self, name: &str) -> Result<(), Fault> {
         let (length, most, what) = match self {
             Self::Bytes(most) | Self::Caseless(most) => {

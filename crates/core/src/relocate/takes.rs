@@ -2,7 +2,8 @@
 
 use crate::value::Value;
 
-/// How a column takes and gives values, where a value of another database would otherwise become another one untold.
+/// How a column takes and gives values, where a value of another database would otherwise become
+/// another one untold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Bits, as a text of the digits 0 and 1.
@@ -11,7 +12,8 @@ pub enum Takes {
     Bits(usize),
     /// Binary data. A text would be taken for base64.
     Bytes,
-    /// Binary data, for which a text would be taken for base64; but texts are held as well, and come as [`Value::Json`].
+    /// Binary data, for which a text would be taken for base64; but texts are held as well, and
+    /// come as [`Value::Json`].
     BytesOrTexts,
     /// Text. Binary data would be spelled out.
     Text,
@@ -28,7 +30,8 @@ pub enum Takes {
 }
 
 impl Takes {
-    /// A value as this column takes it, so that it stays what it is. `from`: how the column that it comes from gives it.
+    /// A value as this column takes it, so that it stays what it is. `from`: how the column that it
+    /// comes from gives it.
     ///
     /// # Errors
     /// What it is that the column cannot hold.
@@ -66,7 +69,8 @@ fn text(bytes: Box<[u8]>) -> Result<Box<str>, &'static str> {
     Ok(text.into())
 }
 
-/// Whether a text is an array of JSON, and not one in PostgreSQL's spelling, which may begin with its bounds: `[0:1]=`.
+/// Whether a text is an array of JSON, and not one in PostgreSQL's spelling, which may begin with
+/// its bounds: `[0:1]=`.
 fn is_array(text: &str) -> bool {
     let bound = |c: char| c.is_ascii_digit() || c == '-';
     let inside = text.strip_prefix('[');

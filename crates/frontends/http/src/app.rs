@@ -81,7 +81,8 @@ impl App {
         }
     }
 
-    /// Answers a request. Dropping the future, which happens when the client goes away, takes out what is queued of it.
+    /// Answers a request. Dropping the future, which happens when the client goes away, takes out
+    /// what is queued of it.
     pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,

@@ -5,7 +5,8 @@ use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 use windrow_core::Secret;
 
-/// True where the request shows the token. The comparison takes the same time whatever is shown, but for its length.
+/// True where the request shows the token. The comparison takes the same time whatever is shown,
+/// but for its length.
 pub(crate) fn allows(token: Option<&Secret>, headers: &HeaderMap) -> bool {
     let Some(token) = token else {
         return true;

@@ -15,23 +15,30 @@ pub struct HttpConfig {
     pub token: Option<Secret>,
     /// Whether an address that is not loopback may be listened on without a token. Default false.
     pub allow_open: bool,
-    /// Names that this server may be called by without a token, besides its addresses and `localhost`. Default none.
+    /// Names that this server may be called by without a token, besides its addresses and
+    /// `localhost`. Default none.
     pub hosts: Vec<Box<str>>,
-    /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default none.
+    /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default
+    /// none.
     pub system_tables: Vec<Box<str>>,
     /// TLS, if wanted. Default none.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`, envelopes, documents), in bytes. Default 64 MiB.
+    /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`, envelopes,
+    /// documents), in bytes. Default 64 MiB.
     pub max_body: usize,
-    /// The largest single row, in bytes of its text: a JSON object, an element of an array, a line. Default 8 MiB.
+    /// The largest single row, in bytes of its text: a JSON object, an element of an array, a
+    /// line. Default 8 MiB.
     pub max_row: usize,
-    /// The most rows of one atomic body, operations of one batch, parts of an envelope and documents of an array. Default 100,000.
+    /// The most rows of one atomic body, operations of one batch, parts of an envelope and
+    /// documents of an array. Default 100,000.
     pub max_atomic_rows: usize,
     /// The most connections; past it they wait to be accepted. Default 20,000.
     pub max_connections: usize,
-    /// How long a client may take to send the head of a request, or to finish its TLS handshake. Default 10 s.
+    /// How long a client may take to send the head of a request, or to finish its TLS handshake.
+    /// Default 10 s.
     pub header_timeout: Duration,
-    /// How long a body, or the reading of an answer by the client, may make no progress. Default 30 s.
+    /// How long a body, or the reading of an answer by the client, may make no progress. Default
+    /// 30 s.
     pub body_timeout: Duration,
     /// How long a connection may be idle between requests. Default 5 min.
     pub idle_timeout: Duration,

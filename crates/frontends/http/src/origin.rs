@@ -1,7 +1,8 @@
-//! What keeps web pages out. A browser lets any page send requests to any server that it reaches, also to one on
-//! loopback, and by a name whose address its owner changes (DNS rebinding) lets the page read the answers too. Where no token
-//! is asked for, a request is answered only if the name that it calls this server by is known, and if no page of another
-//! origin sent it. Where a token is asked for, a page would have to know it.
+//! What keeps web pages out. A browser lets any page send requests to any server that it reaches,
+//! also to one on loopback, and by a name whose address its owner changes (DNS rebinding) lets the
+//! page read the answers too. Where no token is asked for, a request is answered only if the name
+//! that it calls this server by is known, and if no page of another origin sent it. Where a token
+//! is asked for, a page would have to know it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,8 +16,8 @@ use crate::body::kind;
 
 const FETCH_SITE: &str = "sec-fetch-site";
 
-/// Refuses what a page of another origin may have sent. `names`: what this server may be called besides its addresses and
-/// `localhost`.
+/// Refuses what a page of another origin may have sent. `names`: what this server may be called
+/// besides its addresses and `localhost`.
 ///
 /// # Errors
 /// 403, with what to do.
@@ -51,7 +52,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The name and port that a request calls this server by, which HTTP/1.1 wants exactly once (RFC 9112, 3.2).
+/// The name and port that a request calls this server by, which HTTP/1.1 wants exactly once (RFC
+/// 9112, 3.2).
 ///
 /// # Errors
 /// 400 where there is none, more than one, or one that is no name and port.
@@ -94,7 +96,8 @@ fn has_body(headers: &HeaderMap) -> bool {
         || length.is_some_and(|length| length.as_bytes() != b"0")
 }
 
-/// True for an address (which nobody can point elsewhere), for `localhost`, and for names that are listed.
+/// True for an address (which nobody can point elsewhere), for `localhost`, and for names that are
+/// listed.
 fn is_known(host: &str, names: &[Box<str>]) -> bool {
     let bare = host
         .strip_prefix('[')

@@ -1,6 +1,7 @@
-//! What is known of a request before its body is read, kept from one request to the next: the table, the parameters
-//! and the shapes that its rows have had. A device that writes the same columns again and again costs no names,
-//! and all clients' equal shapes are one, which lanes and sinks compare by address.
+//! What is known of a request before its body is read, kept from one request to the next: the
+//! table, the parameters and the shapes that its rows have had. A device that writes the same
+//! columns again and again costs no names, and all clients' equal shapes are one, which lanes and
+//! sinks compare by address.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -19,7 +20,8 @@ use crate::system::SystemTables;
 const PLANS: usize = 1024;
 /// Shapes that are kept of one plan.
 const SHAPES: usize = 8;
-/// The longest names of a plan or a shape that is kept, in bytes: together, what is kept stays below 40 MiB whatever is asked.
+/// The longest names of a plan or a shape that is kept, in bytes: together, what is kept stays
+/// below 40 MiB whatever is asked.
 const NAMES: usize = 4 << 10;
 
 /// A request about rows of one table.

@@ -68,8 +68,8 @@ const INSERT: &[&str] = &[
 const KEYED: &[&str] = &["key", "returning", "ack"];
 const READ: &[&str] = &["key", "returning"];
 
-/// Reads the parameters of a request of this kind. A comma in a list parts it before percent signs are read, so a name
-/// may hold a comma as `%2C`.
+/// Reads the parameters of a request of this kind. A comma in a list parts it before percent signs
+/// are read, so a name may hold a comma as `%2C`.
 ///
 /// # Errors
 /// 400 for a parameter that is unknown, given twice or has no such value; 501 for `ack=spool`.

@@ -1,5 +1,5 @@
-//! Which request it is. The routes are few, so they are matched by hand; the table also makes the answers
-//! of 404 and 405, and a test holds it against the OpenAPI description.
+//! Which request it is. The routes are few, so they are matched by hand; the table also makes the
+//! answers of 404 and 405, and a test holds it against the OpenAPI description.
 
 mod arango;
 

@@ -23,10 +23,11 @@ pub trait Readiness: Send + Sync {
 pub struct Services {
     /// Where writes go.
     pub intake: Intake,
-    /// Whether the database gives back what it wrote ([`windrow_core::Promise::Returned`]): documents are told without their
-    /// revision where it does not.
+    /// Whether the database gives back what it wrote ([`windrow_core::Promise::Returned`]):
+    /// documents are told without their revision where it does not.
     pub gives_back: bool,
-    /// Whether a table is the database's own ([`windrow_core::Sink::owns`]): it is not served unless it is listed.
+    /// Whether a table is the database's own ([`windrow_core::Sink::owns`]): it is not served
+    /// unless it is listed.
     pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,
     /// Whether the database is there.
     pub ready: Arc<dyn Readiness>,

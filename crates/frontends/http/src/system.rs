@@ -1,5 +1,5 @@
-//! Tables of the database itself, which are not served: they show other users, their rights and their statements to whoever
-//! may use the API.
+//! Tables of the database itself, which are not served: they show other users, their rights and
+//! their statements to whoever may use the API.
 
 use std::fmt;
 use std::sync::Arc;

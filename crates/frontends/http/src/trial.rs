@@ -1,4 +1,5 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
+//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
+//! takes those that it kept.
 
 use http::Method;
 use windrow_core::{Op, TableName};
@@ -16,7 +17,8 @@ pub fn envelope(bytes: &[u8]) {
     envelope::trial::envelope(bytes);
 }
 
-/// A path and its parameters: what is accepted names a table that can be named again, and none of the database's own.
+/// A path and its parameters: what is accepted names a table that can be named again, and none of
+/// the database's own.
 pub fn path(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

@@ -1,7 +1,8 @@
-//! How many connections to the server of one database there may be: those of lanes and those of sessions together.
+//! How many connections to the server of one database there may be: those of lanes and those of
+//! sessions together.
 //!
-//! Whoever needs one takes a berth, in the order of asking. Connections that nothing is under way on are given up where
-//! somebody waits: a lane opens another one when it has work again.
+//! Whoever needs one takes a berth, in the order of asking. Connections that nothing is under way
+//! on are given up where somebody waits: a lane opens another one when it has work again.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,7 +111,8 @@ impl Berths {
         Ok(Berth::of(permit))
     }
 
-    /// Has connections without berths closed that are beyond what is free. For who has taken a berth, and none of those.
+    /// Has connections without berths closed that are beyond what is free. For who has taken a
+    /// berth, and none of those.
     pub fn settle(&self) {
         let free = self.free();
         for guest in self.all() {

@@ -1,4 +1,5 @@
-//! Statements that were not joined, or that may have left something behind: why, and what can be done about it.
+//! Statements that were not joined, or that may have left something behind: why, and what can be
+//! done about it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -29,7 +30,8 @@ struct Counts {
 pub(crate) struct BypassLine {
     pub(crate) reason: &'static str,
     pub(crate) count: u64,
-    /// Where what stands in the way is, what it is, and what an operator can do; empty where there is no such object.
+    /// Where what stands in the way is, what it is, and what an operator can do; empty where there
+    /// is no such object.
     pub(crate) database: Option<Name>,
     pub(crate) object: Box<str>,
     pub(crate) advice: &'static str,

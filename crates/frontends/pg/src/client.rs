@@ -13,15 +13,19 @@ pub struct Identity {
     pub role: Name,
 }
 
-/// Session settings that change what statements mean. Two sessions with equal settings may share a lane.
+/// Session settings that change what statements mean. Two sessions with equal settings may share a
+/// lane.
 ///
-/// `application_name` is no part of it: it changes no meaning, and would give every program a lane of its own.
+/// `application_name` is no part of it: it changes no meaning, and would give every program a lane
+/// of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
-    /// Run-time parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`, `options` ...), sorted by name.
+    /// Run-time parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`,
+    /// `options` ...), sorted by name.
     pub startup: Arc<[(Name, Name)]>,
-    /// The SET statements in force, as the client wrote them, in an order that gives the same result: one for each
-    /// setting, sorted by the setting's name; SET ROLE and SET SESSION AUTHORIZATION come first.
+    /// The SET statements in force, as the client wrote them, in an order that gives the same
+    /// result: one for each setting, sorted by the setting's name; SET ROLE and SET SESSION
+    /// AUTHORIZATION come first.
     pub set: Arc<[(Name, Name)]>,
     /// Which state of the role and its settings at the server the session began with.
     pub version: u64,

@@ -25,17 +25,20 @@ pub struct PgConfig {
     pub require_tls: bool,
     /// The databases, by name. The first one is where `auth_query` runs.
     pub databases: Vec<DatabaseConfig>,
-    /// Who may come in. Empty, and no [`PgConfig::auth_query`]: anybody who connects over loopback or a UNIX-domain socket is trusted, and the
-    /// server decides whether it knows the role.
+    /// Who may come in. Empty, and no [`PgConfig::auth_query`]: anybody who connects over loopback
+    /// or a UNIX-domain socket is trusted, and the server decides whether it knows the role.
     pub users: Vec<UserConfig>,
-    /// A query with one parameter, the role's name, that gives the role's name and its verifier, as PgBouncer's: for example
-    /// `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`. Asked for roles that are not in [`PgConfig::users`].
+    /// A query with one parameter, the role's name, that gives the role's name and its verifier,
+    /// as PgBouncer's: for example `SELECT usename, passwd FROM pg_shadow WHERE usename = $1`.
+    /// Asked for roles that are not in [`PgConfig::users`].
     pub auth_query: Option<String>,
-    /// Roles that may use the console. Empty: whoever is trusted, else all of [`PgConfig::users`] that are marked.
+    /// Roles that may use the console. Empty: whoever is trusted, else all of [`PgConfig::users`]
+    /// that are marked.
     pub admins: Vec<String>,
     /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
-    /// The most server connections of each database that has no [`DatabaseConfig::berths`]. Whoever finds none waits.
+    /// The most server connections of each database that has no [`DatabaseConfig::berths`].
+    /// Whoever finds none waits.
     pub max_server_connections: usize,
     /// How long a session waits for one before it is told 53300.
     pub server_wait: Duration,
@@ -45,7 +48,8 @@ pub struct PgConfig {
     pub login_timeout: Duration,
     /// The longest message of a client that is not COPY data, in bytes.
     pub max_message: usize,
-    /// What one session may hold back until its Sync, in bytes: past it the session goes on over a server connection of its own.
+    /// What one session may hold back until its Sync, in bytes: past it the session goes on over a
+    /// server connection of its own.
     pub max_pending: usize,
     /// Join writes (`windrow.join`), unless a session says otherwise.
     pub join: bool,
@@ -58,7 +62,8 @@ pub struct PgConfig {
 pub struct DatabaseConfig {
     /// What clients call it.
     pub name: String,
-    /// Where it is. Its role and password are those of `auth_query`, and of clients that come as that role.
+    /// Where it is. Its role and password are those of `auth_query`, and of clients that come as
+    /// that role.
     pub target: Target,
     /// Join writes in it (`windrow.join`).
     pub join: bool,
@@ -66,7 +71,8 @@ pub struct DatabaseConfig {
     pub unproven: UnprovenConfig,
     /// Functions that the operator answers for, as `schema.name`: they leave nothing behind.
     pub trusted: Arc<Trusted>,
-    /// How many connections there may be, shared with its lanes; `None`: [`PgConfig::max_server_connections`].
+    /// How many connections there may be, shared with its lanes; `None`:
+    /// [`PgConfig::max_server_connections`].
     pub berths: Option<Arc<Berths>>,
 }
 
@@ -104,7 +110,8 @@ impl Unproven {
     }
 }
 
-/// [`Unproven`] for a database, with exceptions: an object's counts before a role's, and that before the database's.
+/// [`Unproven`] for a database, with exceptions: an object's counts before a role's, and that
+/// before the database's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnprovenConfig {
     /// For the database.

@@ -1,4 +1,5 @@
-//! Where work passes on its way to the database: a unit on its way to its lane, a session on its way to a server connection.
+//! Where work passes on its way to the database: a unit on its way to its lane, a session on its
+//! way to a server connection.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -96,8 +96,8 @@ impl House {
 }
 
 impl House {
-    /// Closes all connections to a server's database that nothing is under way on: somebody wants to drop it, or to change
-    /// what only one may change who has it alone.
+    /// Closes all connections to a server's database that nothing is under way on: somebody wants
+    /// to drop it, or to change what only one may change who has it alone.
     pub(crate) fn let_go(&self, is: impl Fn(&DatabaseConfig) -> bool) {
         for database in self.config.databases.iter().filter(|database| is(database)) {
             let name = Name::from(&*database.name);

@@ -1,7 +1,8 @@
 //! The PostgreSQL frontend: an application changes its port and nothing else.
 //!
-//! Its autocommit single-row writes are joined with those of all other clients; everything else reaches PostgreSQL
-//! untouched, on a server connection that the session has as long as it needs one.
+//! Its autocommit single-row writes are joined with those of all other clients; everything else
+//! reaches PostgreSQL untouched, on a server connection that the session has as long as it needs
+//! one.
 //!
 //! The way of a session, room by room:
 //!

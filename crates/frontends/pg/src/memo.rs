@@ -1,4 +1,5 @@
-//! Answers that cost a round trip, kept for a while; who asks for the same at the same time waits for one answer.
+//! Answers that cost a round trip, kept for a while; who asks for the same at the same time waits
+//! for one answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,7 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass};
 
-/// How long a failure is told to others without asking anew: all that wait for it at the same time are told at once.
+/// How long a failure is told to others without asking anew: all that wait for it at the same time
+/// are told at once.
 const KEEP_FAILURE: Duration = Duration::from_secs(1);
 
 /// How long an answer is good for while there is no newer one to be had.
@@ -32,8 +34,8 @@ struct Known<V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
-    /// At most `most` answers, asked for anew after `keep`. With a `keep` of nothing an answer is only shared by those who
-    /// asked before it was asked for.
+    /// At most `most` answers, asked for anew after `keep`. With a `keep` of nothing an answer is
+    /// only shared by those who asked before it was asked for.
     pub(crate) fn new(most: usize, keep: Duration) -> Self {
         Self {
             entries: Mutex::default(),
@@ -42,8 +44,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Memo<K, V> {
         }
     }
 
-    /// The answer that is kept, or a new one. While the database cannot be reached, an older answer is good enough. `ask` is
-    /// told whether there is one. Cancel safe.
+    /// The answer that is kept, or a new one. While the database cannot be reached, an older answer
+    /// is good enough. `ask` is told whether there is one. Cancel safe.
     ///
     /// # Errors
     /// That of `ask`, which others are told for a moment too.

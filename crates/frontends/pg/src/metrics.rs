@@ -159,8 +159,8 @@ impl Collector for Statements {
 }
 
 impl PgMetrics {
-    /// Registers all metrics of the frontend and gives the handle by which they are counted. The registry is to have no
-    /// prefix: the names carry `windrow_` themselves.
+    /// Registers all metrics of the frontend and gives the handle by which they are counted. The
+    /// registry is to have no prefix: the names carry `windrow_` themselves.
     pub fn register(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         let m = &metrics;

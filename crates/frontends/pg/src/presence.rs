@@ -16,8 +16,8 @@ use crate::warrant::Warrant;
 /// How long a cancel request may take on its way to the server.
 const CANCEL: Duration = Duration::from_secs(10);
 
-/// How long a cancel request waits for the statement that it is meant for: that was sent before it, but on another
-/// connection, and may be read later.
+/// How long a cancel request waits for the statement that it is meant for: that was sent before it,
+/// but on another connection, and may be read later.
 const ARRIVES: Duration = Duration::from_millis(50);
 
 /// What a session does.
@@ -134,8 +134,9 @@ impl Presence {
         })
     }
 
-    /// Interrupts what the session does at this moment, as a cancel request asks. Success is not promised. Returns once
-    /// the request has been passed on; until then its client sends nothing else.
+    /// Interrupts what the session does at this moment, as a cancel request asks. Success is not
+    /// promised. Returns once the request has been passed on; until then its client sends
+    /// nothing else.
     pub(crate) async fn cancel(&self) {
         let deadline = Instant::now() + ARRIVES;
         loop {
@@ -152,10 +153,11 @@ impl Presence {
         }
     }
 
-    /// Interrupts what is there. False: what is meant may be about to come. `late`: nothing more is waited for.
+    /// Interrupts what is there. False: what is meant may be about to come. `late`: nothing more is
+    /// waited for.
     async fn cancel_now(&self, late: bool) -> bool {
-        // Held until the server has passed the signal on: a session gives its server connection to nobody else before, so
-        // that the signal cannot meet another client's statement.
+        // Held until the server has passed the signal on: a session gives its server connection to
+        // nobody else before, so that the signal cannot meet another client's statement.
         let interrupt = self.interrupt.lock().await;
         match &*interrupt {
             Interrupt::Lane(intake, source) if late || self.state() == State::Joining => {
@@ -214,7 +216,8 @@ impl Presence {
         self.with_words(|words| words.application_name = name);
     }
 
-    /// Why the session keeps its server connection, and what can be done about it; empty where it does not.
+    /// Why the session keeps its server connection, and what can be done about it; empty where it
+    /// does not.
     pub(crate) fn pinned(&self) -> (Box<str>, &'static str) {
         self.with_words(|words| (words.pinned.clone(), words.advice))
     }

@@ -1,4 +1,5 @@
-//! Who sends notifications: the number that a session was told for the server process that sent them for it.
+//! Who sends notifications: the number that a session was told for the server process that sent
+//! them for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Senders(Mutex<HashMap<i32, i32>>);
 
-/// A server process that a session has sent notifications over. Known as long as its connection lives.
+/// A server process that a session has sent notifications over. Known as long as its connection
+/// lives.
 #[derive(Debug)]
 pub(crate) struct Sender {
     senders: Arc<Senders>,
@@ -15,7 +17,8 @@ pub(crate) struct Sender {
 }
 
 impl Senders {
-    /// Notes that what a server process sends from now on comes from a session, by the number that it was told.
+    /// Notes that what a server process sends from now on comes from a session, by the number that
+    /// it was told.
     pub(crate) fn note(self: &Arc<Self>, process: i32, session: i32) -> Sender {
         self.lock().insert(process, session);
         Sender {

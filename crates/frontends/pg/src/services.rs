@@ -11,7 +11,8 @@ use crate::admit::Roles;
 use crate::client::{Identity, Settings};
 use crate::metrics::PgMetrics;
 
-/// What tells lanes apart: one database, one role with what lets it in, one set of session settings.
+/// What tells lanes apart: one database, one role with what lets it in, one set of session
+/// settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LaneKey {
     /// Which database, as which role.
@@ -37,8 +38,8 @@ pub trait Lanes: Send + Sync + 'static {
     /// The way into the lane of this key; one is started if there is none. Cancel safe.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database is away is no error
-    /// here: the lane's writes are told.
+    /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database
+    /// is away is no error here: the lane's writes are told.
     async fn open(&self, key: &LaneKey) -> Result<Door, Fault>;
 
     /// Ends the lanes of a role and a credential that are not let in any more.
@@ -63,7 +64,8 @@ pub struct Services {
 pub struct Console {
     /// For SHOW LANES.
     pub lanes: Arc<dyn Fn() -> Vec<LaneLine> + Send + Sync>,
-    /// For RELOAD: reads the configuration again and gives the roles in it, or says what is wrong. May block on files.
+    /// For RELOAD: reads the configuration again and gives the roles in it, or says what is wrong.
+    /// May block on files.
     pub reload: Arc<dyn Fn() -> Result<Roles, String> + Send + Sync>,
     /// For SHUTDOWN: cancelled, it ends the process.
     pub shutdown: CancellationToken,

@@ -1,4 +1,5 @@
-//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
+//! What bytes of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
+//! takes those that it kept.
 
 use bytes::BytesMut;
 use windrow_core::statement::Arguments;
@@ -11,7 +12,8 @@ use crate::codec::message::Message;
 /// The longest message, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// A stream of messages is cut where they end, wherever it is cut on its way; none is read beyond its end.
+/// A stream of messages is cut where they end, wherever it is cut on its way; none is read beyond
+/// its end.
 pub fn frames(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(Front::Whole { tag, total }) = front(rest, LONGEST) {

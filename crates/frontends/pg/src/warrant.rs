@@ -1,8 +1,9 @@
 //! What a session came in with, and whether it would be let in with that now.
 //!
-//! A server asks for the password once, and so does Windrow; but connections here outlive the sessions that they were opened
-//! for. So whoever is in is asked for again now and then: a role that was dropped, may not log in any more or has another
-//! password does not go on with connections that are there.
+//! A server asks for the password once, and so does Windrow; but connections here outlive the
+//! sessions that they were opened for. So whoever is in is asked for again now and then: a role
+//! that was dropped, may not log in any more or has another password does not go on with
+//! connections that are there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::house::House;
 use crate::pool::Who;
 use crate::presence::Presence;
 
-/// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10 seconds.
+/// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10
+/// seconds.
 const ROUND: Duration = Duration::from_secs(5);
 
 /// At most so many are asked for at once: each takes a server connection for a moment.

@@ -348,7 +348,8 @@ fn returning(
     same("RETURNING", again, given)
 }
 
-/// Functions that change their session, or may. All texts of the tests use these where they want such a function.
+/// Functions that change their session, or may. All texts of the tests use these where they want
+/// such a function.
 const DANGEROUS: &[&str] = &[
     "set_config",
     "pg_advisory_lock",
@@ -544,7 +545,8 @@ fn lifted(text: &str, standard: bool, found: Option<&[&N]>) -> Result<(), String
     let lifted = lifter.lifted();
     let draft = match read(lifted.template, lifted.types) {
         Reading::Join(draft) => draft,
-        // What is not joined goes to the server as its client wrote it. Its effect is that of the text.
+        // What is not joined goes to the server as its client wrote it. Its effect is that of the
+        // text.
         Reading::Apart(apart) => return found.map_or(Ok(()), |found| effects(&apart, found)),
     };
     let Some([original]) = found else {

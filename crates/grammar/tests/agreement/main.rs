@@ -1,4 +1,5 @@
-//! Readings are held against PostgreSQL's own parser, for statements written by hand and for what chance makes of them.
+//! Readings are held against PostgreSQL's own parser, for statements written by hand and for what
+//! chance makes of them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 

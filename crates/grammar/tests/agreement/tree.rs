@@ -10,15 +10,16 @@ fn options(standard: bool) -> pg_query::ParserOptions {
     }
 }
 
-/// What PostgreSQL 18 parses a text as; `None` where it refuses it. `standard`: `standard_conforming_strings`.
+/// What PostgreSQL 18 parses a text as; `None` where it refuses it. `standard`:
+/// `standard_conforming_strings`.
 pub(crate) fn parse(text: &str, standard: bool) -> Option<ParseResult> {
     pg_query::parse(text, options(standard))
         .ok()
         .map(|result| result.protobuf)
 }
 
-/// Whether a text that could not be parsed is one that PostgreSQL refuses. (Trees that are nested very deeply are only too deep
-/// for the format in which they come here.)
+/// Whether a text that could not be parsed is one that PostgreSQL refuses. (Trees that are nested
+/// very deeply are only too deep for the format in which they come here.)
 pub(crate) fn refuses(text: &str, standard: bool) -> bool {
     matches!(
         pg_query::parse(text, options(standard)),
@@ -106,7 +107,8 @@ pub(crate) fn string(node: &Node) -> &str {
     }
 }
 
-/// The functions that a part of a tree calls by name, as `schema.name` or `name`, written as Rust writes strings, without those that the syntax stands for.
+/// The functions that a part of a tree calls by name, as `schema.name` or `name`, written as Rust
+/// writes strings, without those that the syntax stands for.
 pub(crate) fn functions(shape: &str) -> Vec<String> {
     let mut found = Vec::new();
     let begin = "FuncCall(FuncCall { funcname: [";

@@ -35,7 +35,8 @@ pub(crate) struct Meters {
     pub(crate) away: Gauge,
 }
 
-/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at once.
+/// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at
+/// once.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     ops: [u64; 4],

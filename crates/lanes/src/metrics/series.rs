@@ -32,7 +32,8 @@ impl EncodeLabelSet for Labels {
     }
 }
 
-/// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come and go.
+/// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come
+/// and go.
 #[derive(Debug)]
 pub(crate) struct SeriesGuard {
     lane: Name,
@@ -54,7 +55,8 @@ impl Drop for SeriesGuard {
 }
 
 impl LaneMetrics {
-    /// The series of one lane, all of them there from the start. They are not exposed any more once the guard is dropped.
+    /// The series of one lane, all of them there from the start. They are not exposed any more once
+    /// the guard is dropped.
     pub(crate) fn lane(&self, lane: &Name) -> (Meters, SeriesGuard) {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         *lanes.entry(lane.clone()).or_default() += 1;

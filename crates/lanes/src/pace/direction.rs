@@ -38,8 +38,9 @@ impl Direction {
         Self::Scatter,
     ];
 
-    /// How much rows per second must change, as a logarithm, for the change to be made. More rows cost latency,
-    /// more flights cost connections and split batches: they must pay. Fewer must not harm.
+    /// How much rows per second must change, as a logarithm, for the change to be made. More rows
+    /// cost latency, more flights cost connections and split batches: they must pay. Fewer must
+    /// not harm.
     pub(super) fn threshold(self) -> f64 {
         match self {
             Self::MoreRows => 0.03,
@@ -67,14 +68,16 @@ impl Direction {
     /// True if what was seen gives a reason to try it.
     pub(super) fn makes_sense(self, base: Setting, sample: &Sample) -> bool {
         match self {
-            // Further flights can be of use as soon as rows wait for one; all else is judged only while all rows do.
+            // Further flights can be of use as soon as rows wait for one; all else is judged only
+            // while all rows do.
             Self::MoreFlights => sample.crowded,
             // Batches that nothing cuts would not become larger.
             Self::MoreRows | Self::Split => sample.cut,
             Self::FewerRows | Self::FewerFlights => sample.saturated,
             // Batches twice as large would be cut otherwise.
             Self::Merge => sample.rows * 2 > base.rows,
-            // Large batches are worth their commit without it, and full ones have no room for those who come back.
+            // Large batches are worth their commit without it, and full ones have no room for those
+            // who come back.
             Self::Gather => {
                 sample.saturated && sample.back && !sample.cut && sample.rows <= LARGE_ROWS
             }
@@ -82,7 +85,8 @@ impl Direction {
         }
     }
 
-    /// The setting that it leads to, `factor` times the rows where there are to be more. It may be the same.
+    /// The setting that it leads to, `factor` times the rows where there are to be more. It may be
+    /// the same.
     pub(super) fn from(
         self,
         base: Setting,

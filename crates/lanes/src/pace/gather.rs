@@ -1,20 +1,23 @@
 //! Waiting, after a flight has landed, for the clients that were just answered.
 //!
-//! Where each client sends its next write when it has its answer, one flight at a time makes two groups of clients that take
-//! turns: a batch is half of what it could be, and where a commit is dear, half of the commits are wasted. To wait a moment for
-//! those who come back at once makes one group of the two. Whether that pays is found by [`super::Pace`] as everything else
-//! is; here is only how long: until as many are back as came back the last times, at most half of what a flight takes.
+//! Where each client sends its next write when it has its answer, one flight at a time makes two
+//! groups of clients that take turns: a batch is half of what it could be, and where a commit is
+//! dear, half of the commits are wasted. To wait a moment for those who come back at once makes one
+//! group of the two. Whether that pays is found by [`super::Pace`] as everything else is; here is
+//! only how long: until as many are back as came back the last times, at most half of what a flight
+//! takes.
 //!
-//! Where clients write when they please (an open load), half as many as were answered come in that time, whatever the rate:
-//! then it is not even tried. On an idle lane nobody is waited for: the first one who comes is all who are expected.
+//! Where clients write when they please (an open load), half as many as were answered come in that
+//! time, whatever the rate: then it is not even tried. On an idle lane nobody is waited for: the
+//! first one who comes is all who are expected.
 
 use std::time::Duration;
 
 /// Who came back, and who is waited for. Pure: times are since the start of the lane.
 #[derive(Clone, Debug, Default)]
 pub struct Gather {
-    /// Averages over landings: units answered, and how many of them were back in time. Their ratio is not thrown off by a
-    /// flight that takes much longer than others.
+    /// Averages over landings: units answered, and how many of them were back in time. Their ratio
+    /// is not thrown off by a flight that takes much longer than others.
     usually_answered: f64,
     usually_back: f64,
     /// How long flights take on average, in seconds.
@@ -48,8 +51,8 @@ const EVIDENCE: u32 = 16;
 const ROUNDING: f64 = 0.05;
 
 impl Gather {
-    /// A flight has landed that took so long and answered so many units. True if those who were answered the last times
-    /// mostly came back at once.
+    /// A flight has landed that took so long and answered so many units. True if those who were
+    /// answered the last times mostly came back at once.
     pub fn landed(&mut self, at: Duration, took: Duration, units: usize) -> bool {
         if self.answered > 0 {
             let back = self.back.min(self.answered) as f64;

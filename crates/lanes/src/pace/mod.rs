@@ -1,23 +1,28 @@
 //! Finds how many flights are of use at once (W), and how many rows in a batch.
 //!
-//! What is sought is the knee: the point past which more rows in a batch (or more flights) no longer raise rows per
-//! second but only latency and lock time. What is judged is rows per second over several landings, that is, time per
-//! row: a large batch may take longer. Timers are not adapted, for there are none.
+//! What is sought is the knee: the point past which more rows in a batch (or more flights) no
+//! longer raise rows per second but only latency and lock time. What is judged is rows per second
+//! over several landings, that is, time per row: a large batch may take longer. Timers are not
+//! adapted, for there are none.
 //!
-//! Pure: what it sees comes as arguments, also the time; what it decides is read from [`Pace::setting`]. There is no
-//! clock and no randomness in it, so the simulations under `tests/simulation` run exactly what a lane runs.
+//! Pure: what it sees comes as arguments, also the time; what it decides is read from
+//! [`Pace::setting`]. There is no clock and no randomness in it, so the simulations under
+//! `tests/simulation` run exactly what a lane runs.
 //!
 //! How it works:
 //!
-//! - It starts with one flight and small batches, and climbs in steps. It learns only while the database is the limit:
-//!   while most rows have waited for a flight to end. Otherwise rows per second only say what clients ask for.
-//! - It tries one change at a time, and compares **in turns**: some landings with the setting that holds, some with the
-//!   candidate, the first again, and so on. So a database that becomes slower or stalls in between does not make one side
-//!   look better than the other. It goes on until the difference stands out from the noise.
-//! - **Hysteresis**: to go up, rows per second must rise by some percent; to go down, they must not fall. Between the two
-//!   nothing changes, so noise does not make it wander.
-//! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all pauses end when the
-//!   time per row changes by half or more, for then the database (or the load) is another one.
+//! - It starts with one flight and small batches, and climbs in steps. It learns only while the
+//!   database is the limit: while most rows have waited for a flight to end. Otherwise rows per
+//!   second only say what clients ask for.
+//! - It tries one change at a time, and compares **in turns**: some landings with the setting that
+//!   holds, some with the candidate, the first again, and so on. So a database that becomes slower
+//!   or stalls in between does not make one side look better than the other. It goes on until the
+//!   difference stands out from the noise.
+//! - **Hysteresis**: to go up, rows per second must rise by some percent; to go down, they must not
+//!   fall. Between the two nothing changes, so noise does not make it wander.
+//! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all
+//!   pauses end when the time per row changes by half or more, for then the database (or the load)
+//!   is another one.
 
 mod direction;
 mod gather;
@@ -50,7 +55,8 @@ pub struct Setting {
     pub flights: usize,
     /// Rows in a batch, at most.
     pub rows: usize,
-    /// True if a flight waits a moment for the clients that the one before it answered ([`Gather`]).
+    /// True if a flight waits a moment for the clients that the one before it answered
+    /// ([`Gather`]).
     pub gather: bool,
 }
 
@@ -81,7 +87,8 @@ pub struct Pace {
     window: Window,
     trial: Option<Trial>,
     moves: Moves,
-    /// Rows per second when the pauses between trials were last ended, and for how many samples they have been others.
+    /// Rows per second when the pauses between trials were last ended, and for how many samples
+    /// they have been others.
     reference: Option<f64>,
     strange: u32,
     /// How far two samples of the same setting are apart, as a logarithm, on average.
@@ -90,7 +97,8 @@ pub struct Pace {
     last: Option<f64>,
 }
 
-/// Rows of the largest batch at the start: such batches are fast everywhere, so that much is learned in a short time.
+/// Rows of the largest batch at the start: such batches are fast everywhere, so that much is
+/// learned in a short time.
 const START_ROWS: usize = 64;
 
 /// The noise that is assumed before it has been heard, and how fast it is learned.
@@ -152,7 +160,8 @@ impl Pace {
         }
     }
 
-    /// A flight has ended in a way that says nothing about speed: what is being measured is thrown away.
+    /// A flight has ended in a way that says nothing about speed: what is being measured is thrown
+    /// away.
     pub fn disturbed(&mut self) {
         self.trial = None;
         self.window = Window::idle(self.base);
@@ -212,7 +221,8 @@ impl Pace {
         self.window = Window::after(settle, self.base, now, Hopeless::NEVER);
     }
 
-    /// Learns the noise from samples of the same setting. What says nothing about the database says nothing about that.
+    /// Learns the noise from samples of the same setting. What says nothing about the database says
+    /// nothing about that.
     fn listen(&mut self, sample: &Sample) {
         let rate = sample.saturated.then(|| sample.rate.max(1.0).ln());
         let last = std::mem::replace(&mut self.last, rate);
@@ -239,8 +249,9 @@ impl Pace {
     }
 }
 
-/// Landings to pass between two settings: the flights that left under the first one, and a round of those that find the
-/// queue that it left. With one flight there are none: the next landing is the first of the new setting.
+/// Landings to pass between two settings: the flights that left under the first one, and a round of
+/// those that find the queue that it left. With one flight there are none: the next landing is the
+/// first of the new setting.
 fn settle(a: Setting, b: Setting) -> usize {
     match a.flights + b.flights {
         // The two groups of clients that take turns become one, or the one becomes two.

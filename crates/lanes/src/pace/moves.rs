@@ -67,7 +67,8 @@ impl Moves {
         }
     }
 
-    /// The next change to try, if it is time for one: the favourite, or the one that was not tried for longest.
+    /// The next change to try, if it is time for one: the favourite, or the one that was not tried
+    /// for longest.
     pub(super) fn choose(
         &mut self,
         now: Duration,
@@ -75,7 +76,8 @@ impl Moves {
         bounds: Bounds,
         sample: &Sample,
     ) -> Option<Step> {
-        // Where flights beside each other are of use, they are better than to wait: so those come first.
+        // Where flights beside each other are of use, they are better than to wait: so those come
+        // first.
         let paused =
             |plan: &Plan| plan.direction == Direction::MoreFlights && plan.not_before > now;
         let tried = self.plans.iter().any(paused);

@@ -13,7 +13,8 @@ const MOST_TURNS: usize = 24;
 /// What a single turn may be wrong by even where all turns agree, as a logarithm.
 const DOUBT: f64 = 0.015;
 
-/// A turn says no more than this, as a logarithm: a stall in one of them is not to outweigh all others.
+/// A turn says no more than this, as a logarithm: a stall in one of them is not to outweigh all
+/// others.
 const MOST_SAID: f64 = 0.7;
 
 /// A standard error at which the mean is believed.
@@ -150,7 +151,8 @@ impl Trial {
             .collect()
     }
 
-    /// The standard error of the mean gain: at first from the noise heard before, then more and more from the gains.
+    /// The standard error of the mean gain: at first from the noise heard before, then more and
+    /// more from the gains.
     fn error(&self, gains: &[f64], mean: f64) -> f64 {
         let count = gains.len() as f64;
         let squares: f64 = gains.iter().map(|gain| (gain - mean).powi(2)).sum();

@@ -24,7 +24,8 @@ const PATIENCE: usize = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     setting: Setting,
-    /// Landings to pass before it begins: those that left under another setting, and those in which the queue adapts.
+    /// Landings to pass before it begins: those that left under another setting, and those in
+    /// which the queue adapts.
     settle: usize,
     unconnected: usize,
     since: Option<Duration>,
@@ -36,7 +37,8 @@ pub(super) struct Window {
     back: usize,
 }
 
-/// A sample ends early if after some time it has fewer rows per second than this: nothing good can come of it.
+/// A sample ends early if after some time it has fewer rows per second than this: nothing good can
+/// come of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hopeless {
     pub(super) after: Duration,

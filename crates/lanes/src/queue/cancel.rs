@@ -1,7 +1,8 @@
 //! Taking units out before they have left.
 //!
-//! A source that has none left stays in its list as a hollow entry, which the next visit clears away: finding it there
-//! would cost a walk through all that wait. Where hollow entries become many, one walk clears away all of them.
+//! A source that has none left stays in its list as a hollow entry, which the next visit clears
+//! away: finding it there would cost a walk through all that wait. Where hollow entries become
+//! many, one walk clears away all of them.
 
 use tokio::time::Instant;
 use windrow_core::{Fault, SourceId};
@@ -25,8 +26,8 @@ pub(crate) enum Found {
 const HOLLOW: usize = 64;
 
 impl Queue {
-    /// Takes out the first unit of a source that is not answered yet, and tells its client the fault. What was submitted
-    /// after it was asked for is not meant.
+    /// Takes out the first unit of a source that is not answered yet, and tells its client the
+    /// fault. What was submitted after it was asked for is not meant.
     pub(crate) fn cancel(
         &mut self,
         id: SourceId,
@@ -60,7 +61,8 @@ impl Queue {
         Found::Queued
     }
 
-    /// Notes that a source's client has closed its side. Gives the source's key if anything of it waits or is under way.
+    /// Notes that a source's client has closed its side. Gives the source's key if anything of it
+    /// waits or is under way.
     pub(crate) fn close(&mut self, id: SourceId) -> Option<usize> {
         let key = *self.by_id.get(&id)?;
         self.sources.get_mut(key)?.closed = true;
@@ -72,7 +74,8 @@ impl Queue {
         self.sources.get(key).is_some_and(|source| source.closed)
     }
 
-    /// Takes the units of a source out whose client has left. Gives the source's key where it is known.
+    /// Takes the units of a source out whose client has left. Gives the source's key where it is
+    /// known.
     pub(crate) fn forgo(&mut self, id: SourceId, tickets: &mut Tickets) -> Option<usize> {
         let key = *self.by_id.get(&id)?;
         let source = self.sources.get_mut(key)?;

@@ -1,8 +1,9 @@
 //! Forming a batch: sources take turns, so that none starves another.
 //!
-//! Deficit round robin by rows (Shreedhar and Varghese, 1995), with a share that starts at half of what an even
-//! division would give and doubles each round: in the first round every source is visited, so a single row always comes
-//! along where there is a row of room for each source; and a lone source of a million rows is served in a few visits.
+//! Deficit round robin by rows (Shreedhar and Varghese, 1995), with a share that starts at half of
+//! what an even division would give and doubles each round: in the first round every source is
+//! visited, so a single row always comes along where there is a row of room for each source; and a
+//! lone source of a million rows is served in a few visits.
 
 use windrow_core::Sink;
 
@@ -13,12 +14,13 @@ use crate::arena::Arena;
 use crate::batch::Batch;
 use crate::ticket::Tickets;
 
-/// Sources whose next unit does not fit are passed over, so that others fill the room; more of them end the batch.
+/// Sources whose next unit does not fit are passed over, so that others fill the room; more of them
+/// end the batch.
 const PASSED_OVER: usize = 8;
 
 impl Queue {
-    /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the flight, and units that
-    /// touch a row under way stay. `None` if nothing can leave.
+    /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the
+    /// flight, and units that touch a row under way stay. `None` if nothing can leave.
     pub(crate) fn form(
         &mut self,
         room: Room,

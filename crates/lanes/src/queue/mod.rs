@@ -1,7 +1,7 @@
 //! What waits in a lane, and the forming of batches. Pure: no clock, no channel, no task.
 //!
-//! Units of one source keep their order and are in one flight at a time: a source is in at most one of the lists below.
-//! Every operation is O(1) for each unit, whatever else is queued.
+//! Units of one source keep their order and are in one flight at a time: a source is in at most one
+//! of the lists below. Every operation is O(1) for each unit, whatever else is queued.
 
 mod cancel;
 mod fill;
@@ -106,7 +106,8 @@ impl Queue {
         }
     }
 
-    /// A flight has ended: its keys are free, and its sources (but those for which `held` says so) may go on.
+    /// A flight has ended: its keys are free, and its sources (but those for which `held` says so)
+    /// may go on.
     pub(crate) fn release(
         &mut self,
         flight: u64,
@@ -155,7 +156,8 @@ impl Queue {
         sink: &dyn Sink,
         hashes: &mut Vec<u64>,
     ) {
-        // A key that another flight holds stays with it: the database's own locks decide between the two.
+        // A key that another flight holds stays with it: the database's own locks decide between
+        // the two.
         let _held_elsewhere = self.keys.claim(flight, unit, sink, hashes).is_err();
     }
 
@@ -201,8 +203,9 @@ impl Queue {
         }
     }
 
-    /// Fails all queued units that arrived at `latest` or before, and gives the arrival of the oldest one that stays.
-    /// O(all submissions that wait): for times when the database is away.
+    /// Fails all queued units that arrived at `latest` or before, and gives the arrival of the
+    /// oldest one that stays. O(all submissions that wait): for times when the database is
+    /// away.
     pub(crate) fn fail(
         &mut self,
         latest: Option<Instant>,
@@ -239,7 +242,8 @@ impl Queue {
         }
     }
 
-    /// Puts a source that is in no list into the one where its next units belong; one that has none is forgotten.
+    /// Puts a source that is in no list into the one where its next units belong; one that has none
+    /// is forgotten.
     fn settle(&mut self, key: usize, first: bool) {
         let Some(source) = self.sources.get_mut(key) else {
             return;

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use tokio::time::Instant;
 use windrow_core::{SourceId, Unit};
 
-/// Where a source is at this moment. It is in at most one list of the queue, so that none of its units overtakes another.
+/// Where a source is at this moment. It is in at most one list of the queue, so that none of its
+/// units overtakes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In none.

@@ -259,7 +259,8 @@ impl Model {
         assert_eq!(spans, batch.units.len());
     }
 
-    /// The units of each source are the next ones that it owes, except for those whose clients have left.
+    /// The units of each source are the next ones that it owes, except for those whose clients have
+    /// left.
     fn check_order(&mut self, batch: &Batch) {
         let mut sources = HashSet::new();
         for unit in &batch.units {
@@ -399,7 +400,8 @@ proptest! {
         model.finish();
     }
 
-    /// While no more sources wait than a batch has rows, each has a row in it, whatever the others have queued.
+    /// While no more sources wait than a batch has rows, each has a row in it, whatever the others
+    /// have queued.
     #[test]
     fn a_single_row_is_in_the_next_batch(bulks in prop::collection::vec(1..3000usize, 1..9), singles in 1..9usize, spare in 0..50usize) {
         let mut model = Model::new(false);

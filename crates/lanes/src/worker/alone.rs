@@ -1,6 +1,8 @@
-//! Units that wait for a lock held by somebody else: each source's on a connection of its own, while all others go on.
+//! Units that wait for a lock held by somebody else: each source's on a connection of its own,
+//! while all others go on.
 //!
-//! A source's units run one after another, in its order, and each is answered as soon as it has ended.
+//! A source's units run one after another, in its order, and each is answered as soon as it has
+//! ended.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -122,8 +124,8 @@ impl AloneDesk {
 }
 
 impl Worker {
-    /// Takes units out of the normal course. Others that touch the same rows wait for them, or they would all run into
-    /// the same lock, and each batch with them.
+    /// Takes units out of the normal course. Others that touch the same rows wait for them, or they
+    /// would all run into the same lock, and each batch with them.
     pub(super) fn set_apart(&mut self, run: AloneRun) {
         let flight = self.next_flight;
         self.next_flight += 1;
@@ -214,7 +216,8 @@ impl Worker {
         }
     }
 
-    /// Gives up the first unit of a source that runs alone or waits to, whose client was asking at that time.
+    /// Gives up the first unit of a source that runs alone or waits to, whose client was asking at
+    /// that time.
     pub(super) fn call_back_alone(&mut self, source: usize, asked: Instant) {
         if let Some((asker, owed, number)) = self.alone.busy_with(source) {
             if owed.arrived <= asked {
@@ -269,7 +272,8 @@ impl Worker {
         }
     }
 
-    /// Fails those that have waited too long for a connection; gives the arrival of the oldest that stays.
+    /// Fails those that have waited too long for a connection; gives the arrival of the oldest that
+    /// stays.
     pub(super) fn expire_alone(&mut self, latest: Instant, fault: &Fault) -> Option<Instant> {
         let mut oldest: Option<Instant> = None;
         for _ in 0..self.alone.waiting.len() {

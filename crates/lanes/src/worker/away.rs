@@ -116,7 +116,8 @@ impl Worker {
         }
     }
 
-    /// Fails all units that wait and arrived at `latest` or before; gives the arrival of the oldest that stays.
+    /// Fails all units that wait and arrived at `latest` or before; gives the arrival of the oldest
+    /// that stays.
     pub(super) fn fail(&mut self, latest: Option<Instant>, fault: &Fault) -> Option<Instant> {
         let before = self.queue.totals().units;
         let oldest = self.queue.fail(latest, fault, &mut self.tickets);

@@ -9,7 +9,8 @@ use crate::fleet::Flight;
 use crate::message::Landed;
 
 impl Worker {
-    /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch leaves at once.
+    /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
+    /// leaves at once.
     pub(super) fn depart(&mut self) {
         if self.queue.wakes_at().is_some() {
             self.queue.wake(Instant::now());
@@ -88,8 +89,8 @@ impl Worker {
         true
     }
 
-    /// True while units are held back for others to join them: for those who were just answered, where that was seen to
-    /// pay, or because `max_wait` asks for it.
+    /// True while units are held back for others to join them: for those who were just answered,
+    /// where that was seen to pay, or because `max_wait` asks for it.
     fn is_held_back(&mut self, now: Instant) -> bool {
         let gather = self.pace.setting().gather;
         if (self.limits.max_wait.is_zero() && !gather) || self.queue.has_retries() || !self.open {

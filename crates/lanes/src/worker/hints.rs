@@ -50,8 +50,8 @@ impl Worker {
         }
     }
 
-    /// What is under way takes place, as on a server that does not look after its clients while it works; only what waits
-    /// for a lock is given up.
+    /// What is under way takes place, as on a server that does not look after its clients while it
+    /// works; only what waits for a lock is given up.
     fn left(&mut self, source: SourceId) {
         if let Some(key) = self.queue.forgo(source, &mut self.tickets) {
             self.forgo_alone(key);

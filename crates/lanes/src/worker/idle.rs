@@ -15,7 +15,8 @@ impl Worker {
     /// Closes connections that have been idle for too long, if it is time to look for them.
     pub(super) fn close_idle(&mut self) {
         let Some(at) = self.look_for_idle else { return };
-        // Most turns end here: the time is read only where a timer may have been what began this one.
+        // Most turns end here: the time is read only where a timer may have been what began this
+        // one.
         if !self.woken {
             return;
         }

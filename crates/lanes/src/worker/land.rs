@@ -116,8 +116,8 @@ impl Worker {
         self.tickets.tell(span.ticket, span.first + offset, outcome);
     }
 
-    /// A unit that is certainly not written: it is kept if it may run again. Once a unit goes back into the queue, so do
-    /// the later ones of its source.
+    /// A unit that is certainly not written: it is kept if it may run again. Once a unit goes back
+    /// into the queue, so do the later ones of its source.
     fn keep(
         &mut self,
         span: &Span,
@@ -166,7 +166,8 @@ impl Worker {
         untold.open.insert(span.source, queued || queues);
     }
 
-    /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is about to wait for a lock.
+    /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is
+    /// about to wait for a lock.
     fn is_given_up(
         &mut self,
         span: &Span,
@@ -187,8 +188,8 @@ impl Worker {
         false
     }
 
-    /// Units go back in front of their sources: those that were tried, to travel in batches of half the size, and those
-    /// that have to wait for others of their source.
+    /// Units go back in front of their sources: those that were tried, to travel in batches of half
+    /// the size, and those that have to wait for others of their source.
     fn put_back(&mut self, again: Vec<AgainRun>, conflict: bool, batch: &Manifest) {
         let tried = again.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();

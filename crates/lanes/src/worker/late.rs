@@ -1,4 +1,5 @@
-//! Units that have waited for longer than their clients allow their statements to take, without having left.
+//! Units that have waited for longer than their clients allow their statements to take, without
+//! having left.
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ impl Worker {
         Some(self.late.looked.map_or(at, |looked| at.max(looked + STEP)))
     }
 
-    /// Answers the units that have waited for too long. They have not left, so it is certain that nothing was written.
+    /// Answers the units that have waited for too long. They have not left, so it is certain that
+    /// nothing was written.
     pub(super) fn answer_late(&mut self) {
         if self.queue.totals().units == 0 && !self.alone.is_waiting() {
             self.late.oldest = None;

@@ -1,7 +1,7 @@
 //! The actor of a lane: owns all of its state, and is the only one who does.
 //!
-//! Each turn of its loop hears one thing (a task's signal, an arrival, the time), drains what has already arrived, and
-//! sends off what may leave.
+//! Each turn of its loop hears one thing (a task's signal, an arrival, the time), drains what has
+//! already arrived, and sends off what may leave.
 
 mod alone;
 mod away;
@@ -108,7 +108,8 @@ pub(crate) struct Worker {
 /// How many tasks of a lane can have something to say before they wait until it is heard.
 const SIGNALS: usize = 64;
 
-/// Runs a lane until it is told to stop, or until nobody can submit any more, and all that was accepted is answered.
+/// Runs a lane until it is told to stop, or until nobody can submit any more, and all that was
+/// accepted is answered.
 pub(crate) async fn run(parts: Parts, stop: oneshot::Receiver<()>) {
     let (signals, heard) = mpsc::channel(SIGNALS);
     let tasks = TaskTracker::new();
@@ -178,7 +179,8 @@ impl Worker {
                 }
                 told = wait(&mut stop) => {
                     stop = None;
-                    // An error says that the handle is gone without a word: the lane serves on until all intakes are.
+                    // An error says that the handle is gone without a word: the lane serves on
+                    // until all intakes are.
                     if told {
                         self.arrivals.close();
                     }
@@ -219,7 +221,8 @@ impl Worker {
         if self.open && self.arrived.len() < most {
             let room = most - self.arrived.len();
             let read = self.arrivals.submissions.recv_many(&mut self.arrived, room);
-            // Many at once cost less than one after another; a turn is bounded without tokio's own accounts.
+            // Many at once cost less than one after another; a turn is bounded without tokio's own
+            // accounts.
             if unconstrained(read).now_or_never() == Some(0) {
                 self.open = false;
             }
@@ -235,8 +238,8 @@ impl Worker {
         self.arrived = arrived;
     }
 
-    /// Lets the tasks run that have something to do at this moment: where many write, what their clients have sent already
-    /// is then a part of the next batch. No time is waited for.
+    /// Lets the tasks run that have something to do at this moment: where many write, what their
+    /// clients have sent already is then a part of the next batch. No time is waited for.
     async fn let_others_in(&mut self) {
         if std::mem::take(&mut self.company) {
             // Who was just told may look.

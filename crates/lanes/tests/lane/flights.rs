@@ -20,7 +20,8 @@ struct Seen {
     most: usize,
 }
 
-/// A database that takes 5 ms for any batch, however many it executes at once. It checks that no key is in two flights.
+/// A database that takes 5 ms for any batch, however many it executes at once. It checks that no
+/// key is in two flights.
 async fn serve(bench: &mut Bench, seen: Arc<Mutex<Seen>>, landed: &AtomicUsize, until: usize) {
     while landed.load(Ordering::Relaxed) < until {
         let Ok(flight) = tokio::time::timeout(Duration::from_millis(50), bench.flight()).await

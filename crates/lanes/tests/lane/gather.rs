@@ -24,7 +24,8 @@ fn client(bench: &Bench, id: i64, stop: &Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Flies so many batches of a database that takes the same time for each; gives how large they were.
+/// Flies so many batches of a database that takes the same time for each; gives how large they
+/// were.
 async fn fly(bench: &mut Bench, batches: usize) -> Vec<usize> {
     let mut sizes = Vec::new();
     for _ in 0..batches {

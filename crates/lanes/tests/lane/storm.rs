@@ -1,5 +1,5 @@
-//! Everything fails now and then, at random: every client gets exactly its own answer, and success is told only of what
-//! was executed, once.
+//! Everything fails now and then, at random: every client gets exactly its own answer, and success
+//! is told only of what was executed, once.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A sink whose flights the test holds in its hand: it sees each batch and answers it when it wants to.
+//! A sink whose flights the test holds in its hand: it sees each batch and answers it when it wants
+//! to.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -31,8 +31,8 @@ fn nothing_is_tried_at_low_load() {
     }
 }
 
-/// Where one flight is best, noise does not make W wander: in half a minute after the first second, nearly all rows leave
-/// with one flight.
+/// Where one flight is best, noise does not make W wander: in half a minute after the first second,
+/// nearly all rows leave with one flight.
 #[test]
 fn noise_does_not_make_it_wander() {
     for jitter in [0.0, 0.1, 0.3] {

@@ -1,4 +1,5 @@
-//! The cases: for each database and each kind of load, what the pace reaches against the best fixed setting of the grid.
+//! The cases: for each database and each kind of load, what the pace reaches against the best fixed
+//! setting of the grid.
 
 use windrow_lanes::pace::{Bounds, Pace};
 
@@ -47,7 +48,8 @@ impl Case {
     }
 
     #[expect(clippy::print_stdout, reason = "figures for those who tune the pace")]
-    /// The shares of the best fixed setting's rows per second that it reaches, for each load and run.
+    /// The shares of the best fixed setting's rows per second that it reaches, for each load and
+    /// run.
     fn shares(&self, load: Load) -> Vec<f64> {
         let steady = self.steady.as_ref().unwrap_or(&self.database);
         let (best, rate) = best_of_grid(steady, load, self.bounds, self.grid, &[false]);

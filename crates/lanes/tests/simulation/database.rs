@@ -8,7 +8,8 @@ use rand::{RngExt, SeedableRng};
 pub(crate) struct Database {
     /// There and back.
     pub(crate) round_trip: f64,
-    /// Per batch and per row, on a resource that flights use one after another (one core, one log).
+    /// Per batch and per row, on a resource that flights use one after another (one core, one
+    /// log).
     pub(crate) serial_batch: f64,
     pub(crate) serial_row: f64,
     /// The same on resources that each flight has to itself.
@@ -18,8 +19,8 @@ pub(crate) struct Database {
     pub(crate) knee: Option<f64>,
     /// How much every cost rises with each further flight under way.
     pub(crate) contention: f64,
-    /// The spread of the noise on every cost (sigma of a log-normal factor of mean 1), with one flight in a hundred
-    /// five times as slow.
+    /// The spread of the noise on every cost (sigma of a log-normal factor of mean 1), with one
+    /// flight in a hundred five times as slow.
     pub(crate) jitter: f64,
     /// Between these seconds all costs are so many times as high.
     pub(crate) slow: Option<(f64, f64, f64)>,
@@ -61,8 +62,8 @@ impl Server {
         }
     }
 
-    /// A flight leaves, as one of so many under way: when it comes to what flights do one after another, and how long
-    /// that takes.
+    /// A flight leaves, as one of so many under way: when it comes to what flights do one after
+    /// another, and how long that takes.
     pub(crate) fn fly(&mut self, now: f64, rows: usize, flights: usize) -> (f64, f64) {
         let factor = self.factor(now, flights);
         let db = &self.database;

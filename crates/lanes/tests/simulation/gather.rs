@@ -1,4 +1,5 @@
-//! Waiting for clients that come back at once: where it pays it is found, where it does not nobody waits.
+//! Waiting for clients that come back at once: where it pays it is found, where it does not nobody
+//! waits.
 
 use windrow_lanes::pace::{Bounds, Gather, Pace, Setting};
 
@@ -53,13 +54,14 @@ fn gathered(run: &Run) -> f64 {
     run.between(0.0, 10.0).filter(|(_, _, s)| s.gather).count() as f64 / all
 }
 
-/// With slow commits and clients that come back at once, the pace comes within 10 % of the best fixed setting, and is
-/// far above what two groups of clients reach that take turns.
+/// With slow commits and clients that come back at once, the pace comes within 10 % of the best
+/// fixed setting, and is far above what two groups of clients reach that take turns.
 #[test]
 fn slow_commits_are_shared_by_all_who_come_back() {
     for commit in [1200.0, 5000.0, 20_000.0] {
         for clients in [2, 8, 64] {
-            // A hiccup may let two clients have a flight each, for good: none of them waits for the other then.
+            // A hiccup may let two clients have a flight each, for good: none of them waits for the
+            // other then.
             let jitters: &[f64] = if clients > 2 { &[0.0, 0.1] } else { &[0.0] };
             for jitter in jitters.iter().copied() {
                 let database = Database {
@@ -126,7 +128,8 @@ fn nobody_waits_for_those_who_think() {
     }
 }
 
-/// Where writes come at a fixed rate, each waits as long as it would without: hardly anything is tried.
+/// Where writes come at a fixed rate, each waits as long as it would without: hardly anything is
+/// tried.
 #[test]
 fn an_open_load_waits_no_longer() {
     for commit in [200.0, 1200.0, 5000.0, 20_000.0] {

@@ -1,4 +1,5 @@
-//! Databases in simulation: whatever they cost, the pace settles within 10 % of the best fixed setting.
+//! Databases in simulation: whatever they cost, the pace settles within 10 % of the best fixed
+//! setting.
 
 mod calm;
 mod cases;

@@ -54,7 +54,8 @@ enum Event {
 /// A run: what landed when, under which setting.
 pub(crate) struct Run {
     pub(crate) landings: Vec<(f64, usize, Setting)>,
-    /// When rows landed that had come by an open load, and how long they had waited, in microseconds.
+    /// When rows landed that had come by an open load, and how long they had waited, in
+    /// microseconds.
     waits: Vec<(f64, f64)>,
 }
 
@@ -129,7 +130,8 @@ impl Run {
         rows as f64 / (last - first).max(1.0) * 1e6
     }
 
-    /// How long a row waits, from its arrival to its landing, at this quantile: in microseconds, of an open load.
+    /// How long a row waits, from its arrival to its landing, at this quantile: in microseconds, of
+    /// an open load.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -294,8 +296,9 @@ impl Lane<'_> {
     }
 }
 
-/// The best fixed setting of the full grid, with or without waiting for those who come back, and its rows per second. The best few between two moments are run again for
-/// longer and with other noise: the best of many noisy figures would be too good to be true.
+/// The best fixed setting of the full grid, with or without waiting for those who come back, and
+/// its rows per second. The best few between two moments are run again for longer and with other
+/// noise: the best of many noisy figures would be too good to be true.
 pub(crate) fn best_of_grid(
     database: &Database,
     load: Load,

@@ -17,7 +17,8 @@ pub(crate) struct KeyClient {
 }
 
 impl KeyClient {
-    /// `gs2`: the header (`n,,`, `y,,`, `p=tls-server-end-point,,`), with the data that it binds to.
+    /// `gs2`: the header (`n,,`, `y,,`, `p=tls-server-end-point,,`), with the data that it binds
+    /// to.
     pub(crate) fn new(keys: Keys, gs2: &'static str, binding: Vec<u8>) -> Self {
         Self {
             keys,

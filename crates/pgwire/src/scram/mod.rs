@@ -1,9 +1,12 @@
-//! SCRAM-SHA-256 without a password: from a verifier on the server's side, from keys on the client's.
+//! SCRAM-SHA-256 without a password: from a verifier on the server's side, from keys on the
+//! client's.
 //!
-//! Who has watched a client prove itself against a verifier knows the client's key, and the verifier holds the server's:
-//! both together open any server that has the same verifier. The password is never known.
+//! Who has watched a client prove itself against a verifier knows the client's key, and the
+//! verifier holds the server's: both together open any server that has the same verifier. The
+//! password is never known.
 //!
-//! RFC 5802, RFC 7677; PostgreSQL's documentation, "SASL Authentication"; `src/backend/libpq/auth-scram.c`.
+//! RFC 5802, RFC 7677; PostgreSQL's documentation, "SASL Authentication";
+//! `src/backend/libpq/auth-scram.c`.
 
 mod client;
 mod server;

@@ -1,4 +1,5 @@
-//! The server's side of an exchange: a client proves that it knows a password, and we that we know its verifier.
+//! The server's side of an exchange: a client proves that it knows a password, and we that we know
+//! its verifier.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +8,8 @@ use thiserror::Error;
 
 use super::{Bytes32, Keys, Verifier, attribute, hash, hmac, is_nonce, nonce, xor};
 
-/// What a client can bind its proof to: the hash of our certificate, where it came over TLS and the certificate has one.
+/// What a client can bind its proof to: the hash of our certificate, where it came over TLS and the
+/// certificate has one.
 pub type Binding = Option<Vec<u8>>;
 
 /// The mechanism that a client chose.
@@ -93,7 +95,8 @@ impl Server {
                 "client requires an unsupported SCRAM extension",
             ));
         }
-        // The name is that of the startup message; what stands here is not looked at, as PostgreSQL does it.
+        // The name is that of the startup message; what stands here is not looked at, as PostgreSQL
+        // does it.
         let (_, rest) = attribute(first_bare, 'n').ok_or(bad("the name is missing"))?;
         let theirs = rest.and_then(|rest| attribute(rest, 'r'));
         let (theirs, _) = theirs

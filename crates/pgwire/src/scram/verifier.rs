@@ -1,4 +1,5 @@
-//! What a server keeps of a password: `SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY`, as in `pg_authid.rolpassword`.
+//! What a server keeps of a password: `SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY`, as in
+//! `pg_authid.rolpassword`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Bytes32, hmac};
 
-/// The longest verifier that is read, and the longest salt, in bytes. PostgreSQL's own salts have 16.
+/// The longest verifier that is read, and the longest salt, in bytes. PostgreSQL's own salts have
+/// 16.
 const LONGEST: usize = 1024;
 const LONGEST_SALT: usize = 256;
 
@@ -79,8 +81,8 @@ fn read(text: &str) -> Option<Verifier> {
 }
 
 impl Verifier {
-    /// A verifier that no password fits, for a role that is not known: each time the same salt for the same role, so that
-    /// nobody learns from the challenge which roles there are.
+    /// A verifier that no password fits, for a role that is not known: each time the same salt for
+    /// the same role, so that nobody learns from the challenge which roles there are.
     pub fn decoy(secret: &Bytes32, role: &str) -> Self {
         let derive = |what: &str| hmac(secret, format!("{what}\0{role}").as_bytes());
         let salt = derive("salt");

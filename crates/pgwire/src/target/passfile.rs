@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Address, Host, Secret, Target};
 
-/// Gives each host the password that the file has for it. A file that is not there, or that others may read, has none.
+/// Gives each host the password that the file has for it. A file that is not there, or that others
+/// may read, has none.
 pub(super) fn fill_in(target: &mut Target, env: &dyn Fn(&str) -> Option<String>) {
     let path = env("PGPASSFILE")
         .map(PathBuf::from)
@@ -66,8 +67,8 @@ fn find(text: &str, host: &Host, database: &str, user: &str) -> Option<Secret> {
         .map(|(password, _)| Secret::from(password))
 }
 
-/// The five fields, and of each whether it is written without an escape. The password reaches to the line's end
-/// where it holds a bare colon.
+/// The five fields, and of each whether it is written without an escape. The password reaches to
+/// the line's end where it holds a bare colon.
 fn split(line: &str) -> Vec<(String, bool)> {
     let mut fields = vec![(String::new(), true)];
     let mut chars = line.chars();

@@ -93,7 +93,8 @@ impl Tls {
     fn settle(self) -> Result<TlsOptions, Fault> {
         let system = self.roots.as_deref() == Some("system");
         let mode = match (self.mode, &self.roots) {
-            // As libpq: without sslmode, the system's roots mean the strictest; a root file makes `require` verify.
+            // As libpq: without sslmode, the system's roots mean the strictest; a root file makes
+            // `require` verify.
             (None, Some(_)) if system => SslMode::VerifyFull,
             (Some(SslMode::Require), Some(_)) => SslMode::VerifyCa,
             (mode, _) => mode.unwrap_or_default(),

@@ -13,7 +13,8 @@ const SCHEMES: [(&str, u16); 4] = [
     ("cockroach://", 26257),
 ];
 
-/// Where PostgreSQL's packages put their sockets: Debian's and Red Hat's, then the one of its own build.
+/// Where PostgreSQL's packages put their sockets: Debian's and Red Hat's, then the one of its own
+/// build.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 const ENCODE: &str = "characters such as @ : / ? # % in a user or password must be percent-encoded \
@@ -49,7 +50,8 @@ pub(super) fn split(url: &str) -> Result<Raw<'_>, Fault> {
         Some((user_info, hosts)) => (Some(user_info), hosts),
         None => (None, authority),
     };
-    // An @ only behind the authority: what looks like host and port is a user and the head of a password.
+    // An @ only behind the authority: what looks like host and port is a user and the head of a
+    // password.
     if user_info.is_none() && authority.contains(':') && rest.contains('@') {
         return Err(Fault::invalid(format!(
             "the URL has an @ behind its host: {ENCODE}"

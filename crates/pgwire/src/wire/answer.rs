@@ -1,15 +1,15 @@
 //! What a server says, message by message, borrowed from the receive buffer.
 //!
-//! The layouts are those of PostgreSQL's documentation, "Message Formats". A message is checked once, as a whole, when it
-//! is taken in; reading it afterwards cannot fail.
+//! The layouts are those of PostgreSQL's documentation, "Message Formats". A message is checked
+//! once, as a whole, when it is taken in; reading it afterwards cannot fail.
 
 use std::borrow::Cow;
 
 use super::cursor::Cursor;
 use super::server_error::ServerError;
 
-/// One message of the server. Run-time parameters and notifications are dealt with by the wire itself, and so are notices
-/// that come before anything was asked.
+/// One message of the server. Run-time parameters and notifications are dealt with by the wire
+/// itself, and so are notices that come before anything was asked.
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// A statement was prepared.
@@ -32,12 +32,13 @@ pub enum Answer<'a> {
     DataRow(DataRow<'a>),
     /// A statement ended well. It is not committed before [`Answer::Ready`].
     CommandComplete(Tag<'a>),
-    /// A statement failed; the server skips all up to the next Sync. Errors that end the connection (FATAL, PANIC) do not
-    /// come here but in [`super::Broken::error`].
+    /// A statement failed; the server skips all up to the next Sync. Errors that end the connection
+    /// (FATAL, PANIC) do not come here but in [`super::Broken::error`].
     Error(ServerError),
     /// A notice or warning: the body of NoticeResponse.
     Notice(&'a [u8]),
-    /// The end of what one Sync asked for: `I` idle, `T` in a transaction, `E` in a failed transaction.
+    /// The end of what one Sync asked for: `I` idle, `T` in a transaction, `E` in a failed
+    /// transaction.
     Ready(u8),
     /// COPY FROM STDIN waits for data.
     CopyIn,

@@ -136,7 +136,8 @@ impl<'a> Auth<'a> {
         let bound = match self.stage {
             Stage::Nothing | Stage::PasswordSent => false,
             Stage::ServerProven { bound } => bound,
-            // A server that cannot prove that it knows the password must not end the exchange early.
+            // A server that cannot prove that it knows the password must not end the exchange
+            // early.
             _ => return Err(self.garbled("it ended before the server had proven who it is")),
         };
         if self.entrance.target.binding == ChannelBinding::Require && !bound {
@@ -197,7 +198,8 @@ impl<'a> Auth<'a> {
         let wanted = self.entrance.target.binding != ChannelBinding::Disable;
         let (mechanism, binding, bound) = match binding.filter(|_| wanted) {
             Some(binding) if plus => (SCRAM_SHA_256_PLUS, Bound::To(binding), true),
-            // Says that we could have: a man in the middle that took the offer away is found out by the server.
+            // Says that we could have: a man in the middle that took the offer away is found out by
+            // the server.
             Some(_) if plain => (SCRAM_SHA_256, Bound::Unrequested, false),
             None if plain => (SCRAM_SHA_256, Bound::Unsupported, false),
             _ => {

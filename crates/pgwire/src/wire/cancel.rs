@@ -49,8 +49,9 @@ impl Wire {
 }
 
 impl CancelKey {
-    /// Asks the server to interrupt the statement that runs at this moment, if any, over a connection of its own, which is
-    /// encrypted where the one that it is about is. That it was interrupted is told on the connection itself (57014). Cancel safe.
+    /// Asks the server to interrupt the statement that runs at this moment, if any, over a
+    /// connection of its own, which is encrypted where the one that it is about is. That it was
+    /// interrupted is told on the connection itself (57014). Cancel safe.
     ///
     /// # Errors
     /// If the server cannot be reached within `timeout`.

@@ -18,14 +18,15 @@ use super::{Wire, tls};
 use crate::target::{Host, SessionKind, SslMode, Target};
 
 impl Wire {
-    /// Connects to the first host of the target that lets us in. `settings` are run-time parameters for the session
-    /// (`lock_timeout`, ...), in force from its start. `timeout` is for each address of each host; the URL's
-    /// `connect_timeout` comes before it. Cancel safe.
+    /// Connects to the first host of the target that lets us in. `settings` are run-time parameters
+    /// for the session (`lock_timeout`, ...), in force from its start. `timeout` is for each
+    /// address of each host; the URL's `connect_timeout` comes before it. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::Unavailable`] where no host could be reached or each was busy, starting or stopping, with all of
-    /// their names; [`FaultClass::Denied`], [`FaultClass::Invalid`] or another class where trying again will not help:
-    /// the first such answer ends the search, as in libpq. No message holds a password.
+    /// [`FaultClass::Unavailable`] where no host could be reached or each was busy, starting or
+    /// stopping, with all of their names; [`FaultClass::Denied`], [`FaultClass::Invalid`] or
+    /// another class where trying again will not help: the first such answer ends the search,
+    /// as in libpq. No message holds a password.
     pub async fn connect(
         target: &Target,
         settings: &[(&str, String)],
@@ -150,7 +151,8 @@ async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusa
     }
 }
 
-/// Asks for TLS and goes on with it, or without it where the server has none and `sslmode` does not insist.
+/// Asks for TLS and goes on with it, or without it where the server has none and `sslmode` does not
+/// insist.
 async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
     match ask_for_tls(&mut socket).await {
@@ -167,7 +169,8 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
             format!("the server at {peer} does not offer TLS, and the URL's sslmode insists on it"),
         )
         .into()),
-        // A server that is too busy to start a process for us says so in plain text, unauthenticated: not repeated.
+        // A server that is too busy to start a process for us says so in plain text,
+        // unauthenticated: not repeated.
         Ok(b'E') => Err(unreachable(&peer, "the server refused before TLS was agreed").into()),
         Ok(other) => Err(Fault::new(
             FaultClass::Other,
@@ -182,7 +185,8 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
     }
 }
 
-/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS handshake, which fails.
+/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS
+/// handshake, which fails.
 pub(super) async fn ask_for_tls(socket: &mut TcpStream) -> std::io::Result<u8> {
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);

@@ -2,7 +2,8 @@
 
 use memchr::memchr;
 
-/// What is left of a message. Every method takes from the front, or gives `None` where too little is left.
+/// What is left of a message. Every method takes from the front, or gives `None` where too little
+/// is left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a>(&'a [u8]);
 

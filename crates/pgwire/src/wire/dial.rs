@@ -10,7 +10,8 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use super::cancel::Place;
 use crate::target::{Address, Host};
 
-/// A server that vanished without a word is noticed after about a minute: 30 s of silence, then three questions.
+/// A server that vanished without a word is noticed after about a minute: 30 s of silence, then
+/// three questions.
 const SILENCE: Duration = Duration::from_secs(30);
 const QUESTION: Duration = Duration::from_secs(10);
 const QUESTIONS: u32 = 3;

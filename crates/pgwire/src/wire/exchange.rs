@@ -1,7 +1,7 @@
 //! One exchange: everything is sent while answers are read, in one future.
 //!
-//! Sending first and reading afterwards would stand still for ever once both sides' socket buffers are full: the server
-//! stops reading while nobody takes its answers.
+//! Sending first and reading afterwards would stand still for ever once both sides' socket buffers
+//! are full: the server stops reading while nobody takes its answers.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,11 +25,12 @@ pub type On<'a> = &'a mut (dyn FnMut(Answer<'_>) + Send);
 
 /// Both sides of an exchange that is too long to be written down before it begins.
 pub trait Dialogue: Send {
-    /// Appends the next piece of what is to be said; called whenever all before it has been sent. False: that was the last.
-    /// What was heard meanwhile may change what is said.
+    /// Appends the next piece of what is to be said; called whenever all before it has been sent.
+    /// False: that was the last. What was heard meanwhile may change what is said.
     fn more(&mut self, out: &mut BytesMut) -> bool;
 
-    /// True while an answer is to be heard before more is said. The server must have been asked to give it (Flush).
+    /// True while an answer is to be heard before more is said. The server must have been asked to
+    /// give it (Flush).
     fn waits(&self) -> bool {
         false
     }
@@ -81,8 +82,8 @@ impl From<String> for Ended {
     }
 }
 
-/// Sends what is in the wire's out buffer, and then (if it is `open`) what the dialogue appends, and reads until `syncs`
-/// ReadyForQuery are seen. The buffer is empty afterwards.
+/// Sends what is in the wire's out buffer, and then (if it is `open`) what the dialogue appends,
+/// and reads until `syncs` ReadyForQuery are seen. The buffer is empty afterwards.
 pub(super) async fn run<D: Dialogue>(
     wire: &mut Wire,
     syncs: usize,
@@ -137,8 +138,8 @@ pub(super) fn is_quiet(wire: &mut Wire) -> bool {
 
 impl<D: Dialogue> Exchange<'_, '_, D> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
-        // Reading comes first: a connection that ended while it was idle is found before anything is sent into it, so
-        // that nobody has to wonder whether it was executed.
+        // Reading comes first: a connection that ended while it was idle is found before anything
+        // is sent into it, so that nobody has to wonder whether it was executed.
         if !self.looked {
             self.looked = true;
             match self.poll_receive(cx) {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The longest message that a server may send, in bytes: PostgreSQL itself makes none longer (`MaxAllocSize`, 1 GiB - 1).
+/// The longest message that a server may send, in bytes: PostgreSQL itself makes none longer
+/// (`MaxAllocSize`, 1 GiB - 1).
 pub(super) const LONGEST: usize = 1 << 30;
 
 /// What stands at the front of the receive buffer.

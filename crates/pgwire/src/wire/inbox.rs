@@ -12,7 +12,8 @@ use super::frame::{self, BadLength, Front};
 /// Room for one read. Answers to a batch are small; rows of a catalog read come in larger pieces.
 const READ: usize = 32 * 1024;
 
-/// What an empty buffer may keep, so that one large answer does not hold its memory for the connection's life.
+/// What an empty buffer may keep, so that one large answer does not hold its memory for the
+/// connection's life.
 const KEEP: usize = 256 << 10;
 
 /// Bytes received and not yet taken out.
@@ -77,7 +78,8 @@ impl Inbox {
         pin!(from.read_buf(&mut self.bytes)).poll(cx)
     }
 
-    /// The buffer grows with the bytes that are there, at most to their double: an announced length costs nothing.
+    /// The buffer grows with the bytes that are there, at most to their double: an announced length
+    /// costs nothing.
     fn make_room(&mut self) {
         if self.taken < self.bytes.len() {
             self.bytes.advance(self.taken);

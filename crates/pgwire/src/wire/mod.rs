@@ -1,8 +1,9 @@
-//! A PostgreSQL connection: the protocol, version 3.0, over the message codec of `postgres-protocol`.
+//! A PostgreSQL connection: the protocol, version 3.0, over the message codec of
+//! `postgres-protocol`.
 //!
-//! The caller appends frontend messages to [`Wire::out`] and runs [`Wire::exchange`]: everything is sent while the answers
-//! are read, each answer borrowed from the receive buffer. No task, no channel and no allocation per message stands
-//! between the socket and the caller.
+//! The caller appends frontend messages to [`Wire::out`] and runs [`Wire::exchange`]: everything is
+//! sent while the answers are read, each answer borrowed from the receive buffer. No task, no
+//! channel and no allocation per message stands between the socket and the caller.
 
 mod answer;
 mod auth;
@@ -43,7 +44,8 @@ use inbox::Inbox;
 use session::Session;
 use socket::Socket;
 
-/// What an empty send buffer may keep, so that one large batch does not hold its memory for the connection's life.
+/// What an empty send buffer may keep, so that one large batch does not hold its memory for the
+/// connection's life.
 const KEEP: usize = 256 << 10;
 
 /// How long the server is given to take the good-bye.
@@ -62,21 +64,25 @@ pub struct Wire {
     cancel: CancelKey,
     /// The server, as `host:port` or the path of its socket, for messages.
     peer: Box<str>,
-    /// False once an exchange failed or its future was dropped half-way: answers can no longer be told apart.
+    /// False once an exchange failed or its future was dropped half-way: answers can no longer be
+    /// told apart.
     usable: bool,
 }
 
 impl Wire {
-    /// Where frontend messages are appended (`postgres_protocol::message::frontend`) for the next exchange. A codec
-    /// function that fails leaves a part of its message behind: truncate to the length before.
+    /// Where frontend messages are appended (`postgres_protocol::message::frontend`) for the next
+    /// exchange. A codec function that fails leaves a part of its message behind: truncate to
+    /// the length before.
     pub fn out(&mut self) -> &mut BytesMut {
         &mut self.out
     }
 
-    /// Sends all of [`Wire::out`] while it reads, gives every answer to `on`, and ends after `syncs` ReadyForQuery.
-    /// The out buffer is empty afterwards, whatever happens. There is no time limit: a lock may be waited for.
+    /// Sends all of [`Wire::out`] while it reads, gives every answer to `on`, and ends after
+    /// `syncs` ReadyForQuery. The out buffer is empty afterwards, whatever happens. There is no
+    /// time limit: a lock may be waited for.
     ///
-    /// COPY data may be sent along without waiting for [`Answer::CopyIn`]; a server that is not in COPY mode drops it.
+    /// COPY data may be sent along without waiting for [`Answer::CopyIn`]; a server that is not in
+    /// COPY mode drops it.
     ///
     /// **Not cancel safe**: a future dropped half-way leaves the connection unusable.
     ///
@@ -93,8 +99,9 @@ impl Wire {
         Ok(())
     }
 
-    /// As [`Wire::exchange`], but what is sent is made while it is sent, piece by piece: what does not fit into memory at
-    /// once, such as the data of a COPY. [`Broken::sent`] counts all pieces.
+    /// As [`Wire::exchange`], but what is sent is made while it is sent, piece by piece: what does
+    /// not fit into memory at once, such as the data of a COPY. [`Broken::sent`] counts all
+    /// pieces.
     ///
     /// **Not cancel safe**, as [`Wire::exchange`].
     ///
@@ -115,8 +122,9 @@ impl Wire {
         Ok(())
     }
 
-    /// Runs a simple query and collects the rows of all its statements: for catalog reads and DDL. [`Wire::out`] must be
-    /// empty. Bytes that are not UTF-8 (databases in SQL_ASCII) are replaced.
+    /// Runs a simple query and collects the rows of all its statements: for catalog reads and DDL.
+    /// [`Wire::out`] must be empty. Bytes that are not UTF-8 (databases in SQL_ASCII) are
+    /// replaced.
     ///
     /// **Not cancel safe**, as [`Wire::exchange`].
     ///
@@ -141,7 +149,8 @@ impl Wire {
         Ok(failed.map_or(Ok(rows), Err))
     }
 
-    /// A run-time parameter that the server reports: `server_version`, `TimeZone`, `standard_conforming_strings` ...
+    /// A run-time parameter that the server reports: `server_version`, `TimeZone`,
+    /// `standard_conforming_strings` ...
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.session.parameter(name)
     }
@@ -151,8 +160,8 @@ impl Wire {
         self.session.parameters()
     }
 
-    /// Looks, without waiting, whether a connection that nobody uses is still good: false where the server has ended it, or
-    /// said what it was not asked.
+    /// Looks, without waiting, whether a connection that nobody uses is still good: false where the
+    /// server has ended it, or said what it was not asked.
     pub fn is_alive(&mut self) -> bool {
         self.usable = self.usable && exchange::is_quiet(self);
         self.usable

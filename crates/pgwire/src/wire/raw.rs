@@ -1,7 +1,7 @@
 //! Raw access: whole control over a connection's bytes in both directions, for who relays them.
 //!
-//! Whoever polls a connection by these methods answers for its state: [`Wire::take_over`] marks it as one whose answers
-//! cannot be told apart, [`Wire::settle`] says that all of them were taken.
+//! Whoever polls a connection by these methods answers for its state: [`Wire::take_over`] marks it
+//! as one whose answers cannot be told apart, [`Wire::settle`] says that all of them were taken.
 
 use std::io;
 use std::pin::Pin;
@@ -13,13 +13,14 @@ use tokio::io::AsyncWrite;
 use super::Wire;
 
 impl Wire {
-    /// Marks the connection as one with answers outstanding: no exchange is possible until [`Wire::settle`].
+    /// Marks the connection as one with answers outstanding: no exchange is possible until
+    /// [`Wire::settle`].
     pub fn take_over(&mut self) {
         self.usable = false;
     }
 
-    /// Says that everything which was asked for is answered and taken. True if no bytes are left over in either direction:
-    /// only then is the connection usable again.
+    /// Says that everything which was asked for is answered and taken. True if no bytes are left
+    /// over in either direction: only then is the connection usable again.
     pub fn settle(&mut self) -> bool {
         self.usable = self.out.is_empty() && self.inbox.rest().is_empty();
         if self.usable {
@@ -28,11 +29,12 @@ impl Wire {
         self.usable
     }
 
-    /// Sends what [`Wire::out`] holds, as far as the socket takes it; what is sent is taken out of the buffer. Ready
-    /// once all is sent and flushed.
+    /// Sends what [`Wire::out`] holds, as far as the socket takes it; what is sent is taken out of
+    /// the buffer. Ready once all is sent and flushed.
     ///
     /// # Errors
-    /// The socket's. The connection is of no use afterwards, but the server's last words may still be received.
+    /// The socket's. The connection is of no use afterwards, but the server's last words may still
+    /// be received.
     pub fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut socket = Pin::new(&mut self.socket);
         while !self.out.is_empty() {
@@ -64,8 +66,8 @@ impl Wire {
         self.inbox.consume(bytes);
     }
 
-    /// Takes note of a ParameterStatus body, so that [`Wire::parameter`] stays true. A malformed one is passed over: the
-    /// bytes reach a client that judges for itself.
+    /// Takes note of a ParameterStatus body, so that [`Wire::parameter`] stays true. A malformed
+    /// one is passed over: the bytes reach a client that judges for itself.
     pub fn note_parameter(&mut self, body: &[u8]) {
         if let Err(malformed) = self.session.hear(b'S', body) {
             tracing::debug!(malformed, "a parameter was passed over");

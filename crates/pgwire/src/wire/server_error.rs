@@ -6,14 +6,16 @@ use std::ops::Deref;
 use super::answer::Malformed;
 use super::cursor::Cursor;
 
-/// What the server says went wrong, verbatim. One word in size, for errors are rare and answers are many.
+/// What the server says went wrong, verbatim. One word in size, for errors are rare and answers are
+/// many.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerError(Box<Words>);
 
 /// The fields of a [`ServerError`]: PostgreSQL's documentation, "Error and Notice Message Fields".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// `ERROR`, `FATAL`, `PANIC`, or a notice's; never translated, where the server is 9.6 or later.
+    /// `ERROR`, `FATAL`, `PANIC`, or a notice's; never translated, where the server is 9.6 or
+    /// later.
     pub severity: String,
     /// The SQLSTATE, five characters.
     pub code: String,

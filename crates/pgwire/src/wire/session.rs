@@ -4,7 +4,8 @@ use super::answer::Malformed;
 use super::cursor::Cursor;
 use super::server_error::ServerError;
 
-/// The most run-time parameters that are kept, and the longest, in bytes. Servers report about fifteen short ones.
+/// The most run-time parameters that are kept, and the longest, in bytes. Servers report about
+/// fifteen short ones.
 const MOST: usize = 256;
 const LONGEST: usize = 64 * 1024;
 

@@ -1,4 +1,5 @@
-//! The start of a session: who we are, the proof of it, and what the server reports before it is ready.
+//! The start of a session: who we are, the proof of it, and what the server reports before it is
+//! ready.
 
 use std::future::poll_fn;
 use std::sync::Arc;

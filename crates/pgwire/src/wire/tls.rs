@@ -1,7 +1,7 @@
 //! TLS, with libpq's idea of what is verified.
 //!
-//! The cryptography is named here and given to each connection: there is no process-wide provider that another library
-//! could have set.
+//! The cryptography is named here and given to each connection: there is no process-wide provider
+//! that another library could have set.
 
 mod binding;
 mod verifier;

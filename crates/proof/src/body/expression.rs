@@ -1,4 +1,5 @@
-//! Expressions of harmless bodies. Which operator binds tighter does not matter here: only what may stand in them.
+//! Expressions of harmless bodies. Which operator binds tighter does not matter here: only what may
+//! stand in them.
 
 use windrow_sql::lex::Kind;
 
@@ -75,7 +76,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A word behind an operand: `Some`: whether another operand must follow, or nothing more of the expression does.
+    /// A word behind an operand: `Some`: whether another operand must follow, or nothing more of
+    /// the expression does.
     fn word_behind(&mut self) -> Result<Option<bool>, Why> {
         let tokens = &mut self.tokens;
         if tokens.skip("and") || tokens.skip("or") {

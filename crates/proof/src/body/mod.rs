@@ -1,8 +1,9 @@
 //! The bodies of trigger functions that are harmless: a small strict grammar of PL/pgSQL.
 //!
-//! A body of this grammar sets columns of NEW and variables of its own, decides, raises and returns, over expressions of
-//! literals, rows, variables and functions that are built in and listed. It reads no table, calls nothing else and leaves
-//! nothing behind. Whatever is outside of the grammar is not proven, however harmless it may be.
+//! A body of this grammar sets columns of NEW and variables of its own, decides, raises and
+//! returns, over expressions of literals, rows, variables and functions that are built in and
+//! listed. It reads no table, calls nothing else and leaves nothing behind. Whatever is outside of
+//! the grammar is not proven, however harmless it may be.
 
 mod expression;
 mod tokens;
@@ -36,7 +37,8 @@ impl Body {
     }
 }
 
-/// Reads a body. `shadows`: words that may mean functions that are not built in; `operators`: those that are not proven.
+/// Reads a body. `shadows`: words that may mean functions that are not built in; `operators`: those
+/// that are not proven.
 ///
 /// # Errors
 /// Why it is not proven harmless.
@@ -190,7 +192,8 @@ impl Reader<'_> {
         self.tokens.semicolon()
     }
 
-    /// `RAISE [level] 'format' [, expression ..] [USING option = expression ..];`, or with a condition's name or SQLSTATE.
+    /// `RAISE [level] 'format' [, expression ..] [USING option = expression ..];`, or with a
+    /// condition's name or SQLSTATE.
     fn raise(&mut self) -> Result<(), Why> {
         self.body.speaks = true;
         for level in ["debug", "log", "info", "notice", "warning", "exception"] {

@@ -132,7 +132,8 @@ impl<'a> Tokens<'a> {
         self.expect_kind(Kind::Text)
     }
 
-    /// A name without quotes, in small letters. Names in other letters than ASCII's fold as the server's encoding has it.
+    /// A name without quotes, in small letters. Names in other letters than ASCII's fold as the
+    /// server's encoding has it.
     pub(crate) fn name(&mut self) -> Result<Box<str>, Why> {
         if self.kind(0) != Kind::Word || !self.text(0).is_ascii() {
             return Err(self.why());

@@ -1,6 +1,7 @@
 //! A step: one array, and what is set apart when it fails.
 //!
-//! The server may work on the documents of an array in any order and at once, so no key is twice in one.
+//! The server may work on the documents of an array in any order and at once, so no key is twice in
+//! one.
 
 use bytes::Bytes;
 use http::Method;

@@ -21,7 +21,8 @@ pub(super) fn check(value: &Value) -> Result<(), Unwritable> {
     }
 }
 
-/// Appends the value as JSON. ArangoDB keeps whole numbers of 64 bits and doubles; a number that neither gives back exactly is refused.
+/// Appends the value as JSON. ArangoDB keeps whole numbers of 64 bits and doubles; a number that
+/// neither gives back exactly is refused.
 pub(super) fn push(value: &Value, out: &mut Vec<u8>) -> Result<(), Unwritable> {
     match value {
         Value::Null => out.extend_from_slice(b"null"),

@@ -75,7 +75,8 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
     }
 }
 
-/// Without a number that is known here the status says it; ArangoDB itself answers 409 to a conflict.
+/// Without a number that is known here the status says it; ArangoDB itself answers 409 to a
+/// conflict.
 fn without_number(status: u16) -> (FaultClass, &'static str, bool) {
     match of_status(status) {
         _ if status == 409 => (FaultClass::Conflict, "40001", false),

@@ -44,8 +44,8 @@ impl Form {
     pub(super) fn new(shape: &Shape, database: &str) -> Result<Self, Fault> {
         check(shape, database)?;
         let (method, query) = match (shape.op, shape.on_conflict) {
-            // Two inserts of one key: the second is told apart by its error, also where it is to be ignored, for
-            // `overwriteMode=ignore` does not tell whether it wrote.
+            // Two inserts of one key: the second is told apart by its error, also where it is to be
+            // ignored, for `overwriteMode=ignore` does not tell whether it wrote.
             (Op::Insert, OnConflict::Error | OnConflict::Ignore) => (Method::POST, "?"),
             (Op::Insert, OnConflict::Update) => (
                 Method::POST,

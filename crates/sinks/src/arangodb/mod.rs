@@ -1,7 +1,8 @@
 //! ArangoDB over its HTTP API for documents (<https://docs.arangodb.com/stable/develop/http-api/documents/>).
 //!
-//! A table is a collection, a row a document, a column a top-level attribute, and the key is `_key`. Many documents go out as one
-//! array, whose answer is an array of the same length: a document that fails has its error in its place and takes no other with it.
+//! A table is a collection, a row a document, a column a top-level attribute, and the key is
+//! `_key`. Many documents go out as one array, whose answer is an array of the same length: a
+//! document that fails has its error in its place and takes no other with it.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -16,7 +16,8 @@ pub(super) fn hash(collection: &str, key: &str) -> u64 {
     FixedState::default().hash_one((collection, key))
 }
 
-/// Places all writes that have no verdict. What is senseless is told so, what finds nothing is told that.
+/// Places all writes that have no verdict. What is senseless is told so, what finds nothing is told
+/// that.
 pub(super) fn place(batch: &mut Batch<'_>, database: &str) -> (Vec<Form>, Vec<Placed>) {
     let mut forms: Vec<Form> = Vec::new();
     let mut placed = Vec::new();

@@ -115,8 +115,8 @@ impl Sink for ArangoSink {
         alive(&self.origin, self.session()).await
     }
 
-    /// Users, queues, graphs and the code of its services are in collections of the database (ArangoDB's documentation,
-    /// "System collections").
+    /// Users, queues, graphs and the code of its services are in collections of the database
+    /// (ArangoDB's documentation, "System collections").
     fn owns(&self, table: &TableName) -> bool {
         table.table.starts_with('_')
     }

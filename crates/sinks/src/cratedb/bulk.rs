@@ -1,7 +1,8 @@
 //! A step of writes: one bulk, and what is set apart when it fails.
 //!
-//! A bulk tells row by row what became of it. Where the server refuses it as a whole, because a value in it cannot be read, nothing of it is stored,
-//! and it is halved until the row is found that is to blame; all others are written together.
+//! A bulk tells row by row what became of it. Where the server refuses it as a whole, because a
+//! value in it cannot be read, nothing of it is stored, and it is halved until the row is found
+//! that is to blame; all others are written together.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ enum Sent {
 }
 
 impl Connection {
-    /// Executes writes of one statement. `alone`: each by itself, because it would spoil a bulk, or gives something back.
+    /// Executes writes of one statement. `alone`: each by itself, because it would spoil a bulk, or
+    /// gives something back.
     pub(super) async fn write(
         &mut self,
         batch: &mut Batch<'_>,
@@ -92,7 +94,8 @@ impl Connection {
                 }
                 Sent::Refused { .. } => {
                     let (first, second) = items.split_at(items.len() / 2);
-                    // The first half goes out first: rows whose keys are not known keep their order.
+                    // The first half goes out first: rows whose keys are not known keep their
+                    // order.
                     work.push((second.to_vec(), true));
                     work.push((first.to_vec(), true));
                 }
@@ -187,7 +190,8 @@ impl Connection {
         self.explain(batch, statement, &silent, duplicate).await
     }
 
-    /// Executes one write by its own statement: what it is told is what it would have been told alone, for it was.
+    /// Executes one write by its own statement: what it is told is what it would have been told
+    /// alone, for it was.
     pub(super) async fn one(
         &mut self,
         batch: &mut Batch<'_>,

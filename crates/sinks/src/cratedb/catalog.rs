@@ -9,11 +9,12 @@ use super::column::{Column, Kind};
 use super::table::{Facts, Table};
 use crate::sql::described::{Described, Descriptions};
 
-/// How long a description is used before it is read again. A stale one costs speed or a refusal by the server, never truth:
-/// the server converts and judges every value itself.
+/// How long a description is used before it is read again. A stale one costs speed or a refusal by
+/// the server, never truth: the server converts and judges every value itself.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a position.
+/// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a
+/// position.
 pub(super) const COLUMNS: &str = "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
      WHERE table_schema = ? AND table_name = ? AND ordinal_position IS NOT NULL ORDER BY ordinal_position";
 

@@ -1,7 +1,7 @@
 //! Tables and columns that are made from the rows that name them.
 //!
-//! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide, and a later value that does not
-//! fit has its own error.
+//! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide,
+//! and a later value that does not fit has its own error.
 
 use windrow_core::{Fault, Name, Shape, TableName, Tally, Value};
 
@@ -41,14 +41,16 @@ impl Wish {
             Kind::Bool => "BOOLEAN",
             Kind::Int => "BIGINT",
             Kind::Number if sight.double => "DOUBLE PRECISION",
-            // Takes whatever an object holds, without one row's fields deciding over those of the next.
+            // Takes whatever an object holds, without one row's fields deciding over those of the
+            // next.
             Kind::Json if !self.arrays.contains(&sight.name) => "OBJECT(IGNORED)",
             Kind::Number | Kind::Json | Kind::Text | Kind::Bytes | Kind::Own(_) => "TEXT",
         })
     }
 }
 
-/// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's own defaults.
+/// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's
+/// own defaults.
 pub(super) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -> Vec<String> {
     let typed = |sight| Some((sight, wish.type_of(sight)?));
     let columns: Vec<_> = wish.sights.columns().iter().filter_map(typed).collect();

@@ -1,7 +1,8 @@
 //! A value on its way into a request.
 //!
-//! CrateDB converts what it is given into the column's type itself, and a text into every type. So a value goes as JSON's own type only where that
-//! loses nothing: its parser reads decimals as doubles, and would cut a fraction off for a column of whole numbers.
+//! CrateDB converts what it is given into the column's type itself, and a text into every type. So
+//! a value goes as JSON's own type only where that loses nothing: its parser reads decimals as
+//! doubles, and would cut a fraction off for a column of whole numbers.
 
 use std::io::Write as _;
 
@@ -90,8 +91,8 @@ pub(super) fn int(value: &Value) -> Option<i64> {
     }
 }
 
-/// Whether the server would refuse the value as far as can be told from here, and with it a whole bulk. A wrong guess costs a
-/// request, never truth.
+/// Whether the server would refuse the value as far as can be told from here, and with it a whole
+/// bulk. A wrong guess costs a request, never truth.
 pub(super) fn is_suspect(column: &Column, value: &Value) -> bool {
     match (column.kind, value) {
         (_, Value::Null) => column.not_null,

@@ -59,7 +59,8 @@ fn class(failure: &Failure) -> (FaultClass, &'static str, bool) {
         _ if failure.message.contains("CircuitBreakingException") => {
             (FaultClass::Unavailable, "53200", false)
         }
-        // A row of a bulk that failed on its shard was not written, whatever the reason; -1 is no reason.
+        // A row of a bulk that failed on its shard was not written, whatever the reason; -1 is no
+        // reason.
         5000.. if failure.status == 0 => (FaultClass::Other, "58000", false),
         _ => (FaultClass::Unknown, "08007", false),
     }

@@ -1,7 +1,7 @@
 //! The rows that writes touch, told by the values of the primary key.
 //!
-//! Two spellings of one value (`7` and `"007"`, a moment in two zones) give the same text. Where equal values cannot be told,
-//! no key is given, and the caller keeps order.
+//! Two spellings of one value (`7` and `"007"`, a moment in two zones) give the same text. Where
+//! equal values cannot be told, no key is given, and the caller keeps order.
 
 use std::hash::BuildHasher;
 
@@ -33,7 +33,8 @@ impl Found {
     }
 }
 
-/// The places, in a row of the shape, of the primary key's parts in their order; empty where the row does not name all of them.
+/// The places, in a row of the shape, of the primary key's parts in their order; empty where the
+/// row does not name all of them.
 pub(super) fn places(shape: &Shape, facts: &Facts) -> Vec<usize> {
     let names = facts.key_names(&shape.key);
     let place = |name| match shape.op {

@@ -1,9 +1,10 @@
 //! Rows by their keys.
 //!
-//! A read by primary key is answered from the shard itself and sees every write that was answered before; any other
-//! search sees what the last refresh of the table has shown (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>).
-//! The server finds out whether it is one from comparisons with parameters that are joined by OR; `= ANY(?)` it takes for a search,
-//! because its extractor of keys wants a literal there (`EqualityExtractor.java`).
+//! A read by primary key is answered from the shard itself and sees every write that was answered
+//! before; any other search sees what the last refresh of the table has shown (<https://cratedb.com/docs/crate/reference/en/latest/general/dql/refresh.html>).
+//! The server finds out whether it is one from comparisons with parameters that are joined by OR;
+//! `= ANY(?)` it takes for a search, because its extractor of keys wants a literal there
+//! (`EqualityExtractor.java`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use super::table::Facts;
 use crate::sql::quote::{push_idents, push_table};
 use crate::web::{Answer, Batch, Loss, Meaning};
 
-/// Keys that one statement asks for. The server tries every combination of a key's parts, and gives up after 10,000 of them.
+/// Keys that one statement asks for. The server tries every combination of a key's parts, and gives
+/// up after 10,000 of them.
 fn keys_at_once(parts: usize) -> usize {
     match parts {
         0 | 1 => 128,

@@ -1,7 +1,8 @@
 //! CrateDB over its HTTP endpoint (<https://cratedb.com/docs/crate/reference/en/latest/interfaces/http.html>).
 //!
-//! CrateDB has no transactions. What it has is better than a transaction for a batch of many clients: a bulk of rows is told
-//! row by row, and a row that fails takes no other with it, unless a value of it cannot be read: then nothing of the bulk is stored.
+//! CrateDB has no transactions. What it has is better than a transaction for a batch of many
+//! clients: a bulk of rows is told row by row, and a row that fails takes no other with it, unless
+//! a value of it cannot be read: then nothing of the bulk is stored.
 //!
 //! | room | what it does |
 //! | --- | --- |

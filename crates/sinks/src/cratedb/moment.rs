@@ -43,8 +43,9 @@ pub(super) fn iso(millis: i64, zoned: bool) -> Option<String> {
     Some(text)
 }
 
-/// The moment that a text names in a column with a time zone, or (its zone ignored) without one. `None` says no more than "let
-/// the server judge": for other spellings than ISO 8601's, and for fractions of milliseconds.
+/// The moment that a text names in a column with a time zone, or (its zone ignored) without one.
+/// `None` says no more than "let the server judge": for other spellings than ISO 8601's, and for
+/// fractions of milliseconds.
 pub(super) fn millis(text: &str, zoned: bool) -> Option<i64> {
     if let Ok(millis) = text.parse() {
         return Some(millis);

@@ -1,4 +1,5 @@
-//! Every write in its place: joined with its table, is it sound, does it look good, which row does it touch.
+//! Every write in its place: joined with its table, is it sound, does it look good, which row does
+//! it touch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +16,14 @@ use crate::web::{Batch, Placed};
 /// The writes of a batch that can be sent, and the statements that they are sent by.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// By group. Even groups go out together, the odd one behind each holds writes that go one by one.
+    /// By group. Even groups go out together, the odd one behind each holds writes that go one by
+    /// one.
     pub(super) statements: Vec<Arc<Statement>>,
     pub(super) placed: Vec<Placed>,
 }
 
-/// Places all writes that have no verdict. What is senseless is told so, what finds nothing is told that.
+/// Places all writes that have no verdict. What is senseless is told so, what finds nothing is told
+/// that.
 pub(super) fn place(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bool) -> Plan {
     let mut plan = Plan::default();
     // By what they are, not by address: equal shapes of different requests are one.

@@ -119,7 +119,8 @@ impl Session {
         }
     }
 
-    /// What the catalog says of a table (with its schema). `None`: there is none, or none that we may see.
+    /// What the catalog says of a table (with its schema). `None`: there is none, or none that we
+    /// may see.
     ///
     /// # Errors
     /// Nothing was written by it.

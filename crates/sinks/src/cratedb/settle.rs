@@ -1,8 +1,9 @@
 //! Rows that a bulk failed without saying why, or of which it is not known whether they are there.
 //!
-//! Of each shard only the first ten rows of a bulk carry the text of their errors. A row that failed was not written, so it may be run
-//! again alone for its true error. Many of them are told apart by one look at which of their keys are there: reads by
-//! primary key see every write that has been answered.
+//! Of each shard only the first ten rows of a bulk carry the text of their errors. A row that
+//! failed was not written, so it may be run again alone for its true error. Many of them are told
+//! apart by one look at which of their keys are there: reads by primary key see every write that
+//! has been answered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::web::Batch;
 const FEW: usize = 2;
 
 impl Connection {
-    /// Finds the true errors of rows that failed without one. `duplicate` is what another row of the bulk was told.
+    /// Finds the true errors of rows that failed without one. `duplicate` is what another row of
+    /// the bulk was told.
     pub(super) async fn explain(
         &mut self,
         batch: &mut Batch<'_>,
@@ -51,8 +53,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A bulk found the database unable to take it; other shards may have taken their rows. All requests of the bulk have ended by
-    /// now, so a look tells which rows are there.
+    /// A bulk found the database unable to take it; other shards may have taken their rows. All
+    /// requests of the bulk have ended by now, so a look tells which rows are there.
     pub(super) async fn settle(
         &mut self,
         batch: &mut Batch<'_>,

@@ -1,4 +1,5 @@
-//! A shape joined with its table: one statement text for every batch size, and where its values come from.
+//! A shape joined with its table: one statement text for every batch size, and where its values
+//! come from.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ pub(super) struct Statement {
     pub(super) table: Arc<Table>,
     pub(super) op: Op,
     pub(super) on_conflict: OnConflict,
-    /// The statement for one row; of reads and of updates that change nothing, what stands before WHERE.
+    /// The statement for one row; of reads and of updates that change nothing, what stands before
+    /// WHERE.
     pub(super) sql: String,
     /// How many values a row must have.
     pub(super) width: usize,
@@ -51,8 +53,9 @@ pub(super) struct Returned {
     pub(super) kinds: Vec<Kind>,
 }
 
-/// Joins a shape with its table. Columns that are not there are left out where they may be created, and left to the server elsewhere:
-/// it creates them itself in a table with a dynamic column policy.
+/// Joins a shape with its table. Columns that are not there are left out where they may be created,
+/// and left to the server elsewhere: it creates them itself in a table with a dynamic column
+/// policy.
 ///
 /// # Errors
 /// It can never be executed.

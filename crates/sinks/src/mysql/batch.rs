@@ -1,4 +1,5 @@
-//! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
+//! A batch under way: its units, their writes joined with the tables' descriptions, and what is
+//! known of each unit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -259,7 +260,8 @@ impl<'a> Batch<'a> {
         all.all(|placed| placed.compiled.shape.op == Op::Get)
     }
 
-    /// The statements of units in their order, with the places of their writes; those whose number is even may become one.
+    /// The statements of units in their order, with the places of their writes; those whose number
+    /// is even may become one.
     pub(super) fn steps(&self, units: &[u32]) -> Vec<Step> {
         let places: Vec<usize> = units
             .iter()
@@ -289,7 +291,8 @@ impl<'a> Batch<'a> {
                     .get(*item as usize)
                     .and_then(|p| p.canon.as_ref())
             };
-            // Rows are locked in one order; where one cannot be told from the others, all stay in the order of the batch.
+            // Rows are locked in one order; where one cannot be told from the others, all stay in
+            // the order of the batch.
             if step.group.is_multiple_of(2) && step.items.iter().all(|i| canon(i).is_some()) {
                 let firsts = self.first_of_each(&step.items);
                 let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
@@ -299,8 +302,8 @@ impl<'a> Batch<'a> {
         steps
     }
 
-    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it, and a row may refer to one
-    /// before it.
+    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it,
+    /// and a row may refer to one before it.
     fn chain(&self, item: u32) -> Option<(bool, u32)> {
         let unit = self.placed.get(item as usize)?.unit;
         let source = self.sources.of_unit(unit);

@@ -12,8 +12,8 @@ use super::compiled::Compiled;
 use super::table::{Facts, Table};
 use crate::sql::described::{Described, Descriptions};
 
-/// How long a description is used before it is read again. Changes of columns are noticed at once, by the guard of a
-/// transaction; this is for what changes no column: a trigger, say.
+/// How long a description is used before it is read again. Changes of columns are noticed at once,
+/// by the guard of a transaction; this is for what changes no column: a trigger, say.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The same where there is no guard, because the user may not select from the table.

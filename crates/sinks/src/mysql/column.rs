@@ -16,7 +16,8 @@ pub(super) struct Column {
     pub(super) null_by_default: bool,
     pub(super) charset: Box<str>,
     pub(super) collation: Box<str>,
-    /// Characters, bytes or bits that it holds, digits of a second's fraction; 0 where there is no such limit.
+    /// Characters, bytes or bits that it holds, digits of a second's fraction; 0 where there is no
+    /// such limit.
     pub(super) length: usize,
     /// Windrow made it and it has had no value but NULL.
     pub(super) no_value_yet: bool,

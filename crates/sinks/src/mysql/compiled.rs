@@ -23,7 +23,8 @@ pub(super) struct Compiled {
     pub(super) columns: Box<[usize]>,
     /// Places in the table of the key's columns; for inserts those that make a conflict.
     pub(super) key: Box<[usize]>,
-    /// Places in the table of the row's values: the columns, and behind them the key where a row is found by it.
+    /// Places in the table of the row's values: the columns, and behind them the key where a row
+    /// is found by it.
     pub(super) row: Box<[usize]>,
     /// Places in the row of the key's values, where all are given.
     pub(super) finds: Option<Box<[usize]>>,
@@ -35,7 +36,8 @@ pub(super) struct Compiled {
     /// Why its writes share no transaction with others.
     pub(super) apart: Option<Apart>,
     pub(super) fence: Fence,
-    /// Places in the row of the unique keys that are wholly given, each with a seed that tells it from all others.
+    /// Places in the row of the unique keys that are wholly given, each with a seed that tells it
+    /// from all others.
     keys: Vec<(u64, Box<[usize]>)>,
 }
 
@@ -45,7 +47,8 @@ pub(super) enum Form {
     Insert,
     /// An insert that leaves a row with the key as it is.
     Ignore,
-    /// An insert that changes the row that it meets by its key. The statement fails where it meets one by another key.
+    /// An insert that changes the row that it meets by its key. The statement fails where it meets
+    /// one by another key.
     Upsert,
     Update,
     Delete,
@@ -222,7 +225,8 @@ impl Compiled {
             encoded.nothing |= cell.is_none();
             return Ok(cell.unwrap_or(Cell::NULL));
         }
-        // A statement of one row refuses NULL where one of many may put something else in its place.
+        // A statement of one row refuses NULL where one of many may put something else in its
+        // place.
         encoded.sets &= !(value.is_null() && column.not_null && !column.auto);
         // Bytes for a text: their character set would be another one in the text of a statement.
         let odd = matches!(value, Value::Bytes(_)) && !column.kind.is_binary();
@@ -257,7 +261,8 @@ impl Compiled {
             Some(Found::Unknown) => false,
             None => !self.shape.has_key_values(),
         };
-        // An insert that changes what it meets does so in the order of its rows, whether they are told apart or not.
+        // An insert that changes what it meets does so in the order of its rows, whether they are
+        // told apart or not.
         let counts_itself = matches!(self.form, Form::Insert)
             || (self.form == Form::Upsert && self.results.is_none());
         encoded.sets &= told || counts_itself;
@@ -296,16 +301,16 @@ fn may_set(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> bool 
     }
 }
 
-/// Whether triggers leave the values as they are by which rows are told apart: those of unique keys, and of rows that come back
-/// those that were given.
+/// Whether triggers leave the values as they are by which rows are told apart: those of unique
+/// keys, and of rows that come back those that were given.
 fn may_fire(form: Form, table: &Table, columns: &[usize], back: bool) -> bool {
     let (op, also) = form.fires();
     let mut set = table.set_by_triggers(op, also);
     !set.any(|place| table.is_in_unique(place) || back && columns.contains(&place))
 }
 
-/// What a write may disturb besides the rows whose keys it names. Which other tables refer to this one is not asked, so a delete
-/// may reach them all.
+/// What a write may disturb besides the rows whose keys it names. Which other tables refer to this
+/// one is not asked, so a delete may reach them all.
 fn fence(form: Form, table: &Table, columns: &[usize], key: &[usize]) -> Fence {
     let in_unique = |place: &usize| table.hidden_unique || table.is_in_unique(*place);
     let (op, also) = form.fires();
@@ -383,7 +388,8 @@ fn finds(shape: &Shape, columns: &[usize], key: &[usize]) -> Option<Box<[usize]>
 fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
     let numbered = table.uniques.iter().enumerate();
     let keys = numbered.filter_map(|(number, unique)| {
-        // An update may give a column twice: the key's value, which stands last, says which row it is.
+        // An update may give a column twice: the key's value, which stands last, says which row it
+        // is.
         let place = |column: &usize| row.iter().rposition(|place| place == column);
         let places: Option<Box<[usize]>> = unique.columns.iter().map(place).collect();
         Some((seed(table, number), places?))

@@ -1,8 +1,8 @@
 //! Tables and columns that are made, and widened, from the rows that name them.
 //!
-//! Each change is one statement, which MySQL commits by itself. Two connections that want the same change do not hinder each
-//! other: who comes second finds it done. Only what Windrow made is ever given another type, and only where every value that is
-//! there stays what it is.
+//! Each change is one statement, which MySQL commits by itself. Two connections that want the same
+//! change do not hinder each other: who comes second finds it done. Only what Windrow made is ever
+//! given another type, and only where every value that is there stays what it is.
 
 use std::borrow::Cow;
 
@@ -105,8 +105,9 @@ pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdi
 /// # Errors
 /// As the server refuses, or the connection is lost.
 pub(super) async fn grow(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
-    // DDL is its own transaction, so that a lock of the table would not last from the look to the change: another connection
-    // could have widened the column in between, and this one would make it narrower.
+    // DDL is its own transaction, so that a lock of the table would not last from the look to the
+    // change: another connection could have widened the column in between, and this one would
+    // make it narrower.
     let lock = lock_name(name);
     line.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
     let grown = grow_locked(line, name, wish).await;

@@ -1,7 +1,8 @@
 //! Values on their way to the server, as parameters of a prepared statement.
 //!
-//! Text goes as text and the server's own rules turn it into the column's type; a number keeps all its digits. Windrow itself
-//! turns only what JSON has no form of: base64 for binary columns, times with a zone, numbers for BIT.
+//! Text goes as text and the server's own rules turn it into the column's type; a number keeps all
+//! its digits. Windrow itself turns only what JSON has no form of: base64 for binary columns, times
+//! with a zone, numbers for BIT.
 
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, TableName, Value};

@@ -98,7 +98,8 @@ impl Connection {
         todo: &mut Vec<Work>,
     ) -> Result<(), Break> {
         let Work { units, mode, .. } = work;
-        // What unproven code does besides may not be undone, so it is told what it would have been told alone.
+        // What unproven code does besides may not be undone, so it is told what it would have been
+        // told alone.
         let unproven = mode == Mode::Once && units.iter().any(|unit| batch.runs_unproven(*unit));
         let again = |units, mode| Work {
             units,

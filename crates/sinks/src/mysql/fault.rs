@@ -1,8 +1,8 @@
 //! The server's errors as faults
 //! (<https://mariadb.com/kb/en/mariadb-error-codes/>, <https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 //!
-//! A fault's code is the SQLSTATE that every sink gives this kind of failure, where it is a known one, or else the server's own.
-//! The server's number and SQLSTATE stand in the message.
+//! A fault's code is the SQLSTATE that every sink gives this kind of failure, where it is a known
+//! one, or else the server's own. The server's number and SQLSTATE stand in the message.
 
 use mysql_async::{DriverError, Error, ServerError};
 use windrow_core::{Fault, FaultClass};
@@ -159,7 +159,8 @@ fn class_of(error: &ServerError) -> (FaultClass, Option<&'static str>) {
         1906 | 3105 => (Invalid, "428C9"),
         1288 | 1348 | 1394 | 1471 => (Invalid, "55000"),
         1059 | 1103 | 1166 => (Invalid, "42602"),
-        // The file that is named after a table: characters other than plain letters take several there.
+        // The file that is named after a table: characters other than plain letters take several
+        // there.
         1005 if error.message.contains("name too long") => (Invalid, "42602"),
         1235 | 1295 => (Unsupported, "0A000"),
         _ => return (Other, None),

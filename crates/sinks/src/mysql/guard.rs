@@ -8,8 +8,8 @@ use super::schema::{about, text};
 use super::table::Print;
 use crate::sql::quote::backtick::push_table;
 
-/// Appends queries for a table's columns and its definition. The first one's lock keeps the table as it is until the end of a
-/// transaction.
+/// Appends queries for a table's columns and its definition. The first one's lock keeps the table
+/// as it is until the end of a transaction.
 pub(super) fn push(sql: &mut String, name: &TableName) {
     sql.push_str("SELECT * FROM ");
     push_table(sql, name);
@@ -65,7 +65,8 @@ fn table(seen: &[Seen]) -> Option<String> {
     Some(columns.columns.iter().map(column).collect::<String>() + &definition)
 }
 
-/// What a result's column looks like: it changes with the name, type and keys of the table's column.
+/// What a result's column looks like: it changes with the name, type and keys of the table's
+/// column.
 fn column(column: &Column) -> String {
     format!(
         "{}:{:?}:{}:{}:{}:{};",

@@ -12,7 +12,8 @@ use windrow_core::{Canceller, Fault};
 /// How long a request may take on its way to the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Which server it is: behind one address there may be several, and each of them counts its connections by itself.
+/// Which server it is: behind one address there may be several, and each of them counts its
+/// connections by itself.
 const WHICH: &str = "SELECT CONCAT(@@hostname, ':', @@port, ':', @@server_id)";
 
 /// The right to interrupt a connection's batch.
@@ -35,7 +36,8 @@ impl Interrupt {
         }))
     }
 
-    /// True once a batch was to be given up: the server may have kept that for the connection's next statement.
+    /// True once a batch was to be given up: the server may have kept that for the connection's
+    /// next statement.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

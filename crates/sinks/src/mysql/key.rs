@@ -1,7 +1,9 @@
-//! Which row a write is about: values as bytes that are equal where the server takes the values for equal.
+//! Which row a write is about: values as bytes that are equal where the server takes the values for
+//! equal.
 //!
-//! Where that cannot be told from here, nothing is told, and the caller keeps order: text is only compared where its letters are
-//! ASCII and its collation is one of those in which two spellings of ASCII differ in nothing but their case.
+//! Where that cannot be told from here, nothing is told, and the caller keeps order: text is only
+//! compared where its letters are ASCII and its collation is one of those in which two spellings of
+//! ASCII differ in nothing but their case.
 
 use std::hash::BuildHasher;
 
@@ -12,8 +14,8 @@ use super::column::{Column, Kind};
 use super::encode::plain;
 use super::moment::{self, Moment};
 
-/// Bytes that stand for the values of some columns. They sort as whole numbers and texts do, so that the rows of all statements
-/// are written in one order.
+/// Bytes that stand for the values of some columns. They sort as whole numbers and texts do, so
+/// that the rows of all statements are written in one order.
 pub(super) type Canon = Box<[u8]>;
 
 /// What a key is.
@@ -46,10 +48,11 @@ pub(super) fn hash(seed: u64, canon: &Canon) -> u64 {
     FixedState::with_seed(seed).hash_one(canon)
 }
 
-/// What a row holds in some columns, exactly as it is stored, NULL among it; `None`: that cannot be told.
+/// What a row holds in some columns, exactly as it is stored, NULL among it; `None`: that cannot be
+/// told.
 ///
-/// To find out which of the rows that a statement gives back is whose. A value that the server changes while storing it is
-/// found nowhere, and the caller then knows that it does not know.
+/// To find out which of the rows that a statement gives back is whose. A value that the server
+/// changes while storing it is found nowhere, and the caller then knows that it does not know.
 pub(super) fn contents<'a>(
     parts: impl IntoIterator<Item = (&'a Column, &'a Cell)>,
 ) -> Option<Canon> {
@@ -136,7 +139,8 @@ fn equal(column: &Column, cell: &Cell, out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn push_int(n: i128, out: &mut Vec<u8>) {
-    // Nine bytes hold all whole numbers of 64 bits, signed or not; the sign bit is turned over so that they sort.
+    // Nine bytes hold all whole numbers of 64 bits, signed or not; the sign bit is turned over so
+    // that they sort.
     let shifted = n + (1 << 64);
     out.extend(shifted.to_be_bytes().into_iter().skip(7));
 }
@@ -180,7 +184,8 @@ enum Case {
     IsFolded,
 }
 
-/// How a collation compares printable ASCII; `None` where it knows letters that are spelled as two, or other peculiarities.
+/// How a collation compares printable ASCII; `None` where it knows letters that are spelled as two,
+/// or other peculiarities.
 fn collation(name: &str) -> Option<Case> {
     // The character set, which some names of MariaDB's newest collations leave out.
     let sets = ["utf8mb4_", "utf8mb3_", "utf8_", "ascii_", "latin1_"];

@@ -24,7 +24,8 @@ use super::interrupt::Interrupt;
 use super::schema::get;
 use crate::options::Options;
 
-/// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here and on the server.
+/// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here
+/// and on the server.
 const MOST_PLACEHOLDERS: usize = 1 << 16;
 
 /// Prepared statements that a connection keeps.
@@ -82,7 +83,8 @@ pub(super) struct Seen {
 }
 
 impl Line {
-    /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at once.
+    /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at
+    /// once.
     pub(super) async fn connect(
         opts: &Opts,
         purpose: Option<Purpose>,
@@ -126,8 +128,8 @@ impl Line {
         }
     }
 
-    /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back how many rows were written, and
-    /// how many warnings there are (65,535 at most).
+    /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back
+    /// how many rows were written, and how many warnings there are (65,535 at most).
     pub(super) async fn load(
         &mut self,
         sql: &str,
@@ -148,7 +150,8 @@ impl Line {
         Ok((said?, self.conn.get_warnings().into()))
     }
 
-    /// Executes a text of one or more queries, and gives back each result that has columns, as far as it came.
+    /// Executes a text of one or more queries, and gives back each result that has columns, as far
+    /// as it came.
     pub(super) async fn looks(&mut self, sql: &str) -> (Vec<Seen>, Result<(), Trouble>) {
         let start = Instant::now();
         self.round_trips += 1;
@@ -158,7 +161,8 @@ impl Line {
         (all, ended.map_err(|error| self.trouble(error)))
     }
 
-    /// Whether all was undone that was undone last: the server warns where a table without transactions kept what was written to it.
+    /// Whether all was undone that was undone last: the server warns where a table without
+    /// transactions kept what was written to it.
     pub(super) async fn undid_all(&mut self) -> Result<bool, Trouble> {
         let warnings = self.rows("SHOW WARNINGS").await?;
         let kept = |row: &Row| get::<u16>(row, 1) == Some(NOT_UNDONE);
@@ -197,8 +201,9 @@ impl Line {
         rows.map_err(|error| self.trouble(error))
     }
 
-    /// From now on a statement that meets a foreign lock fails at once (or again as the connection is set up): once one has
-    /// waited, the search for the row that waits must not wait anew each time. MySQL knows seconds only, so there it waits one.
+    /// From now on a statement that meets a foreign lock fails at once (or again as the connection
+    /// is set up): once one has waited, the search for the row that waits must not wait anew
+    /// each time. MySQL knows seconds only, so there it waits one.
     pub(super) async fn hurry(&mut self, on: bool) -> Result<(), Trouble> {
         let (Some(usual), true) = (self.lock_wait, self.server.mariadb && self.impatient != on)
         else {
@@ -337,7 +342,8 @@ fn at_least(version: &str, least: (u32, u32)) -> bool {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
 }
 
-/// Why there is no connection. Only what the server itself refuses for good is no matter of waiting.
+/// Why there is no connection. Only what the server itself refuses for good is no matter of
+/// waiting.
 fn of_connecting(error: Error) -> Fault {
     match error {
         Error::Server(error) => {

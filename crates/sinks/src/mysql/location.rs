@@ -6,9 +6,10 @@ use mysql_async::{Opts, OptsBuilder, SslOpts};
 use url::Url;
 use windrow_core::Fault;
 
-/// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (or `mariadb://`), with the parameters `sslmode` (`disable`, the
-/// default; `require`, `verify-ca`, `verify-full`), `sslrootcert` (a PEM file, where the certificate of the server is not
-/// signed by a public authority) and `socket` (the path of a UNIX socket, instead of host and port).
+/// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (or `mariadb://`), with the parameters
+/// `sslmode` (`disable`, the default; `require`, `verify-ca`, `verify-full`), `sslrootcert` (a PEM
+/// file, where the certificate of the server is not signed by a public authority) and `socket` (the
+/// path of a UNIX socket, instead of host and port).
 ///
 /// # Errors
 /// [`windrow_core::FaultClass::Invalid`]; the message never repeats a part that may hold a secret.
@@ -27,7 +28,8 @@ pub(super) fn read(url: &str) -> Result<Opts, Fault> {
         Fault::invalid("the MySQL URL makes no sense; write mysql://USER@HOST:PORT/DATABASE")
     })?;
     let mut builder = OptsBuilder::from_opts(opts)
-        // An UPDATE counts the rows that it finds, as other databases do, not only those that it changes.
+        // An UPDATE counts the rows that it finds, as other databases do, not only those that it
+        // changes.
         .client_found_rows(true)
         .prefer_socket(false)
         .stmt_cache_size(0);

@@ -11,8 +11,8 @@ use super::compiled::{Compiled, Results};
 use super::decode;
 use super::key::{self, Canon, Found};
 
-/// Rows that come back with the key in front: each belongs to the write whose key it has, or to all reads of it. `None`: one
-/// belongs to nobody, as far as can be told.
+/// Rows that come back with the key in front: each belongs to the write whose key it has, or to all
+/// reads of it. `None`: one belongs to nobody, as far as can be told.
 pub(super) fn by_key(compiled: &Compiled, items: &[&Placed], rows: Vec<Row>) -> Option<Vec<Done>> {
     let mut dones: Vec<Done> = items.iter().map(|_| empty(compiled)).collect();
     let mut places: HashMap<&Canon, Vec<usize>> = HashMap::new();
@@ -39,8 +39,9 @@ pub(super) fn by_key(compiled: &Compiled, items: &[&Placed], rows: Vec<Row>) -> 
     Some(dones)
 }
 
-/// Rows that an insert gives back, with what was given in front: each belongs to a write that gave just that. Where several did, any
-/// of them will do: their rows differ in nothing but what the server made of them. `None`: the server did not store what it was given.
+/// Rows that an insert gives back, with what was given in front: each belongs to a write that gave
+/// just that. Where several did, any of them will do: their rows differ in nothing but what the
+/// server made of them. `None`: the server did not store what it was given.
 pub(super) fn by_contents(
     compiled: &Compiled,
     items: &[&Placed],

@@ -1,8 +1,9 @@
 //! The MySQL and MariaDB sink.
 //!
-//! A batch is one transaction whose statements hold many rows each; where one statement is all there is, it commits by
-//! itself and takes one round trip. InnoDB undoes a statement that fails and nothing else, so a failure is set apart inside of
-//! the transaction, without disturbing the rows that came before it.
+//! A batch is one transaction whose statements hold many rows each; where one statement is all
+//! there is, it commits by itself and takes one round trip. InnoDB undoes a statement that fails
+//! and nothing else, so a failure is set apart inside of the transaction, without disturbing the
+//! rows that came before it.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Dates and times in ISO 8601.
 //!
-//! Only what the server reads alike is read: four-digit years, real days of the calendar, up to six digits of a second's
-//! fraction. Anything else is left to the server.
+//! Only what the server reads alike is read: four-digit years, real days of the calendar, up to six
+//! digits of a second's fraction. Anything else is left to the server.
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -56,7 +56,8 @@ impl Moment {
         self.zone.is_some()
     }
 
-    /// Microseconds since 1970-01-01 00:00 UTC; without a zone it is UTC, the zone of Windrow's sessions.
+    /// Microseconds since 1970-01-01 00:00 UTC; without a zone it is UTC, the zone of Windrow's
+    /// sessions.
     pub(super) fn utc(&self) -> i64 {
         let seconds = self.days * SECONDS_PER_DAY + self.seconds - self.zone.unwrap_or(0);
         seconds * 1_000_000 + i64::from(self.micros)

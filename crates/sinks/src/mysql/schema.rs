@@ -13,8 +13,8 @@ use super::literal::push_text;
 use super::proof;
 use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 
-/// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps the table as it is until
-/// all has been read.
+/// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps
+/// the table as it is until all has been read.
 ///
 /// # Errors
 /// As the server refuses, or the connection is lost.
@@ -187,8 +187,8 @@ const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, EXTRA, 
 
 const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
 
-/// A query for what a view of the information schema says of a table. On servers that tell names apart by case only the one
-/// spelled alike counts.
+/// A query for what a view of the information schema says of a table. On servers that tell names
+/// apart by case only the one spelled alike counts.
 pub(super) fn about(view: &str, what: &str, of: &str, name: &TableName, more: &str) -> String {
     let (schema_column, table_column) = match of {
         "CONSTRAINT" => ("CONSTRAINT_SCHEMA", "TABLE_NAME"),

@@ -15,7 +15,8 @@ use super::single::{given, key_cells, result_places, size};
 use super::text::Met;
 use super::{literal, matching, text};
 
-/// Placeholders of one statement: the server describes each of them when it is prepared. (It would take 65,535.)
+/// Placeholders of one statement: the server describes each of them when it is prepared. (It would
+/// take 65,535.)
 const MOST_PLACEHOLDERS: usize = 8192;
 
 /// Rows that are found by one list of keys. From 1,000 on MariaDB makes another statement of it.
@@ -24,8 +25,9 @@ const MOST_KEYS: usize = 512;
 /// The most rows of one insert.
 const MOST_ROWS: usize = 4096;
 
-/// Placeholders up to which a connection has an insert for every number of rows: a batch that is one statement is one round
-/// trip, and one of two has four. Together they fill a quarter of what a connection keeps prepared.
+/// Placeholders up to which a connection has an insert for every number of rows: a batch that is
+/// one statement is one round trip, and one of two has four. Together they fill a quarter of what a
+/// connection keeps prepared.
 const EXACT: usize = 1 << 14;
 
 /// Why there are no answers for the rows of a statement.
@@ -43,7 +45,8 @@ impl From<Trouble> for Failed {
     }
 }
 
-/// Whether the statement must be undone where its answers cannot be told apart, or is not the only one.
+/// Whether the statement must be undone where its answers cannot be told apart, or is not the only
+/// one.
 pub(super) fn needs_transaction(compiled: &Compiled, server: &Server) -> bool {
     match compiled.form {
         Form::Insert | Form::Upsert => compiled.results.is_some(),
@@ -74,8 +77,8 @@ pub(super) fn is_possible(compiled: &Compiled, server: &Server) -> bool {
     !(inserts && compiled.results.is_some() && !server.returning)
 }
 
-/// How many of these writes the next statement takes. Large inserts have few sizes, so that few statements are prepared; lists
-/// of keys are filled up to powers of two.
+/// How many of these writes the next statement takes. Large inserts have few sizes, so that few
+/// statements are prepared; lists of keys are filled up to powers of two.
 pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     let Some(first) = items.first() else { return 0 };
     let compiled = &*first.compiled;
@@ -103,7 +106,8 @@ pub(super) fn next_size(items: &[&Placed], server: &Server) -> usize {
     fitting.min(most).max(1)
 }
 
-/// The rows of an insert of so many columns: all of them, or of many the next lower power of two, or one and a half times one.
+/// The rows of an insert of so many columns: all of them, or of many the next lower power of two,
+/// or one and a half times one.
 fn rows(fitting: usize, columns: usize) -> usize {
     let most = (MOST_PLACEHOLDERS / columns).clamp(1, MOST_ROWS);
     let rows = fitting.clamp(1, most);
@@ -211,8 +215,9 @@ fn all_given(items: &[&Placed]) -> Vec<Cell> {
     cells.cloned().collect()
 }
 
-/// Has the server judge the values of rows whose keys are there, and stay there: nothing is written. True where all values are
-/// as they must be: then there is one warning for each row, that its key is there.
+/// Has the server judge the values of rows whose keys are there, and stay there: nothing is
+/// written. True where all values are as they must be: then there is one warning for each row, that
+/// its key is there.
 ///
 /// # Errors
 /// As the server refuses.
@@ -288,7 +293,8 @@ fn joined(first: &[usize], second: &[usize]) -> Vec<usize> {
     [first, second].concat()
 }
 
-/// Whether the values of each column are of one kind, so that a derived table gives them the type that they have.
+/// Whether the values of each column are of one kind, so that a derived table gives them the type
+/// that they have.
 pub(super) fn is_uniform(items: &[&Placed]) -> bool {
     let Some(first) = items.first() else {
         return true;

@@ -89,7 +89,8 @@ fn written(compiled: &Compiled, answer: Answer) -> Done {
     }
 }
 
-/// For servers that give no rows back: the row is found by the key that it was given, or by its number.
+/// For servers that give no rows back: the row is found by the key that it was given, or by its
+/// number.
 async fn insert_and_read(line: &mut Line, placed: &Placed, met: Met) -> Result<Done, Trouble> {
     let compiled = &*placed.compiled;
     let sql = text::insert(compiled, met, 1, &[]);
@@ -147,7 +148,8 @@ async fn ignore(line: &mut Line, placed: &Placed) -> Result<Done, Trouble> {
     }
 }
 
-/// Whether the key that was met, of the row as it would have been stored, is the one that the write names.
+/// Whether the key that was met, of the row as it would have been stored, is the one that the write
+/// names.
 fn is_own_key(compiled: &Compiled, refusal: &Refusal) -> bool {
     let met = refusal.fault.constraint();
     let mut uniques = compiled.table.uniques.iter();
@@ -161,12 +163,14 @@ fn is_named(compiled: &Compiled, refusal: &Refusal) -> bool {
     uniques.any(|unique| Some(&*unique.name) == met)
 }
 
-/// Whether an upsert was refused for the row that it met by another key than its own, or for a number: [`look_up`] finds out.
+/// Whether an upsert was refused for the row that it met by another key than its own, or for a
+/// number: [`look_up`] finds out.
 pub(super) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
     compiled.form == Form::Upsert && refusal.number == OVERFLOW
 }
 
-/// An upsert that has met a row by another key. Whether there is one with its own key decides what it does; needs a transaction.
+/// An upsert that has met a row by another key. Whether there is one with its own key decides what
+/// it does; needs a transaction.
 ///
 /// # Errors
 /// As [`execute`].

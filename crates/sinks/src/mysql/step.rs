@@ -1,5 +1,5 @@
-//! A step of a transaction: writes of one shape, by one statement or more. What fails is set apart on the spot: InnoDB has undone
-//! the statement that failed, and nothing else.
+//! A step of a transaction: writes of one shape, by one statement or more. What fails is set apart
+//! on the spot: InnoDB has undone the statement that failed, and nothing else.
 
 use windrow_core::sink::Purpose;
 use windrow_core::{FaultClass, Rung, UnitFault, Verdict};
@@ -72,7 +72,8 @@ impl Transaction<'_, '_> {
         Ok(())
     }
 
-    /// Executes a write by its own statement. A failure is told to its unit, if that is all there is of it.
+    /// Executes a write by its own statement. A failure is told to its unit, if that is all there
+    /// is of it.
     pub(super) async fn one(&mut self, item: u32, rung: Rung) -> Result<(), Break> {
         let Some(placed) = self.batch.placed.get(item as usize) else {
             return Ok(());
@@ -130,7 +131,8 @@ impl Transaction<'_, '_> {
         }
     }
 
-    /// A statement that failed is cut: into the rows that seem to be to blame and the others, or into halves.
+    /// A statement that failed is cut: into the rows that seem to be to blame and the others, or
+    /// into halves.
     async fn cut(
         &mut self,
         piece: Piece,
@@ -197,8 +199,9 @@ impl Transaction<'_, '_> {
         Ok(items.iter().partition(blamed))
     }
 
-    /// Inserts that leave what is there as it is are told apart: those that find their row have only to be judged. The row is
-    /// locked, so that it stays there until the commit, as it would for an insert that meets it.
+    /// Inserts that leave what is there as it is are told apart: those that find their row have
+    /// only to be judged. The row is locked, so that it stays there until the commit, as it
+    /// would for an insert that meets it.
     async fn by_place(&mut self, items: Vec<u32>) -> Result<Vec<Piece>, Break> {
         let piece = |items: Vec<u32>, there: bool| Piece {
             items,
@@ -225,7 +228,8 @@ impl Transaction<'_, '_> {
         Ok(vec![piece(new, false), piece(old, true)])
     }
 
-    /// Has the values judged of inserts whose keys are there; false where one of them seems to be wrong.
+    /// Has the values judged of inserts whose keys are there; false where one of them seems to be
+    /// wrong.
     async fn judged(&mut self, items: &[u32]) -> Result<bool, Break> {
         let rows = placed(self.batch, items);
         let empty = rows.first().map(|p| super::matching::empty(&p.compiled));

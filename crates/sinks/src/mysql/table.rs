@@ -26,7 +26,8 @@ pub(super) struct Facts {
     pub(super) hidden_unique: bool,
     /// Its engine can undo a statement.
     pub(super) transactional: bool,
-    /// An ordinary table of InnoDB without a foreign key to itself: writes may become one statement, as far as its triggers allow it.
+    /// An ordinary table of InnoDB without a foreign key to itself: writes may become one
+    /// statement, as far as its triggers allow it.
     pub(super) fuses: bool,
     /// Why no write to it shares a transaction with others, and no read of it.
     pub(super) apart: Option<Apart>,
@@ -50,7 +51,8 @@ pub(super) struct Print {
 pub(super) struct Trigger {
     /// What it fires at.
     pub(super) op: Op,
-    /// The columns that it gives values to, where that is all it does; else why its writes are not joined.
+    /// The columns that it gives values to, where that is all it does; else why its writes are not
+    /// joined.
     pub(super) sets: Result<Box<[usize]>, Apart>,
 }
 
@@ -66,7 +68,8 @@ pub(super) struct Unique {
 /// The mark of tables that Windrow made: their comment.
 pub(super) const OURS: &str = "created by windrow";
 
-/// The comment of a column that Windrow made and that has had no value but NULL: its type is not known yet.
+/// The comment of a column that Windrow made and that has had no value but NULL: its type is not
+/// known yet.
 pub(super) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl std::ops::Deref for Table {
@@ -146,8 +149,9 @@ impl Facts {
         self.uniques.iter().any(within)
     }
 
-    /// Whether a row with values in these columns can conflict with another row by something else than this key. A column that is
-    /// numbered by the server and not given conflicts with nothing, nor does one that is NULL. What is computed can be anything.
+    /// Whether a row with values in these columns can conflict with another row by something else
+    /// than this key. A column that is numbered by the server and not given conflicts with
+    /// nothing, nor does one that is NULL. What is computed can be anything.
     pub(super) fn has_rival(&self, key: &[usize], given: &[usize]) -> bool {
         let may_meet = |unique: &&Unique| {
             unique.columns.iter().all(|place| {

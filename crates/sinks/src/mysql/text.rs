@@ -54,8 +54,9 @@ pub(super) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize])
     sql
 }
 
-/// What an upsert does to the row that it meets: the statement fails unless it is the one that has the same key. For that the
-/// key stands for itself, under a condition that is a number out of range where the row was met by another key.
+/// What an upsert does to the row that it meets: the statement fails unless it is the one that has
+/// the same key. For that the key stands for itself, under a condition that is a number out of
+/// range where the row was met by another key.
 fn push_conflict(sql: &mut String, compiled: &Compiled) {
     let facts = &compiled.table.facts;
     let Some(own) = compiled.key.first() else {
@@ -141,8 +142,9 @@ pub(super) fn delete_many(compiled: &Compiled, back: &[usize], rows: usize) -> S
     sql
 }
 
-/// An update of many rows, with its values in the text: the columns of a derived table have the types of its literals, while
-/// those of parameters would be guessed before the values are known. `rows`: the new values, and behind them the key's.
+/// An update of many rows, with its values in the text: the columns of a derived table have the
+/// types of its literals, while those of parameters would be guessed before the values are known.
+/// `rows`: the new values, and behind them the key's.
 pub(super) fn update_many(compiled: &Compiled, mariadb: bool, rows: &[&[Cell]]) -> String {
     let facts = &compiled.table.facts;
     let mut sql = "UPDATE (".to_owned();
@@ -186,7 +188,8 @@ pub(super) fn update_many(compiled: &Compiled, mariadb: bool, rows: &[&[Cell]]) 
     sql
 }
 
-/// A column of the derived table as the column that it is compared with: only alike are an index and its collation used.
+/// A column of the derived table as the column that it is compared with: only alike are an index
+/// and its collation used.
 fn push_joined(sql: &mut String, column: Option<&Column>, number: usize) {
     let name = format!("w.w{number}");
     match column {
@@ -256,7 +259,8 @@ fn push_in(sql: &mut String, compiled: &Compiled, rows: usize) {
     sql.push(')');
 }
 
-/// A parameter that is compared with a column. Text would be compared with exact numbers as doubles.
+/// A parameter that is compared with a column. Text would be compared with exact numbers as
+/// doubles.
 fn mark(column: Option<&Column>) -> String {
     match column.map(|column| column.kind) {
         Some(Kind::Decimal(digits, scale)) => format!("CAST(? AS DECIMAL({digits},{scale}))"),

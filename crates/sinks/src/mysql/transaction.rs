@@ -25,9 +25,10 @@ pub(super) enum Mode {
     Once,
 }
 
-/// How long a description that was found to be true counts as true for a statement that is a transaction of its own. What is
-/// stored by an older one is what it would have become if the write had come before the change. After this time the connection
-/// is also tried before such a statement is sent: of one that is lost then nothing was under way.
+/// How long a description that was found to be true counts as true for a statement that is a
+/// transaction of its own. What is stored by an older one is what it would have become if the write
+/// had come before the change. After this time the connection is also tried before such a statement
+/// is sent: of one that is lost then nothing was under way.
 pub(super) const TRUSTED: Duration = Duration::from_secs(1);
 
 /// Why a transaction did not end as it should. Unless it says otherwise, nothing of it was written.
@@ -159,7 +160,8 @@ impl<'t, 'u> Transaction<'t, 'u> {
         Ok(())
     }
 
-    /// A unit of several writes with a savepoint of its own: first as quickly as can be, then write by write.
+    /// A unit of several writes with a savepoint of its own: first as quickly as can be, then write
+    /// by write.
     async fn unit(&mut self, unit: u32) -> Result<(), Break> {
         self.line.say("SAVEPOINT windrow").await?;
         for quick in [true, false] {
@@ -211,8 +213,8 @@ impl<'t, 'u> Transaction<'t, 'u> {
         Ok(())
     }
 
-    /// Opens the transaction and looks whether the tables are as they were described; from here on they stay so. Triggers are looked
-    /// at where that was not done a moment ago.
+    /// Opens the transaction and looks whether the tables are as they were described; from here on
+    /// they stay so. Triggers are looked at where that was not done a moment ago.
     async fn open(&mut self, units: &[u32]) -> Result<(), Break> {
         let tables = self.batch.tables_of(units);
         let mut sql = "START TRANSACTION".to_owned();

@@ -1,7 +1,8 @@
 //! From answers to verdicts: what each unit is told, and what must run again and how.
 //!
-//! A failure is told only to a unit that failed in a transaction of its own; in company it only says who has to be set
-//! apart. So no unit is ever told of a failure that its neighbours caused, or that was undone together with them.
+//! A failure is told only to a unit that failed in a transaction of its own; in company it only
+//! says who has to be set apart. So no unit is ever told of a failure that its neighbours caused,
+//! or that was undone together with them.
 
 mod done;
 
@@ -17,8 +18,8 @@ use super::send::{Flown, Sent};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
-/// Where a failure makes a large transaction run again, it is cut in pieces of so many units: each has its own
-/// commit, and a further failure costs only its piece.
+/// Where a failure makes a large transaction run again, it is cut in pieces of so many units: each
+/// has its own commit, and a further failure costs only its piece.
 const PIECE: usize = 256;
 
 /// The most units that are set apart at once because the ones before them failed.
@@ -35,7 +36,8 @@ pub(super) struct Absorber<'a, 'u> {
     pub(super) stale: bool,
     /// Versions of tables that are not as they were described.
     pub(super) changed: Vec<u64>,
-    /// Versions of tables that are as they were described, but of which a further change might not be seen.
+    /// Versions of tables that are as they were described, but of which a further change might not
+    /// be seen.
     pub(super) outdated: Vec<u64>,
     /// Versions of tables whose guards the role may not run.
     pub(super) unguarded: Vec<u64>,
@@ -92,7 +94,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// What the statements of a transaction say of their writes. Gives the units whose rows were left out, ascending.
+    /// What the statements of a transaction say of their writes. Gives the units whose rows were
+    /// left out, ascending.
     pub(super) fn take(&mut self, flown: &Flown, heard: &Heard) -> Vec<u32> {
         let mut duplicates = Vec::new();
         for (at, statement) in flown.statements.iter().enumerate() {
@@ -141,7 +144,8 @@ impl Absorber<'_, '_> {
     fn failed(&mut self, flown: Flown, at: usize, heard: &Heard, error: ServerError) {
         let code = error.code.clone();
         match (flown.statements.get(at), code.as_str()) {
-            // It has waited long enough, or was asked to give up: to try once more would be to wait once more.
+            // It has waited long enough, or was asked to give up: to try once more would be to wait
+            // once more.
             (Some(Sent::Single(_) | Sent::Guard(_)), LOCK_NOT_AVAILABLE | CANCELED)
                 if flown.segment.units.len() == 1 =>
             {
@@ -160,8 +164,8 @@ impl Absorber<'_, '_> {
                 self.gone_stale(*version);
                 self.next.push(flown.segment);
             }
-            // Who may insert but not select cannot be guarded, nor a table whose row security fails by itself: its
-            // statements are parsed anew each time.
+            // Who may insert but not select cannot be guarded, nor a table whose row security fails
+            // by itself: its statements are parsed anew each time.
             (Some(Sent::Guard(version)), code) if !is_about_statement(code) => {
                 self.unguarded.push(*version);
                 self.next.push(flown.segment);
@@ -197,7 +201,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// The server itself does not know whether it has committed: neither run again nor told to be done.
+    /// The server itself does not know whether it has committed: neither run again nor told to be
+    /// done.
     fn unknown(&mut self, flown: &Flown, heard: &Heard, at: usize, error: ServerError) {
         if flown.reads {
             return self.again(&flown.segment, error);
@@ -278,7 +283,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// A unit in a transaction of its own has waited for a lock for too long, or was asked to give up.
+    /// A unit in a transaction of its own has waited for a lock for too long, or was asked to give
+    /// up.
     fn waited_in_vain(&mut self, flown: &Flown, at: usize, heard: &Heard, error: ServerError) {
         if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
             let verdict = Verdict::Alone(Fault::from(error));
@@ -291,7 +297,8 @@ impl Absorber<'_, '_> {
         self.tell(&flown.segment, &fault);
     }
 
-    /// What a unit is told whose statement failed in a transaction, or a part of one, that is its own.
+    /// What a unit is told whose statement failed in a transaction, or a part of one, that is its
+    /// own.
     pub(super) fn fault_of(
         &mut self,
         flown: &Flown,
@@ -320,8 +327,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// Whether what failed must be set apart without anybody overtaking it, or waits for a lock that others of the batch
-    /// may wait for too.
+    /// Whether what failed must be set apart without anybody overtaking it, or waits for a lock
+    /// that others of the batch may wait for too.
     fn asks_for_care(&self, segment: &Segment, error: &ServerError) -> bool {
         let joined = matches!(segment.mode, Mode::Sets | Mode::Telling | Mode::Grouped);
         let waits = error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches;
@@ -352,7 +359,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// Which write of its unit a statement was; a commit that fails is blamed on the last call, whose answer it follows.
+    /// Which write of its unit a statement was; a commit that fails is blamed on the last call,
+    /// whose answer it follows.
     fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
         match statement {
             Some(Sent::Single(item) | Sent::Taken(item)) => {
@@ -413,8 +421,8 @@ impl Absorber<'_, '_> {
         self.regroup(after);
     }
 
-    /// Where one failure follows another, the next ones are run apart at once: a batch of nothing but failures must
-    /// not take a round trip for each.
+    /// Where one failure follows another, the next ones are run apart at once: a batch of nothing
+    /// but failures must not take a round trip for each.
     fn set_apart<'s>(&mut self, before: usize, after: &'s [u32]) -> &'s [u32] {
         let dense = before < 4;
         self.burst = match self.burst {
@@ -446,8 +454,8 @@ pub(super) fn may_be_stale(code: &str) -> bool {
     ["22", "42", "0A"].contains(&code.get(..2).unwrap_or_default())
 }
 
-/// Errors by which a guard or a check says that a table is not what it was: other columns or none of the name, another
-/// print of its catalog rows.
+/// Errors by which a guard or a check says that a table is not what it was: other columns or none
+/// of the name, another print of its catalog rows.
 pub(super) fn tells_of_change(code: &str) -> bool {
     let gone = ["42P01", "42703", "3F000", "42809", "XX000"];
     ["0A000", "22012"].contains(&code) || gone.contains(&code)
@@ -458,8 +466,8 @@ pub(super) fn is_about_statement(code: &str) -> bool {
     code == CANCELED || class_of(code) == FaultClass::Unavailable
 }
 
-/// A fault with the messages that the server sent: notices of the statement that failed, and its error; before them, that
-/// its values were taken in, where they were.
+/// A fault with the messages that the server sent: notices of the statement that failed, and its
+/// error; before them, that its values were taken in, where they were.
 fn told_verbatim(error: ServerError, heard: &Heard, at: usize) -> Fault {
     let body = error.body.clone();
     let notices = heard.messages(at);

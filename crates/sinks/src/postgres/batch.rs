@@ -1,4 +1,5 @@
-//! A batch under way: its units, their writes joined with the tables' descriptions, and what is known of each unit.
+//! A batch under way: its units, their writes joined with the tables' descriptions, and what is
+//! known of each unit.
 
 mod place;
 mod steps;
@@ -55,11 +56,13 @@ pub(super) struct Batch<'a> {
     pub(super) prospects: Vec<Prospect>,
     pub(super) done: Vec<Done>,
     pub(super) verdicts: Vec<Option<Verdict>>,
-    /// Tables change faster than they can be described: nothing is relied on, and every unit runs by itself.
+    /// Tables change faster than they can be described: nothing is relied on, and every unit runs
+    /// by itself.
     pub(super) distrusted: bool,
     /// Columns that Windrow made are widened for values that they would not keep as they are.
     pub(super) creates: bool,
-    /// What the calls of a unit were told before one of them failed, where it is tried once more: others may overtake it.
+    /// What the calls of a unit were told before one of them failed, where it is tried once more:
+    /// others may overtake it.
     remembered: Vec<(u32, Vec<Done>)>,
 }
 
@@ -108,8 +111,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// All units of segments that are about the table get the verdict, and what follows them waits for them. What is left of
-    /// the segments goes on.
+    /// All units of segments that are about the table get the verdict, and what follows them waits
+    /// for them. What is left of the segments goes on.
     pub(super) fn without_table(
         &mut self,
         segments: Vec<Segment>,
@@ -207,7 +210,8 @@ impl<'a> Batch<'a> {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))
     }
 
-    /// Behind unproven code the connection is as new, and has nothing prepared: what relies on that waits a round trip.
+    /// Behind unproven code the connection is as new, and has nothing prepared: what relies on that
+    /// waits a round trip.
     pub(super) fn behind_unproven(
         &self,
         now: Vec<Segment>,
@@ -289,7 +293,8 @@ impl<'a> Batch<'a> {
         tables
     }
 
-    /// How many writes of each shape units have: the shape, those that may travel in sets, the others.
+    /// How many writes of each shape units have: the shape, those that may travel in sets, the
+    /// others.
     pub(super) fn counts(&self, units: &[u32]) -> Vec<(usize, usize, usize)> {
         let mut counts = vec![(0, 0); self.shapes.len()];
         for unit in units {
@@ -308,12 +313,13 @@ impl<'a> Batch<'a> {
             .collect()
     }
 
-    /// Whether the duplicates of a segment can be told apart by leaving them out: single plain inserts with a key, and
-    /// nothing else in their tables.
+    /// Whether the duplicates of a segment can be told apart by leaving them out: single plain
+    /// inserts with a key, and nothing else in their tables.
     ///
-    /// What is left out runs after the rest. Where a table has several unique keys, a row that is left out for one of
-    /// them could free or find another one taken by its successors; so then no two rows may share a key. Where units are
-    /// of one source, whose order is to show in what they are told, there is one table.
+    /// What is left out runs after the rest. Where a table has several unique keys, a row that is
+    /// left out for one of them could free or find another one taken by its successors; so then
+    /// no two rows may share a key. Where units are of one source, whose order is to show in
+    /// what they are told, there is one table.
     pub(super) fn can_tell(&self, units: &[u32]) -> bool {
         let mut plain: HashMap<u64, bool> = HashMap::new();
         let mut rows = HashSet::new();

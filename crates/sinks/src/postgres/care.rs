@@ -1,8 +1,10 @@
-//! How a batch goes once something in it has failed, or is expected to, and nobody may overtake it: as one transaction,
-//! in parts that a savepoint each keeps apart. It is committed only when all that its clients are to be told is certain.
+//! How a batch goes once something in it has failed, or is expected to, and nobody may overtake it:
+//! as one transaction, in parts that a savepoint each keeps apart. It is committed only when all
+//! that its clients are to be told is certain.
 //!
-//! What failed in a part of its own has failed as it would have alone, behind all that was sent before it; what failed in
-//! company is only marked, and runs in a part of its own when the transaction is tried once more.
+//! What failed in a part of its own has failed as it would have alone, behind all that was sent
+//! before it; what failed in company is only marked, and runs in a part of its own when the
+//! transaction is tried once more.
 
 use std::collections::HashMap;
 
@@ -47,7 +49,8 @@ pub(super) struct Care {
 }
 
 impl Care {
-    /// After a failure in company. `tells`: what failed can be left out and told. `lock`: it waits for a lock.
+    /// After a failure in company. `tells`: what failed can be left out and told. `lock`: it waits
+    /// for a lock.
     pub(super) fn after(tells: bool, lock: bool) -> Self {
         Self {
             grain: match (lock, tells) {
@@ -63,8 +66,9 @@ impl Care {
         }
     }
 
-    /// Units of one source must not overtake each other, so where some are expected to fail all go as one transaction in
-    /// parts; but not where some may share none: those wait for each other's outcomes.
+    /// Units of one source must not overtake each other, so where some are expected to fail all go
+    /// as one transaction in parts; but not where some may share none: those wait for each
+    /// other's outcomes.
     pub(super) fn needed(batch: &Batch<'_>, todo: &[Segment]) -> Option<Self> {
         let plain = match todo {
             [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
@@ -102,7 +106,8 @@ impl Care {
         self.tail = false;
     }
 
-    /// The attempt is to be made once more. `nameless`: what failed names no unit. `most`: most parts have failed.
+    /// The attempt is to be made once more. `nameless`: what failed names no unit. `most`: most
+    /// parts have failed.
     pub(super) fn refine(&mut self, nameless: bool, most: bool) {
         self.tail = false;
         self.grain = match self.grain {

@@ -7,8 +7,9 @@ use tokio::time::Instant;
 use super::table::{Facts, Table};
 use crate::sql::described::{Described, Descriptions};
 
-/// How long a description is used before it is read again. Changes are noticed at once ([`super::calls::Check`]); this is
-/// for tables whose writes are sent apart, where nothing is looked at behind them.
+/// How long a description is used before it is read again. Changes are noticed at once
+/// ([`super::calls::Check`]); this is for tables whose writes are sent apart, where nothing is
+/// looked at behind them.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// Descriptions by name.

@@ -29,7 +29,8 @@ pub(super) struct Column {
     pub(super) narrowed: i32,
     /// NULL is refused, by the column or by its domain.
     pub(super) not_null: bool,
-    /// Whether something stands in when no value is given: a default, an identity, a generated value.
+    /// Whether something stands in when no value is given: a default, an identity, a generated
+    /// value.
     pub(super) has_default: bool,
     /// An expression that gives the value that the database would have generated.
     pub(super) default: Option<String>,
@@ -81,8 +82,8 @@ pub(super) enum ArrayForm {
     Binary,
     /// An array of the base type as text; the base type's input function reads each element.
     Literal,
-    /// An array of texts in binary, each cast to the base type: for columns that are arrays themselves, and for composites,
-    /// whose arrays `unnest` would take apart.
+    /// An array of texts in binary, each cast to the base type: for columns that are arrays
+    /// themselves, and for composites, whose arrays `unnest` would take apart.
     Cast,
     /// Not at all.
     Alone,
@@ -168,8 +169,9 @@ impl Column {
         }
     }
 
-    /// Whether equal values of this column can be told from their canonical bytes ([`super::key`]), so that the same
-    /// row is never thought to be two. A precision could round two values to one.
+    /// Whether equal values of this column can be told from their canonical bytes ([`super::key`]),
+    /// so that the same row is never thought to be two. A precision could round two values to
+    /// one.
     pub(super) fn makes_keys(&self) -> bool {
         match self.kind {
             Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Uuid | Kind::Bytea => true,

@@ -1,4 +1,5 @@
-//! Statements joined with their tables' descriptions: what is the same for the writes of a shape and for SQL calls.
+//! Statements joined with their tables' descriptions: what is the same for the writes of a shape
+//! and for SQL calls.
 
 mod shaped;
 
@@ -54,7 +55,8 @@ impl Compiled {
         }
     }
 
-    /// Whether code runs of which nothing is proven: what it leaves behind must not be met by others.
+    /// Whether code runs of which nothing is proven: what it leaves behind must not be met by
+    /// others.
     pub(super) fn is_unproven(&self) -> bool {
         let apart = self.apart.as_ref().is_some_and(|apart| apart.unproven);
         apart || self.spoken().is_some_and(|spoken| spoken.stale)
@@ -106,8 +108,9 @@ pub(super) fn seed(table: &Table, number: usize) -> u64 {
     foldhash::fast::FixedState::default().hash_one((&table.name, number))
 }
 
-/// Whether somebody could tell in which order a statement's rows are written: a number that the database generates, a row
-/// that refers to another one. `given`: whether each value is one that the client gave.
+/// Whether somebody could tell in which order a statement's rows are written: a number that the
+/// database generates, a row that refers to another one. `given`: whether each value is one that
+/// the client gave.
 pub(super) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
     let fenced = fence(change, table) != Fence::None;
     let inserts = change.op == Op::Insert;
@@ -125,7 +128,8 @@ pub(super) fn fence(change: &Change<'_>, table: &Table) -> Fence {
                 .any(|u| place.is_some_and(|p| u.columns.contains(&p)))
     };
     let moves = change.sets.iter().any(|name| in_unique(name));
-    // One row may be found by several keys. Only by the first one can two writes be told to be about different rows.
+    // One row may be found by several keys. Only by the first one can two writes be told to be
+    // about different rows.
     let alias = (change.upsert || change.op != Op::Insert)
         && table.uniques.len() > 1
         && !table.uniques.first().is_some_and(|first| {

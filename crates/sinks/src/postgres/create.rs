@@ -1,8 +1,9 @@
 //! Tables and columns that are made, and widened, from the rows that name them.
 //!
-//! Each change is one transaction that locks the table, looks at it again and does only what is still to be done: two
-//! connections that want the same change do not hinder each other. Only what Windrow made is ever given another type.
-//! Where a database cannot alter a table within a transaction, tables and columns are added by themselves, and keep their types.
+//! Each change is one transaction that locks the table, looks at it again and does only what is
+//! still to be done: two connections that want the same change do not hinder each other. Only what
+//! Windrow made is ever given another type. Where a database cannot alter a table within a
+//! transaction, tables and columns are added by themselves, and keep their types.
 
 use std::borrow::Cow;
 
@@ -183,7 +184,8 @@ async fn attempt(
     }
     let mut facts = schema::read(wire, name, dialect).await?;
     if !there && matches!(facts, Ok(Some(_))) {
-        // Somebody else was faster. What is seen without the lock may be wider by the time it is changed.
+        // Somebody else was faster. What is seen without the lock may be wider by the time it is
+        // changed.
         if let Err(error) = run(wire, &[lock]).await? {
             return Ok(Err(error));
         }

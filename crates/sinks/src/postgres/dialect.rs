@@ -10,12 +10,14 @@ use windrow_pgwire::wire::Wire;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) profile: Profile,
-    /// Descriptions are read by plain queries on a table's number, and from what `SELECT *` gives: the catalog has no
-    /// partition trees, no domains and no transaction numbers, and shows columns that are hidden elsewhere.
+    /// Descriptions are read by plain queries on a table's number, and from what `SELECT *` gives:
+    /// the catalog has no partition trees, no domains and no transaction numbers, and shows
+    /// columns that are hidden elsewhere.
     pub(super) plain_catalog: bool,
     /// `UPSERT` replaces whole rows without reading them first.
     pub(super) upserts: bool,
-    /// Rows of arrays are numbered by `generate_subscripts`: by which order ORDINALITY counts is nowhere promised.
+    /// Rows of arrays are numbered by `generate_subscripts`: by which order ORDINALITY counts is
+    /// nowhere promised.
     pub(super) subscripts: bool,
     /// A table can be locked and altered within a transaction, and a column given another type.
     pub(super) alters: bool,
@@ -36,8 +38,9 @@ pub(crate) const PROFILE: Profile = Profile {
     lacks: &[],
 };
 
-/// What CockroachDB can do. Its commits wait for a quorum of nodes, so more flights are of use; its transactions hold on to
-/// all that they write, so smaller ones are: 100 to 1,000 rows by its own advice.
+/// What CockroachDB can do. Its commits wait for a quorum of nodes, so more flights are of use; its
+/// transactions hold on to all that they write, so smaller ones are: 100 to 1,000 rows by its own
+/// advice.
 pub(crate) const COCKROACH_PROFILE: Profile = Profile {
     name: "CockroachDB",
     transactional: true,
@@ -68,15 +71,15 @@ pub(super) static COCKROACH: Dialect = Dialect {
     piece: 1_000,
     // The check behind each batch asks for what its catalog does not have: who wrote a row of it.
     apart: Some("CockroachDB's catalog cannot be checked behind a batch"),
-    // It refuses COPY in the extended protocol, by which a portion and its mark are one transaction, and releases before
-    // v22.2 commit it in pieces (<https://www.cockroachlabs.com/docs/v22.1/copy-from>).
+    // It refuses COPY in the extended protocol, by which a portion and its mark are one
+    // transaction, and releases before v22.2 commit it in pieces (<https://www.cockroachlabs.com/docs/v22.1/copy-from>).
     no_copy: Some(
         "CockroachDB's COPY cannot write rows and their mark in one transaction of one round trip; its rows go as batches of INSERT",
     ),
 };
 
-/// The first release in which all statements up to a Sync are one transaction. Before it each was committed by itself, and
-/// the first half of a failed batch would have stayed.
+/// The first release in which all statements up to a Sync are one transaction. Before it each was
+/// committed by itself, and the first half of a failed batch would have stayed.
 const OLDEST: (u32, u32) = (22, 1);
 
 /// What its versions begin with.
@@ -104,8 +107,8 @@ impl Dialect {
         }
     }
 
-    /// Which database this connection leads to, by its own words. `known`: what another connection of the sink was told;
-    /// then it is not asked.
+    /// Which database this connection leads to, by its own words. `known`: what another connection
+    /// of the sink was told; then it is not asked.
     ///
     /// # Errors
     /// [`FaultClass::Unavailable`] where the connection breaks, and as [`Dialect::of`].
@@ -113,7 +116,8 @@ impl Dialect {
         wire: &mut Wire,
         known: Option<&'static Self>,
     ) -> Result<&'static Self, Fault> {
-        // CockroachDB reports its version with each connection. A pooler in front of it may not pass that on.
+        // CockroachDB reports its version with each connection. A pooler in front of it may not
+        // pass that on.
         if let Some(version) = wire.parameter("crdb_version") {
             return Self::of(version);
         }

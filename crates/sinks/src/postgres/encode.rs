@@ -97,8 +97,8 @@ fn push_other(kind: &Kind, value: &Value, scratch: &mut Vec<u8>, out: &mut Bytes
     Some(())
 }
 
-/// `array_recv` of `src/backend/utils/adt/arrayfuncs.c`: dimensions, a flag, the element type, length and lower bound,
-/// then each element with its length.
+/// `array_recv` of `src/backend/utils/adt/arrayfuncs.c`: dimensions, a flag, the element type,
+/// length and lower bound, then each element with its length.
 fn push_binary<'a>(
     element: postgres_protocol::Oid,
     values: impl Iterator<Item = &'a Value>,

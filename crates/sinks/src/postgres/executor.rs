@@ -48,7 +48,8 @@ pub(super) struct Connection {
     creates: bool,
     prepared: Prepared,
     compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
-    /// What the columns of tables with functions of somebody's own were when these ran here last, by the table's number.
+    /// What the columns of tables with functions of somebody's own were when these ran here last,
+    /// by the table's number.
     planned: HashMap<u32, Box<str>>,
     ids: u64,
     forms: Forms,
@@ -94,7 +95,8 @@ impl Shared {
 }
 
 impl Connection {
-    /// `creates`: tables and columns that are not there are made. `lock_wait`: how long batches wait for locks.
+    /// `creates`: tables and columns that are not there are made. `lock_wait`: how long batches
+    /// wait for locks.
     pub(super) fn new(
         (wire, dialect): (Wire, &'static Dialect),
         shared: Arc<Shared>,
@@ -139,7 +141,8 @@ impl Connection {
         self
     }
 
-    /// Sees to it that what a unit's client allows it to take is counted from its arrival, and executes it.
+    /// Sees to it that what a unit's client allows it to take is counted from its arrival, and
+    /// executes it.
     async fn go(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
         let rest = self.arrived.and_then(|at| self.patience.rest(at));
         if let Some(settings) = rest {
@@ -237,7 +240,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the tables that are not known (or all of them), joins the writes with them, and forms transactions.
+    /// Reads the tables that are not known (or all of them), joins the writes with them, and forms
+    /// transactions.
     async fn begin(
         &mut self,
         batch: &mut Batch<'_>,
@@ -280,7 +284,8 @@ impl Connection {
         Ok(trust)
     }
 
-    /// Appends all transactions. One that cannot be encoded after all is tried write by write, and in the end refused.
+    /// Appends all transactions. One that cannot be encoded after all is tried write by write, and
+    /// in the end refused.
     fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<Flown> {
         let mut flown = Vec::with_capacity(todo.len());
         let mut todo: std::collections::VecDeque<_> = todo.into();
@@ -302,7 +307,8 @@ impl Connection {
                     self.used = !unproven;
                     if unproven {
                         flown.extend(sender.send_reset(&self.restore));
-                        // What was prepared is gone, and not all that was left behind can be taken back.
+                        // What was prepared is gone, and not all that was left behind can be taken
+                        // back.
                         self.usable = false;
                     }
                 }
@@ -321,8 +327,8 @@ impl Connection {
         flown
     }
 
-    /// One round trip. Where the connection breaks, what was answered before counts, and the rest is told apart by how
-    /// far it can have come.
+    /// One round trip. Where the connection breaks, what was answered before counts, and the rest
+    /// is told apart by how far it can have come.
     async fn exchange(
         &mut self,
         batch: &mut Batch<'_>,
@@ -356,7 +362,8 @@ impl Connection {
         Err(broken)
     }
 
-    /// Why a batch is not to go on: its client has asked for that, or does not allow it to take longer.
+    /// Why a batch is not to go on: its client has asked for that, or does not allow it to take
+    /// longer.
     fn given_up(&self) -> Option<Fault> {
         if self.interrupt.is_asked() {
             return Some(Fault::called_back());
@@ -409,9 +416,9 @@ impl Connection {
 
 /// What became of a transaction that was under way when the connection broke.
 ///
-/// The server answers in order and reads in order. So it cannot have committed what did not wholly leave, what it
-/// had already refused, what came after the one in which it ended the connection, or that one itself if it had not
-/// come to its commit.
+/// The server answers in order and reads in order. So it cannot have committed what did not wholly
+/// leave, what it had already refused, what came after the one in which it ended the connection, or
+/// that one itself if it had not come to its commit.
 fn verdict_of_lost(broken: &Broken, flown: &Flown, heard: &Heard, first: bool) -> Verdict {
     let left = flown.end <= broken.sent;
     let at_commit = heard.statements() >= flown.statements.len();

@@ -1,7 +1,7 @@
 //! Whether a value will fit its column, as far as can be said without asking the server.
 //!
-//! A wrong guess costs speed, never truth: what is thought not to fit runs in a transaction of its own, where the server
-//! itself decides.
+//! A wrong guess costs speed, never truth: what is thought not to fit runs in a transaction of its
+//! own, where the server itself decides.
 
 use windrow_core::Value;
 
@@ -21,7 +21,8 @@ pub(super) enum Fit {
     Unwritable(String),
 }
 
-/// Judges a value for a column. `strict`: NULL in a column that must not have it is refused (no trigger fills it in).
+/// Judges a value for a column. `strict`: NULL in a column that must not have it is refused (no
+/// trigger fills it in).
 pub(super) fn fit(column: &Column, value: &Value, strict: bool) -> Fit {
     if value.is_null() {
         return sure_or(!(strict && column.not_null), Fit::Bad);
@@ -82,7 +83,8 @@ fn odd_boolean(value: &Value) -> Fit {
     if maybe { Fit::Unsure } else { Fit::Bad }
 }
 
-/// Words such as `now` and other spellings of dates are many; text without any digit is most likely none of them.
+/// Words such as `now` and other spellings of dates are many; text without any digit is most likely
+/// none of them.
 fn odd_moment(value: &Value) -> Fit {
     match value {
         Value::Text(text) if text.bytes().any(|b| b.is_ascii_digit()) && !text.contains('\0') => {
@@ -117,8 +119,8 @@ fn numeric(column: &Column, value: &Value) -> Fit {
     }
 }
 
-/// Digits that a `numeric(precision, scale)` has before its point (`NUMERIC_PRECISION` and `NUMERIC_SCALE` of
-/// `src/backend/utils/adt/numeric.c`; the scale is a signed number of 11 bits).
+/// Digits that a `numeric(precision, scale)` has before its point (`NUMERIC_PRECISION` and
+/// `NUMERIC_SCALE` of `src/backend/utils/adt/numeric.c`; the scale is a signed number of 11 bits).
 fn whole_digits(column: &Column) -> i64 {
     let packed = i64::from(column.narrowed) - 4;
     let precision = (packed >> 16) & 0xffff;

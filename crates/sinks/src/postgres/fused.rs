@@ -1,12 +1,14 @@
 //! The statement of many writes: the same for every number of them.
 //!
-//! Each form tells exactly which writes took place, or fails as a whole, so that nothing has to be believed:
+//! Each form tells exactly which writes took place, or fails as a whole, so that nothing has to be
+//! believed:
 //!
 //! - an insert that gives nothing back counts itself and divides by zero if a row is missing;
 //! - everything else gives back the place of each write that took place.
 //!
-//! `INSERT .. RETURNING` can neither name its source nor is its order promised, so rows are matched by a unique key,
-//! which is why a key is needed there; a key that the database would have generated is generated in the source.
+//! `INSERT .. RETURNING` can neither name its source nor is its order promised, so rows are matched
+//! by a unique key, which is why a key is needed there; a key that the database would have
+//! generated is generated in the source.
 
 mod filter;
 mod match_key;
@@ -34,10 +36,11 @@ pub(super) struct Fused {
 pub(super) enum Told {
     /// All of it: one row that means nothing.
     All,
-    /// A row for each write that took place: its place (from 1), a column that means nothing, then what it gives back.
+    /// A row for each write that took place: its place (from 1), a column that means nothing, then
+    /// what it gives back.
     Places,
-    /// An SQL call's: a row for each call, whose first columns are ours ([`super::calls`]), the others as the client
-    /// asked for them.
+    /// An SQL call's: a row for each call, whose first columns are ours ([`super::calls`]), the
+    /// others as the client asked for them.
     Framed,
 }
 
@@ -68,9 +71,9 @@ pub(super) fn fused(shape: &Shape, facts: &Facts, row: &[&Column], key: &[Name])
     }
 }
 
-/// The form of a plain insert that leaves out rows that would fail, and tells which they are: duplicates, and rows that
-/// a check or a foreign key would refuse. What it leaves out wrongly succeeds on its own; what it lets through wrongly
-/// fails as a whole.
+/// The form of a plain insert that leaves out rows that would fail, and tells which they are:
+/// duplicates, and rows that a check or a foreign key would refuse. What it leaves out wrongly
+/// succeeds on its own; what it lets through wrongly fails as a whole.
 pub(super) fn telling(shape: &Shape, facts: &Facts, row: &[&Column]) -> Option<Fused> {
     let text = Text::new(shape, facts, row, &[])?;
     text.keyed_insert(true, " ON CONFLICT DO NOTHING")
@@ -117,8 +120,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not inserted is an answer;
-    /// else it must not be.
+    /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not
+    /// inserted is an answer; else it must not be.
     fn keyed_insert(&self, may_miss: bool, conflict: &str) -> Option<Fused> {
         let (unique, parts) = self.telling_key()?;
         let generated: Vec<(&Column, &str)> = unique
@@ -267,8 +270,8 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// An update of a unique column, also by an upsert, frees one value and takes another: there the order of the rows
-    /// matters.
+    /// An update of a unique column, also by an upsert, frees one value and takes another: there
+    /// the order of the rows matters.
     fn moves_keys(&self) -> bool {
         let facts = self.facts;
         let is_unique = |name: &Name| {

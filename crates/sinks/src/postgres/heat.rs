@@ -1,4 +1,5 @@
-//! How often the writes of a shape failed lately, so that what keeps failing is not tried by the quickest form first.
+//! How often the writes of a shape failed lately, so that what keeps failing is not tried by the
+//! quickest form first.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use super::segment::{Mode, Segment};
 /// The share of the newest batch in the rate.
 const NEWEST: f32 = 0.25;
 
-/// From this rate on a form is not tried: three of the last four batches failed, or all of the last two.
+/// From this rate on a form is not tried: three of the last four batches failed, or all of the last
+/// two.
 const HOT: f32 = 0.4;
 
 /// The most shapes whose rates are kept.
@@ -57,8 +59,8 @@ impl Heat {
         }
     }
 
-    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing. `missed`: a failure was not
-    /// told apart where it should have been.
+    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing.
+    /// `missed`: a failure was not told apart where it should have been.
     pub(super) fn learn(&mut self, batch: &Batch<'_>, units: &[u32], missed: bool) {
         for (shape, sets, _) in batch.counts(units) {
             let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
@@ -82,7 +84,8 @@ impl Heat {
         }
     }
 
-    /// Whether a write of the shape failed as one that can be told apart, and whether one failed otherwise.
+    /// Whether a write of the shape failed as one that can be told apart, and whether one failed
+    /// otherwise.
     fn failed(&self, batch: &Batch<'_>, units: &[u32], shape: usize) -> (bool, bool) {
         let mut failed = (false, false);
         for unit in units {

@@ -15,7 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Interrupt {
     key: Mutex<CancelKey>,
-    /// A request that comes between two round trips meets nothing on the server: the connection looks here before each.
+    /// A request that comes between two round trips meets nothing on the server: the connection
+    /// looks here before each.
     asked: AtomicBool,
 }
 

@@ -1,7 +1,8 @@
 //! The rows that a write touches, told by the values of unique keys.
 //!
-//! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same bytes. Only columns whose
-//! [`Column::makes_keys`] holds take part: where equal values cannot be told, no key is given, and the caller keeps order.
+//! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same bytes. Only
+//! columns whose [`Column::makes_keys`] holds take part: where equal values cannot be told, no key
+//! is given, and the caller keeps order.
 
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
@@ -13,8 +14,8 @@ use super::scalar;
 /// A row, named by a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RowKey {
-    /// Sorts as the key's first column does, as far as eight bytes tell: rows of one statement are written in the
-    /// order of the index, and every batch locks in the same order.
+    /// Sorts as the key's first column does, as far as eight bytes tell: rows of one statement are
+    /// written in the order of the index, and every batch locks in the same order.
     pub(super) order: u64,
     /// The same for the same row.
     pub(super) hash: u64,

@@ -179,7 +179,8 @@ impl Heard {
         start..self.ended.get(statement).map_or(whole, &of)
     }
 
-    /// The rows and notices of a statement, whole messages; of the one that failed: what came before its error.
+    /// The rows and notices of a statement, whole messages; of the one that failed: what came
+    /// before its error.
     pub(super) fn messages(&self, statement: usize) -> Bytes {
         self.slice(self.range(statement, |ended| ended.end, self.messages.len()))
     }

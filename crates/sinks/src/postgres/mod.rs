@@ -1,7 +1,8 @@
 //! The PostgreSQL sink.
 //!
-//! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes and one Sync, which is
-//! an implicit transaction. The rooms, in the order in which a batch meets them:
+//! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes
+//! and one Sync, which is an implicit transaction. The rooms, in the order in which a batch meets
+//! them:
 //!
 //! | room | what it does |
 //! | --- | --- |

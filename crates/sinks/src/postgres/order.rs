@@ -1,8 +1,9 @@
 //! Which transactions go out first, and which of them may go out together.
 //!
-//! Writes of one row keep their order, whatever becomes of the transactions that they are in. So what may run again, or
-//! is set apart, takes with it what follows it on the same rows. Units of one source keep theirs even where the first one
-//! only might have to run again: no later one leaves before the outcome of the earlier one is known.
+//! Writes of one row keep their order, whatever becomes of the transactions that they are in. So
+//! what may run again, or is set apart, takes with it what follows it on the same rows. Units of
+//! one source keep theirs even where the first one only might have to run again: no later one
+//! leaves before the outcome of the earlier one is known.
 
 use std::collections::HashSet;
 
@@ -12,8 +13,8 @@ use super::batch::{Batch, FUSE_FROM, Placed, Prospect};
 use super::segment::{Mode, Segment};
 use crate::sql::plan::Fence;
 
-/// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth their round trips:
-/// what would come behind the last one is set apart there.
+/// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth
+/// their round trips: what would come behind the last one is set apart there.
 const LAYERS: usize = 6;
 
 /// The rows and tables that units touch.
@@ -71,8 +72,8 @@ struct Layer {
 }
 
 impl Batch<'_> {
-    /// The transactions of all units that have no verdict yet: all that look good in one, the others apart behind it,
-    /// and behind them what must not overtake them.
+    /// The transactions of all units that have no verdict yet: all that look good in one, the
+    /// others apart behind it, and behind them what must not overtake them.
     pub(super) fn first_segments(&mut self) -> Vec<Segment> {
         self.hold();
         let pending = self.pending();
@@ -128,8 +129,9 @@ impl Batch<'_> {
         Some(Segment::new(units, mode))
     }
 
-    /// What may go out in one round trip, and what must wait for its end: a transaction of several units may have to
-    /// run again, and nothing that follows it on the same rows may overtake it then.
+    /// What may go out in one round trip, and what must wait for its end: a transaction of several
+    /// units may have to run again, and nothing that follows it on the same rows may overtake
+    /// it then.
     pub(super) fn in_order(&self, todo: Vec<Segment>) -> (Vec<Segment>, Vec<Segment>) {
         if todo.len() < 2 {
             return (todo, Vec::new());

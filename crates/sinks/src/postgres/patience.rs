@@ -1,5 +1,5 @@
-//! How long a lane's clients wait: `lock_timeout` and `statement_timeout`, wherever they were set (by the client, for its
-//! role, for the database, on the server).
+//! How long a lane's clients wait: `lock_timeout` and `statement_timeout`, wherever they were set
+//! (by the client, for its role, for the database, on the server).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,7 +31,8 @@ impl Known {
 }
 
 impl Patience {
-    /// Asks a new session, and where it is for batches, sets how long these wait for a lock: less than any client would.
+    /// Asks a new session, and where it is for batches, sets how long these wait for a lock: less
+    /// than any client would.
     ///
     /// # Errors
     /// If the connection broke.
@@ -60,7 +61,8 @@ impl Patience {
         Ok(patience)
     }
 
-    /// What puts a session of the lane back to how it was, behind a reset. `set`: what each new one runs first.
+    /// What puts a session of the lane back to how it was, behind a reset. `set`: what each new one
+    /// runs first.
     pub(super) fn session(&self, set: &str, purpose: Purpose, lock_wait: Duration) -> String {
         let behind = if set.is_empty() { "" } else { ";\n" };
         match purpose {
@@ -72,7 +74,8 @@ impl Patience {
         }
     }
 
-    /// How long a batch waits for a lock, so that a unit that meets one can still go on alone within its client's time.
+    /// How long a batch waits for a lock, so that a unit that meets one can still go on alone
+    /// within its client's time.
     pub(super) fn of_batches(&self, lock_wait: Duration) -> Duration {
         let halves = [self.lock, self.statement].into_iter().flatten();
         halves.map(|limit| limit / 2).fold(lock_wait, Duration::min)

@@ -1,7 +1,8 @@
-//! Preparing what a round trip needs and the connection does not have yet, in a round trip of its own.
+//! Preparing what a round trip needs and the connection does not have yet, in a round trip of its
+//! own.
 //!
-//! Each statement is parsed under a Sync of its own, so that one that cannot be parsed spoils no other. In a settled
-//! state nothing is left to prepare.
+//! Each statement is parsed under a Sync of its own, so that one that cannot be parsed spoils no
+//! other. In a settled state nothing is left to prepare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,9 @@ use super::table::Table;
 use crate::sql::quote::push_table;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
-/// How long a set-based statement by key keeps its plan: one that was made while the table was small would read all of
-/// it for each batch once it has grown, until the server's own statistics are renewed.
+/// How long a set-based statement by key keeps its plan: one that was made while the table was
+/// small would read all of it for each batch once it has grown, until the server's own statistics
+/// are renewed.
 const OLDEST: Duration = Duration::from_secs(10);
 
 /// Whether the descriptions may be used.
@@ -29,7 +31,8 @@ pub(super) enum Trust {
     Good,
     /// A table has changed since it was read.
     Stale,
-    /// The table of this version was locked for longer than may be waited, or waiting for it was given up.
+    /// The table of this version was locked for longer than may be waited, or waiting for it was
+    /// given up.
     Locked(u64, Box<ServerError>),
 }
 
@@ -200,9 +203,9 @@ fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Op
     })
 }
 
-/// A statement that gives no rows and costs next to nothing, but fails ("cached plan must not change result type") once
-/// the columns of its table are not what they were when it was parsed. It also keeps the table from being altered until
-/// the transaction ends.
+/// A statement that gives no rows and costs next to nothing, but fails ("cached plan must not
+/// change result type") once the columns of its table are not what they were when it was parsed. It
+/// also keeps the table from being altered until the transaction ends.
 fn guard(table: &Table) -> String {
     let mut sql = String::from("SELECT * FROM ");
     push_table(&mut sql, &table.name);
@@ -273,7 +276,8 @@ fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) 
         let is_guard = matches!(statement.expected, Expected::Table(_));
         let state = match &answer.error {
             None if answer.parsed => State::Ready,
-            // Who may insert but not select cannot be guarded: its statements are parsed anew each time.
+            // Who may insert but not select cannot be guarded: its statements are parsed anew each
+            // time.
             Some(error) if !is_guard || error.code == "42501" => State::Failed,
             Some(_) => {
                 trust = Trust::Stale;

@@ -1,4 +1,5 @@
-//! Values as the scalar that a column's type makes of them, where it is certain that the server would read the same.
+//! Values as the scalar that a column's type makes of them, where it is certain that the server
+//! would read the same.
 //!
 //! `None` says no more than "let the server judge".
 
@@ -23,7 +24,8 @@ fn plain_int(digits: &str) -> Option<i64> {
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-/// A double. A number that is too large for one, or so small that it becomes zero, is left to the server, which refuses it.
+/// A double. A number that is too large for one, or so small that it becomes zero, is left to the
+/// server, which refuses it.
 pub(super) fn double(value: &Value) -> Option<f64> {
     match value {
         #[expect(
@@ -76,7 +78,8 @@ fn plain_float(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// Infinite only where it was written so, zero only where no other digit stands before the exponent.
+/// Infinite only where it was written so, zero only where no other digit stands before the
+/// exponent.
 fn honest(digits: &str, finite: bool, zero: bool) -> bool {
     let mantissa = || digits.bytes().take_while(|b| !matches!(b, b'e' | b'E'));
     let written_out = digits.bytes().any(|b| b.is_ascii_digit());

@@ -16,7 +16,8 @@ use crate::sql::quote::push_table;
 use windrow_pgwire::wire::{Answer, Broken, DataRow, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
 
-/// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`: [`check::print`].
+/// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`:
+/// [`check::print`].
 const TABLE: &str = "\
 SELECT c.relkind IN ('r', 'p')
     AND NOT EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confrelid = c.oid)
@@ -70,8 +71,8 @@ FROM pg_index i
 WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid";
 
-/// Until the transaction ends, queries are not compiled: in a database of many tables the server takes the proof's for so
-/// large a one that compiling it would take seconds.
+/// Until the transaction ends, queries are not compiled: in a database of many tables the server
+/// takes the proof's for so large a one that compiling it would take seconds.
 const NOT_COMPILED: &str = "SELECT pg_catalog.set_config('jit', 'off', true)";
 
 /// Checks and foreign keys.
@@ -84,7 +85,8 @@ FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
-/// Reads a table; `None`: there is none of that name. One round trip, or two where the catalog is a plain one.
+/// Reads a table; `None`: there is none of that name. One round trip, or two where the catalog is a
+/// plain one.
 ///
 /// # Errors
 /// Outside: the connection is lost. Inside: the server refuses to say.
@@ -129,7 +131,8 @@ fn leave_moments(columns: &mut [Column]) {
     }
 }
 
-/// Appends the questions about a table that has this name in SQL. `words`: what may name types in a statement on it.
+/// Appends the questions about a table that has this name in SQL. `words`: what may name types in a
+/// statement on it.
 pub(super) fn append(wire: &mut Wire, quoted: &str, words: &str) {
     ask(wire, &TABLE.replace("{print}", &check::print()), quoted);
     for sql in [COLUMNS, UNIQUES, CONDITIONS] {
@@ -349,7 +352,8 @@ fn simple_kind(type_oid: Oid, typtype: u8, row: &Fields<'_>) -> Kind {
     }
 }
 
-/// A row of text columns. What is not there reads as nothing: each query gives what it was written to give.
+/// A row of text columns. What is not there reads as nothing: each query gives what it was written
+/// to give.
 pub(super) struct Fields<'a>(pub(super) DataRow<'a>);
 
 impl<'a> Fields<'a> {

@@ -19,13 +19,15 @@ pub(super) enum Mode {
     Telling,
     /// Each write by its own statement, in the order of the batch.
     Grouped,
-    /// One unit by prepared statements: a failure is its own, unless a stale description may have caused it.
+    /// One unit by prepared statements: a failure is its own, unless a stale description may have
+    /// caused it.
     Own,
     /// One unit by statements that are parsed anew: a failure is its own.
     Fresh,
     /// One unit whose statement the server is expected not to parse; it is not executed.
     Probe,
-    /// One unit that Windrow itself refuses, if the description that it is refused by is still true.
+    /// One unit that Windrow itself refuses, if the description that it is refused by is still
+    /// true.
     Refuse(UnitFault),
 }
 
@@ -39,8 +41,9 @@ impl Segment {
         Self { units, mode }
     }
 
-    /// Whether it may have to run again, after those behind it: not where each failure is told at once. (A failure of
-    /// [`Mode::Own`] that a stale description may have caused is looked at once more, and is the same nearly always.)
+    /// Whether it may have to run again, after those behind it: not where each failure is told at
+    /// once. (A failure of [`Mode::Own`] that a stale description may have caused is looked at
+    /// once more, and is the same nearly always.)
     pub(super) fn may_come_back(&self) -> bool {
         matches!(self.mode, Mode::Sets | Mode::Telling | Mode::Grouped)
     }
@@ -54,7 +57,8 @@ impl Segment {
         Self::new(vec![unit], mode)
     }
 
-    /// Segments of no more than `size` units. Those that follow each other on the same rows stay in their order.
+    /// Segments of no more than `size` units. Those that follow each other on the same rows stay in
+    /// their order.
     pub(super) fn cut(segments: Vec<Self>, size: usize) -> Vec<Self> {
         if segments.iter().all(|segment| segment.units.len() <= size) {
             return segments;

@@ -19,7 +19,8 @@ use super::segment::{Mode, Segment};
 use crate::sql::plan::Step;
 use crate::sql::quote::push_table;
 
-/// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with others.
+/// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with
+/// others.
 pub(super) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
     SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; DEALLOCATE ALL; ";
 
@@ -37,8 +38,8 @@ pub(super) enum Sent {
     Savepoint,
     /// What the call at this place took from a sequence.
     Taken(u32),
-    /// The writes at these places, in the order of the parameters. `heads`: how many columns of its rows are ours; 0: a
-    /// row is for us as a whole.
+    /// The writes at these places, in the order of the parameters. `heads`: how many columns of its
+    /// rows are ours; 0: a row is for us as a whole.
     Set {
         items: Vec<u32>,
         telling: bool,
@@ -58,8 +59,9 @@ pub(super) struct Flown {
 }
 
 impl Flown {
-    /// Whether the statement at this place is one that was prepared before, by a name that the server may know no more. What
-    /// goes by its text misses nothing of ours: a function that its planning runs may say that, or a trigger.
+    /// Whether the statement at this place is one that was prepared before, by a name that the
+    /// server may know no more. What goes by its text misses nothing of ours: a function that
+    /// its planning runs may say that, or a trigger.
     pub(super) fn goes_by_name(&self, batch: &Batch<'_>, at: usize) -> bool {
         let by_text = self.segment.mode == Mode::Fresh || batch.is_apart(&self.segment);
         !by_text || !matches!(self.statements.get(at), Some(Sent::Single(_)))
@@ -72,18 +74,21 @@ pub(super) struct Sender<'s, 'u> {
     pub(super) prepared: &'s mut Prepared,
     pub(super) out: &'s mut BytesMut,
     pub(super) scratch: &'s mut Vec<u8>,
-    /// What is sent is a part of a transaction: it begins with the last savepoint and ends with another one.
+    /// What is sent is a part of a transaction: it begins with the last savepoint and ends with
+    /// another one.
     pub(super) part: bool,
 }
 
-/// What a part before may have left behind is undone. Outside of a transaction this fails, and the part with it.
+/// What a part before may have left behind is undone. Outside of a transaction this fails, and the
+/// part with it.
 pub(super) const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
 /// Behind a part, whose work is kept. Where it has failed, the server does not come here.
 pub(super) const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
 impl Sender<'_, '_> {
-    /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is appended.
+    /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is
+    /// appended.
     pub(super) fn send(&mut self, segment: Segment) -> Result<Flown, Segment> {
         let start = self.out.len();
         let sent = match self.send_query(&segment) {
@@ -222,7 +227,8 @@ impl Sender<'_, '_> {
         Ok(())
     }
 
-    /// Behind the writes: the catalog must still be what is relied on. Their locks keep it so until the commit.
+    /// Behind the writes: the catalog must still be what is relied on. Their locks keep it so until
+    /// the commit.
     fn send_checks(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
         if self.batch.is_apart(segment) {
             return Ok(());

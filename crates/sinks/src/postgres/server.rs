@@ -67,8 +67,8 @@ impl Server {
 /// What libpq sets by its environment of how times are read.
 const TIMES: [(&str, &str); 2] = [("PGDATESTYLE", "DateStyle"), ("PGTZ", "TimeZone")];
 
-/// The settings that what is sent and decoded here relies on; all else is as the role has it. `own_times`: that includes how
-/// times are read ([`Options::own_times`]).
+/// The settings that what is sent and decoded here relies on; all else is as the role has it.
+/// `own_times`: that includes how times are read ([`Options::own_times`]).
 fn session(own_times: bool) -> Vec<(&'static str, String)> {
     let mut times = vec![
         ("DateStyle", "ISO".to_owned()),

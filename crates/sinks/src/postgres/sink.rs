@@ -96,7 +96,8 @@ impl Sink for PostgresSink {
     }
 
     fn owns(&self, table: &TableName) -> bool {
-        // CockroachDB finds a table by its database too, and keeps users and sessions in one of its own.
+        // CockroachDB finds a table by its database too, and keeps users and sessions in one of its
+        // own.
         let system = |schema: &Name| schema.eq_ignore_ascii_case("system");
         self.profile().name == COCKROACH_PROFILE.name && table.schema.as_ref().is_some_and(system)
     }

@@ -1,7 +1,8 @@
 //! What the writes of rows to a table share, for operators.
 //!
-//! It is said of the plainest writes: an insert of the columns that have no default, an update of all that are in no key, by
-//! the primary key. What others share is at most the same, but for an insert that gives a column whose default is in the way.
+//! It is said of the plainest writes: an insert of the columns that have no default, an update of
+//! all that are in no key, by the primary key. What others share is at most the same, but for an
+//! insert that gives a column whose default is in the way.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The statement of one write: what its client would have sent.
 //!
-//! Parameters have no declared type: the server takes the column's, reads the text with that type's input function, and
-//! its errors are the true ones.
+//! Parameters have no declared type: the server takes the column's, reads the text with that type's
+//! input function, and its errors are the true ones.
 
 use std::fmt::Write as _;
 
@@ -68,9 +68,9 @@ fn insert(sql: &mut String, shape: &Shape, key: &[Name], facts: &Facts) {
     }
 }
 
-/// Whether `UPSERT` says the same as the insert's own `ON CONFLICT`: a row is found by the primary key alone, no other
-/// unique key could be violated, and every column is given, so that nothing of the row that is there has to be kept
-/// (<https://www.cockroachlabs.com/docs/stable/upsert>). It writes without reading.
+/// Whether `UPSERT` says the same as the insert's own `ON CONFLICT`: a row is found by the primary
+/// key alone, no other unique key could be violated, and every column is given, so that nothing of
+/// the row that is there has to be kept (<https://www.cockroachlabs.com/docs/stable/upsert>). It writes without reading.
 pub(super) fn is_upsert(shape: &Shape, key: &[Name], facts: &Facts) -> bool {
     let is_primary = |places: &[usize]| {
         let mut names = places.iter().filter_map(|place| facts.columns.get(*place));
@@ -110,7 +110,8 @@ pub(super) fn push_conflict(sql: &mut String, shape: &Shape, key: &[Name]) {
     sql.push_str(") DO UPDATE SET ");
     let is_key = |name: &&Name| key.contains(*name);
     let others: Vec<&Name> = shape.columns.iter().filter(|c| !is_key(c)).collect();
-    // A row of nothing but its key is still one that was written: it is locked, counted and given back.
+    // A row of nothing but its key is still one that was written: it is locked, counted and given
+    // back.
     let set = if others.is_empty() {
         key.iter().collect()
     } else {

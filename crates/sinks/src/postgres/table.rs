@@ -19,8 +19,9 @@ pub(super) struct Table {
     pub(super) facts: Facts,
 }
 
-/// Which rows of the catalog describe a table and all that its proof relies on, and the transactions that wrote them. Any
-/// change of the table's columns, defaults, triggers, indexes, rules, row security or partitions changes it.
+/// Which rows of the catalog describe a table and all that its proof relies on, and the
+/// transactions that wrote them. Any change of the table's columns, defaults, triggers, indexes,
+/// rules, row security or partitions changes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Print {
     /// The table, and its partitions.
@@ -31,7 +32,8 @@ pub(super) struct Print {
     pub(super) triggers: Option<Box<str>>,
     /// What is said of its columns.
     pub(super) columns: Box<str>,
-    /// The transaction that wrote its row, those that wrote its checks, and what stands in its row.
+    /// The transaction that wrote its row, those that wrote its checks, and what stands in its
+    /// row.
     pub(super) written: Box<str>,
     /// Its file: TRUNCATE gives it another one, and writes its row.
     pub(super) file: Box<str>,
@@ -52,12 +54,14 @@ pub(super) struct Facts {
     pub(super) uniques: Vec<Unique>,
     /// What else a row must fulfil, where it can be asked of rows that are not there yet.
     pub(super) conditions: Vec<Condition>,
-    /// A unique index or exclusion constraint that is not described in `uniques`: partial, deferrable, over expressions.
+    /// A unique index or exclusion constraint that is not described in `uniques`: partial,
+    /// deferrable, over expressions.
     pub(super) hidden_unique: bool,
-    /// An ordinary or partitioned table without a foreign key to itself: writes may become one statement, if that is
-    /// proven of them.
+    /// An ordinary or partitioned table without a foreign key to itself: writes may become one
+    /// statement, if that is proven of them.
     pub(super) fuses: bool,
-    /// What a write may run, where it is read for rows. SQL calls have their own, with what their statements run.
+    /// What a write may run, where it is read for rows. SQL calls have their own, with what their
+    /// statements run.
     pub(super) proof: Arc<Catalog>,
     /// What the catalog's rows were at that moment; `None` where the database tells no such thing.
     pub(super) print: Option<Print>,
@@ -75,7 +79,8 @@ pub(super) struct Unique {
     /// Places in [`Facts::columns`], in the order of the index.
     pub(super) columns: Box<[usize]>,
     pub(super) primary: bool,
-    /// Not checked at the end of the transaction only. Only such a key tells rows apart at every moment.
+    /// Not checked at the end of the transaction only. Only such a key tells rows apart at every
+    /// moment.
     pub(super) immediate: bool,
 }
 
@@ -92,14 +97,16 @@ pub(super) struct Condition {
 pub(super) enum Test {
     /// An expression over the columns' own names.
     Check(String),
-    /// A row of another table (as SQL) whose columns of these names, in the order of the condition's own, are equal.
+    /// A row of another table (as SQL) whose columns of these names, in the order of the
+    /// condition's own, are equal.
     Reference(String, Box<[String]>),
 }
 
 /// The mark of tables that Windrow made: their comment.
 pub(super) const OURS: &str = "created by windrow";
 
-/// The comment of a column that Windrow made and that has had no value but NULL: its type is not known yet.
+/// The comment of a column that Windrow made and that has had no value but NULL: its type is not
+/// known yet.
 pub(super) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
 impl Table {

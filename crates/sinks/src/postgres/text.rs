@@ -1,11 +1,14 @@
 //! A value as the text that its column's input function reads.
 //!
-//! One function for every rung of the ladder: a statement of its own and a set-based one are given the same text, or
-//! ([`super::encode`]) the same value in binary. What a value means to a type is decided here:
+//! One function for every rung of the ladder: a statement of its own and a set-based one are given
+//! the same text, or ([`super::encode`]) the same value in binary. What a value means to a type is
+//! decided here:
 //!
-//! - a text in a `json` column is a JSON string; arrays, objects, numbers and booleans stand for themselves;
+//! - a text in a `json` column is a JSON string; arrays, objects, numbers and booleans stand for
+//!   themselves;
 //! - a text in a `bytea` column is base64, or PostgreSQL's own `\x` hexadecimal form;
-//! - a JSON array in an array column becomes PostgreSQL's array literal; a text is that literal already.
+//! - a JSON array in an array column becomes PostgreSQL's array literal; a text is that literal
+//!   already.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,8 +40,8 @@ pub(super) fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     Ok(())
 }
 
-/// The same of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the types that rows are named by,
-/// only `jsonb` has values of several kinds.
+/// The same of a key's value as a path spells it ([`windrow_core::Shape::spelled`]): of the types
+/// that rows are named by, only `jsonb` has values of several kinds.
 pub(super) fn push_spelled(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Written {
     match (kind, value) {
         (Kind::Jsonb, Value::Text(text)) if is_json(text) => {
@@ -102,7 +105,8 @@ fn push_json_string(text: &str, out: &mut Vec<u8>) -> Written {
     serde_json::to_writer(out, text).map_err(|error| Unwritable(error.to_string()))
 }
 
-/// A JSON array as an array literal. Nested arrays are further dimensions, unless the elements are JSON themselves.
+/// A JSON array as an array literal. Nested arrays are further dimensions, unless the elements are
+/// JSON themselves.
 fn push_array(element: &Kind, delimiter: u8, json: &str, out: &mut Vec<u8>) -> Written {
     let items: Vec<&RawValue> = serde_json::from_str(json)
         .map_err(|error| Unwritable(format!("an array is expected: {error}")))?;

@@ -1,7 +1,7 @@
 //! Dates and times in ISO 8601, read exactly as the server reads them.
 //!
-//! Only what both read alike is read: four-digit years, real days of the calendar, up to six digits of a second's fraction,
-//! zones of up to 14 hours. Anything else is left to the server.
+//! Only what both read alike is read: four-digit years, real days of the calendar, up to six digits
+//! of a second's fraction, zones of up to 14 hours. Anything else is left to the server.
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -50,12 +50,14 @@ pub(super) fn moment(text: &str) -> Option<Moment> {
 }
 
 impl Moment {
-    /// As a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored, as the server ignores it.
+    /// As a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored, as the server
+    /// ignores it.
     pub(super) fn local(self) -> i64 {
         self.days * SECONDS_PER_DAY * MICROS_PER_SECOND + self.micros
     }
 
-    /// As a `timestamptz`: microseconds since 2000-01-01 00:00 UTC. Without a zone it is UTC, the zone of Windrow's sessions.
+    /// As a `timestamptz`: microseconds since 2000-01-01 00:00 UTC. Without a zone it is UTC, the
+    /// zone of Windrow's sessions.
     pub(super) fn utc(self) -> i64 {
         self.local() - self.zone.unwrap_or(0) * MICROS_PER_SECOND
     }
@@ -143,8 +145,8 @@ fn last_day(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar: years are counted from March, so that a leap day is the
-/// last day of its year (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
+/// Days since 1970-01-01 in the proleptic Gregorian calendar: years are counted from March, so that
+/// a leap day is the last day of its year (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

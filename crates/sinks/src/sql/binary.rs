@@ -6,7 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 /// What begins hexadecimal digits. No base64 has it.
 const HEX: &str = "\\x";
 
-/// Appends the bytes of a text: base64 with padding, or hexadecimal digits behind `\x`, as PostgreSQL writes them.
+/// Appends the bytes of a text: base64 with padding, or hexadecimal digits behind `\x`, as
+/// PostgreSQL writes them.
 ///
 /// # Errors
 /// What is wrong with it, to stand behind what it is for.

@@ -87,13 +87,15 @@ impl PartialEq for Decimal<'_> {
     }
 }
 
-/// True where the text is a decimal number: digits with at most one point among them, a sign and an exponent if need be.
+/// True where the text is a decimal number: digits with at most one point among them, a sign and an
+/// exponent if need be.
 pub fn is_number(text: &str) -> bool {
     Decimal::read(text).is_some()
 }
 
-/// True where the nearest double's shortest decimal form has the value of `digits`: the number can go through a double and come
-/// back the same (`1.10` comes back as `1.1`, `-0` as `0`). False for what is not a number.
+/// True where the nearest double's shortest decimal form has the value of `digits`: the number can
+/// go through a double and come back the same (`1.10` comes back as `1.1`, `-0` as `0`). False for
+/// what is not a number.
 pub fn is_double(digits: &str) -> bool {
     let Some(exact) = Decimal::read(digits) else {
         return false;

@@ -70,7 +70,8 @@ impl<T: Described> Descriptions<T> {
         all
     }
 
-    /// Takes in what was read; `None`: there is no such table. A description that has not changed keeps its version.
+    /// Takes in what was read; `None`: there is no such table. A description that has not changed
+    /// keeps its version.
     pub(crate) fn put(&self, name: &TableName, facts: Option<T::Facts>) -> Option<Arc<T>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let Some(facts) = facts else {

@@ -1,14 +1,16 @@
 //! What type a column must have to hold the values seen: for tables that are created from data.
 //!
-//! Pure: values in, kinds and changes out. Which type of a database a [`Kind`] becomes is the sink's own matter.
+//! Pure: values in, kinds and changes out. Which type of a database a [`Kind`] becomes is the
+//! sink's own matter.
 
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Name, Value};
 
 use super::decimal;
 
-/// What a column holds. Ordered by [`Kind::join`] alone: [`Kind::Text`] holds everything, [`Kind::Number`] holds
-/// [`Kind::Int`], all others stand beside each other. A column of nothing but NULL has no kind yet: `Option<Kind>`.
+/// What a column holds. Ordered by [`Kind::join`] alone: [`Kind::Text`] holds everything,
+/// [`Kind::Number`] holds [`Kind::Int`], all others stand beside each other. A column of nothing
+/// but NULL has no kind yet: `Option<Kind>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// True and false.
@@ -23,7 +25,8 @@ pub enum Kind {
     Json,
     /// Binary data; a text that comes to such a column is base64.
     Bytes,
-    /// What a file declares or all texts of a column are, where it is none of the others. No row alone asks for it.
+    /// What a file declares or all texts of a column are, where it is none of the others. No row
+    /// alone asks for it.
     Own(Holds),
 }
 
@@ -76,8 +79,8 @@ impl Kind {
         }
     }
 
-    /// The narrowest kind that holds both exactly. Associative, commutative and idempotent, so the order in which
-    /// rows come does not matter.
+    /// The narrowest kind that holds both exactly. Associative, commutative and idempotent, so the
+    /// order in which rows come does not matter.
     #[must_use]
     pub fn join(self, other: Self) -> Self {
         match (self, other) {
@@ -92,8 +95,8 @@ impl Kind {
         self.join(other) == self
     }
 
-    /// True where a column of this kind takes a value of the other without being widened: what it [holds](Self::holds),
-    /// and base64 text for binary data.
+    /// True where a column of this kind takes a value of the other without being widened: what it
+    /// [holds](Self::holds), and base64 text for binary data.
     pub fn takes(self, other: Self) -> bool {
         self.holds(other) || (self == Self::Bytes && other == Self::Text)
     }
@@ -149,8 +152,8 @@ pub struct Sight {
     pub name: Name,
     /// The join of its values; `None` while all of them were NULL.
     pub kind: Option<Kind>,
-    /// True while every number seen is given back exactly by a double's shortest decimal form: for databases
-    /// that have no other exact type for decimals.
+    /// True while every number seen is given back exactly by a double's shortest decimal form: for
+    /// databases that have no other exact type for decimals.
     pub double: bool,
     /// Whether all values are times, of which a [`Value`] tells no more than that they are texts.
     pub times: Times,
@@ -204,8 +207,8 @@ impl Sights {
         }
     }
 
-    /// Columns of which more is known than rows alone tell: what their file declares, and, where `times` is set, of those of texts
-    /// that all of them are times.
+    /// Columns of which more is known than rows alone tell: what their file declares, and, where
+    /// `times` is set, of those of texts that all of them are times.
     pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>], times: bool) {
         for sight in &mut self.columns {
             let place = columns.iter().position(|name| *name == sight.name);
@@ -218,8 +221,8 @@ impl Sights {
         }
     }
 
-    /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its kind, and for
-    /// numbers whether a double gives it back exactly.
+    /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its
+    /// kind, and for numbers whether a double gives it back exactly.
     pub fn note(&mut self, place: usize, name: &Name, kind: Option<Kind>, double: bool) {
         let sight = self.sight(place, name);
         sight.kind = match (sight.kind, kind) {
@@ -234,8 +237,8 @@ impl Sights {
         &self.columns
     }
 
-    /// What must be added or widened, in the order of the columns seen. A column that is missing and had only NULL is
-    /// left out: it is not created until a value shows its type.
+    /// What must be added or widened, in the order of the columns seen. A column that is missing
+    /// and had only NULL is left out: it is not created until a value shows its type.
     pub fn changes(&self, existing: impl Fn(&Name) -> Existing) -> Vec<Change> {
         self.columns
             .iter()

@@ -1,4 +1,5 @@
-//! What the rows of a batch say of a table that is still to be made: whether it is, and what its primary key is.
+//! What the rows of a batch say of a table that is still to be made: whether it is, and what its
+//! primary key is.
 
 use windrow_core::{Key, Name, Op, Shape, Value};
 

@@ -1,14 +1,19 @@
-//! In which statements a batch goes out: which writes become one statement, and in which order the statements run.
+//! In which statements a batch goes out: which writes become one statement, and in which order the
+//! statements run.
 //!
 //! Pure: what the writes touch in, steps out. The rules, which the tests check on random batches:
 //!
-//! - Two writes that touch the same row run in the order of the batch, never in one statement (two reads may).
-//! - The writes of one unit run in their order, and so do the units of one source: no step of theirs comes before the
-//!   one of an earlier unit. They are in one statement only where all between them are in it too. Writes of one table that
-//!   are [`Item::free`] may change places among each other.
-//! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence is for.
-//! - All else is free: units that wait together were asked for concurrently, so writes of different rows may change
-//!   places, and a group whose writes are scattered over the batch still becomes one statement.
+//! - Two writes that touch the same row run in the order of the batch, never in one statement (two
+//!   reads may).
+//! - The writes of one unit run in their order, and so do the units of one source: no step of
+//!   theirs comes before the one of an earlier unit. They are in one statement only where all
+//!   between them are in it too. Writes of one table that are [`Item::free`] may change places
+//!   among each other.
+//! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence
+//!   is for.
+//! - All else is free: units that wait together were asked for concurrently, so writes of different
+//!   rows may change places, and a group whose writes are scattered over the batch still becomes
+//!   one statement.
 
 use std::collections::HashMap;
 
@@ -21,7 +26,8 @@ pub enum Fence {
     /// Nothing.
     #[default]
     None,
-    /// Other rows of its table: a key that is not known, or a second unique key that it frees or takes.
+    /// Other rows of its table: a key that is not known, or a second unique key that it frees or
+    /// takes.
     Table,
     /// Rows of other tables too: a delete that cascades.
     All,
@@ -34,18 +40,20 @@ pub struct Item<'a> {
     pub group: u32,
     /// The unit that it belongs to; a unit's items follow each other.
     pub unit: u32,
-    /// Its source, where another unit of the batch is of it too. Numbered from 0, without large gaps.
+    /// Its source, where another unit of the batch is of it too. Numbered from 0, without large
+    /// gaps.
     pub source: Option<u32>,
     /// Its table. Numbered from 0, without large gaps.
     pub table: u32,
-    /// Hashes of the rows that it touches, different for rows of different tables. A collision costs a statement, nothing else.
+    /// Hashes of the rows that it touches, different for rows of different tables. A collision
+    /// costs a statement, nothing else.
     pub keys: &'a [u64],
     /// Whether it only reads.
     pub reads: bool,
     /// What else it may disturb.
     pub fence: Fence,
-    /// Within a transaction nobody can tell whether it came before or after others of its table that are free too, but for
-    /// those that touch the same rows.
+    /// Within a transaction nobody can tell whether it came before or after others of its table
+    /// that are free too, but for those that touch the same rows.
     pub free: bool,
 }
 
@@ -58,7 +66,8 @@ pub struct Step {
     pub items: Vec<u32>,
 }
 
-/// Forms steps greedily: a write joins the first step of its group that comes late enough, or opens one at the end.
+/// Forms steps greedily: a write joins the first step of its group that comes late enough, or opens
+/// one at the end.
 pub fn plan<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<Step> {
     let mut planner = Planner::default();
     for item in items {
@@ -67,7 +76,8 @@ pub fn plan<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<Step> {
     planner.steps
 }
 
-/// One more than the last step of its kind: the first step that a follower may use. 0: there is none yet.
+/// One more than the last step of its kind: the first step that a follower may use. 0: there is
+/// none yet.
 type Next = u32;
 
 #[derive(Clone, Copy, Default)]

@@ -2,9 +2,11 @@
 
 use windrow_core::TableName;
 
-/// Appends `name` as an identifier in standard double quotes: PostgreSQL, CockroachDB, SQLite, CrateDB.
+/// Appends `name` as an identifier in standard double quotes: PostgreSQL, CockroachDB, SQLite,
+/// CrateDB.
 ///
-/// A quote inside the name is doubled, so no name can end the identifier. NUL never gets here ([`TableName::parse`] refuses it).
+/// A quote inside the name is doubled, so no name can end the identifier. NUL never gets here
+/// ([`TableName::parse`] refuses it).
 pub fn push_ident(sql: &mut String, name: &str) {
     sql.push('"');
     for c in name.chars() {
@@ -39,7 +41,8 @@ pub fn push_idents<S: AsRef<str>>(sql: &mut String, names: impl IntoIterator<Ite
 pub mod backtick {
     use windrow_core::TableName;
 
-    /// Appends `name` as an identifier. A backtick inside is doubled, so no name can end the identifier.
+    /// Appends `name` as an identifier. A backtick inside is doubled, so no name can end the
+    /// identifier.
     pub fn push_ident(sql: &mut String, name: &str) {
         sql.push('`');
         for c in name.chars() {

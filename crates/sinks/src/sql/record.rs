@@ -15,7 +15,8 @@ pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     json
 }
 
-/// What names a row: an array in which values that differ only in their type are written differently.
+/// What names a row: an array in which values that differ only in their type are written
+/// differently.
 pub fn name<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let mut json = String::from("[");
     for (place, value) in values.into_iter().enumerate() {
@@ -26,7 +27,8 @@ pub fn name<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     json
 }
 
-/// Appends a value so that its type can be told: what JSON has a form of as it is, all else as an object of one member.
+/// Appends a value so that its type can be told: what JSON has a form of as it is, all else as an
+/// object of one member.
 pub fn push_typed(json: &mut String, value: &Value) {
     match value {
         Value::Number(digits) if !is_json(digits) => push_member(json, "number", digits),

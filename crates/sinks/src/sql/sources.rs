@@ -1,5 +1,5 @@
-//! Which units of a batch are of one source: they were not asked for concurrently, so the later one may rely on the
-//! earlier one.
+//! Which units of a batch are of one source: they were not asked for concurrently, so the later one
+//! may rely on the earlier one.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use windrow_core::{SourceId, Unit};
 /// The sources that have several units in a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// The number of each unit's source, without gaps; empty where each unit has a source of its own.
+    /// The number of each unit's source, without gaps; empty where each unit has a source of its
+    /// own.
     numbers: Vec<u32>,
 }
 

@@ -1,9 +1,10 @@
 //! One batch: the transactions it takes, and what is done when one of them fails.
 //!
-//! All units go into one transaction, but for those that could tell that they share it: each of these has its own. A unit that
-//! fails by itself has its error and leaves the others alone. When the transaction as a whole is lost, its units are run again in smaller ones until each unit has the outcome that it has alone:
-//! around a unit that took the transaction with it, by halves where the commit failed and names nobody. The order is always
-//! that of the batch.
+//! All units go into one transaction, but for those that could tell that they share it: each of
+//! these has its own. A unit that fails by itself has its error and leaves the others alone. When
+//! the transaction as a whole is lost, its units are run again in smaller ones until each unit has
+//! the outcome that it has alone: around a unit that took the transaction with it, by halves where
+//! the commit failed and names nobody. The order is always that of the batch.
 
 use std::ops::Range;
 
@@ -16,8 +17,8 @@ use super::fault::{Failure, Scope};
 use super::session::{Home, Plans};
 use super::unit::{Hands, Needs, Step};
 
-/// After so many units have failed alone because the disk is full or broken, the rest of the batch is told the same
-/// without being tried alone.
+/// After so many units have failed alone because the disk is full or broken, the rest of the batch
+/// is told the same without being tried alone.
 const STRIKES: u32 = 3;
 
 /// Units that go into one transaction.
@@ -57,7 +58,8 @@ pub(super) struct Batch<'c> {
     strikes: u32,
     /// How often a unit had the schema changed.
     grown: (usize, usize),
-    /// False once a change of the schema failed that looked at more rows than the one that needed it.
+    /// False once a change of the schema failed that looked at more rows than the one that needed
+    /// it.
     ahead: bool,
     usable: bool,
     eased: Option<Eased>,
@@ -160,8 +162,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Leaves in the transaction that has just begun what may share it, the rest comes behind it. `None` where nothing can be
-    /// done in this transaction.
+    /// Leaves in the transaction that has just begun what may share it, the rest comes behind it.
+    /// `None` where nothing can be done in this transaction.
     fn part(&mut self, mut work: Work) -> Option<Work> {
         let Range { start, end } = work.units;
         let mut apart = start..end;
@@ -221,7 +223,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// Opens a transaction: one that writes from the start, so that it never has to wait half-way, unless all units only read.
+    /// Opens a transaction: one that writes from the start, so that it never has to wait half-way,
+    /// unless all units only read.
     fn begin(&mut self, units: &Range<usize>) -> Result<(), Failure> {
         let reads = self.reads_only(units);
         let begin = if reads { "BEGIN" } else { "BEGIN IMMEDIATE" };
@@ -282,7 +285,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// A unit that took the transaction with it: those before it go again, then it goes alone, then those behind it.
+    /// A unit that took the transaction with it: those before it go again, then it goes alone, then
+    /// those behind it.
     fn undone(&mut self, work: Work, unit: usize, fault: UnitFault, scope: Scope) {
         let Range { start, end } = work.units;
         match scope {
@@ -300,7 +304,8 @@ impl<'c> Batch<'c> {
         }
     }
 
-    /// A commit that failed and was rolled back: nobody is named, so the guilty are found by halving.
+    /// A commit that failed and was rolled back: nobody is named, so the guilty are found by
+    /// halving.
     fn refused(&mut self, work: Work, failure: Failure) {
         let Failure { fault, scope } = failure;
         let Range { start, end } = work.units;
@@ -340,7 +345,8 @@ impl<'c> Batch<'c> {
         self.work.extend(parts.map(|units| Work::new(units, true)));
     }
 
-    /// Creates or extends a table for a write, so that its unit can be run again. If that fails, the unit has failed.
+    /// Creates or extends a table for a write, so that its unit can be run again. If that fails,
+    /// the unit has failed.
     fn grow(&mut self, unit: usize, write: usize) {
         if self.stop.is_some() {
             return;
@@ -357,7 +363,8 @@ impl<'c> Batch<'c> {
             Ok(()) => {}
             Err(failure) if failure.scope == Scope::Busy => self.stop = Some(failure.fault),
             Err(_) if self.ahead => {
-                // Rows further on may be to blame: from here on each has the schema changed for itself.
+                // Rows further on may be to blame: from here on each has the schema changed for
+                // itself.
                 self.ahead = false;
                 self.grow(unit, write);
             }

@@ -63,8 +63,8 @@ fn quoted<'a>(
     }
 }
 
-/// A value that a row is found by: what storing it leaves in the column. Comparing takes a number as it is, while a column of
-/// doubles has rounded it.
+/// A value that a row is found by: what storing it leaves in the column. Comparing takes a number
+/// as it is, while a column of doubles has rounded it.
 fn key<'a>(
     datum: Datum<'a>,
     slot: &Slot,
@@ -136,7 +136,8 @@ fn keeps(column_type: ColumnType, datum: Datum<'_>) -> bool {
     }
 }
 
-/// The number that a text spells as one is written: what a column of whole numbers keeps of it is what was sent.
+/// The number that a text spells as one is written: what a column of whole numbers keeps of it is
+/// what was sent.
 fn whole(column_type: ColumnType, datum: Datum<'_>) -> Option<i64> {
     let (ColumnType::Integer, Datum::Text(text)) = (column_type, datum) else {
         return None;

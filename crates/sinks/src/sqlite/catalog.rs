@@ -38,7 +38,8 @@ pub(super) struct Table {
     pub(super) plain: bool,
     /// True for views: what their triggers write is not counted.
     pub(super) view: bool,
-    /// True where Windrow made it and nobody altered it in a way that Windrow would not: its columns may be widened.
+    /// True where Windrow made it and nobody altered it in a way that Windrow would not: its
+    /// columns may be widened.
     pub(super) made: bool,
 }
 
@@ -60,8 +61,8 @@ impl Catalog {
         }
     }
 
-    /// Looks whether the schema has changed, by this process or another, and forgets everything if it has.
-    /// True in that case. To be called inside the transaction that uses the answers.
+    /// Looks whether the schema has changed, by this process or another, and forgets everything if
+    /// it has. True in that case. To be called inside the transaction that uses the answers.
     pub(super) fn refresh(&mut self, connection: &Connection) -> Result<bool> {
         let mut ask = connection.prepare_cached("PRAGMA schema_version")?;
         let version = ask.query_row([], |row| row.get::<_, i64>(0))?;
@@ -126,7 +127,8 @@ impl Catalog {
 }
 
 impl Table {
-    /// A column and its place; SQLite takes names that differ only in the case of ASCII letters for the same.
+    /// A column and its place; SQLite takes names that differ only in the case of ASCII letters for
+    /// the same.
     pub(super) fn column(&self, name: &str) -> Option<(usize, &Column)> {
         let mut columns = self.columns.iter().enumerate();
         columns.find(|(_, c)| c.name.eq_ignore_ascii_case(name))
@@ -139,8 +141,8 @@ impl Table {
     }
 }
 
-/// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist in no schema, such as the
-/// table-valued functions of PRAGMAs, are none.
+/// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist
+/// in no schema, such as the table-valued functions of PRAGMAs, are none.
 fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
     if let Some(schema) = &name.schema
         && !schema.eq_ignore_ascii_case("main")

@@ -14,7 +14,8 @@ pub(super) enum ColumnType {
     Numeric,
     /// REAL affinity: doubles.
     Real,
-    /// Declared DECIMAL_TEXT, Windrow's own: TEXT affinity, read back as a number with all its digits.
+    /// Declared DECIMAL_TEXT, Windrow's own: TEXT affinity, read back as a number with all its
+    /// digits.
     Decimal,
     /// TEXT affinity.
     Text,
@@ -45,7 +46,8 @@ impl ColumnType {
         }
     }
 
-    /// The type of a new column. `double` says that all its numbers are given back exactly by doubles.
+    /// The type of a new column. `double` says that all its numbers are given back exactly by
+    /// doubles.
     pub(super) fn of_kind(kind: Kind, double: bool) -> Self {
         match kind {
             Kind::Bool => Self::Bool,

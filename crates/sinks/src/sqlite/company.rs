@@ -1,14 +1,18 @@
 //! Which writes may share a transaction with others.
 //!
-//! There is one writer and each write is its own statement, so what a write meets in company is what it would meet behind
-//! the same writes alone. Only two things can tell the difference, and both stand in the text of the schema:
+//! There is one writer and each write is its own statement, so what a write meets in company is
+//! what it would meet behind the same writes alone. Only two things can tell the difference, and
+//! both stand in the text of the schema:
 //!
-//! - **A deferred foreign key** is judged when the transaction ends, by which time somebody else may have healed it.
-//! - **The connection's memory**: `last_insert_rowid()`, `changes()` and `total_changes()` tell what others have written on it.
-//!   They are all of SQLite's functions that do; a test holds the list of functions against the library.
+//! - **A deferred foreign key** is judged when the transaction ends, by which time somebody else
+//!   may have healed it.
+//! - **The connection's memory**: `last_insert_rowid()`, `changes()` and `total_changes()` tell
+//!   what others have written on it. They are all of SQLite's functions that do; a test holds the
+//!   list of functions against the library.
 //!
-//! What a write sets going is followed through triggers and the actions of foreign keys. A name that merely stands in a
-//! trigger's text counts, so more may be found than there is, and never less.
+//! What a write sets going is followed through triggers and the actions of foreign keys. A name
+//! that merely stands in a trigger's text counts, so more may be found than there is, and never
+//! less.
 
 use std::collections::BTreeSet;
 
@@ -154,7 +158,8 @@ impl Object {
     }
 }
 
-/// True where a text may name a table. One whose name needs its quotation marks doubled is always taken for named.
+/// True where a text may name a table. One whose name needs its quotation marks doubled is always
+/// taken for named.
 fn names(text: &str, name: &str) -> bool {
     name.contains(['"', '`', ']', '\'']) || words(text, name).next().is_some()
 }
@@ -169,7 +174,8 @@ fn words<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-/// The function of [`MEMORY`] that a text calls: the name, in quotation marks or not, and empty parentheses behind it.
+/// The function of [`MEMORY`] that a text calls: the name, in quotation marks or not, and empty
+/// parentheses behind it.
 fn reads_memory(text: &str) -> Option<&'static str> {
     MEMORY.into_iter().find(|name| {
         words(text, name).any(|behind| {

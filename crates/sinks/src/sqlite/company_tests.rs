@@ -55,8 +55,9 @@ fn quoted_names_are_followed() {
     assert!(why(schema, "u").is_some());
 }
 
-/// All functions of the library whose results do not follow from their arguments alone, each of them looked at: only those of
-/// [`MEMORY`] tell what others have written on the connection. One that is new has to be looked at too.
+/// All functions of the library whose results do not follow from their arguments alone, each of
+/// them looked at: only those of [`MEMORY`] tell what others have written on the connection. One
+/// that is new has to be looked at too.
 const REVIEWED: &str = "avg bm25 changes count cume_dist current_date current_time current_timestamp dense_rank first_value \
     fts3_tokenizer fts5 fts5_get_locale fts5_insttoken fts5_locale group_concat highlight lag last_insert_rowid \
     last_value lead load_extension match matchinfo max min nth_value ntile offsets optimize percent_rank random \

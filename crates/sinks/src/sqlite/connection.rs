@@ -18,14 +18,16 @@ const CACHE_KIB: i64 = 16 * 1024;
 /// Bytes to which the write-ahead log is cut back after it has been checkpointed.
 const WAL_BYTES: i64 = 64 << 20;
 
-/// How long another process that writes is waited for at least: it holds the whole file, and nobody waits for it alone.
+/// How long another process that writes is waited for at least: it holds the whole file, and nobody
+/// waits for it alone.
 const BUSY: Duration = Duration::from_millis(500);
 
 /// Opens the database.
 ///
 /// # Errors
-/// [`FaultClass::Unavailable`] where another process holds it, [`FaultClass::Invalid`] where the path makes no sense,
-/// [`FaultClass::Denied`] where it cannot be written, SQLite's own error otherwise.
+/// [`FaultClass::Unavailable`] where another process holds it, [`FaultClass::Invalid`] where the
+/// path makes no sense, [`FaultClass::Denied`] where it cannot be written, SQLite's own error
+/// otherwise.
 pub(super) fn open(location: &Location, options: &Options) -> Result<Connection, Fault> {
     location.check()?;
     let opened = match location {
@@ -50,7 +52,8 @@ pub(super) fn open(location: &Location, options: &Options) -> Result<Connection,
 fn prepare(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
     connection.busy_timeout(options.lock_wait.max(BUSY))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // A database that comes from elsewhere must not reach beyond itself through its views and triggers.
+    // A database that comes from elsewhere must not reach beyond itself through its views and
+    // triggers.
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;

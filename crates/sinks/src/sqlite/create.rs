@@ -1,7 +1,8 @@
-//! Tables made, extended and widened from the rows that come: what [`crate::Options::create_tables`] asks for.
+//! Tables made, extended and widened from the rows that come: what
+//! [`crate::Options::create_tables`] asks for.
 //!
-//! Each change is a transaction of its own, before the unit that needs it is run again; so it stays even if that unit then fails
-//! for another reason.
+//! Each change is a transaction of its own, before the unit that needs it is run again; so it stays
+//! even if that unit then fails for another reason.
 //! It looks at the rest of its batch, so that one change serves all rows that wait.
 
 use rusqlite::Connection;
@@ -18,7 +19,8 @@ use crate::sql::decimal;
 use crate::sql::infer::{Kind, Sights};
 use crate::sql::quote::{push_ident, push_table};
 
-/// Writes that one change looks at, from the one that needs it, so that a batch of ever new tables is not read from end to end for each.
+/// Writes that one change looks at, from the one that needs it, so that a batch of ever new tables
+/// is not read from end to end for each.
 const AHEAD: usize = 10_000;
 
 /// A column that rows ask for.
@@ -29,19 +31,20 @@ struct Wanted {
     double: bool,
 }
 
-/// Creates, extends or widens the table of a write so that it can take the write's row, and if `ahead` is set those of the
-/// units behind it too.
+/// Creates, extends or widens the table of a write so that it can take the write's row, and if
+/// `ahead` is set those of the units behind it too.
 ///
 /// # Errors
-/// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should have.
+/// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should
+/// have.
 pub(super) fn grow(
     hands: &mut Hands<'_>,
     unit: usize,
     write: usize,
     ahead: bool,
 ) -> Result<(), Failure> {
-    // Rebuilding a table drops the old one, which would act on rows that refer to it. Only outside a transaction
-    // can that be switched off (<https://sqlite.org/lang_altertable.html>, 7).
+    // Rebuilding a table drops the old one, which would act on rows that refer to it. Only outside
+    // a transaction can that be switched off (<https://sqlite.org/lang_altertable.html>, 7).
     let connection = hands.connection;
     connection.pragma_update(None, "foreign_keys", false)?;
     let grown = hands.say("BEGIN IMMEDIATE").and_then(|()| {
@@ -261,7 +264,8 @@ fn untyped(table: &Table, shape: &Shape) -> Fault {
         .with_column(absent.map(|n| &**n))
 }
 
-/// The type that a column must get to take values of a kind as well; `None` if it takes them already.
+/// The type that a column must get to take values of a kind as well; `None` if it takes them
+/// already.
 fn wider(
     connection: &Connection,
     table: &Table,

@@ -7,8 +7,9 @@ use crate::sql::quote::{push_ident, push_idents};
 /// Stands in the text of tables that Windrow made; SQLite keeps it in `sqlite_schema`.
 const MARK: &str = "/* windrow */";
 
-/// The text of a table that Windrow makes. SQLite stores it as it is, adds a column where [`definition_of`] expects it, and
-/// so [`Table::made`] can tell by comparing whether somebody else has altered it.
+/// The text of a table that Windrow makes. SQLite stores it as it is, adds a column where
+/// [`definition_of`] expects it, and so [`Table::made`] can tell by comparing whether somebody else
+/// has altered it.
 pub(super) fn definition<'a>(
     table: &str,
     columns: impl Iterator<Item = (&'a str, ColumnType)>,

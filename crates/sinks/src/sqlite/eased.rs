@@ -1,8 +1,9 @@
 //! Several commits and one wait for the disk.
 //!
-//! Each unit that goes apart is a transaction of its own, and nobody is told of one before the batch is done. So the commits of
-//! such a batch do not wait for the disk one by one: the write-ahead log is synced once, behind the last of them. Its frames
-//! are checked in their order, so what a loss of power leaves of it is whole transactions from the front.
+//! Each unit that goes apart is a transaction of its own, and nobody is told of one before the
+//! batch is done. So the commits of such a batch do not wait for the disk one by one: the
+//! write-ahead log is synced once, behind the last of them. Its frames are checked in their order,
+//! so what a loss of power leaves of it is whole transactions from the front.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,8 +22,8 @@ pub(super) struct Eased {
 }
 
 impl Eased {
-    /// To be called between transactions. `None` where nothing changes: a database that does not write ahead, or does
-    /// not wait for the disk anyway.
+    /// To be called between transactions. `None` where nothing changes: a database that does not
+    /// write ahead, or does not wait for the disk anyway.
     pub(super) fn begin(connection: &Connection) -> Option<Self> {
         let ask = |sql: &str| connection.prepare_cached(sql);
         let journal: String = ask("PRAGMA journal_mode")

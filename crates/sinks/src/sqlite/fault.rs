@@ -165,7 +165,8 @@ fn constraint(code: i32, message: &str) -> Fault {
 /// `SQLITE_CONSTRAINT_DATATYPE` (<https://sqlite.org/rescode.html#constraint_datatype>).
 const SQLITE_CONSTRAINT_DATATYPE: i32 = ffi::SQLITE_CONSTRAINT | (12 << 8);
 
-/// Reads `t.a` and `t.a, t.b` as SQLite lists them; `index 'name'` stands for an index over expressions.
+/// Reads `t.a` and `t.a, t.b` as SQLite lists them; `index 'name'` stands for an index over
+/// expressions.
 fn with_columns(fault: Fault, columns: &str) -> Fault {
     let not_null = fault.class == FaultClass::NotNull;
     let single = !columns.contains(", ");

@@ -1,5 +1,6 @@
-//! Whether the file that is open is still the one that its path names. SQLite goes on with a file that was deleted or
-//! replaced, as any program does with an open file: what it commits then is gone with the file.
+//! Whether the file that is open is still the one that its path names. SQLite goes on with a file
+//! that was deleted or replaced, as any program does with an open file: what it commits then is
+//! gone with the file.
 
 use std::path::{Path, PathBuf};
 

@@ -20,8 +20,9 @@ pub(super) enum Location {
 }
 
 impl Location {
-    /// Reads `sqlite:PATH`, `sqlite://PATH` and `sqlite::memory:`. The path is taken as it stands up to a `?`;
-    /// nothing in it is decoded. The one parameter known is `mode`: `rwc` (create the file, the default) or `rw`.
+    /// Reads `sqlite:PATH`, `sqlite://PATH` and `sqlite::memory:`. The path is taken as it stands
+    /// up to a `?`; nothing in it is decoded. The one parameter known is `mode`: `rwc` (create
+    /// the file, the default) or `rw`.
     pub(super) fn parse(url: &str) -> Result<Self, Fault> {
         let rest = url
             .strip_prefix("sqlite:")

@@ -27,17 +27,20 @@
 //!
 //! # What a value becomes
 //! The column's declared type decides (<https://sqlite.org/datatype3.html>):
-//! - A number goes into a column of INTEGER or NUMERIC affinity only if it comes back with the same value; one that a 64-bit integer
-//!   and a double cannot give back exactly is refused (22003), because SQLite would silently round it. A column
-//!   declared REAL, DOUBLE or FLOAT takes the nearest double: that is what the type means. A TEXT column keeps every digit.
-//! - Text for a column declared BLOB is base64. `true` and `false` are 1 and 0, and in TEXT and JSON columns their words.
+//! - A number goes into a column of INTEGER or NUMERIC affinity only if it comes back with the same
+//!   value; one that a 64-bit integer and a double cannot give back exactly is refused (22003),
+//!   because SQLite would silently round it. A column declared REAL, DOUBLE or FLOAT takes the
+//!   nearest double: that is what the type means. A TEXT column keeps every digit.
+//! - Text for a column declared BLOB is base64. `true` and `false` are 1 and 0, and in TEXT and
+//!   JSON columns their words.
 //! - Everything else is left to SQLite's own rules of affinity and to STRICT tables' own errors.
 //!
-//! Values come back by what is stored: a column declared BOOLEAN gives `true` and `false` for 1 and 0, one declared
-//! JSON gives JSON, text that is not valid UTF-8 comes back as bytes.
+//! Values come back by what is stored: a column declared BOOLEAN gives `true` and `false` for 1 and
+//! 0, one declared JSON gives JSON, text that is not valid UTF-8 comes back as bytes.
 //!
 //! # Company
-//! A write shares a transaction with others unless the schema shows that it could tell: `company` says when, `docs/sqlite.md` why.
+//! A write shares a transaction with others unless the schema shows that it could tell: `company`
+//! says when, `docs/sqlite.md` why.
 
 mod batch;
 mod bind;

@@ -1,8 +1,8 @@
 //! A batch as the writer thread owns it.
 //!
-//! An executor only borrows its units, and the thread must own what it works on. Cloning every value would cost an
-//! allocation for each text; so the values of all writes are laid side by side into three buffers, which are used again
-//! for the next batch.
+//! An executor only borrows its units, and the thread must own what it works on. Cloning every
+//! value would cost an allocation for each text; so the values of all writes are laid side by side
+//! into three buffers, which are used again for the next batch.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! A table's columns widened: SQLite cannot alter a column's type, so the table is made anew
 //! (<https://sqlite.org/lang_altertable.html>, 7). Runs inside a transaction with foreign keys switched off.
 //!
-//! The rows are carried over one by one rather than by INSERT .. SELECT, because SQLite's own cast of a double to text keeps
-//! 15 digits only.
+//! The rows are carried over one by one rather than by INSERT .. SELECT, because SQLite's own cast
+//! of a double to text keeps 15 digits only.
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
@@ -78,7 +78,8 @@ pub(super) fn all_doubles(
     Ok(connection.query_row(&sql, [-DOUBLE_INTS, DOUBLE_INTS], |row| row.get(0))?)
 }
 
-/// The texts of the indexes and triggers, which go when the table goes. Indexes of constraints have none.
+/// The texts of the indexes and triggers, which go when the table goes. Indexes of constraints have
+/// none.
 fn companions(connection: &Connection, table: &Table) -> Result<Vec<String>, Failure> {
     let mut ask = connection.prepare(
         "SELECT sql FROM main.sqlite_schema
@@ -95,8 +96,8 @@ fn carry(
     interim: &str,
     types: &[(ColumnType, ColumnType)],
 ) -> Result<(), Failure> {
-    // Rows keep their numbers, which other tables (a full-text index, say) may know them by. With a column of their
-    // own for it they do so anyway.
+    // Rows keep their numbers, which other tables (a full-text index, say) may know them by. With a
+    // column of their own for it they do so anyway.
     let mut names: Vec<&str> = table.columns.iter().map(|c| &*c.name).collect();
     let mut types = types.to_vec();
     if table.column(ROW_NUMBER).is_none() && !numbers_itself(table, &types) {
@@ -147,8 +148,8 @@ fn convert(stored: ValueRef<'_>, from: ColumnType, to: ColumnType) -> ToSqlOutpu
     }
 }
 
-/// Puts the new table into the old one's place. In its legacy mode RENAME leaves views and triggers of others alone: they
-/// mean the table by its name, before and after.
+/// Puts the new table into the old one's place. In its legacy mode RENAME leaves views and triggers
+/// of others alone: they mean the table by its name, before and after.
 fn replace(connection: &Connection, table: &Table, interim: &str) -> Result<(), Failure> {
     let mut sql = String::from("DROP TABLE ");
     push_ident(&mut sql, &table.name);

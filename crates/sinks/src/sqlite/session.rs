@@ -59,7 +59,8 @@ impl Session {
         }
     }
 
-    /// The session of a database that can be opened once more, which tells what it finds of its tables.
+    /// The session of a database that can be opened once more, which tells what it finds of its
+    /// tables.
     pub(super) fn open(
         location: &Location,
         options: &Options,

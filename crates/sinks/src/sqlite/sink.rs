@@ -72,8 +72,8 @@ impl Sink for SqliteSink {
         &self.profile
     }
 
-    // A lock held by another process holds up every writer of the file alike, so a unit that goes alone waits no
-    // differently; nobody is ever told `Verdict::Alone`.
+    // A lock held by another process holds up every writer of the file alike, so a unit that goes
+    // alone waits no differently; nobody is ever told `Verdict::Alone`.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         self.ready().await?;
         Ok(Box::new(SqliteExecutor::new(self.writer.clone())))

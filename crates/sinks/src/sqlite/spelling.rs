@@ -1,8 +1,9 @@
 //! What a key in a path means.
 //!
-//! A path holds texts only, a column of SQLite takes values of any type whatever it is declared as. Where a column makes a
-//! text of everything, its text is meant; in a column of bytes a text is base64. Everywhere else a path says what JSON would
-//! say: a number, `true` and `false`, a text in quotation marks, an array, an object. Any other text stands for itself.
+//! A path holds texts only, a column of SQLite takes values of any type whatever it is declared as.
+//! Where a column makes a text of everything, its text is meant; in a column of bytes a text is
+//! base64. Everywhere else a path says what JSON would say: a number, `true` and `false`, a text in
+//! quotation marks, an array, an object. Any other text stands for itself.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -18,7 +18,8 @@ pub(super) struct Plan {
     pub(super) slots: Box<[Slot]>,
     /// What comes back, if anything.
     pub(super) returned: Option<ReturnedColumns>,
-    /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one row.
+    /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one
+    /// row.
     pub(super) uncounted: bool,
 }
 
@@ -39,9 +40,11 @@ pub(super) enum Use {
     Fixed,
     /// It is stored in a column that may be widened for it.
     Growing,
-    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is refused.
+    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is
+    /// refused.
     Firm,
-    /// It belongs to a column that is not there and may be added; only NULL passes, and is left out.
+    /// It belongs to a column that is not there and may be added; only NULL passes, and is left
+    /// out.
     Missing,
     /// It finds a row.
     Key,

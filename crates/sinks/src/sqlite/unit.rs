@@ -24,7 +24,8 @@ pub(super) enum Step {
     Told(UnitOutcome),
     /// It failed and took the whole transaction with it, or must not be decided in it.
     Undone(UnitFault, Scope),
-    /// Its write of this number in the batch needs a table that is created or extended first. Nothing of the unit is left.
+    /// Its write of this number in the batch needs a table that is created or extended first.
+    /// Nothing of the unit is left.
     Grow(usize),
 }
 
@@ -136,8 +137,8 @@ impl<'c> Hands<'c> {
         Some(company)
     }
 
-    /// Executes a unit. A single write backs itself out if it fails, as SQLite does with every statement
-    /// (<https://sqlite.org/lang_conflict.html>, ABORT); several need a savepoint.
+    /// Executes a unit. A single write backs itself out if it fails, as SQLite does with every
+    /// statement (<https://sqlite.org/lang_conflict.html>, ABORT); several need a savepoint.
     pub(super) fn unit(&mut self, unit: usize) -> Step {
         let mut writes = self.packed.unit(unit);
         if writes.len() < 2 {

@@ -1,8 +1,9 @@
 //! The thread that owns the connection: SQLite has one writer at a time, so there is one.
 //!
-//! What it is to do comes as a closure through a bounded channel; the pattern is that of sqlx-sqlite's
-//! `connection/worker.rs`. A closure that panics takes its connection with it (an open transaction is rolled back by that), never
-//! the thread: its caller learns that the answer is lost, the next one gets a new connection.
+//! What it is to do comes as a closure through a bounded channel; the pattern is that of
+//! sqlx-sqlite's `connection/worker.rs`. A closure that panics takes its connection with it (an
+//! open transaction is rolled back by that), never the thread: its caller learns that the answer is
+//! lost, the next one gets a new connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,8 +23,8 @@ const WAITING: usize = 8;
 
 type Job = Box<dyn FnOnce(&mut Desk) + Send>;
 
-/// The handle of the thread. When the last one is dropped, the thread finishes what it was asked for, checkpoints and ends;
-/// dropping waits for that.
+/// The handle of the thread. When the last one is dropped, the thread finishes what it was asked
+/// for, checkpoints and ends; dropping waits for that.
 #[derive(Debug)]
 pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
@@ -76,8 +77,9 @@ impl Writer {
         &self.standings
     }
 
-    /// Has the thread do something and gives back what came of it. A future that is dropped before the thread has taken the
-    /// work takes it out only while the channel is full; otherwise the work is done and its answer dropped.
+    /// Has the thread do something and gives back what came of it. A future that is dropped before
+    /// the thread has taken the work takes it out only while the channel is full; otherwise the
+    /// work is done and its answer dropped.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Desk) -> T + Send + 'static,
@@ -104,7 +106,8 @@ impl Drop for Writer {
 }
 
 impl Desk {
-    /// The connection, opened if need be: also where the file is not there any more, or is another one.
+    /// The connection, opened if need be: also where the file is not there any more, or is another
+    /// one.
     pub(super) fn session(&mut self) -> Result<&mut Session, Fault> {
         let there = self.session.as_ref().map_or(Ok(()), Session::check_file);
         if let Err(fault) = there {

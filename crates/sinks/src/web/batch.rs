@@ -20,7 +20,8 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Units that need a transaction are refused at once; `database` is the name that the message has for it.
+    /// Units that need a transaction are refused at once; `database` is the name that the message
+    /// has for it.
     pub(crate) fn new(units: &'a [Unit], database: &str) -> Self {
         let verdict = |unit: &Unit| match (unit.writes(), unit.calls()) {
             ([], []) => Some(Verdict::Told(Ok(Dones::new()))),
@@ -87,7 +88,8 @@ impl<'a> Batch<'a> {
         self.sources.of_unit(u32::try_from(at).ok()?)
     }
 
-    /// Of the writes of a step, those that may go; the others follow one of their source that is to run again.
+    /// Of the writes of a step, those that may go; the others follow one of their source that is to
+    /// run again.
     pub(crate) fn not_held(&mut self, items: Vec<usize>) -> Vec<usize> {
         if self.held.is_empty() {
             return items;

@@ -163,13 +163,15 @@ impl Client {
         &self.origin
     }
 
-    /// One request and its answer. **Not cancel safe**: a dropped future leaves open what became of the request.
+    /// One request and its answer. **Not cancel safe**: a dropped future leaves open what became of
+    /// the request.
     ///
     /// # Errors
     /// There is no answer; the connection is given up, the next request opens another one.
     pub(crate) async fn exchange(&mut self, ask: &Ask) -> Result<Answer, Loss> {
         match self.attempt(ask).await {
-            // The server had closed a connection that was kept: nothing has left yet, so another one may be tried.
+            // The server had closed a connection that was kept: nothing has left yet, so another
+            // one may be tried.
             Err((Loss::NotSent(_), true)) => self.attempt(ask).await.map_err(|(loss, _)| loss),
             other => other.map_err(|(loss, _)| loss),
         }

@@ -13,8 +13,8 @@ pub(crate) enum Meaning {
     },
     /// Others were in the way of the write; it may be run again.
     Conflict(Fault),
-    /// The database cannot take writes now: a single write was certainly not executed. Of many, other shards may have taken
-    /// theirs, where the database has them.
+    /// The database cannot take writes now: a single write was certainly not executed. Of many,
+    /// other shards may have taken theirs, where the database has them.
     Away(Fault),
     /// It cannot be told what was written.
     Unsure(Fault),
@@ -42,8 +42,8 @@ impl Meaning {
     }
 }
 
-/// Something else has answered: a proxy, or the server's HTTP layer. Class, SQLSTATE, and whether it concerns the request rather
-/// than one of its writes.
+/// Something else has answered: a proxy, or the server's HTTP layer. Class, SQLSTATE, and whether
+/// it concerns the request rather than one of its writes.
 pub(crate) fn of_status(status: u16) -> (FaultClass, &'static str, bool) {
     match status {
         401 => (FaultClass::Denied, "28000", true),

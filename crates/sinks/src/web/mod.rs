@@ -1,5 +1,5 @@
-//! HTTP/1.1 for the sinks whose databases speak it: one keep-alive connection an executor, answers of bounded size,
-//! time limits, and an exact account of what may have been received.
+//! HTTP/1.1 for the sinks whose databases speak it: one keep-alive connection an executor, answers
+//! of bounded size, time limits, and an exact account of what may have been received.
 //!
 //! | room | what it holds |
 //! | --- | --- |

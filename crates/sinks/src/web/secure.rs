@@ -1,4 +1,5 @@
-//! TLS. The cryptography is named here: there is no process-wide provider that another library could have set.
+//! TLS. The cryptography is named here: there is no process-wide provider that another library
+//! could have set.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use windrow_core::Fault;
 
-/// Whose certificates are believed, and the configuration made from them when the first connection is opened.
+/// Whose certificates are believed, and the configuration made from them when the first connection
+/// is opened.
 #[derive(Debug)]
 pub(super) struct Secure {
     /// A PEM file; without one the system's authorities.

@@ -1,4 +1,5 @@
-//! What a URL names: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters percent-encoded.
+//! What a URL names: `scheme://USER:PASSWORD@HOST:PORT/PATH?parameter=value`, reserved characters
+//! percent-encoded.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,10 +37,12 @@ pub(crate) struct Login {
 }
 
 impl Target {
-    /// Reads a URL. `tls` is what its scheme says, `port` stands where it names none, `form` shows what it should look like.
+    /// Reads a URL. `tls` is what its scheme says, `port` stands where it names none, `form` shows
+    /// what it should look like.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`]; the message never repeats the URL, which may hold a password.
+    /// [`windrow_core::FaultClass::Invalid`]; the message never repeats the URL, which may hold a
+    /// password.
     pub(crate) fn parse(url: &str, tls: bool, port: u16, form: &str) -> Result<Self, Fault> {
         let wrong = |what: &str| Fault::invalid(format!("{what}; the URL's form is {form}"));
         let parsed =

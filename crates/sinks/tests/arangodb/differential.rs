@@ -1,4 +1,5 @@
-//! Batches of anything against the same writes one by one: nobody may be told anything else than alone.
+//! Batches of anything against the same writes one by one: nobody may be told anything else than
+//! alone.
 
 use windrow_core::{Unit, Value};
 

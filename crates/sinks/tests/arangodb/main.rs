@@ -1,5 +1,5 @@
-//! The ArangoDB sink against a real database where `WINDROW_TEST_ARANGODB` names one, else against the stand-in. What only a
-//! stand-in can be made to do is always tried against it.
+//! The ArangoDB sink against a real database where `WINDROW_TEST_ARANGODB` names one, else against
+//! the stand-in. What only a stand-in can be made to do is always tried against it.
 
 #![cfg(feature = "arangodb")]
 #![expect(

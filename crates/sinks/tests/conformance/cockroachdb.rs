@@ -108,7 +108,8 @@ async fn an_ambiguous_result_is_unknown_and_never_run_again() {
 async fn trouble_in_one_transaction_is_not_told_to_another() {
     let mut stand = stand(TABLE).await;
     stand.succeed(&inserts(0, 20)).await;
-    // The second one of a round trip: a value that is visibly wrong goes in a transaction of its own.
+    // The second one of a round trip: a value that is visibly wrong goes in a transaction of its
+    // own.
     let mut units = inserts(100, 20);
     units.push(insert("t", &["id"]).unit(row!["no number"]));
     stand

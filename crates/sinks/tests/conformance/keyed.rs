@@ -1,6 +1,8 @@
-//! A database whose rows have a key of another name: rules say `id`, the database hears and says its own.
+//! A database whose rows have a key of another name: rules say `id`, the database hears and says
+//! its own.
 //!
-//! It also has no columns of its own: whoever asks for a whole row asks for those that the table was laid with.
+//! It also has no columns of its own: whoever asks for a whole row asks for those that the table
+//! was laid with.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

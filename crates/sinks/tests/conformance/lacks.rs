@@ -1,4 +1,5 @@
-//! What a sink declares that it lacks is tried, as far as it can be: a promise that is kept after all should not be given up.
+//! What a sink declares that it lacks is tried, as far as it can be: a promise that is kept after
+//! all should not be given up.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! One suite over all sinks: what is promised to every client, tried on every database.
 //!
-//! A rule is written once, in terms of the port alone, and runs on every ground. It names the promises that it is about; a
-//! sink that declares that it lacks one of them is left out there, and its declaration is tried instead, as far as it can be.
+//! A rule is written once, in terms of the port alone, and runs on every ground. It names the
+//! promises that it is about; a sink that declares that it lacks one of them is left out there, and
+//! its declaration is tried instead, as far as it can be.
 
 #![cfg(all(feature = "postgres", feature = "sqlite"))]
 #![expect(

@@ -1,6 +1,8 @@
-//! How many round trips a batch takes, by count: what the sink says, and what a slow line before the database sees.
+//! How many round trips a batch takes, by count: what the sink says, and what a slow line before
+//! the database sees.
 //!
-//! No time is measured. The line only makes sure that what is one answer is one, and that nothing is answered early.
+//! No time is measured. The line only makes sure that what is one answer is one, and that nothing
+//! is answered early.
 
 use std::time::Duration;
 
@@ -43,7 +45,8 @@ impl Slow {
         }
     }
 
-    /// The round trips of a batch whose writes all succeed, by that rung; the line must have seen as many.
+    /// The round trips of a batch whose writes all succeed, by that rung; the line must have seen
+    /// as many.
     async fn trips(&mut self, rung: Rung, units: &[Unit]) -> u32 {
         let before = self.proxy.round_trips();
         let report = self.executor.execute(units).await;
@@ -60,7 +63,8 @@ impl Slow {
         told
     }
 
-    /// The same of many writes: for the first time on this connection, and once their statement is known.
+    /// The same of many writes: for the first time on this connection, and once their statement is
+    /// known.
     async fn twice(&mut self, units: impl Fn(i64) -> Vec<Unit>) -> [u32; 2] {
         let first = self.trips(Rung::Fused, &units(0)).await;
         [first, self.trips(Rung::Fused, &units(1)).await]
@@ -114,8 +118,8 @@ async fn measure(ground: Box<dyn Ground>) -> Trips {
     trips
 }
 
-/// A batch is one round trip; a new statement is prepared in one before. The first one on a connection also reads the table's
-/// description.
+/// A batch is one round trip; a new statement is prepared in one before. The first one on a
+/// connection also reads the table's description.
 #[tokio::test]
 async fn postgres() {
     let ground = grounds::postgres::start().await.unwrap();
@@ -131,11 +135,12 @@ async fn postgres() {
     assert_eq!(measure(ground).await, expected);
 }
 
-/// The protocol knows no pipelining. A statement that is a transaction of its own is one round trip, and one more to prepare it.
-/// An update is one in three: the guard opens its transaction, and COMMIT ends it; it is never prepared.
+/// The protocol knows no pipelining. A statement that is a transaction of its own is one round
+/// trip, and one more to prepare it. An update is one in three: the guard opens its transaction,
+/// and COMMIT ends it; it is never prepared.
 ///
-/// A table is looked at once more where that was done longer ago than a moment, which a busy machine may take for a batch: then it
-/// is measured again.
+/// A table is looked at once more where that was done longer ago than a moment, which a busy
+/// machine may take for a batch: then it is measured again.
 #[tokio::test]
 async fn mariadb() {
     let new = [2, 1];

@@ -1,5 +1,5 @@
-//! The CrateDB sink against a real cluster where `WINDROW_TEST_CRATEDB` names one, else against the stand-in. What only a
-//! stand-in can be made to do is always tried against it.
+//! The CrateDB sink against a real cluster where `WINDROW_TEST_CRATEDB` names one, else against the
+//! stand-in. What only a stand-in can be made to do is always tried against it.
 
 #![cfg(feature = "cratedb")]
 #![expect(

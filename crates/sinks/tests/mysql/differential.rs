@@ -117,7 +117,8 @@ fn of_one_source(mut units: Vec<Unit>) -> Vec<Unit> {
     units
 }
 
-/// Runs the units in batches of these sizes, again and again, and gives back all outcomes and all tables.
+/// Runs the units in batches of these sizes, again and again, and gives back all outcomes and all
+/// tables.
 async fn run(bed: &mut Bed, units: &[Unit], sizes: &[usize]) -> (Vec<String>, Vec<String>) {
     bed.sql(SCHEMA);
     bed.executor = bed.connect().await;
@@ -158,7 +159,8 @@ fn spelled(outcome: &UnitOutcome) -> String {
     }
 }
 
-/// Each write by itself, in the order in which the batches would have kept it, is what a client alone would have done.
+/// Each write by itself, in the order in which the batches would have kept it, is what a client
+/// alone would have done.
 #[test]
 fn batches_answer_as_single_writes() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -220,8 +222,8 @@ type Seen = (Vec<String>, Vec<String>);
 /// How many orders are tried before a batch is left undecided.
 const ORDERS: usize = 60;
 
-/// Looks for an order in which each unit alone is told the same and leaves the same behind; adds it to what was before.
-/// False: there is none. `None`: it was given up.
+/// Looks for an order in which each unit alone is told the same and leaves the same behind; adds it
+/// to what was before. False: there is none. `None`: it was given up.
 async fn explain(bed: &mut Bed, before: &mut Vec<Unit>, batch: &Sent, seen: &Seen) -> Option<bool> {
     let mut tried = Vec::new();
     while let Some(order) = order(batch, &tried, Vec::new()) {

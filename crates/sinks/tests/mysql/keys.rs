@@ -428,7 +428,8 @@ async fn duplicates_that_are_ignored_are_judged_by_one_statement() {
     assert_eq!(counts(report), [0; 100]);
 }
 
-/// A second unique key whose value no write gives: it is computed, or a trigger fills it, or it is of another kind.
+/// A second unique key whose value no write gives: it is computed, or a trigger fills it, or it is
+/// of another kind.
 #[tokio::test]
 async fn an_upsert_changes_no_row_that_it_meets_by_a_key_that_is_not_given() {
     for (table, key) in [

@@ -14,8 +14,8 @@ use crate::support::*;
 const TABLE: &str =
     "create table t (id int primary key, a int); insert into t select seq, 0 from seq_0_to_19";
 
-/// Statements that have been under way for longer than any that does not wait. (InnoDB's own views are not renewed as long as
-/// they are looked at again and again.)
+/// Statements that have been under way for longer than any that does not wait. (InnoDB's own views
+/// are not renewed as long as they are looked at again and again.)
 const WAITS: &str = "select count(*) from information_schema.processlist
     where db = database() and command <> 'Sleep' and id <> connection_id() and time_ms > 300";
 
@@ -218,7 +218,8 @@ async fn what_was_sent_and_never_answered_is_unknown() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let shape = insert("t", &["id"]).shape();
-    // A statement that is a transaction of its own: whatever becomes of it was under way with its commit.
+    // A statement that is a transaction of its own: whatever becomes of it was under way with its
+    // commit.
     let batch =
         |from: i32| -> Vec<Unit> { (from..from + 16).map(|n| unit(&shape, row![n])).collect() };
     for verdict in executor.execute(&batch(0)).await.verdicts {

@@ -107,7 +107,8 @@ async fn a_server_of_odd_settings_changes_no_answer() {
     );
 }
 
-/// `COMMIT AND CHAIN` opens the next transaction at once, and what should commit by itself would be a part of it.
+/// `COMMIT AND CHAIN` opens the next transaction at once, and what should commit by itself would be
+/// a part of it.
 #[tokio::test]
 async fn what_is_acknowledged_outlives_the_server_whatever_a_commit_begins() {
     let server = MariaDb::builder()

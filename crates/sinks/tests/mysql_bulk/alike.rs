@@ -243,7 +243,8 @@ const TEXTS: &[&str] = &[
     "gggg::",
 ];
 
-/// The fields that a text may come as: all of them for a third of the texts, which is another third for each type.
+/// The fields that a text may come as: all of them for a third of the texts, which is another third
+/// for each type.
 fn fields(text: &str, all: bool) -> Vec<Field<'_>> {
     let mut fields = vec![Field::Plain(text)];
     if !all {
@@ -289,7 +290,8 @@ fn long() -> Vec<String> {
     ]
 }
 
-/// Fields that LOAD DATA is known not to express, though the lane does: their portions go through the lane.
+/// Fields that LOAD DATA is known not to express, though the lane does: their portions go through
+/// the lane.
 fn may_be_refused(of: &str, field: Field<'_>) -> bool {
     let number = matches!(field, Field::Plain(t) | Field::Number(t) if windrow_core::value::is_number(t.as_bytes()));
     let time = ["year", "date", "time"]
@@ -348,7 +350,8 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
     assert!(lane.len() > 2, "{of}");
 }
 
-/// What is taken of all rows together, and what was left out by itself, are what the lane makes of them.
+/// What is taken of all rows together, and what was left out by itself, are what the lane makes of
+/// them.
 async fn sift(bed: &Bed, of: &str, rows: &[Vec<Field<'_>>], told: &[Option<Fault>]) {
     let mut loader = bed.loader(&plan("sift", &["id", "v"])).await;
     let sifted = loader.sift(&portion(rows), None).await.unwrap();

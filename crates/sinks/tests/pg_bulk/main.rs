@@ -1,4 +1,5 @@
-//! Loading into PostgreSQL by COPY, against a real server: what a portion writes is what its rows alone would have written.
+//! Loading into PostgreSQL by COPY, against a real server: what a portion writes is what its rows
+//! alone would have written.
 
 #![cfg(feature = "postgres")]
 #![expect(

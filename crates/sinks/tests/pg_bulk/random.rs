@@ -1,4 +1,5 @@
-//! Random values of each type in whole portions, against the server's own reading of the same texts.
+//! Random values of each type in whole portions, against the server's own reading of the same
+//! texts.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -119,7 +120,8 @@ async fn portions_of_random_values() {
         .iter()
         .enumerate()
         .map(|(n, (t, _))| {
-            // A longer text is cut off by a cast, but not by an assignment; blanks alone make these longer.
+            // A longer text is cut off by a cast, but not by an assignment; blanks alone make these
+            // longer.
             format!("c{n}::{t}")
         })
         .collect();

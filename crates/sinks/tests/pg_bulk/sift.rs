@@ -1,5 +1,5 @@
-//! Portions without what would be refused: what is taken is what the rows alone would have written, and what is left out
-//! has no mark.
+//! Portions without what would be refused: what is taken is what the rows alone would have written,
+//! and what is left out has no mark.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,8 @@ async fn sift(bed: &Bed, plan: &LoadPlan, rows: &Rows, claim: Option<&Claim<'_>>
     sifted
 }
 
-/// What a portion leaves in the table, once by `sift` with what it left out alone behind it, and once row by row.
+/// What a portion leaves in the table, once by `sift` with what it left out alone behind it, and
+/// once row by row.
 async fn compare(bed: &Bed, kinds: &[usize], on_conflict: OnConflict) {
     let plan = with(plan("t", &COLUMNS), on_conflict);
     let lines = lines(kinds);
@@ -232,7 +233,8 @@ async fn the_last_row_of_a_key_wins_in_a_portion_that_is_sifted() {
     assert_eq!(all, "(1,7) (2,3)");
 }
 
-/// Who may not make temporary tables asks nothing, and what was to be asked is found out one by one.
+/// Who may not make temporary tables asks nothing, and what was to be asked is found out one by
+/// one.
 #[tokio::test]
 async fn without_a_temporary_table_a_few_rows_are_found_all_the_same() {
     let bed = Bed::new(TABLE).await;

@@ -1,4 +1,5 @@
-//! As if alone: random batches give the same answers and the same tables as the same units one by one.
+//! As if alone: random batches give the same answers and the same tables as the same units one by
+//! one.
 
 use std::sync::Arc;
 

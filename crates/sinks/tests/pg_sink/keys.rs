@@ -279,7 +279,8 @@ async fn keys_that_are_equal_in_another_spelling_are_one_row() {
     }
 }
 
-/// Texts that are equal to the server, though not byte by byte: in whatever way they are joined, they are one row.
+/// Texts that are equal to the server, though not byte by byte: in whatever way they are joined,
+/// they are one row.
 #[tokio::test]
 async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
     let mut bed = Bed::new(

@@ -1,4 +1,5 @@
-//! Units of one source keep their order, whatever fails or waits; all others change places as it suits.
+//! Units of one source keep their order, whatever fails or waits; all others change places as it
+//! suits.
 
 use std::cell::RefCell;
 use std::sync::Arc;

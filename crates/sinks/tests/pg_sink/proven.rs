@@ -1,4 +1,5 @@
-//! Only what is proven is joined; what is not is a statement and a transaction of its own, and leaves nothing behind.
+//! Only what is proven is joined; what is not is a statement and a transaction of its own, and
+//! leaves nothing behind.
 
 use windrow_core::{Rung, Unit};
 
@@ -81,8 +82,8 @@ async fn what_a_trigger_leaves_behind_is_met_by_nobody() {
     }
 }
 
-/// An error that looks like one of ours is the statement's own, wherever it comes from: a trigger, a policy, a function that
-/// the server runs while it plans.
+/// An error that looks like one of ours is the statement's own, wherever it comes from: a trigger,
+/// a policy, a function that the server runs while it plans.
 #[tokio::test]
 async fn errors_that_code_raises_are_told_as_they_are() {
     let mut bed = Bed::new(
@@ -366,7 +367,8 @@ const EXTENSIONS: [[&str; 4]; 11] = [
     ],
 ];
 
-/// Such tables are where single rows come from: they are joined as any other. What is not installed here is left out.
+/// Such tables are where single rows come from: they are joined as any other. What is not installed
+/// here is left out.
 #[tokio::test]
 async fn columns_of_extensions_are_joined() {
     let mut bed = Bed::new("create schema own").await;

@@ -1,4 +1,5 @@
-//! A value means the same to a column whether it travels alone or with others: random spellings, good and bad.
+//! A value means the same to a column whether it travels alone or with others: random spellings,
+//! good and bad.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

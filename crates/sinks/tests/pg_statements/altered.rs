@@ -1,4 +1,5 @@
-//! Tables that are changed under way: nothing wrong is ever told or written, and statements are described anew.
+//! Tables that are changed under way: nothing wrong is ever told or written, and statements are
+//! described anew.
 
 use std::sync::Arc;
 

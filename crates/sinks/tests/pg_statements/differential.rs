@@ -1,5 +1,6 @@
-//! Random batches of calls against the same calls sent one by one in the same order, in a second copy of the tables: each
-//! client is told the same, and the tables are the same in the end. Values from sequences may differ, for gaps are allowed.
+//! Random batches of calls against the same calls sent one by one in the same order, in a second
+//! copy of the tables: each client is told the same, and the tables are the same in the end. Values
+//! from sequences may differ, for gaps are allowed.
 
 use std::sync::Arc;
 
@@ -409,7 +410,8 @@ fn rows(bed: &Bed, schema: &str) -> String {
 
 async fn run(seed: u64, batches: usize) {
     let copy = format!("create schema copy; set search_path = copy; {TABLES}");
-    // A plan for values that are known refuses a wrong one even where no row is found; one for any values does not.
+    // A plan for values that are known refuses a wrong one even where no row is found; one for any
+    // values does not.
     let set = ["set plan_cache_mode = force_generic_plan"];
     let mut bed = Bed::with(&format!("{TABLES} {copy}"), &[], &set).await;
     let target = Target::parse(bed.database.url()).unwrap();

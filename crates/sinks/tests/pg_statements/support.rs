@@ -185,7 +185,8 @@ fn words(body: &[u8]) -> String {
     told.map(text).collect::<Vec<_>>().join("; ")
 }
 
-/// What a call gave back, as `INSERT 0 n`'s count, rows and notices, and what it took from a sequence.
+/// What a call gave back, as `INSERT 0 n`'s count, rows and notices, and what it took from a
+/// sequence.
 pub(crate) fn said(done: &Done) -> String {
     let mut text = done.rows.to_string();
     if let Some(told) = &done.told {

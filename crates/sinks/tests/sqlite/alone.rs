@@ -1,5 +1,6 @@
-//! Random schemas: each write of a batch is told what the same statement is told that is sent by itself, in the order of the
-//! batch, over a connection of its own, and the tables are the same afterwards.
+//! Random schemas: each write of a batch is told what the same statement is told that is sent by
+//! itself, in the order of the batch, over a connection of its own, and the tables are the same
+//! afterwards.
 
 use proptest::prelude::*;
 use rusqlite::types::ToSqlOutput;
@@ -284,7 +285,8 @@ fn told(connection: &Connection, write: &Write) -> rusqlite::Result<(u64, Vec<St
     Ok((lines.len() as u64, lines))
 }
 
-/// A unit as its client would have run it: one statement by itself, or several between BEGIN and COMMIT.
+/// A unit as its client would have run it: one statement by itself, or several between BEGIN and
+/// COMMIT.
 fn by_itself(db: &Db, unit: &Unit) -> String {
     let connection = db.look();
     connection

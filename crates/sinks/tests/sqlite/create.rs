@@ -274,7 +274,8 @@ async fn keys_keep_their_types() {
         let row = [odd.into(), 3.into()];
         assert_eq!(db.one(into.row(row)).await.unwrap_err().code, "22P02");
     }
-    // A whole number spelled as one is that number; those who share the batch are not harmed by one who is refused.
+    // A whole number spelled as one is that number; those who share the batch are not harmed by one
+    // who is refused.
     let units = [
         into.unit(["5".into(), 5.into()]),
         into.unit([true.into(), 6.into()]),

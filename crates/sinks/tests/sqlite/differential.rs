@@ -92,7 +92,8 @@ fn unit() -> impl Strategy<Value = Unit> {
     ]
 }
 
-/// Runs the units in batches of these sizes, again and again, and gives back all outcomes and all tables.
+/// Runs the units in batches of these sizes, again and again, and gives back all outcomes and all
+/// tables.
 async fn run(
     schema: &str,
     options: &Options,
@@ -149,8 +150,8 @@ proptest! {
     }
 }
 
-/// Rows for tables that do not exist yet. Columns of one kind each, NULL among them, so that a table has the same columns
-/// whether its rows come together or one by one.
+/// Rows for tables that do not exist yet. Columns of one kind each, NULL among them, so that a
+/// table has the same columns whether its rows come together or one by one.
 fn rows() -> impl Strategy<Value = Vec<(usize, i64, bool, u8)>> {
     proptest::collection::vec((0..3_usize, 0..8_i64, any::<bool>(), 0..6_u8), 1..40)
 }

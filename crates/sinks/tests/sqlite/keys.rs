@@ -6,7 +6,8 @@ use windrow_sinks::Options;
 
 use crate::support::*;
 
-/// One of each affinity, those with a meaning of their own, and the same in STRICT tables and without row numbers.
+/// One of each affinity, those with a meaning of their own, and the same in STRICT tables and
+/// without row numbers.
 const KEYS: [(&str, &str); 20] = [
     ("", ""),
     ("ANY", " STRICT"),
@@ -125,7 +126,8 @@ fn spelled(value: &Value, declared: &str) -> String {
     }
 }
 
-/// A number that is written as base64 is too, where no point can be added to it: such a key is given in a body.
+/// A number that is written as base64 is too, where no point can be added to it: such a key is
+/// given in a body.
 fn has_no_spelling(value: &Value, declared: &str) -> bool {
     match value {
         _ if declared != "BLOB" => false,
@@ -195,7 +197,8 @@ proptest! {
     }
 }
 
-/// A number and the text of its digits are two keys where the column has no type; a path names either.
+/// A number and the text of its digits are two keys where the column has no type; a path names
+/// either.
 #[tokio::test]
 async fn a_path_tells_a_number_from_a_text() {
     let mut db = Db::new("CREATE TABLE t (k PRIMARY KEY, v TEXT)").await;

@@ -143,7 +143,8 @@ async fn two_executors_and_many_tasks_share_the_writer() {
     assert_eq!(db.rows("SELECT count(*) FROM t"), ["200"]);
 }
 
-/// A file that is deleted under way takes with it only what was told to be in doubt: the next batch finds a new one.
+/// A file that is deleted under way takes with it only what was told to be in doubt: the next batch
+/// finds a new one.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_file_that_was_deleted_is_made_anew() {

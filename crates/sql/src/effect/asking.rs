@@ -21,7 +21,8 @@ fn plain(words: Words<'_>) -> Option<Effect> {
     }
 }
 
-/// The argument of `currval`: a text or a parameter, perhaps in parentheses, perhaps cast as drivers do it.
+/// The argument of `currval`: a text or a parameter, perhaps in parentheses, perhaps cast as
+/// drivers do it.
 pub(super) fn sequence(mut argument: Words<'_>) -> Option<Effect> {
     loop {
         let last = argument.len().checked_sub(1)?;

@@ -6,8 +6,8 @@ use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
 
-/// What a text does that is one call of `set_config` and nothing else, with all of its arguments in the text. `None`:
-/// it is another text.
+/// What a text does that is one call of `set_config` and nothing else, with all of its arguments in
+/// the text. `None`: it is another text.
 pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     let call = words.without_end().only_call()?;
     let arguments = call.arguments;
@@ -17,7 +17,8 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
     }
     let name = arguments.text(0)?.to_ascii_lowercase();
     arguments.text(2)?;
-    // Windrow's own settings are not the server's; seeding the generator of random numbers cannot be taken back.
+    // Windrow's own settings are not the server's; seeding the generator of random numbers cannot
+    // be taken back.
     if name.starts_with("windrow.") || name == "seed" || !is_plain(&name) {
         return None;
     }
@@ -33,8 +34,9 @@ pub(super) fn setting(words: Words<'_>) -> Option<Effect> {
 }
 
 impl Words<'_> {
-    /// The setting that is set from the first token on until the transaction ends, folded: by `SET LOCAL name`, where
-    /// a statement begins here, or by a call of `set_config` with its name in the text and `true` as its last argument.
+    /// The setting that is set from the first token on until the transaction ends, folded: by `SET
+    /// LOCAL name`, where a statement begins here, or by a call of `set_config` with its name
+    /// in the text and `true` as its last argument.
     pub(crate) fn set_locally(self, begins: bool) -> Option<String> {
         if begins && self.is(0, "set") && self.is(1, "local") {
             let dotted = self.kind(3) == Kind::Dot;

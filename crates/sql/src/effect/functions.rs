@@ -1,12 +1,15 @@
-//! Functions of PostgreSQL that leave nothing behind in a session, as far as drivers and applications use them in plain queries.
+//! Functions of PostgreSQL that leave nothing behind in a session, as far as drivers and
+//! applications use them in plain queries.
 
 use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::word::listed;
 
-/// Built-in functions (in `pg_catalog`) that leave nothing behind. Those that wait for, or take, a lock until the end of the
-/// transaction belong to them; those that keep one for the session, set something or open something do not.
+/// Built-in functions (in `pg_catalog`) that leave nothing behind. Those that wait for, or take, a
+/// lock until the end of the
+/// transaction belong to them; those that keep one for the session, set something or open something
+/// do not.
 #[rustfmt::skip]
 const HARMLESS: &[&str] = &[
     "abs", "acos", "acosd", "acosh", "age", "any_value", "array_agg", "array_append", "array_cat", "array_dims",
@@ -122,7 +125,8 @@ pub(crate) fn is_listed(name: &str) -> bool {
     VISIBLE.contains(&name) || (effect(name) == Effect::Nothing && !RUNNING.contains(&name))
 }
 
-/// Whether a word that could be a function's name stands before its parenthesis for the sake of the syntax.
+/// Whether a word that could be a function's name stands before its parenthesis for the sake of the
+/// syntax.
 pub(super) fn is_syntax(words: Words<'_>, at: usize) -> bool {
     const BEFORE: &[(&str, &[&str])] = &[
         ("by", &["group", "order", "partition"]),

@@ -1,8 +1,9 @@
 //! What a statement leaves behind in its session, read off its tokens.
 //!
-//! Every call of a function has a parenthesis behind the function's name, so a text without a name that is not known to be
-//! harmless before a parenthesis calls nothing that is not. (Operators, casts, views and triggers may call anything too; those
-//! who write them in such a way that they change the session are not served.)
+//! Every call of a function has a parenthesis behind the function's name, so a text without a name
+//! that is not known to be harmless before a parenthesis calls nothing that is not. (Operators,
+//! casts, views and triggers may call anything too; those who write them in such a way that they
+//! change the session are not served.)
 
 mod asking;
 mod config;
@@ -73,7 +74,8 @@ impl<'a> Words<'a> {
         self.is(0, "create") && self.has("atomic")
     }
 
-    /// A statement that writes down, changes or takes away what others run, and runs nothing of what it names itself.
+    /// A statement that writes down, changes or takes away what others run, and runs nothing of
+    /// what it names itself.
     pub(crate) fn only_defines(self) -> bool {
         let end = (0..self.len()).find(|at| self.kind(*at) == Kind::Semicolon);
         utility::only_defines(self.between(0, end.unwrap_or(self.len())))
@@ -106,8 +108,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The call in `SELECT function(arguments)`, where the text is nothing else. The function is built-in: by its schema,
-    /// or by having none.
+    /// The call in `SELECT function(arguments)`, where the text is nothing else. The function is
+    /// built-in: by its schema, or by having none.
     fn only_call(self) -> Option<Call<'a>> {
         let qualified =
             self.identifier(1).as_deref() == Some("pg_catalog") && self.kind(2) == Kind::Dot;
@@ -237,7 +239,8 @@ fn query(words: Words<'_>) -> Effect {
     effect
 }
 
-/// Whether the INTO at a token belongs to INSERT or MERGE, and is not that of SELECT INTO behind a column that is called so.
+/// Whether the INTO at a token belongs to INSERT or MERGE, and is not that of SELECT INTO behind a
+/// column that is called so.
 fn writes_into(words: Words<'_>, at: usize) -> bool {
     if at == 0 || !words.any(at - 1, &["insert", "merge"]) {
         return false;
@@ -292,7 +295,8 @@ fn call(words: Words<'_>, at: usize) -> Effect {
     }
 }
 
-/// Whether a name before a parenthesis is declared there rather than called: `INSERT INTO t (..)`, `WITH t (..)`, `AS t (..)`.
+/// Whether a name before a parenthesis is declared there rather than called: `INSERT INTO t (..)`,
+/// `WITH t (..)`, `AS t (..)`.
 fn declares(words: Words<'_>, at: usize) -> bool {
     match at {
         0 => false,

@@ -1,4 +1,5 @@
-//! The sequences that a text takes from, and what stands in the place of its questions for what they gave.
+//! The sequences that a text takes from, and what stands in the place of its questions for what
+//! they gave.
 
 use super::{Words, asking};
 use crate::lex::Kind;
@@ -37,8 +38,9 @@ pub fn sequences(text: &str) -> Sequences {
 }
 
 /// A text in which other SQL stands in the place of its questions. `standard`: the session's
-/// `standard_conforming_strings`. `last`: what stands for `lastval()`; `current`: what stands before and behind the
-/// argument of `currval(..)`. `None`: nothing is to be changed, or no query may stand there.
+/// `standard_conforming_strings`. `last`: what stands for `lastval()`; `current`: what stands
+/// before and behind the argument of `currval(..)`. `None`: nothing is to be changed, or no query
+/// may stand there.
 pub fn answered(
     text: &str,
     standard: bool,
@@ -89,7 +91,8 @@ pub fn answered(
 }
 
 impl Words<'_> {
-    /// Where the call of one of these built-in functions begins whose name is at a token, and its closing parenthesis.
+    /// Where the call of one of these built-in functions begins whose name is at a token, and its
+    /// closing parenthesis.
     fn call_of(self, at: usize, functions: &[&str]) -> Option<(usize, usize)> {
         let name = self.identifier(at)?;
         if !functions.contains(&&*name) || self.kind(at + 1) != Kind::Open {

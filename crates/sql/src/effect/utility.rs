@@ -10,7 +10,8 @@ pub(super) fn copy(words: Words<'_>) -> Effect {
     if words.kind(1) == Kind::Open {
         return query(words.from(1));
     }
-    // The parenthesis behind the table holds columns, those behind WITH options: only WHERE calls functions.
+    // The parenthesis behind the table holds columns, those behind WITH options: only WHERE calls
+    // functions.
     let reads = (0..words.len()).any(|at| words.is(at, "from"));
     match (0..words.len()).find(|at| words.is(*at, "where")) {
         Some(at) if query(words.from(at)) != Effect::Nothing => Effect::Unknown,
@@ -45,7 +46,8 @@ pub(super) fn explain(words: Words<'_>) -> Effect {
     within(apart(words.from(at)).effect)
 }
 
-/// What a statement does inside of another one. A question there is not answered as the question itself would be.
+/// What a statement does inside of another one. A question there is not answered as the question
+/// itself would be.
 fn within(effect: Effect) -> Effect {
     match effect {
         Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,
@@ -65,8 +67,9 @@ pub(super) fn unless_temporary(words: Words<'_>) -> Effect {
     }
 }
 
-/// Of DDL, those that run nothing of what they name: expressions are written down, not evaluated. Not so an index or a
-/// constraint that is added, which look at the rows that are there, and the bounds of a partition.
+/// Of DDL, those that run nothing of what they name: expressions are written down, not evaluated.
+/// Not so an index or a constraint that is added, which look at the rows that are there, and the
+/// bounds of a partition.
 pub(super) fn only_defines(words: Words<'_>) -> bool {
     const CREATED: &[&str] = &[
         "aggregate",
@@ -159,7 +162,8 @@ pub(super) fn create(words: Words<'_>) -> Effect {
     let filled = words.any(1, &["table", "unlogged", "materialized", "schema"])
         && (0..words.len()).any(|at| words.is(at, "as") && !words.is(at + 1, "identity"));
     if table && filled {
-        // The query runs at once: what it calls counts. A list of columns behind the name reads like a call.
+        // The query runs at once: what it calls counts. A list of columns behind the name reads
+        // like a call.
         let body = (0..words.len())
             .find(|at| words.is(*at, "as"))
             .unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Cuts a text into the tokens that PostgreSQL's own scanner (`scan.l`) cuts it into.
 //!
-//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is [`Kind::Odd`]: nobody guesses.
-//! The text must be in an encoding where a byte below 0x80 is always a character of its own.
+//! Where versions of the server differ (`1a`, `0x1F`, `1_000`, `$1a`), the token is [`Kind::Odd`]:
+//! nobody guesses. The text must be in an encoding where a byte below 0x80 is always a character of
+//! its own.
 
 mod class;
 
@@ -26,7 +27,8 @@ pub enum Kind {
     Dollar,
     /// `B'..'` and `X'..'`
     Bits,
-    /// `N'..'`, `U&'..'` and `U&".."`; for those who take a text apart, also `E'..'` whose value depends on an encoding.
+    /// `N'..'`, `U&'..'` and `U&".."`; for those who take a text apart, also `E'..'` whose value
+    /// depends on an encoding.
     Special,
     /// Decimal digits only.
     Integer,
@@ -89,7 +91,8 @@ pub struct Broken;
 pub struct Lexer<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any other.
+    /// The server's `standard_conforming_strings`: a backslash in `'..'` is a character like any
+    /// other.
     standard: bool,
     /// A plain string held a backslash: what the text means depends on `standard`.
     pub backslash: bool,
@@ -259,7 +262,8 @@ impl<'a> Lexer<'a> {
     /// A string in single quotes whose first quote is the last of the next `opening` bytes.
     fn string(&mut self, opening: usize, kind: Kind) -> Result<Kind, Broken> {
         let plain = kind == Kind::Text;
-        // In B, X and U& strings a backslash says nothing to the scanner, in B and X strings neither does a doubled quote.
+        // In B, X and U& strings a backslash says nothing to the scanner, in B and X strings
+        // neither does a doubled quote.
         let escapes = kind == Kind::Escape || (!self.standard && plain);
         self.at += opening;
         loop {
@@ -339,7 +343,8 @@ impl<'a> Lexer<'a> {
         self.unless_junk(kind)
     }
 
-    /// Letters right behind a number: older servers begin a new token there, newer ones refuse them.
+    /// Letters right behind a number: older servers begin a new token there, newer ones refuse
+    /// them.
     fn unless_junk(&mut self, kind: Kind) -> Kind {
         if begins(self.peek(0)) {
             self.skip_word();
@@ -348,8 +353,8 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// An operator ends before a comment. One of several characters ends in `+` or `-` only if it holds one of the
-    /// characters that no operator of the SQL standard has.
+    /// An operator ends before a comment. One of several characters ends in `+` or `-` only if it
+    /// holds one of the characters that no operator of the SQL standard has.
     fn operator(&mut self) -> Kind {
         let run = self.rest(self.at);
         let mut length = run.iter().take_while(|b| is_operator(**b)).count();

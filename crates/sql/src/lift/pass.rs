@@ -302,7 +302,8 @@ impl<'a, 'b> Pass<'a, 'b> {
     fn operator(&mut self, token: Token, before: Before) {
         self.before = match (self.slice(token), before) {
             ("=", _) if self.depth == 0 && !self.conditions => Before::Whole,
-            // Where an expression may begin, the grammar makes one constant of the sign and the number behind it.
+            // Where an expression may begin, the grammar makes one constant of the sign and the
+            // number behind it.
             ("-", Before::Open | Before::Whole) => Before::Sign(token.start),
             ("-", Before::Other) if self.behind_an_operand() => Before::Open,
             ("-", _) | ("+", Before::Sign(_)) => Before::Other,
@@ -364,7 +365,8 @@ impl<'a, 'b> Pass<'a, 'b> {
     }
 }
 
-/// Operators whose operands may be any expression, and whose constants often differ from text to text.
+/// Operators whose operands may be any expression, and whose constants often differ from text to
+/// text.
 fn is_plain(operator: &str) -> bool {
     matches!(
         operator,

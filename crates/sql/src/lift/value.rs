@@ -98,7 +98,8 @@ pub(super) fn append_word(values: &mut Vec<u8>, word: Word) -> Option<u32> {
     Some(if word == Word::Null { UNKNOWN } else { BOOL })
 }
 
-/// Appends what a string literal says. `None`, with nothing appended, where that depends on an encoding.
+/// Appends what a string literal says. `None`, with nothing appended, where that depends on an
+/// encoding.
 pub(super) fn append_string(
     values: &mut Vec<u8>,
     kind: Kind,
@@ -153,8 +154,8 @@ fn unquote(values: &mut Vec<u8>, body: &str, escapes: bool) -> Option<()> {
     }
 }
 
-/// One escape, without its backslash; gives what is behind it. Escapes for characters outside of ASCII are left alone: what
-/// they mean depends on the encodings of both sides.
+/// One escape, without its backslash; gives what is behind it. Escapes for characters outside of
+/// ASCII are left alone: what they mean depends on the encodings of both sides.
 fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (first, behind) = bytes.split_first()?;
     let (byte, behind) = match first {
@@ -168,7 +169,8 @@ fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
         // A vertical tab from PostgreSQL 16 on, the letter before.
         b'v' => return None,
         b'u' | b'U' => return None,
-        // The backslash says nothing before any other character, which may be the first byte of several.
+        // The backslash says nothing before any other character, which may be the first byte of
+        // several.
         other => (*other, behind),
     };
     values.push(byte);

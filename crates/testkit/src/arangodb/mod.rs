@@ -1,4 +1,5 @@
-//! A stand-in for ArangoDB's HTTP API: collections, arrays of documents, tokens, in the words of version 3.12. Documents are kept in memory.
+//! A stand-in for ArangoDB's HTTP API: collections, arrays of documents, tokens, in the words of
+//! version 3.12. Documents are kept in memory.
 
 mod run;
 mod store;

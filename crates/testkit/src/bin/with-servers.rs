@@ -1,8 +1,8 @@
-//! Runs a command with one private PostgreSQL server and one private MariaDB server for it and all it starts, and stops
-//! them afterwards.
+//! Runs a command with one private PostgreSQL server and one private MariaDB server for it and all
+//! it starts, and stops them afterwards.
 //!
-//! `with-servers COMMAND [ARGUMENT ..]` sets `WINDROW_TEST_POSTGRES` and `WINDROW_TEST_MARIADB` to the servers' URLs,
-//! unless they are set already. MariaDB is left out where it is not installed.
+//! `with-servers COMMAND [ARGUMENT ..]` sets `WINDROW_TEST_POSTGRES` and `WINDROW_TEST_MARIADB` to
+//! the servers' URLs, unless they are set already. MariaDB is left out where it is not installed.
 
 use std::process::{Command, ExitCode};
 

@@ -1,4 +1,5 @@
-//! From the client to the server: what CockroachDB would refuse is made to fail, and what only it knows is translated.
+//! From the client to the server: what CockroachDB would refuse is made to fail, and what only it
+//! knows is translated.
 
 use std::collections::HashMap;
 use std::sync::Arc;

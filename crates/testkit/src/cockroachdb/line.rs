@@ -23,7 +23,8 @@ const CHUNK: usize = 64 * 1024;
 /// No first packet is longer.
 const LONGEST_STARTUP: u32 = 10_000;
 
-/// What becomes of each Sync and Query under way: `true`, its result is ambiguous although it was written.
+/// What becomes of each Sync and Query under way: `true`, its result is ambiguous although it was
+/// written.
 #[derive(Debug, Default)]
 pub(super) struct Fates(Mutex<VecDeque<bool>>);
 
@@ -85,7 +86,8 @@ async fn run(mut client: TcpStream, place: &Arc<Place>, control: &Control) -> Re
     }
 }
 
-/// The first packet that is no question, with its length. Questions for encryption are answered with no.
+/// The first packet that is no question, with its length. Questions for encryption are answered
+/// with no.
 async fn startup(client: &mut TcpStream) -> Result<Vec<u8>> {
     loop {
         let length = client.read_u32().await?;

@@ -1,9 +1,10 @@
 //! CockroachDB for tests: the one that [`SHARED_SERVER`] names, or a stand-in.
 //!
-//! The stand-in is a real, private PostgreSQL behind a proxy that speaks as CockroachDB does: it says so in `version()` and in
-//! the parameters of the connection, refuses what CockroachDB refuses, in its words, knows `UPSERT` and `unique_rowid()`, and
-//! restarts or loses transactions when it is told to. What it does not do is CockroachDB's planner, types and catalog: a
-//! test that passes here says that nothing is asked that is documented not to be there.
+//! The stand-in is a real, private PostgreSQL behind a proxy that speaks as CockroachDB does: it
+//! says so in `version()` and in the parameters of the connection, refuses what CockroachDB
+//! refuses, in its words, knows `UPSERT` and `unique_rowid()`, and restarts or loses transactions
+//! when it is told to. What it does not do is CockroachDB's planner, types and catalog: a test that
+//! passes here says that nothing is asked that is documented not to be there.
 
 mod back;
 mod control;
@@ -24,7 +25,8 @@ use crate::postgres;
 use control::Control;
 pub use control::Trouble;
 
-/// The environment variable that names a CockroachDB for all tests to share, as the URL of a role that may create databases.
+/// The environment variable that names a CockroachDB for all tests to share, as the URL of a role
+/// that may create databases.
 pub const SHARED_SERVER: &str = "WINDROW_TEST_COCKROACHDB";
 
 /// What the stand-in says of itself.
@@ -48,8 +50,8 @@ enum Home {
     StandIn(Box<StandIn>),
 }
 
-/// A database on the server that [`SHARED_SERVER`] names, or else behind a stand-in. Needs a tokio runtime, which must live as
-/// long as the database.
+/// A database on the server that [`SHARED_SERVER`] names, or else behind a stand-in. Needs a tokio
+/// runtime, which must live as long as the database.
 ///
 /// # Errors
 /// The server cannot be reached, or PostgreSQL cannot be started.
@@ -133,7 +135,8 @@ impl Builder {
         self
     }
 
-    /// Makes an empty database and listens in front of it. Needs a tokio runtime, which must live as long as the stand-in.
+    /// Makes an empty database and listens in front of it. Needs a tokio runtime, which must live
+    /// as long as the stand-in.
     ///
     /// # Errors
     /// PostgreSQL cannot be started, or no port can be opened on 127.0.0.1.

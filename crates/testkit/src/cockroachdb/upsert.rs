@@ -1,5 +1,5 @@
-//! `UPSERT` in PostgreSQL's words: an insert whose conflict is the primary key, and which sets every other column that is named
-//! (<https://www.cockroachlabs.com/docs/stable/upsert>).
+//! `UPSERT` in PostgreSQL's words: an insert whose conflict is the primary key, and which sets
+//! every other column that is named (<https://www.cockroachlabs.com/docs/stable/upsert>).
 
 use std::sync::Arc;
 

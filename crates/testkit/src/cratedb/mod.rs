@@ -1,9 +1,10 @@
-//! A stand-in for CrateDB's HTTP endpoint: answers the statements of Windrow's sink as CrateDB 6 does, byte for byte where real
-//! answers are known. Rows are kept in memory; nothing but what the sink says is understood.
+//! A stand-in for CrateDB's HTTP endpoint: answers the statements of Windrow's sink as CrateDB 6
+//! does, byte for byte where real answers are known. Rows are kept in memory; nothing but what the
+//! sink says is understood.
 //!
-//! What it is true to: a bulk in which a value cannot be read is refused as a whole and stores nothing; a row that fails in a bulk is `-2`; of
-//! each shard only failures among its first ten rows carry their text; an update or delete of a missing row fails in a
-//! bulk and counts 0 alone.
+//! What it is true to: a bulk in which a value cannot be read is refused as a whole and stores
+//! nothing; a row that fails in a bulk is `-2`; of each shard only failures among its first ten
+//! rows carry their text; an update or delete of a missing row fails in a bulk and counts 0 alone.
 
 mod cell;
 mod run;
@@ -51,7 +52,8 @@ impl CrateDb {
         store.authorization = Some(authorization.to_owned());
     }
 
-    /// From now on every row of a refused bulk is told its error, with status 200, as servers before 5.10.11 do.
+    /// From now on every row of a refused bulk is told its error, with status 200, as servers
+    /// before 5.10.11 do.
     pub fn repeat_errors(&self) {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         store.repeats = true;

@@ -10,7 +10,8 @@ use super::store::{Row, Store, Table, shard};
 use super::write::{Error, Outcome, execute, known, parse_error, prepare, select};
 use crate::web::{Reply, Request};
 
-/// Failures of a shard that carry their text are among its first so many rows (`BULK_RESPONSE_MAX_ERRORS_PER_SHARD`).
+/// Failures of a shard that carry their text are among its first so many rows
+/// (`BULK_RESPONSE_MAX_ERRORS_PER_SHARD`).
 const TEXTS: usize = 10;
 
 /// Answers a request.

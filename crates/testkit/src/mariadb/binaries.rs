@@ -48,7 +48,8 @@ fn program(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// What makes a program of the server run as the user who runs this process: it refuses root unless it is told so.
+/// What makes a program of the server run as the user who runs this process: it refuses root unless
+/// it is told so.
 pub(crate) fn as_self() -> Option<&'static str> {
     let own = fs::metadata(Path::new("/proc/self")).map(|meta| meta.uid());
     (own.ok() == Some(0)).then_some("--user=root")

@@ -17,7 +17,8 @@ struct Address<'a> {
     database: &'a str,
 }
 
-/// Runs SQL; rows come back one a line, columns separated by `|`, NULL as `NULL`. Blocks until it is done.
+/// Runs SQL; rows come back one a line, columns separated by `|`, NULL as `NULL`. Blocks until it
+/// is done.
 ///
 /// # Errors
 /// The server cannot be reached, or a statement fails (those after it are not run).
@@ -39,7 +40,8 @@ pub fn sql(url: &str, sql: &str) -> Result<String> {
         .spawn()
         .context("cannot run mariadb")?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that could not connect has closed its end; its own words, below, say more than a broken pipe.
+        // One that could not connect has closed its end; its own words, below, say more than a
+        // broken pipe.
         stdin.write_all(sql.as_bytes()).ok();
     }
     let output = child.wait_with_output()?;

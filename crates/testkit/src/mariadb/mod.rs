@@ -1,4 +1,5 @@
-//! A real MariaDB server of the test's own: on loopback, on a free port, in a temporary directory, gone afterwards.
+//! A real MariaDB server of the test's own: on loopback, on a free port, in a temporary directory,
+//! gone afterwards.
 //!
 //! It runs as the user who runs the test, also where that is root.
 

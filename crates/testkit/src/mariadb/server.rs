@@ -46,7 +46,8 @@ impl Builder {
         self.set("innodb-flush-log-at-trx-commit", if on { "1" } else { "0" })
     }
 
-    /// Makes the data directory and starts the server. Blocks until it takes connections (about a second).
+    /// Makes the data directory and starts the server. Blocks until it takes connections (about a
+    /// second).
     ///
     /// # Errors
     /// MariaDB is not installed, or refuses to start; the message ends with its log.
@@ -58,8 +59,8 @@ impl Builder {
     }
 }
 
-/// A MariaDB server that this value owns: it is stopped and its files are removed when the value is dropped, and also
-/// when the process that holds it is killed.
+/// A MariaDB server that this value owns: it is stopped and its files are removed when the value is
+/// dropped, and also when the process that holds it is killed.
 ///
 /// All methods block; each is short, so tests on an asynchronous runtime may call them as they are.
 #[derive(Debug)]
@@ -142,8 +143,8 @@ impl MariaDb {
         stat.map_or(Duration::ZERO, |stat| stat.own)
     }
 
-    /// Stops the process in its tracks (SIGSTOP) and waits until all of its threads stand: connections stay open, nothing
-    /// is answered.
+    /// Stops the process in its tracks (SIGSTOP) and waits until all of its threads stand:
+    /// connections stay open, nothing is answered.
     ///
     /// # Errors
     /// A thread goes on for a minute.
@@ -164,8 +165,8 @@ impl MariaDb {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Kills it with SIGKILL, as a crash would, and waits until it is gone. The server stays down until
-    /// [`MariaDb::restart`].
+    /// Kills it with SIGKILL, as a crash would, and waits until it is gone. The server stays down
+    /// until [`MariaDb::restart`].
     ///
     /// # Errors
     /// It is not gone after a minute.
@@ -175,8 +176,8 @@ impl MariaDb {
         self.end(Stop::Kill)
     }
 
-    /// Kills the server, if it is up, and starts it again on the same port with the same data. Blocks until it takes
-    /// connections again.
+    /// Kills the server, if it is up, and starts it again on the same port with the same data.
+    /// Blocks until it takes connections again.
     ///
     /// # Errors
     /// It does not come up; the message ends with its log.
@@ -227,7 +228,8 @@ impl MariaDb {
         let mut arguments = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={dir}/data"),
-            // A server that starts removes what others have left there, also what others still use.
+            // A server that starts removes what others have left there, also what others still
+            // use.
             format!("--tmpdir={dir}"),
             format!("--socket={dir}/socket"),
             format!("--pid-file={dir}/pid"),

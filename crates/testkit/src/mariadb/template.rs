@@ -1,7 +1,8 @@
-//! A data directory made once by `mariadb-install-db` and copied for each server: many times as fast.
+//! A data directory made once by `mariadb-install-db` and copied for each server: many times as
+//! fast.
 //!
-//! It lies in the temporary directory, named by version and user, readable by nobody else. It is made under another name
-//! and renamed, so half of one is never seen.
+//! It lies in the temporary directory, named by version and user, readable by nobody else. It is
+//! made under another name and renamed, so half of one is never seen.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +14,8 @@ use anyhow::{Context, Result, bail};
 
 use super::binaries::{Binaries, as_self};
 
-/// Cleaners of temporary directories remove files by age; a template is made anew before they begin.
+/// Cleaners of temporary directories remove files by age; a template is made anew before they
+/// begin.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Small files are copied faster; the server is told the same size.

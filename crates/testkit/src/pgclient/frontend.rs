@@ -1,4 +1,5 @@
-//! What a client sends (PostgreSQL documentation, "Message Formats"). Everything is appended to a buffer.
+//! What a client sends (PostgreSQL documentation, "Message Formats"). Everything is appended to a
+//! buffer.
 
 /// Version 3.0 of the protocol.
 pub const PROTOCOL: u32 = 196_608;

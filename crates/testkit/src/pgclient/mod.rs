@@ -1,7 +1,8 @@
-//! A client that speaks PostgreSQL's protocol message by message, for tests that care about each of them.
+//! A client that speaks PostgreSQL's protocol message by message, for tests that care about each of
+//! them.
 //!
-//! It sends what it is told, also what makes no sense, and gives back what came, byte for byte. It knows no
-//! authentication but `trust` and no TLS.
+//! It sends what it is told, also what makes no sense, and gives back what came, byte for byte. It
+//! knows no authentication but `trust` and no TLS.
 
 mod address;
 pub mod backend;
@@ -91,8 +92,8 @@ impl Client {
         Some(&key.body)
     }
 
-    /// Asks the server, over a connection of its own, to cancel what this session does, and waits until the server has
-    /// closed that connection.
+    /// Asks the server, over a connection of its own, to cancel what this session does, and waits
+    /// until the server has closed that connection.
     ///
     /// # Errors
     /// Nobody listens, or the session has no key.

@@ -40,8 +40,8 @@ impl Account {
         self.ids.map_or(self.own, |(uid, _)| uid)
     }
 
-    /// A command that runs as this account, in a directory that every account may enter, without the caller's `PG*`
-    /// variables.
+    /// A command that runs as this account, in a directory that every account may enter, without
+    /// the caller's `PG*` variables.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir("/");

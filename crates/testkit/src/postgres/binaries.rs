@@ -28,7 +28,8 @@ impl Binaries {
             )
     }
 
-    /// The path of a program. Client programs (psql, pgbench) may be installed elsewhere; then its bare name.
+    /// The path of a program. Client programs (psql, pgbench) may be installed elsewhere; then its
+    /// bare name.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         let here = self.folder.join(name);
         if here.is_file() {

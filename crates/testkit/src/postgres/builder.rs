@@ -54,14 +54,16 @@ impl Builder {
         self.set("fsync", if on { "on" } else { "off" })
     }
 
-    /// Real durability on a disk whose every sync takes so much longer than this machine's. Needs a C compiler (`cc`).
+    /// Real durability on a disk whose every sync takes so much longer than this machine's. Needs a
+    /// C compiler (`cc`).
     #[must_use]
     pub fn slow_fsync(mut self, by: Duration) -> Self {
         self.slow_fsync = Some(by);
         self.fsync(true)
     }
 
-    /// A line of `pg_hba.conf`, before the ones that trust every local connection. Lines count in the order given.
+    /// A line of `pg_hba.conf`, before the ones that trust every local connection. Lines count in
+    /// the order given.
     #[must_use]
     pub fn hba(mut self, line: &str) -> Self {
         self.hba.push(line.into());
@@ -75,7 +77,8 @@ impl Builder {
         self
     }
 
-    /// Makes the data directory and starts the server. Blocks until it takes connections (some 0.3 s).
+    /// Makes the data directory and starts the server. Blocks until it takes connections (some 0.3
+    /// s).
     ///
     /// # Errors
     /// PostgreSQL is not installed, or refuses to start; the message ends with its log.

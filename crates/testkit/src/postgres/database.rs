@@ -6,7 +6,8 @@ use rand::RngExt;
 use super::psql::psql;
 use super::server::Postgres;
 
-/// The environment variable that names a server for all tests to share, as a URL of a role that may create databases.
+/// The environment variable that names a server for all tests to share, as a URL of a role that may
+/// create databases.
 pub const SHARED_SERVER: &str = "WINDROW_TEST_POSTGRES";
 
 /// An empty database; dropped when this is dropped.
@@ -22,7 +23,8 @@ enum Home {
     Shared { maintenance: String, name: String },
 }
 
-/// An empty database on the server that [`SHARED_SERVER`] names, or else on a private one, started for it.
+/// An empty database on the server that [`SHARED_SERVER`] names, or else on a private one, started
+/// for it.
 ///
 /// # Errors
 /// The server cannot be reached, or (private) cannot be started.

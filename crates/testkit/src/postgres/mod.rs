@@ -1,6 +1,8 @@
-//! A real PostgreSQL server of the test's own: on loopback, on a free port, in a temporary directory, gone afterwards.
+//! A real PostgreSQL server of the test's own: on loopback, on a free port, in a temporary
+//! directory, gone afterwards.
 //!
-//! PostgreSQL refuses to run as root, so a test that runs as root starts it as `postgres` or `nobody`.
+//! PostgreSQL refuses to run as root, so a test that runs as root starts it as `postgres` or
+//! `nobody`.
 
 mod account;
 mod binaries;

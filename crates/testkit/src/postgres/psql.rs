@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 
 use super::binaries::Binaries;
 
-/// `psql` of the server's own version where there is one: it starts faster than the wrapper that Debian puts on the
-/// PATH. Or else what the PATH has.
+/// `psql` of the server's own version where there is one: it starts faster than the wrapper that
+/// Debian puts on the PATH. Or else what the PATH has.
 pub fn program() -> PathBuf {
     Binaries::find().map_or_else(|_| PathBuf::from("psql"), |found| found.program("psql"))
 }
 
-/// Runs SQL, one transaction a statement; rows come back one a line, columns separated by `|`, NULL as nothing.
-/// Blocks until it is done.
+/// Runs SQL, one transaction a statement; rows come back one a line, columns separated by `|`, NULL
+/// as nothing. Blocks until it is done.
 ///
 /// # Errors
 /// The server cannot be reached, or a statement fails (those after it are not run).
@@ -30,7 +30,8 @@ pub fn psql(url: &str, sql: &str) -> Result<String> {
             "cannot run psql; install it, for example with: apt-get install postgresql-client",
         )?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A psql that could not connect has closed its end; its own words, below, say more than a broken pipe.
+        // A psql that could not connect has closed its end; its own words, below, say more than a
+        // broken pipe.
         stdin.write_all(sql.as_bytes()).ok();
     }
     let output = child.wait_with_output()?;

@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Attempts to find a port that is still free when the server takes it.
 const PORT_TRIES: usize = 20;
 
-/// A PostgreSQL server that this value owns: it is stopped and its files are removed when the value is dropped, and
-/// also when the process that holds it is killed.
+/// A PostgreSQL server that this value owns: it is stopped and its files are removed when the value
+/// is dropped, and also when the process that holds it is killed.
 ///
 /// All methods block; each is short, so tests on an asynchronous runtime may call them as they are.
 #[derive(Debug)]
@@ -135,7 +135,8 @@ impl Postgres {
             .unwrap_or_default()
     }
 
-    /// All processes of the server: first the main one, then one a connection and its helpers. Empty while it is down.
+    /// All processes of the server: first the main one, then one a connection and its helpers.
+    /// Empty while it is down.
     pub fn pids(&self) -> Vec<u32> {
         let Some(main) = self.running().as_ref().map(Watched::pid) else {
             return Vec::new();
@@ -145,8 +146,8 @@ impl Postgres {
         pids
     }
 
-    /// CPU time (user and system) of all processes since the server was last started, including connections that have
-    /// ended. In steps of 10 ms.
+    /// CPU time (user and system) of all processes since the server was last started, including
+    /// connections that have ended. In steps of 10 ms.
     pub fn cpu_time(&self) -> Duration {
         let stats = self.pids().into_iter().filter_map(procfs::stat);
         stats
@@ -158,8 +159,8 @@ impl Postgres {
             .sum()
     }
 
-    /// Stops all processes in their tracks (SIGSTOP) and waits until they stand: connections stay open, nothing is
-    /// answered.
+    /// Stops all processes in their tracks (SIGSTOP) and waits until they stand: connections stay
+    /// open, nothing is answered.
     ///
     /// # Errors
     /// They do not stand after a minute.
@@ -177,8 +178,8 @@ impl Postgres {
         self.signal_all(Signal::SIGCONT);
     }
 
-    /// Kills all processes with SIGKILL, as a crash of the machine would, and waits until they are gone. The server
-    /// stays down until [`Postgres::restart`].
+    /// Kills all processes with SIGKILL, as a crash of the machine would, and waits until they are
+    /// gone. The server stays down until [`Postgres::restart`].
     ///
     /// # Errors
     /// They are not gone after a minute.
@@ -186,7 +187,8 @@ impl Postgres {
         let pids = self.pids();
         self.signal_all(Signal::SIGKILL);
         for pid in &pids {
-            // Those that were started after the list was made end by themselves: they watch the main process.
+            // Those that were started after the list was made end by themselves: they watch the
+            // main process.
             kill(pid_of(*pid), Signal::SIGKILL).ok();
         }
         self.end(Stop::Immediate)?;
@@ -203,8 +205,8 @@ impl Postgres {
         self.end(Stop::Fast)
     }
 
-    /// Stops the server at once, if it is up, and starts it again on the same port with the same data. Blocks until it
-    /// takes connections again.
+    /// Stops the server at once, if it is up, and starts it again on the same port with the same
+    /// data. Blocks until it takes connections again.
     ///
     /// # Errors
     /// It does not come up; the message ends with its log.
@@ -277,7 +279,8 @@ impl Postgres {
         arguments
     }
 
-    /// `postmaster.pid` holds the process id in its first line and `ready` in its eighth (src/include/utils/pidfile.h).
+    /// `postmaster.pid` holds the process id in its first line and `ready` in its eighth
+    /// (src/include/utils/pidfile.h).
     fn wait_ready(&self, watched: &Watched) -> bool {
         let path = self.data().join("postmaster.pid");
         let start = Instant::now();
@@ -324,8 +327,8 @@ fn pid_of(pid: u32) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX))
 }
 
-/// A free port below the range of outgoing connections: one of those could take it while the server is down, or
-/// connect to itself there.
+/// A free port below the range of outgoing connections: one of those could take it while the server
+/// is down, or connect to itself there.
 pub(crate) fn free_port() -> Result<u16> {
     let mut rng = rand::rng();
     (0..1000)

@@ -1,7 +1,8 @@
 //! A data directory made once by `initdb` and copied for each server: 20 times as fast as `initdb`.
 //!
-//! It lies in the temporary directory, named by version and account, and belongs to the account that servers run as,
-//! readable by nobody else. It is made under another name and renamed, so half of one is never seen.
+//! It lies in the temporary directory, named by version and account, and belongs to the account
+//! that servers run as, readable by nobody else. It is made under another name and renamed, so half
+//! of one is never seen.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +18,8 @@ use super::binaries::Binaries;
 /// The superuser of every server that is started here. Local connections need no password.
 pub(crate) const SUPERUSER: &str = "windrow";
 
-/// Cleaners of temporary directories remove files by age; a template is made anew before they begin.
+/// Cleaners of temporary directories remove files by age; a template is made anew before they
+/// begin.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Puts a fresh data directory at `target`.

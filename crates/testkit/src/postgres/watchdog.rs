@@ -1,7 +1,9 @@
-//! The server process under a shell that ends it when this process ends, whatever ends this process.
+//! The server process under a shell that ends it when this process ends, whatever ends this
+//! process.
 //!
-//! The shell reads from a pipe whose other end only this process holds. A word means: stop the server so. The end of
-//! the pipe means: the holder has died; stop the server and remove its directory.
+//! The shell reads from a pipe whose other end only this process holds. A word means: stop the
+//! server so. The end of the pipe means: the holder has died; stop the server and remove its
+//! directory.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -44,8 +46,8 @@ pub(crate) enum Stop {
 }
 
 impl Watched {
-    /// Starts `program args` by a shell that is run by `shell` (which says as whom, and where); its output goes to `log`.
-    /// If this process dies, `dir` is removed.
+    /// Starts `program args` by a shell that is run by `shell` (which says as whom, and where); its
+    /// output goes to `log`. If this process dies, `dir` is removed.
     pub(crate) fn start(
         mut shell: Command,
         dir: &Path,

@@ -97,7 +97,8 @@ impl Flow {
         self.allowed.store(bytes, Ordering::SeqCst);
     }
 
-    /// How many of `wanted` bytes may pass; fewer than asked for means: cut behind them. Counts them.
+    /// How many of `wanted` bytes may pass; fewer than asked for means: cut behind them. Counts
+    /// them.
     pub(crate) fn take(&self, wanted: usize) -> usize {
         let wanted64 = wanted as u64;
         self.bytes.add(wanted64);

@@ -1,4 +1,5 @@
-//! A TCP proxy on loopback that makes a line slow, cuts it, or holds it, and counts what goes over it.
+//! A TCP proxy on loopback that makes a line slow, cuts it, or holds it, and counts what goes over
+//! it.
 
 mod control;
 mod delay;
@@ -121,7 +122,8 @@ impl Proxy {
         self.control.connections.get()
     }
 
-    /// Round trips so far, of all connections: times that the server began to answer something that the client had sent.
+    /// Round trips so far, of all connections: times that the server began to answer something that
+    /// the client had sent.
     pub fn round_trips(&self) -> u64 {
         self.control.round_trips.get()
     }
@@ -136,8 +138,9 @@ impl Proxy {
         self.control.cut();
     }
 
-    /// Lets `bytes` more through in a direction, counted over all connections, and then cuts the connection that
-    /// would have sent the next one. With 0 towards the client, the server does the work and nobody hears of it.
+    /// Lets `bytes` more through in a direction, counted over all connections, and then cuts the
+    /// connection that would have sent the next one. With 0 towards the client, the server does
+    /// the work and nobody hears of it.
     pub fn cut_after(&self, direction: Direction, bytes: u64) {
         self.control.flow(direction).allow(bytes);
     }

@@ -12,7 +12,8 @@ use super::control::Control;
 use super::delay::Draws;
 use super::line::Turns;
 
-/// Chunks that may be under way in one direction: bounded, so that a paused line pushes back on its sender.
+/// Chunks that may be under way in one direction: bounded, so that a paused line pushes back on its
+/// sender.
 const CHUNKS: usize = 256;
 
 /// The largest chunk, in bytes.
@@ -33,7 +34,8 @@ struct Chunk {
     last: bool,
 }
 
-/// Copies from one socket to the other; what is read meanwhile is under way side by side, so a delay costs no throughput.
+/// Copies from one socket to the other; what is read meanwhile is under way side by side, so a
+/// delay costs no throughput.
 pub(crate) async fn pump(
     from: &TcpStream,
     to: &TcpStream,

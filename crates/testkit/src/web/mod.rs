@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 server on a free loopback port, for stand-ins of databases that speak it: what it answers is up to
-//! its owner, and it can be told to break off at the worst moments.
+//! A small HTTP/1.1 server on a free loopback port, for stand-ins of databases that speak it: what
+//! it answers is up to its owner, and it can be told to break off at the worst moments.
 
 mod wire;
 
@@ -119,7 +119,8 @@ impl Server {
         self.address
     }
 
-    /// The next request for which the filter holds meets this, once. Several are met in the order in which they were given.
+    /// The next request for which the filter holds meets this, once. Several are met in the order
+    /// in which they were given.
     pub fn next(&self, filter: impl Fn(&Request) -> bool + Send + 'static, mishap: Mishap) {
         lock(&self.shared.mishaps).push((Box::new(filter), mishap));
     }

@@ -1,6 +1,7 @@
 //! Which value of a row a refusal is about, where that can be told. Pure.
 //!
-//! A database names the column, or says the value or its type: where only one field of the row can be meant, it is that one.
+//! A database names the column, or says the value or its type: where only one field of the row can
+//! be meant, it is that one.
 
 use std::fmt::Write as _;
 

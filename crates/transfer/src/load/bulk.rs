@@ -166,8 +166,8 @@ impl Press {
         }
     }
 
-    /// What the marks say of a piece whose answer was lost: they came into the database together with its rows, or not at all.
-    /// What they leave open was left out.
+    /// What the marks say of a piece whose answer was lost: they came into the database together
+    /// with its rows, or not at all. What they leave open was left out.
     async fn is_in(
         &mut self,
         piece: Piece<'_>,

@@ -51,7 +51,8 @@ pub(super) struct Sides<'a> {
     pub(super) fields: Option<usize>,
     /// What is wanted of them; `None`: all.
     pub(super) picks: Option<&'a [Pick]>,
-    /// What the table calls its columns, in its order; `None` if that cannot be known before the first write.
+    /// What the table calls its columns, in its order; `None` if that cannot be known before the
+    /// first write.
     pub(super) table: Option<&'a [LoadColumn]>,
     /// True if columns that the table lacks are created.
     pub(super) create: bool,
@@ -118,7 +119,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Picks of a file without names: all by number (`3=target`), or the table's columns in the file's order.
+    /// Picks of a file without names: all by number (`3=target`), or the table's columns in the
+    /// file's order.
     fn by_number(&self, picks: &[Pick]) -> Result<Vec<(usize, Name)>, String> {
         let fields = self.fields.unwrap_or(usize::MAX);
         let numbered = |pick: &Pick| {
@@ -155,9 +157,10 @@ impl Sides<'_> {
 }
 
 impl Sides<'_> {
-    /// Where each record names its columns: which names are wanted besides those of the first record. `others`: what further
-    /// records are known to have. A column of the table that has a default is wanted only if one of them names it: a
-    /// record without it would get NULL there.
+    /// Where each record names its columns: which names are wanted besides those of the first
+    /// record. `others`: what further records are known to have. A column of the table that has
+    /// a default is wanted only if one of them names it: a record without it would get NULL
+    /// there.
     pub(super) fn further(&self, others: &[Name]) -> Vec<Name> {
         let file = self.file.unwrap_or_default();
         if let Some(picks) = self.picks {

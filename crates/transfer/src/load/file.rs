@@ -23,7 +23,8 @@ use crate::source::{Most, Portion, Source};
 /// Bytes of values in a portion.
 const PORTION_BYTES: usize = 4 << 20;
 
-/// Bytes of values in all portions together: with raw records and places a portion takes up to three times as much.
+/// Bytes of values in all portions together: with raw records and places a portion takes up to
+/// three times as much.
 const ALL_PORTIONS_BYTES: usize = 40 << 20;
 
 /// Fields in a portion: each takes some bytes besides its value.
@@ -32,7 +33,8 @@ const PORTION_FIELDS: usize = 400_000;
 /// Rows of a portion where the database does not say.
 const PORTION_ROWS: usize = 10_000;
 
-/// Connections that load at once unless it is said: more of them only pay where the database has cores to spare.
+/// Connections that load at once unless it is said: more of them only pay where the database has
+/// cores to spare.
 const JOBS: usize = 2;
 
 /// How a file went.
@@ -395,7 +397,8 @@ impl Run {
         asked.unwrap_or_else(|| bulk.map_or(PORTION_ROWS, Bulk::portion_rows).max(1))
     }
 
-    /// Starts to read. As many portions as are needed to keep everybody busy are all the memory that there is.
+    /// Starts to read. As many portions as are needed to keep everybody busy are all the memory
+    /// that there is.
     fn start(
         &self,
         shared: &Arc<Shared>,

@@ -1,8 +1,9 @@
 //! Whether records are passed on as they stand in their file or split into fields first. Pure.
 //!
-//! Passing them on costs this program next to nothing, and the database the work of reading them. Which of both is faster
-//! follows from the columns' types, the cores on both sides and the line between them, so it is found out: now and then some
-//! portions take the other form, and the faster one is kept.
+//! Passing them on costs this program next to nothing, and the database the work of reading them.
+//! Which of both is faster follows from the columns' types, the cores on both sides and the line
+//! between them, so it is found out: now and then some portions take the other form, and the faster
+//! one is kept.
 
 use std::time::Instant;
 
@@ -73,7 +74,8 @@ impl Forms {
         Self {
             possible,
             trial,
-            // The first portions are slower whatever their form: connections are opened, and the table grows.
+            // The first portions are slower whatever their form: connections are opened, and the
+            // table grows.
             rest: trial.saturating_mul(2),
             trying: None,
             verbatim: Rate::default(),
@@ -161,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    /// How many of the portions were passed on, where each form takes so many microseconds for a portion. Two are always on
-    /// their way.
+    /// How many of the portions were passed on, where each form takes so many microseconds for a
+    /// portion. Two are always on their way.
     fn passed_on(portions: usize, verbatim: u64, split: u64) -> usize {
         let mut forms = Forms::new(true, 1);
         let mut now = Instant::now();

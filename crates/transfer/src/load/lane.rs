@@ -1,4 +1,5 @@
-//! Rows through a lane: each for itself, with its own outcome. For databases without a bulk form, and for what a bulk form refuses.
+//! Rows through a lane: each for itself, with its own outcome. For databases without a bulk form,
+//! and for what a bulk form refuses.
 
 mod outcome;
 
@@ -90,7 +91,8 @@ impl Lane {
         }
     }
 
-    /// Writes rows of a portion, given by their places in it, in order; gives back how many there were and how many were bad.
+    /// Writes rows of a portion, given by their places in it, in order; gives back how many there
+    /// were and how many were bad.
     pub(super) async fn write(
         &self,
         scene: Scene<'_>,

@@ -40,8 +40,9 @@ impl<'a> Patience<'a> {
         (self.away_since, self.pauses) = (None, 0);
     }
 
-    /// Waits before another try. Conflicts are counted; everything else is taken for a database that is away, what
-    /// somebody else holds too: how long that takes is not up to the number of tries.
+    /// Waits before another try. Conflicts are counted; everything else is taken for a database
+    /// that is away, what somebody else holds too: how long that takes is not up to the number
+    /// of tries.
     pub(super) async fn wait(
         &mut self,
         fault: Fault,

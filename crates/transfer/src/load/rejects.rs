@@ -1,8 +1,10 @@
-//! Rows that were refused: counted, shown, and kept in a file that can be corrected and loaded again.
+//! Rows that were refused: counted, shown, and kept in a file that can be corrected and loaded
+//! again.
 //!
-//! `FILE` holds the rows as they were in the source, behind the header that the source has. `FILE.reasons` holds one JSON object
-//! a line for each of them, in the same order. Rows are written before their reasons and both before the mark that
-//! says that they are done with; a reason tells where its row ends in `FILE`, so half of a row, left by a crash, is cut off.
+//! `FILE` holds the rows as they were in the source, behind the header that the source has.
+//! `FILE.reasons` holds one JSON object a line for each of them, in the same order. Rows are
+//! written before their reasons and both before the mark that says that they are done with; a
+//! reason tells where its row ends in `FILE`, so half of a row, left by a crash, is cut off.
 
 mod file;
 
@@ -82,7 +84,8 @@ impl<'a> Reject<'a> {
         }
     }
 
-    /// `file, line 7: what was wrong (code); column a has "x"`. Control characters are escaped: it may be shown on a terminal.
+    /// `file, line 7: what was wrong (code); column a has "x"`. Control characters are escaped: it
+    /// may be shown on a terminal.
     pub fn sentence(&self) -> String {
         let (code, message) = (self.reason.code(), self.reason.message());
         let mut text = format!("{}, line {}: ", self.file, self.line);
@@ -139,8 +142,9 @@ impl Rejects {
         }
     }
 
-    /// Keeps them in a file too. `go_on`: a file that an earlier run has written is continued; else one that is there and
-    /// is not empty is an error, because it may hold rows that somebody still needs.
+    /// Keeps them in a file too. `go_on`: a file that an earlier run has written is continued; else
+    /// one that is there and is not empty is an error, because it may hold rows that somebody
+    /// still needs.
     ///
     /// # Errors
     /// [`LoadError::Rejects`].

@@ -16,7 +16,8 @@ pub enum Identity {
     Name(Box<str>),
 }
 
-/// The most bytes of a file's name that stand in a load's name, for those who read the table of marks.
+/// The most bytes of a file's name that stand in a load's name, for those who read the table of
+/// marks.
 const LABEL: usize = 40;
 
 impl Identity {
@@ -53,8 +54,8 @@ pub(super) fn head_of(load: &str) -> Box<str> {
     format!("{load}/head").into()
 }
 
-/// The beginning of a file as a span: where it begins is a hash of the bytes, how long it is says how many of them.
-/// `most`: no more of them than an earlier run has seen.
+/// The beginning of a file as a span: where it begins is a hash of the bytes, how long it is says
+/// how many of them. `most`: no more of them than an earlier run has seen.
 pub(super) fn head(bytes: &[u8], most: Option<u64>) -> Span {
     let most = most.and_then(|most| usize::try_from(most).ok());
     let most = most.unwrap_or(usize::MAX).min(IDENTIFYING_BYTES);

@@ -30,7 +30,8 @@ pub(super) struct Team<'a> {
 }
 
 impl Team<'_> {
-    /// Writes all portions. `create`: the first one makes the table, with what the file says of its columns.
+    /// Writes all portions. `create`: the first one makes the table, with what the file says of its
+    /// columns.
     pub(super) async fn work(
         &self,
         belt: &Belt,

@@ -179,7 +179,8 @@ async fn marks_tell_what_was_left_out_of_a_portion() {
     assert_eq!(database.marks(), [(0, 1_000)]);
 }
 
-/// What the bulk form cannot take goes through the lane, and so does all where there is no bulk form for it.
+/// What the bulk form cannot take goes through the lane, and so does all where there is no bulk
+/// form for it.
 #[tokio::test]
 async fn the_lane_takes_what_the_bulk_form_does_not() {
     let (_folder, path) = file(1_000, |_| false);

@@ -1,8 +1,10 @@
-//! Which way the next rows go: by the bulk form, whole or in smaller pieces, or one by one through a lane. Pure.
+//! Which way the next rows go: by the bulk form, whole or in smaller pieces, or one by one through
+//! a lane. Pure.
 //!
-//! A bulk form writes a piece whole or not at all, so a piece with a bad row costs its time in vain, and is sifted or goes
-//! through the lane then. What is cheapest follows from numbers that are measured as the load goes on: what a row costs each
-//! way, what a piece costs besides its rows, and how many rows are bad.
+//! A bulk form writes a piece whole or not at all, so a piece with a bad row costs its time in
+//! vain, and is sifted or goes through the lane then. What is cheapest follows from numbers that
+//! are measured as the load goes on: what a row costs each way, what a piece costs besides its
+//! rows, and how many rows are bad.
 
 use std::time::Duration;
 
@@ -56,7 +58,8 @@ const MEMORY_ROWS: f64 = 50_000.0;
 const SMALLEST: usize = 100;
 
 impl Sight {
-    /// Nothing seen. `whole` is the number of rows in a portion; `sifts`: the bulk form can leave rows out.
+    /// Nothing seen. `whole` is the number of rows in a portion; `sifts`: the bulk form can leave
+    /// rows out.
     pub(super) fn new(whole: usize, sifts: bool) -> Self {
         Self {
             whole,
@@ -113,7 +116,8 @@ impl Sight {
         }
     }
 
-    /// Seconds a row, where pieces have so many and go another way at `other` seconds a row if they are refused.
+    /// Seconds a row, where pieces have so many and go another way at `other` seconds a row if they
+    /// are refused.
     fn piece_cost(&self, rows: usize, bulk: f64, other: f64) -> f64 {
         let clean = (1.0 - self.bad).powf(rows as f64);
         PIECE / rows as f64 + bulk + (1.0 - clean) * other
@@ -134,13 +138,15 @@ impl Sight {
         self.outcome(rows, bad, refused);
     }
 
-    /// A piece was sifted, and what was left out went through the lane; `refused`: after the bulk form had refused it whole.
+    /// A piece was sifted, and what was left out went through the lane; `refused`: after the bulk
+    /// form had refused it whole.
     pub(super) fn sifted(&mut self, rows: usize, bad: usize, took: Duration, refused: bool) {
         self.sift = Some(mixed(self.sift, took.as_secs_f64(), rows));
         self.outcome(rows, bad, refused);
     }
 
-    /// A piece was sifted, and had to go through the lane all the same; how that went was told already.
+    /// A piece was sifted, and had to go through the lane all the same; how that went was told
+    /// already.
     pub(super) fn sifted_in_vain(&mut self, rows: usize, took: Duration) {
         self.sift = Some(mixed(self.sift, took.as_secs_f64(), rows));
     }
@@ -185,8 +191,8 @@ mod tests {
         }
     }
 
-    /// A database where a row costs 2 us by the bulk form, 3.5 us where it is sifted, and 6 us through the lane, where a bad one
-    /// costs 20 us; `bad` tells bad rows. Gives seconds.
+    /// A database where a row costs 2 us by the bulk form, 3.5 us where it is sifted, and 6 us
+    /// through the lane, where a bad one costs 20 us; `bad` tells bad rows. Gives seconds.
     fn load_into(sifts: bool, rows: usize, bad: impl Fn(usize) -> bool) -> f64 {
         let mut sight = Sight::new(10_000, sifts);
         let (mut at, mut seconds) = (0, 0.0);

@@ -1,4 +1,5 @@
-//! What was seen in columns that are made from their values: why one of them holds text, or times. Pure.
+//! What was seen in columns that are made from their values: why one of them holds text, or times.
+//! Pure.
 
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Rows};
@@ -17,7 +18,8 @@ pub(super) struct Witness {
     columns: Vec<Seen>,
 }
 
-/// What was seen in one column: whether there were numbers and times, and the line of the first other text with its beginning.
+/// What was seen in one column: whether there were numbers and times, and the line of the first
+/// other text with its beginning.
 #[derive(Debug, Default)]
 struct Seen {
     number: bool,

@@ -24,7 +24,8 @@ use super::witness::Witness;
 use super::{LoadError, Meter};
 use crate::source::Portion;
 
-/// Fewer rows than these, left over from an earlier run, are not worth a bulk statement of their own.
+/// Fewer rows than these, left over from an earlier run, are not worth a bulk statement of their
+/// own.
 const LEFTOVER_ROWS: usize = 64;
 
 /// What the workers of one file share.
@@ -146,7 +147,8 @@ impl Worker {
         lock(&self.shared.unsupported).get_or_insert(why);
     }
 
-    /// Writes rows that lie behind each other, the way that looks cheapest. `refused`: the bulk form has refused them.
+    /// Writes rows that lie behind each other, the way that looks cheapest. `refused`: the bulk
+    /// form has refused them.
     async fn write(
         &mut self,
         parcel: &Parcel,

@@ -1,4 +1,5 @@
-//! A batch to another database: written there while the rows are locked here, deleted here once it is committed there.
+//! A batch to another database: written there while the rows are locked here, deleted here once it
+//! is committed there.
 //!
 //! What tells where a dead mover had come to, by the order of its commits:
 //!
@@ -6,11 +7,12 @@
 //! 2. in the source: the rows deleted, the batch noted;
 //! 3. in the destination: the batch's markers go; in the source: the batch is forgotten.
 //!
-//! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never came, and the row only goes.
-//! If it is noted, the row that the marker was made for is gone, and this is another one with the same key.
+//! A row that is in the source and has a marker: if the marker's batch is not noted, step 2 never
+//! came, and the row only goes. If it is noted, the row that the marker was made for is gone, and
+//! this is another one with the same key.
 //!
-//! A database without transactions has no markers. Step 1 writes rows by their keys, so that a row whose step 2 never came is written
-//! again with the same values, and is one row all the same.
+//! A database without transactions has no markers. Step 1 writes rows by their keys, so that a row
+//! whose step 2 never came is written again with the same values, and is one row all the same.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -53,7 +55,8 @@ struct Target {
     takers: Arc<[Taker]>,
 }
 
-/// The place of a value whose column takes it otherwise than it comes, and how the two columns have it.
+/// The place of a value whose column takes it otherwise than it comes, and how the two columns have
+/// it.
 type Taker = (usize, Takes, Option<Takes>);
 
 /// What becomes of the rows of a batch, by their places.
@@ -320,7 +323,8 @@ impl Across {
         let noted = self.mover.noted(&named).await?;
         let (old, live): (Vec<_>, Vec<_>) = named.into_iter().zip(noted).partition(|(_, n)| *n);
         let old: Vec<Box<str>> = old.into_iter().map(|(batch, _)| batch).collect();
-        // Rows that only have the key of one that was moved before: their turn comes with the next batch.
+        // Rows that only have the key of one that was moved before: their turn comes with the next
+        // batch.
         self.markers.remove(&old).await?;
         let is_live = |batch: &str| live.iter().any(|(name, _)| **name == *batch);
         let mine: Vec<usize> = met

@@ -8,7 +8,8 @@ use windrow_core::{Fault, Intake, Name, Row, Shape, Unit, UnitOutcome, Value, Wr
 
 use super::Elsewhere;
 
-/// Units that are handed over at once; pieces are sources of their own, so that several flights can carry a batch.
+/// Units that are handed over at once; pieces are sources of their own, so that several flights can
+/// carry a batch.
 const PIECE: usize = 250;
 
 /// The lane, and the shapes of what is written about markers.
@@ -22,7 +23,8 @@ pub(super) struct Markers {
     gone: Arc<Shape>,
 }
 
-/// A name of fixed length for a text of any length: hexadecimal, which every database keeps and compares exactly.
+/// A name of fixed length for a text of any length: hexadecimal, which every database keeps and
+/// compares exactly.
 pub fn fingerprint(text: &str) -> Box<str> {
     let hash = Sha256::digest(text.as_bytes());
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -32,16 +34,16 @@ pub fn fingerprint(text: &str) -> Box<str> {
 /// How keys of markers are spelled. What changes the name of a row changes this number.
 const SPELLING: &str = "2";
 
-/// What the keys of markers begin with where rows are named by these columns, so that markers of other columns are
-/// seen to be others.
+/// What the keys of markers begin with where rows are named by these columns, so that markers of
+/// other columns are seen to be others.
 pub fn tag(names: &[Name]) -> Box<str> {
     let columns: Vec<&str> = names.iter().map(|name| &**name).collect();
     let hash = fingerprint(&format!("{SPELLING}\0{}", columns.join("\0")));
     hash.get(..Moved::TAG_BYTES).unwrap_or_default().into()
 }
 
-/// What a marker calls a row, behind its tag. A database may take texts for equal that differ in the case of a letter, or in an accent: only
-/// what holds no letters is kept as it is.
+/// What a marker calls a row, behind its tag. A database may take texts for equal that differ in
+/// the case of a letter, or in an accent: only what holds no letters is kept as it is.
 fn key_name(key: &str) -> Box<str> {
     let plain = |byte: u8| byte.is_ascii_digit() || b"[],.-\" ".contains(&byte);
     let most = Moved::MOST_BYTES - Moved::TAG_BYTES;
@@ -72,13 +74,15 @@ impl Markers {
         }
     }
 
-    /// A row and its marker. The marker comes first: that it is there already is the first thing to be known.
+    /// A row and its marker. The marker comes first: that it is there already is the first thing to
+    /// be known.
     pub(super) fn marked(&self, name: &str, batch: &str, row: Write) -> Unit {
         let marker = self.moved(name, batch).row();
         Unit::of([Write::new(self.made.clone(), Row::from(marker)), row])
     }
 
-    /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read now.
+    /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read
+    /// now.
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
         let unit = |name: &&str| {
             let row = self.moved(name, "").key_row();

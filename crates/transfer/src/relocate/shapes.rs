@@ -1,8 +1,9 @@
 //! How rows are written to another database.
 //!
-//! With transactions a row is inserted together with its marker, and its own table's key has nothing to do with it. Without, a row that
-//! is written again must still be one row: it is written by the source's key, which has to be the key of its table there, and takes the
-//! place of what has that key.
+//! With transactions a row is inserted together with its marker, and its own table's key has
+//! nothing to do with it. Without, a row that is written again must still be one row: it is written
+//! by the source's key, which has to be the key of its table there, and takes the place of what has
+//! that key.
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value};
@@ -62,8 +63,9 @@ pub(super) fn values(
     }
 }
 
-/// The key of the document that is made from the row with this key, an array of JSON: a single number, or a single text of plain
-/// letters, as it is, and of everything else the fingerprint. Different rows have different ones.
+/// The key of the document that is made from the row with this key, an array of JSON: a single
+/// number, or a single text of plain letters, as it is, and of everything else the fingerprint.
+/// Different rows have different ones.
 fn document_key(key: &str) -> Box<str> {
     let inner = key
         .strip_prefix('[')

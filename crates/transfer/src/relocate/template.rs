@@ -15,7 +15,8 @@ impl Template {
     /// Reads a table's name, with a column in braces where its value goes.
     ///
     /// # Errors
-    /// [`windrow_core::FaultClass::Invalid`] if it can be no name, a brace stands alone, or there is more than one column.
+    /// [`windrow_core::FaultClass::Invalid`] if it can be no name, a brace stands alone, or there
+    /// is more than one column.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let whole = TableName::parse(text)?;
         let mut columns = Vec::new();
@@ -46,7 +47,8 @@ impl Template {
         })
     }
 
-    /// The column that decides where a row goes. `asked`: what the user names apart from the template.
+    /// The column that decides where a row goes. `asked`: what the user names apart from the
+    /// template.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the two do not agree, or none is named.

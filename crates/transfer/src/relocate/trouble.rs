@@ -39,7 +39,8 @@ fn told(fault: &Fault) -> String {
 /// Why a batch was not moved.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// It was rolled back for no fault of its rows, or the connection was lost: a new mover tries again.
+    /// It was rolled back for no fault of its rows, or the connection was lost: a new mover tries
+    /// again.
     Again(Fault),
     /// The move ends.
     Stop(MoveError),
@@ -58,14 +59,15 @@ impl Trouble {
     }
 }
 
-/// True where it helps to try again. What was under way when a commit's outcome became unknown is in the database, one way or the
-/// other: a new look at the source tells.
+/// True where it helps to try again. What was under way when a commit's outcome became unknown is
+/// in the database, one way or the other: a new look at the source tells.
 pub(super) fn is_passing(fault: &Fault) -> bool {
     fault.class.may_retry() || fault.class == FaultClass::Unknown
 }
 
-/// True where a fault concerns the row that it was said of, so that the row goes to the dead letters. `routed`: the destination
-/// follows from the row, so that a table which is not there, or is of no use, is the row's own fault.
+/// True where a fault concerns the row that it was said of, so that the row goes to the dead
+/// letters. `routed`: the destination follows from the row, so that a table which is not there, or
+/// is of no use, is the row's own fault.
 pub(super) fn is_of_row(fault: &Fault, routed: bool) -> bool {
     match fault.class {
         FaultClass::Value

@@ -1,4 +1,5 @@
-//! A batch within one database: the server moves the rows, and those that it refuses are found by halving.
+//! A batch within one database: the server moves the rows, and those that it refuses are found by
+//! halving.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use windrow_core::{Fault, TableName};
 use super::Order;
 use super::trouble::{Trouble, is_of_row, is_passing};
 
-/// Destinations of one batch. Each is a table that is locked until the commit; rows that go to others are left to later batches.
+/// Destinations of one batch. Each is a table that is locked until the commit; rows that go to
+/// others are left to later batches.
 const MOST_DESTINATIONS: usize = 128;
 
 /// Destinations that a mover remembers.
@@ -32,11 +34,13 @@ pub(super) struct Batch {
 pub(super) struct Within {
     mover: Box<dyn Mover>,
     known: HashMap<TableName, Arc<Destination>>,
-    /// Batches that are looked at row by row at once, because the last ones held rows that were refused.
+    /// Batches that are looked at row by row at once, because the last ones held rows that were
+    /// refused.
     careful: u32,
     /// How many they will be after the next refusal.
     caution: u32,
-    /// The most rows of a batch, where one was refused as late as by its commit. It doubles with each batch that is not.
+    /// The most rows of a batch, where one was refused as late as by its commit. It doubles with
+    /// each batch that is not.
     reach: usize,
 }
 
@@ -100,7 +104,8 @@ impl Within {
         }
         let done = self.carefully(order, rows).await;
         if done.is_err() {
-            // What was made in the transaction is gone with it. An error here says that the connection is, too.
+            // What was made in the transaction is gone with it. An error here says that the
+            // connection is, too.
             self.known.clear();
             self.mover.rollback().await.ok();
         }
@@ -144,7 +149,8 @@ impl Within {
             {
                 return Err(Trouble::of(source(), fault));
             }
-            // What is checked at the commit alone names no row: fewer are tried, the others are left to the next batch.
+            // What is checked at the commit alone names no row: fewer are tried, the others are
+            // left to the next batch.
             match rows {
                 [row] => {
                     let table = order.template.name(row.route.as_deref(), order.name_limit);
@@ -179,7 +185,8 @@ impl Within {
         Ok((moved, refusals))
     }
 
-    /// Sorts rows by their destinations, and looks those up. Rows of routes past [`MOST_DESTINATIONS`] are in no group.
+    /// Sorts rows by their destinations, and looks those up. Rows of routes past
+    /// [`MOST_DESTINATIONS`] are in no group.
     async fn group(
         &mut self,
         order: &Order,
@@ -241,7 +248,8 @@ impl Within {
         Ok(opened)
     }
 
-    /// Moves groups, and finds the rows that are refused: what fails is cut in two until it is one row.
+    /// Moves groups, and finds the rows that are refused: what fails is cut in two until it is one
+    /// row.
     async fn transfer(
         &mut self,
         order: &Order,

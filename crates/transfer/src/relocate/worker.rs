@@ -1,4 +1,5 @@
-//! One connection's work: batch after batch, until there is nothing left or somebody asks for the end.
+//! One connection's work: batch after batch, until there is nothing left or somebody asks for the
+//! end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,7 +151,8 @@ impl Worker {
         }))
     }
 
-    /// Waits before another try, or gives up. Who follows waits for ever: it is there to be there when the database comes back.
+    /// Waits before another try, or gives up. Who follows waits for ever: it is there to be there
+    /// when the database comes back.
     async fn endure(&self, troubles: &mut Pauses, fault: Fault) -> Result<(), MoveError> {
         tracing::debug!(%fault, "a batch is tried again");
         let away = troubles.since.elapsed() >= PATIENCE && troubles.times >= TRIES.min(5);

@@ -104,7 +104,8 @@ impl Csv {
         }
     }
 
-    /// Finds the next record; false at the end. Empty lines are no records, unless records have one field.
+    /// Finds the next record; false at the end. Empty lines are no records, unless records have one
+    /// field.
     fn find(&mut self) -> Result<bool, SourceFault> {
         let Splitter { style, columns, .. } = *self.splitter;
         let most = columns.unwrap_or(MOST_COLUMNS);
@@ -177,9 +178,10 @@ impl Csv {
         self.splitter.take(&self.found, raw, self.at, portion)
     }
 
-    /// Moves whole records from the window to others that are unsplit. True if more of the file may bring further ones: not
-    /// where there is no room for them, nor where what follows needs care. A window that is read on although its records have
-    /// nowhere to go would grow with each portion.
+    /// Moves whole records from the window to others that are unsplit. True if more of the file may
+    /// bring further ones: not where there is no room for them, nor where what follows needs
+    /// care. A window that is read on although its records have nowhere to go would grow with
+    /// each portion.
     fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> bool {
         let left = Most {
             records: most.records.saturating_sub(unsplit.records),

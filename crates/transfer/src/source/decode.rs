@@ -7,8 +7,8 @@ use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 /// What is read and decoded at once.
 const CHUNK: usize = 64 << 10;
 
-/// Stands where something was no character of its encoding. No UTF-8 holds it, so the record around it is found to be
-/// bad, with its line, where the record is looked at.
+/// Stands where something was no character of its encoding. No UTF-8 holds it, so the record around
+/// it is found to be bad, with its line, where the record is looked at.
 const NO_CHARACTER: u8 = 0xff;
 
 /// The encoding of a name (`latin1`, `windows-1252`, `utf-16` ..., as <https://encoding.spec.whatwg.org/> lists them).

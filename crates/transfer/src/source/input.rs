@@ -27,7 +27,8 @@ pub(super) struct Input {
     pub(super) reader: Box<dyn Read + Send>,
     /// The first bytes, unpacked. They come from the reader too.
     pub(super) head: Vec<u8>,
-    /// The file itself, if it is one and is not packed: for formats that are not read from front to back.
+    /// The file itself, if it is one and is not packed: for formats that are not read from front
+    /// to back.
     pub(super) file: Option<File>,
     read: Arc<AtomicU64>,
     size: Option<u64>,
@@ -55,7 +56,8 @@ enum Packing {
 }
 
 impl Packing {
-    /// By the magic numbers of RFC 1952 and RFC 8878 (a zstd file may begin with a skippable frame).
+    /// By the magic numbers of RFC 1952 and RFC 8878 (a zstd file may begin with a skippable
+    /// frame).
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -128,7 +130,8 @@ impl Input {
     ///
     /// # Errors
     /// It cannot be opened, is a folder, or is packed in a way that is not known.
-    /// `head`: so many of its first bytes are kept, at least. Standard input is waited for until they are there.
+    /// `head`: so many of its first bytes are kept, at least. Standard input is waited for until
+    /// they are there.
     pub(super) fn open(path: &str, head: usize) -> Result<Self, SourceFault> {
         let head = head.max(HEAD);
         if path == "-" {

@@ -1,4 +1,5 @@
-//! NDJSON files: one object a line. The first object's keys are columns, and others that whoever reads the file wants.
+//! NDJSON files: one object a line. The first object's keys are columns, and others that whoever
+//! reads the file wants.
 
 mod object;
 
@@ -12,7 +13,8 @@ use super::csv::MOST_COLUMNS;
 use super::window::Window;
 use super::{Bad, Most, Portion, Source, SourceFault, names, skip};
 
-/// So many lines that are no objects before the first one that is, and the file is taken to be something else.
+/// So many lines that are no objects before the first one that is, and the file is taken to be
+/// something else.
 const MOST_BAD_FIRST: usize = 100;
 
 /// An NDJSON file that is read.
@@ -97,8 +99,8 @@ impl Ndjson {
         })
     }
 
-    /// Keys of the lines in the window that the first object does not have. What cannot be a column is told where its line
-    /// is read.
+    /// Keys of the lines in the window that the first object does not have. What cannot be a column
+    /// is told where its line is read.
     fn look_ahead(&self) -> Vec<Name> {
         let (mut others, mut seen) = (Vec::new(), HashSet::new());
         for line in self.window.data().split(|byte| *byte == b'\n') {
@@ -183,7 +185,8 @@ impl Ndjson {
         self.record += 1;
     }
 
-    /// Puts a line into the portion. False: the portion has no room for it, or the line is only half written.
+    /// Puts a line into the portion. False: the portion has no room for it, or the line is only
+    /// half written.
     fn take(&mut self, found: Line, portion: &mut Portion) -> bool {
         let raw = self.raw(found);
         let cells = match text(raw).and_then(|text| object::cells(text, &self.columns)) {

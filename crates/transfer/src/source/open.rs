@@ -66,21 +66,22 @@ pub struct Options {
     pub format: Option<Format>,
     /// CSV: what stands between fields, an ASCII character; `None`: a comma, or a tab for TSV.
     pub delimiter: Option<u8>,
-    /// CSV: what stands around fields, an ASCII character; `None`: nothing, every character means itself.
+    /// CSV: what stands around fields, an ASCII character; `None`: nothing, every character means
+    /// itself.
     pub quote: Option<u8>,
     /// CSV: the first record names the columns.
     pub header: bool,
-    /// CSV: a field without quotes that is one of these has no value. As with COPY that is the empty field unless
-    /// others are named; a field of two quotes is an empty text always.
+    /// CSV: a field without quotes that is one of these has no value. As with COPY that is the
+    /// empty field unless others are named; a field of two quotes is an empty text always.
     pub null: Vec<String>,
     /// CSV and NDJSON: the encoding, by a name of <https://encoding.spec.whatwg.org/>; `None`: what a byte order mark
     /// says, or else UTF-8. Raw records are in UTF-8 whatever the file is in.
     pub encoding: Option<String>,
-    /// So many of the first bytes are kept for [`Source::head`], at least. Standard input is waited for until they are
-    /// there, or until it ends.
+    /// So many of the first bytes are kept for [`Source::head`], at least. Standard input is
+    /// waited for until they are there, or until it ends.
     pub head: usize,
-    /// CSV and NDJSON: a last line without its end is taken to be half written, and is not handed out ([`Source::left`]).
-    /// Objects of NDJSON end by themselves.
+    /// CSV and NDJSON: a last line without its end is taken to be half written, and is not handed
+    /// out ([`Source::left`]). Objects of NDJSON end by themselves.
     pub unfinished: bool,
 }
 
@@ -102,7 +103,8 @@ impl Default for Options {
 /// Opens a file, or standard input for `-`. Archives of gzip and zstd are unpacked on the way.
 ///
 /// # Errors
-/// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options contradict each other.
+/// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options
+/// contradict each other.
 pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
     let input = Input::open(path, options.head)?;
     start(input, options)

@@ -79,7 +79,8 @@ impl Parquet {
                 "Parquet is read from its end: it has to be a file, unpacked, and not standard input or an archive",
             ));
         };
-        // Without what Arrow adds: types are those that Parquet itself has, however the file was made.
+        // Without what Arrow adds: types are those that Parquet itself has, however the file was
+        // made.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = calmly(|| ArrowReaderMetadata::load(&file, options))
             .map_err(|error| input.form(damaged(&error)))?;

@@ -724,7 +724,8 @@ proptest! {
     }
 }
 
-/// Portions that are full must not make the source read ahead: it would hold the whole file in the end.
+/// Portions that are full must not make the source read ahead: it would hold the whole file in the
+/// end.
 #[test]
 fn full_portions_do_not_let_the_window_grow() {
     const LINES: usize = 1 << 20;

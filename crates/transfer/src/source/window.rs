@@ -11,7 +11,8 @@ pub const MOST_RECORD_BYTES: usize = 64 << 20;
 /// What is read at once.
 const CHUNK: usize = 256 << 10;
 
-/// From here on the window grows by a quarter at a time, and is given back behind the record that it grew for.
+/// From here on the window grows by a quarter at a time, and is given back behind the record that
+/// it grew for.
 const LARGE: usize = 8 << 20;
 
 /// Bytes that were read and not yet used.
@@ -110,7 +111,8 @@ impl Window {
         }
     }
 
-    /// Fills all of the room, so that what is there is looked at once and not once for each small piece.
+    /// Fills all of the room, so that what is there is looked at once and not once for each small
+    /// piece.
     fn fill(&mut self) {
         while let Some(room) = self.buffer.get_mut(self.to..).filter(|r| !r.is_empty()) {
             match self.input.reader.read(room) {

@@ -18,11 +18,13 @@ use crate::errand::Progress;
 3 it came to the end, and some rows were refused; 130 it was interrupted.\nSee docs/load.md."
 )]
 pub(crate) struct Load {
-    /// Files of CSV, TSV, NDJSON or Parquet, packed with gzip or zstd or not; `-` is standard input
+    /// Files of CSV, TSV, NDJSON or Parquet, packed with gzip or zstd or not; `-` is standard
+    /// input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
 
-    /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see `windrow sinks`)
+    /// Where rows go: sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, mysql://.. and others (see
+    /// `windrow sinks`)
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Secret,
@@ -31,7 +33,8 @@ pub(crate) struct Load {
     #[arg(long, short, value_name = "TABLE")]
     table: String,
 
-    /// Which columns of the file are loaded, and what the table calls them: a,b=target [default: all, by name]
+    /// Which columns of the file are loaded, and what the table calls them: a,b=target [default:
+    /// all, by name]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Pick::parse)]
     columns: Option<Vec<Pick>>,
 
@@ -51,7 +54,8 @@ pub(crate) struct Load {
     #[arg(long)]
     resume: bool,
 
-    /// As --resume, by a name instead of the file's path: for standard input, or a file that has moved
+    /// As --resume, by a name instead of the file's path: for standard input, or a file that has
+    /// moved
     #[arg(long, value_name = "NAME")]
     resume_as: Option<String>,
 
@@ -63,7 +67,8 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
 
-    /// Connections that write at once [default: 2, or 1 where order counts or the database has one writer]
+    /// Connections that write at once [default: 2, or 1 where order counts or the database has one
+    /// writer]
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 
@@ -91,11 +96,13 @@ pub(crate) struct Load {
     #[arg(long)]
     no_header: bool,
 
-    /// CSV: a field without quotes that means no value; may be given several times [default: the empty field]
+    /// CSV: a field without quotes that means no value; may be given several times [default: the
+    /// empty field]
     #[arg(long, value_name = "TEXT")]
     null: Vec<String>,
 
-    /// CSV, NDJSON: the encoding, as utf-8 or windows-1252 [default: what a byte order mark says, or UTF-8]
+    /// CSV, NDJSON: the encoding, as utf-8 or windows-1252 [default: what a byte order mark says,
+    /// or UTF-8]
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
 

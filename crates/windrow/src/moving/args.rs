@@ -16,7 +16,8 @@ use crate::errand::Progress;
 0 or 3 then, as at any other end. --dry-run ends as the move would, as far as names and tables tell.\nSee docs/move.md."
 )]
 pub(crate) struct Move {
-    /// The database that holds the rows: postgres://USER@HOST:PORT/DATABASE, mysql://.., sqlite:PATH
+    /// The database that holds the rows: postgres://USER@HOST:PORT/DATABASE, mysql://..,
+    /// sqlite:PATH
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_FROM", hide_env_values = true)]
     from: Secret,
@@ -29,7 +30,8 @@ pub(crate) struct Move {
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     to: Option<Secret>,
 
-    /// The table that they go to, with {column} where the value of a column belongs: final_{tenant}
+    /// The table that they go to, with {column} where the value of a column belongs:
+    /// final_{tenant}
     #[arg(long, value_name = "TABLE")]
     destination: String,
 
@@ -53,7 +55,8 @@ pub(crate) struct Move {
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZero<usize>>,
 
-    /// Move only rows that meet a condition in the database's SQL; it is used as it is written, and trusted
+    /// Move only rows that meet a condition in the database's SQL; it is used as it is written,
+    /// and trusted
     #[arg(long = "where", value_name = "SQL")]
     filter: Option<String>,
 

@@ -63,7 +63,8 @@ pub(super) fn has_column(
     }
 }
 
-/// Whether the rows of a plan fit a table. `create`: columns that another database's table lacks are added to it.
+/// Whether the rows of a plan fit a table. `create`: columns that another database's table lacks
+/// are added to it.
 ///
 /// # Errors
 /// As [`Destination::new`].
@@ -73,7 +74,8 @@ pub(super) fn fits(
     plan: &MovePlan,
     create: bool,
 ) -> Result<(), Fault> {
-    // Some databases do not tell names apart that differ in their case; those that do say so themselves.
+    // Some databases do not tell names apart that differ in their case; those that do say so
+    // themselves.
     let names = facts.columns.iter_mut().chain(&mut facts.required);
     for name in names.chain(&mut facts.generated) {
         let mut alike = plan.columns.iter();

@@ -84,7 +84,8 @@ fn document_key(sink: &dyn Sink) -> Option<Name> {
     (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
 }
 
-/// Looks at the source's columns with the eyes of a database whose documents have attributes of their own.
+/// Looks at the source's columns with the eyes of a database whose documents have attributes of
+/// their own.
 pub(super) fn check_documents(sink: &dyn Sink, facts: &TableFacts) -> Result<(), MoveError> {
     let Some(key) = document_key(sink) else {
         return Ok(());
@@ -132,7 +133,8 @@ pub(super) fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
     family(from) == family(to)
 }
 
-/// Makes the table of markers if it is not there, by a lane of its own that may make tables, and sees to it that a batch's markers are found.
+/// Makes the table of markers if it is not there, by a lane of its own that may make tables, and
+/// sees to it that a batch's markers are found.
 pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
     let options = Options {
         create_tables: true,
@@ -158,7 +160,8 @@ pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(),
     }
 }
 
-/// Refuses to go on where rows were written under other names than they would have now: they would be written again.
+/// Refuses to go on where rows were written under other names than they would have now: they would
+/// be written again.
 pub(super) async fn no_strangers(
     sink: &dyn Sink,
     elsewhere: &Elsewhere,

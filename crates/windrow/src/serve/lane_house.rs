@@ -1,5 +1,5 @@
-//! The lanes of SQL sessions: one for each database, role and set of session settings, started when the first session
-//! asks for it and ended some time after the last one has left.
+//! The lanes of SQL sessions: one for each database, role and set of session settings, started when
+//! the first session asks for it and ended some time after the last one has left.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -21,7 +21,8 @@ use windrow_sinks::postgres::StatementSink;
 use super::berthed::Berthed;
 use crate::writer::LANE_CAPACITY;
 
-/// How long a lane is kept that no session uses: its connections, plans and what it has found of batches are worth that.
+/// How long a lane is kept that no session uses: its connections, plans and what it has found of
+/// batches are worth that.
 const KEEP: Duration = Duration::from_secs(60);
 
 /// How often is looked for lanes that nobody uses.
@@ -131,7 +132,8 @@ impl LaneHouse {
         lanes
     }
 
-    /// What the writes of each table share, by the statements that clients have sent. Where lanes differ, each is told.
+    /// What the writes of each table share, by the statements that clients have sent. Where lanes
+    /// differ, each is told.
     pub(crate) fn standings(&self) -> Vec<Standing> {
         let mut all: Vec<Standing> = Vec::new();
         for standing in self.open().lanes.values().flat_map(|e| e.sink.standings()) {

@@ -36,11 +36,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the database and the listening sockets. The database may be away; clients are told so until it is there.
-    /// `reread` reads the settings again, for what may change while the server runs.
+    /// Opens the database and the listening sockets. The database may be away; clients are told so
+    /// until it is there. `reread` reads the settings again, for what may change while the
+    /// server runs.
     ///
     /// # Errors
-    /// A URL that makes no sense, a database that refuses this role for good, an address that cannot be listened on.
+    /// A URL that makes no sense, a database that refuses this role for good, an address that
+    /// cannot be listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
         let sink = windrow_sinks::open(settings.url.reveal(), &settings.sink)
             .await
@@ -105,9 +107,9 @@ impl Server {
         self.database
     }
 
-    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was accepted and ends, within
-    /// [`Settings::stop_wait`] whatever clients and the database do. True: all that was accepted is answered. To end at once,
-    /// drop the future.
+    /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was
+    /// accepted and ends, within [`Settings::stop_wait`] whatever clients and the database do.
+    /// True: all that was accepted is answered. To end at once, drop the future.
     pub async fn run(self, stop: CancellationToken) -> bool {
         let (end, wait) = (stop.child_token(), self.stop_wait);
         let overtime = async {
@@ -146,7 +148,8 @@ impl Server {
     }
 }
 
-/// A wrong password will not become right by waiting: better told at the start than at the first write.
+/// A wrong password will not become right by waiting: better told at the start than at the first
+/// write.
 async fn check(sink: &dyn Sink, settings: &Settings) -> anyhow::Result<()> {
     match sink.ping().await {
         Ok(()) => Ok(()),

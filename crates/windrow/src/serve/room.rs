@@ -20,8 +20,8 @@ const QUESTION: &str = "SELECT pg_catalog.current_setting('max_connections')::in
      - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' \
      AND pid <> pg_catalog.pg_backend_pid())";
 
-/// The most connections to a database, where nothing else is configured: what its server has room for at this moment, less
-/// a quarter, shared with the other databases of the same server.
+/// The most connections to a database, where nothing else is configured: what its server has room
+/// for at this moment, less a quarter, shared with the other databases of the same server.
 pub(super) async fn of(
     database: &DatabaseConfig,
     all: &[DatabaseConfig],

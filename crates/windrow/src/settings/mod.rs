@@ -1,6 +1,8 @@
-//! The server's configuration: a TOML file, environment variables and the command line, in rising precedence.
+//! The server's configuration: a TOML file, environment variables and the command line, in rising
+//! precedence.
 //!
-//! Two types, so that half-checked settings cannot travel: [`File`] is what was written, [`Settings`] is what is meant.
+//! Two types, so that half-checked settings cannot travel: [`File`] is what was written,
+//! [`Settings`] is what is meant.
 
 mod file;
 mod pg;
@@ -43,7 +45,8 @@ pub struct Settings {
     pub memory: usize,
     /// How long the end waits for what was accepted.
     pub stop_wait: Duration,
-    /// The HTTP frontend's settings, unless it is switched off. Its token is a secret, which its `Debug` does not show.
+    /// The HTTP frontend's settings, unless it is switched off. Its token is a secret, which its
+    /// `Debug` does not show.
     pub http: Option<HttpConfig>,
     /// The PostgreSQL frontend's settings, where it is asked for.
     pub pg: Option<PgSettings>,

@@ -25,13 +25,15 @@ const MAX_LANES: usize = 200;
 pub struct PgSettings {
     /// The frontend's own settings.
     pub config: PgConfig,
-    /// The most lanes at once. A session that would need one more has all its statements sent by themselves.
+    /// The most lanes at once. A session that would need one more has all its statements sent by
+    /// themselves.
     pub max_lanes: usize,
     /// The most connections to each database; `None`: what its server has room for.
     pub max_server_connections: Option<usize>,
 }
 
-/// `None` where nothing says that it should listen. `url` is the database's, which clients can name too.
+/// `None` where nothing says that it should listen. `url` is the database's, which clients can name
+/// too.
 pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettings>> {
     let pg = &file.pg;
     let Some(listen) = &pg.listen else {
@@ -100,8 +102,8 @@ fn check(config: &PgConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The database of `database.url` first, under its own name, then those that are configured by name. One that is configured under
-/// that name takes its place.
+/// The database of `database.url` first, under its own name, then those that are configured by
+/// name. One that is configured under that name takes its place.
 fn databases(file: &File, url: &str, join: bool) -> anyhow::Result<Vec<DatabaseConfig>> {
     let pg = &file.pg;
     let mut databases = Vec::new();

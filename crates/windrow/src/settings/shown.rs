@@ -1,4 +1,5 @@
-//! What may be shown of what was configured: everything that is not known to be harmless may be a secret.
+//! What may be shown of what was configured: everything that is not known to be harmless may be a
+//! secret.
 
 use std::fmt;
 
@@ -24,8 +25,8 @@ const SECRET: [&str; 6] = [
     "verifier",
 ];
 
-/// A database URL as it may be shown: without its password, and without the values of parameters that are not known to
-/// be harmless. What cannot be read shows its scheme alone.
+/// A database URL as it may be shown: without its password, and without the values of parameters
+/// that are not known to be harmless. What cannot be read shows its scheme alone.
 pub(crate) fn url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return without_authority(url);
@@ -70,14 +71,15 @@ fn tail_of(tail: &str) -> String {
     format!("{path}?{}", shown.collect::<Vec<_>>().join("&"))
 }
 
-/// True for values that hold nothing but themselves: a URL that was put together badly may go on in one.
+/// True for values that hold nothing but themselves: a URL that was put together badly may go on in
+/// one.
 fn is_plain(value: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     value.bytes().all(plain)
 }
 
-/// What is wrong with a configuration file, and where: never the line itself, and of a key whose value may be a secret no
-/// more than its name.
+/// What is wrong with a configuration file, and where: never the line itself, and of a key whose
+/// value may be a secret no more than its name.
 #[derive(Debug)]
 pub(crate) struct Trouble(String);
 

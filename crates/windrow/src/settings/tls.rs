@@ -8,7 +8,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::file::Tls;
 
-/// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what is spoken over it.
+/// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what
+/// is spoken over it.
 pub(super) fn server(
     section: &str,
     alpn: &[u8],

@@ -1,4 +1,5 @@
-//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run takes those that it kept.
+//! What texts of any kind are tried with: chance makes them up (`./test fuzz`), and every test run
+//! takes those that it kept.
 
 use windrow_core::Fault;
 use windrow_sinks::Options;
@@ -37,7 +38,8 @@ pub fn configuration(bytes: &[u8]) {
     }
 }
 
-/// A URL that goes on in any way behind its password: neither its refusal nor what is shown of it has the password.
+/// A URL that goes on in any way behind its password: neither its refusal nor what is shown of it
+/// has the password.
 pub fn url(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

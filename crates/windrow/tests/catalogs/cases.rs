@@ -14,8 +14,8 @@ pub const DEFAULT_CASES: u32 = 256;
 /// The environment variable that says how many cases are tried.
 const CASES: &str = "WINDROW_CATALOG_CASES";
 
-/// The environment variable that tries other cases, or repeats a run: the seed that a failed one has
-/// printed.
+/// The environment variable that tries other cases, or repeats a run: the seed that a failed one
+/// has printed.
 const SEED: &str = "WINDROW_CATALOG_SEED";
 
 /// What became of a case that did not fail.

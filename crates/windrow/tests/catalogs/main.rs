@@ -1,7 +1,8 @@
-//! Random catalogs, random programs of several sources at once, and a judge who accepts what some order of their
-//! transactions explains, and nothing else.
+//! Random catalogs, random programs of several sources at once, and a judge who accepts what some
+//! order of their transactions explains, and nothing else.
 //!
-//! `WINDROW_CATALOG_CASES` says how many cases are tried, `WINDROW_CATALOG_SEED` repeats a run that failed.
+//! `WINDROW_CATALOG_CASES` says how many cases are tried, `WINDROW_CATALOG_SEED` repeats a run that
+//! failed.
 
 #![expect(
     clippy::unwrap_used,

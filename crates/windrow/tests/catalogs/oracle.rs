@@ -1,9 +1,9 @@
 //! The judge: is what was seen explained by some order of the units, one after the other?
 //!
-//! Any order counts that keeps the order of each source, and that puts a unit behind all that were answered before it was
-//! sent. Nothing else counts. Orders are tried depth first on a database of the judge's own, each unit alone and directly; a
-//! prefix is left as soon as a unit is told something else than was seen, or once the same units have led to the same
-//! state before.
+//! Any order counts that keeps the order of each source, and that puts a unit behind all that were
+//! answered before it was sent. Nothing else counts. Orders are tried depth first on a database of
+//! the judge's own, each unit alone and directly; a prefix is left as soon as a unit is told
+//! something else than was seen, or once the same units have led to the same state before.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -80,7 +80,8 @@ struct Search<'a> {
     order: Vec<(usize, usize)>,
     /// What its units are told.
     told: Vec<Told>,
-    /// How many units of the prefix the world has run; what is more than the prefix has to be undone.
+    /// How many units of the prefix the world has run; what is more than the prefix has to be
+    /// undone.
     standing: usize,
     /// Where nothing was found: which units were run, and the state after them.
     dead: HashSet<(Vec<usize>, Vec<String>)>,
@@ -117,7 +118,8 @@ impl Search<'_> {
         false
     }
 
-    /// Runs one more unit; true if it is told what was seen. It is a part of the prefix in any case.
+    /// Runs one more unit; true if it is told what was seen. It is a part of the prefix in any
+    /// case.
     fn step(&mut self, (source, unit): (usize, usize)) -> bool {
         if self.standing != self.order.len() {
             self.world.reset();

@@ -66,8 +66,8 @@ pub fn canonical<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Vec<Strin
     named(lines, Serials::name)
 }
 
-/// The same of what a run has come to, where it is to go on alike: whose row it is can change, so numbers are compared by their
-/// order among those of all sources.
+/// The same of what a run has come to, where it is to go on alike: whose row it is can change, so
+/// numbers are compared by their order among those of all sources.
 pub fn so_far<'a>(lines: impl Iterator<Item = &'a Line> + Clone) -> Vec<String> {
     named(lines, Serials::rank)
 }

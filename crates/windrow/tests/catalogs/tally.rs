@@ -73,8 +73,8 @@ impl Tally {
         }
     }
 
-    /// Fails where too little was joined, or nothing on a rung that has to be tried. Says how it was,
-    /// for those who run it with `--nocapture`.
+    /// Fails where too little was joined, or nothing on a rung that has to be tried. Says how it
+    /// was, for those who run it with `--nocapture`.
     #[expect(
         clippy::print_stderr,
         reason = "the figures of a run are a part of its result"

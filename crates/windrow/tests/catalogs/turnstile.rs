@@ -1,7 +1,8 @@
 //! A proxy before a PostgreSQL server that lets one connection at a time have a transaction.
 //!
-//! What two connections do at once at the server may be told as no order of the two explains (READ COMMITTED allows that),
-//! with or without a gateway. Behind a turnstile nothing is at once, so whatever no order explains was done by who speaks to it.
+//! What two connections do at once at the server may be told as no order of the two explains (READ
+//! COMMITTED allows that), with or without a gateway. Behind a turnstile nothing is at once, so
+//! whatever no order explains was done by who speaks to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
-/// Who waits for longer than this is let in beside the other one: it may be what the other one waits for.
+/// Who waits for longer than this is let in beside the other one: it may be what the other one
+/// waits for.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// A listening turnstile; it ends when it is dropped.

@@ -24,7 +24,8 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// What `tests/drivers/setup` makes ready for it; nothing where this test itself plays the scenarios.
+    /// What `tests/drivers/setup` makes ready for it; nothing where this test itself plays the
+    /// scenarios.
     pub fn runtime(self) -> Option<&'static str> {
         Some(match self {
             Self::TokioPostgres => return None,

@@ -1,9 +1,10 @@
-//! Real drivers, directly and through Windrow: what they are told must be the same, byte by byte, and so must be the
-//! tables that they leave behind.
+//! Real drivers, directly and through Windrow: what they are told must be the same, byte by byte,
+//! and so must be the tables that they leave behind.
 //!
-//! Each driver has a program in `tests/drivers` that plays scenarios and prints what it was told. It runs twice, each
-//! time against a server of its own, so that generated ids and the numbers of types are the same. What a driver needs is
-//! made ready by `tests/drivers/setup`; a driver that is not ready is left out, or fails where `WINDROW_TEST_DRIVERS=all`.
+//! Each driver has a program in `tests/drivers` that plays scenarios and prints what it was told.
+//! It runs twice, each time against a server of its own, so that generated ids and the numbers of
+//! types are the same. What a driver needs is made ready by `tests/drivers/setup`; a driver that is
+//! not ready is left out, or fails where `WINDROW_TEST_DRIVERS=all`.
 
 #![expect(
     clippy::unwrap_used,
@@ -53,7 +54,8 @@ drivers! {
     sqlalchemy_psycopg2: SqlAlchemy("psycopg2") joins 40;
     // Its foreign keys are deferred, so that rows of one of its two tables are not joined.
     django: Django("default") joins 35;
-    // Its time zone is set by `set_config` with parameters, which keeps the session on a server connection of its own.
+    // Its time zone is set by `set_config` with parameters, which keeps the session on a server
+    // connection of its own.
     django_binding_on_the_server: Django("server_side") joins 0;
     django_without_cursors: Django("pooled") joins 35;
     node_postgres: NodePostgres("unnamed") joins 600;
@@ -81,6 +83,7 @@ drivers! {
     pdo: Pdo("native") joins 600;
     pdo_emulated: Pdo("emulated") joins 600;
     php_functions: Pdo("functions") joins 30;
-    // Its session has made a trigger whose function is not proven, and LISTENs: it keeps its connection from then on.
+    // Its session has made a trigger whose function is not proven, and LISTENs: it keeps its
+    // connection from then on.
     tokio_postgres: TokioPostgres("default") joins 4500;
 }

@@ -19,8 +19,8 @@ const REQUIRED: &str = "WINDROW_TEST_DRIVERS";
 /// Lines of a difference that are shown; all of it is in the files that the message names.
 const SHOWN: usize = 60;
 
-/// Plays the scenarios of a driver directly and through Windrow; fails where anything differs, or where fewer than
-/// `joined` writes were joined.
+/// Plays the scenarios of a driver directly and through Windrow; fails where anything differs, or
+/// where fewer than `joined` writes were joined.
 pub fn same(driver: Driver, mode: &str, joined: u64) {
     if !driver.is_ready() {
         let advice = format!(

@@ -1,4 +1,5 @@
-//! As if alone: the same answers and the same tables as the same statements sent directly, one by one.
+//! As if alone: the same answers and the same tables as the same statements sent directly, one by
+//! one.
 
 use futures_util::future::join_all;
 use proptest::prelude::*;
@@ -10,7 +11,8 @@ use crate::support::{Db, Gateway};
 
 const CLIENTS: usize = 8;
 
-/// What a client was told: rows, or code and constraint (and the message, where the database has one text for both).
+/// What a client was told: rows, or code and constraint (and the message, where the database has
+/// one text for both).
 #[derive(Clone, Debug, PartialEq)]
 enum Told {
     Rows(i64),
@@ -100,7 +102,8 @@ impl Direct for OnSqlite {
                 message: message.unwrap_or_default().replace("twin_items", "items"),
             },
             Err(other) => {
-                // A statement that cannot be prepared: its message is the database's, its place in the text is not.
+                // A statement that cannot be prepared: its message is the database's, its place in
+                // the text is not.
                 let text = other.to_string();
                 let code = if text.contains("no column named") || text.contains("no such column") {
                     "42703"

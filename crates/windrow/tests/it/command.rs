@@ -223,7 +223,8 @@ async fn a_second_signal_ends_at_once() {
             }
         }
     };
-    // A lane shows the end of a flight just after it answered: only then the next one is told from it.
+    // A lane shows the end of a flight just after it answered: only then the next one is told from
+    // it.
     under_way(0).await;
     let base = served.base.clone();
     let stuck = tokio::spawn(async move { insert(&base, 1).await });

@@ -1,4 +1,5 @@
-//! What operators are told of tables: what their writes share, what stands in the way of more, and what can be done.
+//! What operators are told of tables: what their writes share, what stands in the way of more, and
+//! what can be done.
 
 use serde_json::{Value as Json, json};
 

@@ -1,4 +1,5 @@
-//! Random operations on a small table, as HTTP requests and as the SQL that a client would have sent alone.
+//! Random operations on a small table, as HTTP requests and as the SQL that a client would have
+//! sent alone.
 
 use proptest::prelude::*;
 
@@ -181,8 +182,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// The values of all columns but the key. Bad ones: too long, null where it must not be, negative where a check forbids it,
-/// no number, a code that is taken, a column that is not there.
+/// The values of all columns but the key. Bad ones: too long, null where it must not be, negative
+/// where a check forbids it, no number, a code that is taken, a column that is not there.
 fn values() -> impl Strategy<Value = Vec<(String, Token)>> {
     let name = prop_oneof![
         8 => "[a-z]{1,8}".prop_map(Token::Text),

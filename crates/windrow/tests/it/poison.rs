@@ -1,4 +1,5 @@
-//! One bad row among a thousand: the others are written, its own client alone is told, with code and constraint.
+//! One bad row among a thousand: the others are written, its own client alone is told, with code
+//! and constraint.
 
 use futures_util::future::join_all;
 use serde_json::Value as Json;
@@ -94,7 +95,8 @@ async fn one_bad_client_among_a_thousand_on_sqlite() {
     .await;
     among_clients(&db, |answer, n, status| {
         let (_, expected, sqlstate, _) = POISON[n];
-        // SQLite has no type for length; its check says so, and its strict tables have a code of their own for types.
+        // SQLite has no type for length; its check says so, and its strict tables have a code of
+        // their own for types.
         let sqlstate = if sqlstate == "22001" {
             "23514"
         } else {
@@ -106,7 +108,8 @@ async fn one_bad_client_among_a_thousand_on_sqlite() {
     .await;
 }
 
-/// One per cent of a large body is bad, of all kinds: exactly those rows fail, each with its own error, in its place.
+/// One per cent of a large body is bad, of all kinds: exactly those rows fail, each with its own
+/// error, in its place.
 #[tokio::test]
 async fn bad_rows_of_a_body_fail_in_their_places() {
     let db = Db::postgres().await;
@@ -146,7 +149,8 @@ async fn bad_rows_of_a_body_fail_in_their_places() {
     gateway.stop().await;
 }
 
-/// All or nothing: the first failing row is named, no other is written; the next body is not disturbed.
+/// All or nothing: the first failing row is named, no other is written; the next body is not
+/// disturbed.
 #[tokio::test]
 async fn an_atomic_body_is_all_or_nothing() {
     for db in [Db::postgres().await, Db::sqlite()] {

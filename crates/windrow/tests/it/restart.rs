@@ -1,5 +1,5 @@
-//! The database dies, stops and comes back under load: success is told only for rows that are there, and what cannot be known
-//! is said to be unknown.
+//! The database dies, stops and comes back under load: success is told only for rows that are
+//! there, and what cannot be known is said to be unknown.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -155,8 +155,8 @@ async fn a_terminated_session_is_replaced() {
     gateway.stop().await;
 }
 
-/// A database that does not answer at all: memory stays within the budget, clients past it are told to come back, and
-/// afterwards everything goes on.
+/// A database that does not answer at all: memory stays within the budget, clients past it are told
+/// to come back, and afterwards everything goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stalled_database_is_waited_for_within_the_budget() {
     let server = spawn_blocking(|| Postgres::start().unwrap()).await.unwrap();
@@ -240,7 +240,8 @@ async fn a_foreign_lock_holds_up_its_own_client_only() {
     gateway.stop().await;
 }
 
-/// Away from the start: clients are told so, readiness says so, and once it is there everything works.
+/// Away from the start: clients are told so, readiness says so, and once it is there everything
+/// works.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_away_is_told_and_found_again() {
     let server = spawn_blocking(|| Postgres::start().unwrap()).await.unwrap();

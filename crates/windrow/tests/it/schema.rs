@@ -8,7 +8,8 @@ use crate::support::{Db, Gateway, code};
 
 const CLIENTS: usize = 16;
 
-/// Columns come and go while clients insert rows that do not name them: every row is answered with success and is there.
+/// Columns come and go while clients insert rows that do not name them: every row is answered with
+/// success and is there.
 async fn columns_come_and_go(db: Db) {
     db.run("create table readings (id bigint primary key, celsius numeric)")
         .await;
@@ -63,7 +64,8 @@ async fn columns_come_and_go_on_sqlite() {
     columns_come_and_go(Db::sqlite()).await;
 }
 
-/// Types that widen under load: what fits the new type is written with every digit as soon as the change is there.
+/// Types that widen under load: what fits the new type is written with every digit as soon as the
+/// change is there.
 #[tokio::test]
 async fn types_widen_without_losing_a_digit() {
     let db = Db::postgres().await;
@@ -89,7 +91,8 @@ async fn types_widen_without_losing_a_digit() {
     gateway.stop().await;
 }
 
-/// A column that went is told as the database tells it, a table that went too; both work again once they are back.
+/// A column that went is told as the database tells it, a table that went too; both work again once
+/// they are back.
 #[tokio::test]
 async fn what_is_gone_is_told_and_what_is_back_works() {
     for db in [Db::postgres().await, Db::sqlite()] {
@@ -142,7 +145,8 @@ async fn tables_grow_from_their_rows() {
             let (_, row) = gateway
                 .send("GET", &format!("/v1/tables/things/rows/{id}"), None)
                 .await;
-            // SQLite's REAL, which the column was for a while, keeps a number's value and not its spelling.
+            // SQLite's REAL, which the column was for a while, keeps a number's value and not its
+            // spelling.
             let shown = row["n"].as_str().unwrap();
             assert_eq!(shown.strip_suffix(".0").unwrap_or(shown), n, "{row}");
         }

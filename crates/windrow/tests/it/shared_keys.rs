@@ -32,8 +32,8 @@ async fn one_of_equal_inserts_wins(db: Db, toml: &str) {
     gateway.stop().await;
 }
 
-/// Each client adds one by compare and set: an update whose key is the id and the value that it saw. However the updates
-/// are batched, each success counts once.
+/// Each client adds one by compare and set: an update whose key is the id and the value that it
+/// saw. However the updates are batched, each success counts once.
 async fn increments_add_up(db: Db, toml: &str) {
     db.run(SCHEMA).await;
     db.run("insert into counters values (1, 0)").await;

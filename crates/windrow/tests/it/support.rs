@@ -40,7 +40,8 @@ impl Gateway {
         let base = format!("http://{}", server.http_addr().unwrap());
         let stop = CancellationToken::new();
         let task = tokio::spawn(server.run(stop.clone()));
-        // A pooled connection that the server closes for idleness must not fail a test: none is that old.
+        // A pooled connection that the server closes for idleness must not fail a test: none is
+        // that old.
         let client = Client::builder()
             .pool_max_idle_per_host(256)
             .timeout(PATIENCE)

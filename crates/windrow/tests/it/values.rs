@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{Db, Gateway};
 
-/// Columns of PostgreSQL with a JSON token each, what the database shows of it as text, and what a GET gives back
-/// (`None`: the same JSON).
+/// Columns of PostgreSQL with a JSON token each, what the database shows of it as text, and what a
+/// GET gives back (`None`: the same JSON).
 const POSTGRES: [(&str, &str, &str, Option<&str>); 24] = [
     ("smallint", "-32768", "-32768", None),
     ("integer", "2147483647", "2147483647", None),

@@ -1,4 +1,5 @@
-//! Writes over HTTP that wait for somebody else's lock: clients that leave, and the database's own time limits.
+//! Writes over HTTP that wait for somebody else's lock: clients that leave, and the database's own
+//! time limits.
 
 use std::time::{Duration, Instant};
 
@@ -37,8 +38,8 @@ async fn change(gateway: &Gateway) -> (u16, serde_json::Value) {
 async fn who_disconnects_waits_no_longer() {
     let (db, holder) = locked().await;
     let gateway = Gateway::to(&db.url()).await;
-    // The request is dropped while it waits, and its connection with it. A client that has closed only its sending side
-    // looks the same, so it is given a moment.
+    // The request is dropped while it waits, and its connection with it. A client that has closed
+    // only its sending side looks the same, so it is given a moment.
     tokio::select! {
         answer = change(&gateway) => panic!("{answer:?}"),
         () = until("the write waits", async || db.number(WAITING).await == 1) => {}

@@ -1,4 +1,5 @@
-//! A file means the same whatever reads it: here, or the database that its records are passed on to.
+//! A file means the same whatever reads it: here, or the database that its records are passed on
+//! to.
 
 use crate::support::Db;
 

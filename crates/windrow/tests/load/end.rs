@@ -37,7 +37,8 @@ fn an_interrupt_says_how_to_go_on() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // More than the reader gathers before it hands a portion out; the end of the file does not come.
+    // More than the reader gathers before it hands a portion out; the end of the file does not
+    // come.
     let text = readings(40_000);
     stdin.write_all(text.as_bytes()).unwrap();
     wait_for(|| db.number("select count(*) from readings") >= 1000);

@@ -1,4 +1,5 @@
-//! Files and tables that are not what they should be: one line says what is wrong, where, and what to do.
+//! Files and tables that are not what they should be: one line says what is wrong, where, and what
+//! to do.
 
 use crate::support::{Db, READINGS, readings};
 
@@ -95,7 +96,8 @@ fn a_damaged_archive_is_told() {
         .is(1, &["cut.csv.gz", "cut off"]);
 }
 
-/// A file that ends in the middle of a row without quotes is a row that is too short, or too long for nobody to know.
+/// A file that ends in the middle of a row without quotes is a row that is too short, or too long
+/// for nobody to know.
 #[test]
 fn a_row_that_is_cut_is_refused() {
     let db = Db::sqlite();

@@ -85,8 +85,8 @@ fn zip_codes_sqlite() {
     zip_codes(&Db::sqlite());
 }
 
-/// Dates and times become columns of dates and times, where all texts of a column are; a later text that is none makes the column
-/// one of text again.
+/// Dates and times become columns of dates and times, where all texts of a column are; a later text
+/// that is none makes the column one of text again.
 fn dates_and_times(db: &Db, types: &str) {
     let row = |n: usize| {
         let day = n % 28 + 1;

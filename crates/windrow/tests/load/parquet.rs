@@ -1,4 +1,5 @@
-//! Parquet files: their own types make the columns, and their texts are what a column of JSON holds.
+//! Parquet files: their own types make the columns, and their texts are what a column of JSON
+//! holds.
 
 use std::sync::Arc;
 
@@ -149,7 +150,8 @@ fn sqlite_has_what_the_values_ask_for() {
     );
 }
 
-/// Strings, which most writers have for JSON, and Parquet's own JSON are the JSON itself; what is none is refused.
+/// Strings, which most writers have for JSON, and Parquet's own JSON are the JSON itself; what is
+/// none is refused.
 fn json(db: &Db, kind: &str, read: &str) {
     let texts = ["{\"a\": [1]}", "\"s\"", "5", "null", "abc", ""];
     let own = Field::new("own", DataType::Utf8, true).with_extension_type(Json::default());

@@ -1,4 +1,5 @@
-//! Rows that are refused: told with their true line and reason, kept as they were, and all others are in.
+//! Rows that are refused: told with their true line and reason, kept as they were, and all others
+//! are in.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,8 @@ fn every_reason_is_told(db: &Db, type_code: &'static str) {
     db.holds(1..=2000);
 }
 
-/// A refusal names the column and how its value begins; what a value holds does nothing to a terminal.
+/// A refusal names the column and how its value begins; what a value holds does nothing to a
+/// terminal.
 fn values_are_named(db: &Db, types: &str) {
     db.exec(&format!(
         "create table v (id int primary key, n int, {types})"
@@ -178,7 +180,8 @@ fn max_rejects_ends_the_load(db: &Db) {
         text.push_str(&format!("{id},S,{level}\n"));
     }
     let file = db.file("half.csv", text);
-    // With one job, portions are written in the order of the file, and so the first refused line is told.
+    // With one job, portions are written in the order of the file, and so the first refused line is
+    // told.
     let mut arguments = vec![&*file, "-t", "readings", "--max-rejects", "20"];
     arguments.extend(["--batch-rows", "100", "--jobs", "1"]);
     let said = db.load(&arguments);

@@ -1,4 +1,5 @@
-//! `--resume`: whatever moment a load is killed at, no row is lost, none comes twice, and rejects are exact.
+//! `--resume`: whatever moment a load is killed at, no row is lost, none comes twice, and rejects
+//! are exact.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;

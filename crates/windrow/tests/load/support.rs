@@ -184,7 +184,8 @@ fn cell(value: rusqlite::types::ValueRef<'_>) -> String {
 pub const READINGS: &str = "create table readings (id bigint primary key, station varchar(20) not null, \
     level int check (level < 1000), note varchar(200), at varchar(30))";
 
-/// A CSV file of readings, numbered from 1: texts with quotes, commas and line ends, empty ones and missing ones.
+/// A CSV file of readings, numbered from 1: texts with quotes, commas and line ends, empty ones and
+/// missing ones.
 pub fn readings(rows: u64) -> String {
     let mut text = String::from("id,station,level,note,at\n");
     for id in 1..=rows {

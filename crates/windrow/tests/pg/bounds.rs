@@ -1,4 +1,5 @@
-//! What clients and the database do bounds neither memory nor the end: these are bounded all the same.
+//! What clients and the database do bounds neither memory nor the end: these are bounded all the
+//! same.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -26,13 +27,14 @@ fn small() -> Gateway {
     gateway
 }
 
-/// Each of these clients inserts a row of so many bytes.
-fn inserts(clients: Vec<Client>, bytes: usize) -> Vec<JoinHandle<Vec<Message>>> {
+/// Each of these clients inserts a row of so many bytes, and stays.
+fn inserts(clients: Vec<Client>, bytes: usize) -> Vec<JoinHandle<(Client, Vec<Message>)>> {
     let insert = |(id, mut client): (usize, Client)| {
         thread::spawn(move || {
             let note = "x".repeat(bytes);
             let sql = format!("insert into readings (id, note) values ({id}, '{note}')");
-            client.query(&sql).unwrap()
+            let answer = client.query(&sql).unwrap();
+            (client, answer)
         })
     };
     clients.into_iter().enumerate().map(insert).collect()
@@ -43,14 +45,17 @@ fn peak_is_bounded(gateway: &Gateway) {
     assert!(peak < BUDGET + ABOVE, "{peak} MiB were resident");
 }
 
-/// Half of the budget is what long messages may have: more of them than that wait, and none of what waits is held twice.
+/// Half of the budget is what long messages may have: more of them than that wait, and none of what
+/// waits is held twice.
 #[test]
 fn long_messages_of_many_stay_within_the_budget() {
     let gateway = small();
     let clients = (0..60).map(|_| gateway.client()).collect();
+    let mut staying = Vec::new();
     for client in inserts(clients, 3_000_000) {
-        let answer = client.join().unwrap();
+        let (client, answer) = client.join().unwrap();
         assert_eq!(backend::sqlstate(&answer), None, "{:?}", answer.last());
+        staying.push(client);
     }
     assert_eq!(gateway.exec("select count(*) from readings"), "60");
     peak_is_bounded(&gateway);
@@ -74,9 +79,10 @@ fn a_database_that_stands_still_fills_no_memory() {
     });
     peak_is_bounded(&gateway);
     gateway.server.resume();
-    let mut written = 0;
+    let (mut written, mut staying) = (0, Vec::new());
     for client in clients {
-        let answer = client.join().unwrap();
+        let (client, answer) = client.join().unwrap();
+        staying.push(client);
         match backend::sqlstate(&answer).as_deref() {
             None => written += 1,
             Some(code) => assert_eq!(code, "53200", "{:?}", answer.last()),

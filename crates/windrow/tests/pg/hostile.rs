@@ -1,4 +1,5 @@
-//! Clients that send what no client should: the program lives, serves others, and its memory is bounded.
+//! Clients that send what no client should: the program lives, serves others, and its memory is
+//! bounded.
 
 use std::net::Shutdown;
 
@@ -26,7 +27,8 @@ fn is_well(gateway: &Gateway) {
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// Sends bytes over a new connection, says that nothing more will come, and waits until the other side has closed it.
+/// Sends bytes over a new connection, says that nothing more will come, and waits until the other
+/// side has closed it.
 fn first_bytes(gateway: &Gateway, bytes: &[u8]) -> Vec<u8> {
     let mut client = Client::open(gateway.address.socket).unwrap();
     // It may have closed before all was sent.

@@ -1,4 +1,5 @@
-//! Tables change between what clients parse and what they execute: each is told what it would be told past the program.
+//! Tables change between what clients parse and what they execute: each is told what it would be
+//! told past the program.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,8 @@ const CLIENTS: usize = 4;
 /// How many cases are tried, where this environment variable does not say otherwise.
 const CASES: &str = "WINDROW_INTERLEAVED_CASES";
 
-/// What clients send: `$1` is a row of their own, `$2` a value of their own; `S` is the case's schema.
+/// What clients send: `$1` is a row of their own, `$2` a value of their own; `S` is the case's
+/// schema.
 const STATEMENTS: &[&str] = &[
     "insert into S.t (id, v) values ($1, $2)",
     "insert into S.t (id, v) values ($1, $2) returning *",
@@ -30,7 +32,8 @@ const STATEMENTS: &[&str] = &[
     "select * from S.t where id = $1",
 ];
 
-/// What happens to the table. What the table of the moment does not allow is refused, with and without the program.
+/// What happens to the table. What the table of the moment does not allow is refused, with and
+/// without the program.
 const CHANGES: &[&str] = &[
     "alter table S.t add column x int default 7",
     "alter table S.t drop column x",
@@ -178,7 +181,8 @@ impl Part {
     }
 }
 
-/// What was refused is refused, whatever was said before: the program does not ask the server anew for what it knows.
+/// What was refused is refused, whatever was said before: the program does not ask the server anew
+/// for what it knows.
 fn essence(mut lines: Vec<String>) -> Vec<String> {
     if lines.iter().any(|line| line.starts_with('E')) {
         lines.retain(|line| line.starts_with(['E', 'N', 'Z']));
@@ -292,8 +296,8 @@ fn what_is_parsed_before_a_change_and_executed_behind_it_is_told_as_alone() {
     }
 }
 
-/// The server keeps what a session's triggers were planned for, and refuses that session once a column has another type. Nobody
-/// else is refused for it.
+/// The server keeps what a session's triggers were planned for, and refuses that session once a
+/// column has another type. Nobody else is refused for it.
 #[test]
 fn who_comes_behind_a_change_meets_no_plan_from_before_it() {
     let gateway = Gateway::start();

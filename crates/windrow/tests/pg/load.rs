@@ -169,8 +169,8 @@ impl Writer {
     }
 }
 
-/// Nobody was told what is not true: what was confirmed is there with its own note, what was refused is not, and nothing
-/// is there that nobody knows of. `tables`: where rows may be.
+/// Nobody was told what is not true: what was confirmed is there with its own note, what was
+/// refused is not, and nothing is there that nobody knows of. `tables`: where rows may be.
 pub fn verify(ledgers: &[Ledger], direct: &Address, tables: &[&str]) {
     let there = stored(direct, tables);
     let mut known: HashSet<u64> = HashSet::new();

@@ -1,4 +1,5 @@
-//! What triggers and functions raise for a client's write reaches that client, in its place, and nobody else.
+//! What triggers and functions raise for a client's write reaches that client, in its place, and
+//! nobody else.
 
 use windrow_testkit::pgclient::{Client, Message, backend, frontend};
 

@@ -68,8 +68,8 @@ fn lanes_and_sessions_share_one_bound() {
         let used = "select count(*) from pg_stat_activity where datname = current_database() \
              and application_name <> 'psql' and query !~ 'pg_roles|PREPARE'";
         let used: u32 = gateway.exec(used).parse().unwrap();
-        // Besides, there are the one that asks for roles, the one that describes, that of HTTP, and for a moment two that ask
-        // whether who is in would be let in.
+        // Besides, there are the one that asks for roles, the one that describes, that of HTTP, and
+        // for a moment two that ask whether who is in would be let in.
         assert!(used <= 8, "{used} server connections");
     }
 }

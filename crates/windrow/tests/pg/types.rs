@@ -1,5 +1,6 @@
-//! A prepared statement keeps the types that it was given when it was parsed, wherever it is prepared again; what is parsed
-//! anew has the types of that moment. Each program runs through Windrow and past it, with the same answers.
+//! A prepared statement keeps the types that it was given when it was parsed, wherever it is
+//! prepared again; what is parsed anew has the types of that moment. Each program runs through
+//! Windrow and past it, with the same answers.
 
 use windrow_testkit::pgclient::{Client, Message, frontend};
 
@@ -27,8 +28,9 @@ fn same(
     assert_eq!(through, alone, "{tables}");
 }
 
-/// As text, without the places in the server's source that errors name, the numbers of tables, and BindComplete before an
-/// error: whether a value is computed when it is bound depends on how often others have used the statement.
+/// As text, without the places in the server's source that errors name, the numbers of tables, and
+/// BindComplete before an error: whether a value is computed when it is bound depends on how often
+/// others have used the statement.
 pub fn plain(messages: &[Message]) -> Vec<String> {
     let line = |message: &Message| match message.tag {
         b'E' => {

@@ -1,5 +1,5 @@
-//! Writes that wait for a lock: a cancel request, a client that is gone and the client's own time limits mean to them
-//! what they mean on a direct connection.
+//! Writes that wait for a lock: a cancel request, a client that is gone and the client's own time
+//! limits mean to them what they mean on a direct connection.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -234,7 +234,8 @@ fn a_clients_time_limits_end_its_wait_in_the_servers_words() {
     locked.nothing_comes_of_it();
 }
 
-/// The time counts from the arrival of the statement, not from its last attempt; what a role has by itself counts too.
+/// The time counts from the arrival of the statement, not from its last attempt; what a role has by
+/// itself counts too.
 #[test]
 fn time_limits_of_a_role_are_kept() {
     let mut locked = Locked::new();
@@ -300,7 +301,8 @@ fn time_limits_and_cancel_requests_end_the_wait_for_a_table() {
     assert_eq!(locked.gateway.exec("select v from lk"), "0");
 }
 
-/// Requests at any moment: whoever asked is told truly whether it took place, and nobody else notices.
+/// Requests at any moment: whoever asked is told truly whether it took place, and nobody else
+/// notices.
 #[test]
 fn a_request_that_comes_too_late_meets_nobody_else() {
     let gateway = Gateway::start();

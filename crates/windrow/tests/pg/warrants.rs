@@ -25,7 +25,8 @@ async fn insert(client: &Client, id: i64) -> Result<u64, tokio_postgres::Error> 
     client.execute(sql, &[&id]).await
 }
 
-/// Writes until that is refused, and a newcomer's writes are too; what is there then stays all there is.
+/// Writes until that is refused, and a newcomer's writes are too; what is there then stays all
+/// there is.
 async fn is_ended(gateway: &Gateway, user: &str, inside: &Client, first: i64) {
     let (begun, mut id) = (Instant::now(), first);
     while insert(inside, id).await.is_ok() {

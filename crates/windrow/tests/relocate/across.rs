@@ -76,7 +76,8 @@ fn a_row_that_was_written_before_a_death_only_goes() {
     sql(&to, "create table final (id int, v text)");
     relocate(from.url(), "pending", "final", &["--to", to.url()]).ends(0);
     sql(&from, "create table seen (relocation text, batch text)");
-    // As a mover leaves it that dies between the two commits: row and marker are there, nothing is noted.
+    // As a mover leaves it that dies between the two commits: row and marker are there, nothing is
+    // noted.
     let (name, tag) = relocation(&from, &to);
     sql(
         &from,
@@ -101,7 +102,8 @@ fn a_row_that_was_written_before_a_death_only_goes() {
     assert_eq!(sql(&from, "select count(*) from pending"), "0");
 }
 
-/// What markers call the move, and what their keys begin with: a mover that cannot delete in the source leaves them.
+/// What markers call the move, and what their keys begin with: a mover that cannot delete in the
+/// source leaves them.
 fn relocation(
     from: &windrow_testkit::postgres::Database,
     to: &windrow_testkit::postgres::Database,

@@ -8,7 +8,8 @@ use windrow_testkit::cratedb::CrateDb;
 
 use crate::support::{Db, Mover, Told, number, relocate, until};
 
-/// A CrateDB: the stand-in, or a schema of the test's own on the cluster that `WINDROW_TEST_CRATEDB` names.
+/// A CrateDB: the stand-in, or a schema of the test's own on the cluster that
+/// `WINDROW_TEST_CRATEDB` names.
 struct Crate {
     url: String,
     stand_in: Option<CrateDb>,

@@ -74,7 +74,8 @@ fn across(from: &Db, to: &Db, movers: usize) {
     carry(from, to, rows, movers, &[]);
 }
 
-/// Movers are killed until all rows have arrived, each once; its `id` tells. `keys`: what they are told in turn.
+/// Movers are killed until all rows have arrived, each once; its `id` tells. `keys`: what they are
+/// told in turn.
 fn carry(from: &Db, to: &Db, rows: usize, movers: usize, keys: &[&str]) {
     let url = to.url();
     let mut turns = keys.iter().cycle();

@@ -1,4 +1,5 @@
-//! Names that a destination cannot have, or takes for one: their rows are dead letters, and all others go.
+//! Names that a destination cannot have, or takes for one: their rows are dead letters, and all
+//! others go.
 
 use crate::support::{Db, relocate};
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use windrow_testkit::procfs;
 
-/// How often memory is looked at. It is a peak that the system keeps, so only what grows at the very end can be missed.
+/// How often memory is looked at. It is a peak that the system keeps, so only what grows at the
+/// very end can be missed.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What a run took.

@@ -82,8 +82,9 @@ impl Input {
         })
     }
 
-    /// The same lines as CSV, of which every hundredth is bad: in turn one whose quantity is no number, one with the key of
-    /// the row before it, one with a text that is too long, and one that breaks the check.
+    /// The same lines as CSV, of which every hundredth is bad: in turn one whose quantity is no
+    /// number, one with the key of the row before it, one with a text that is too long, and one
+    /// that breaks the check.
     pub(super) fn with_bad_rows(&self, folder: &Path) -> Result<Self> {
         let csv = folder.join("bad.csv");
         let mut out = BufWriter::new(File::create(&csv)?);

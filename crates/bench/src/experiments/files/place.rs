@@ -112,7 +112,8 @@ fn copy(url: &str, input: &Input) -> Command {
     command
 }
 
-/// Where a word stands for no value, each field goes through a variable: LOAD DATA knows no other way.
+/// Where a word stands for no value, each field goes through a variable: LOAD DATA knows no other
+/// way.
 fn load_data(url: &str, input: &Input) -> Result<Command> {
     let address = url.strip_prefix("mysql://root@127.0.0.1:");
     let (port, database) = address

@@ -152,7 +152,8 @@ impl Client {
         let mut seen = Seen::new()?;
         let (mut line, mut n) = (None, 0);
         while self.due < self.end {
-            // A row that had to wait for the one before it is measured from the time when it should have left.
+            // A row that had to wait for the one before it is measured from the time when it should
+            // have left.
             let since = match Instant::now() {
                 now if now > self.due => self.due,
                 _ => {

@@ -1,5 +1,6 @@
-//! Thousands of clients that behave badly beside a few that behave well: what do these feel of it, how much memory is taken,
-//! is every confirmed row there, and does the program end when it is told to?
+//! Thousands of clients that behave badly beside a few that behave well: what do these feel of it,
+//! how much memory is taken, is every confirmed row there, and does the program end when it is told
+//! to?
 
 mod good;
 mod manners;
@@ -80,8 +81,8 @@ impl Soak {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a confirmed row is not there, memory is above the budget and 64 MiB, or
-    /// the program does not end. The figures are stored all the same.
+    /// Something that takes part cannot be started, a confirmed row is not there, memory is above
+    /// the budget and 64 MiB, or the program does not end. The figures are stored all the same.
     pub fn run(&self, root: &Path) -> Result<()> {
         procfs::raise_open_files()?;
         let title = format!(

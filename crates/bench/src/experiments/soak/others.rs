@@ -57,7 +57,8 @@ impl Others {
         }
     }
 
-    /// How often somebody began to misbehave, and how often that was ended from the other side, or by an error.
+    /// How often somebody began to misbehave, and how often that was ended from the other side, or
+    /// by an error.
     pub(super) fn metrics(&self) -> [(&'static str, f64); 2] {
         let of = |count: &AtomicU64| as_f64(count.load(Ordering::Relaxed));
         [

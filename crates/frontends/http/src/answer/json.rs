@@ -84,7 +84,8 @@ pub(crate) fn row(out: &mut Vec<u8>, returned: &Returned, row: &[Value]) {
     out.push(b'}');
 }
 
-/// `"rows":1` and, where something came back, `,"returned":{..}` (an array of objects if there is more than one row).
+/// `"rows":1` and, where something came back, `,"returned":{..}` (an array of objects if there is
+/// more than one row).
 pub(crate) fn done(out: &mut Vec<u8>, done: &Done) {
     out.extend_from_slice(b"\"rows\":");
     number(out, done.rows);

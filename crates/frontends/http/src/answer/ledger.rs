@@ -120,8 +120,8 @@ impl Ledger {
         self.runs.push(run);
     }
 
-    /// Charges what was added. It waits for room, but not for ever: who holds results and waits for room for more could
-    /// be waiting for others who do the same. Cancel safe.
+    /// Charges what was added. It waits for room, but not for ever: who holds results and waits for
+    /// room for more could be waiting for others who do the same. Cancel safe.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Overloaded`] if there is still no room after `patience`.

@@ -34,7 +34,8 @@ pub(crate) enum AnswerBody {
 }
 
 impl AnswerBody {
-    /// Keeps this as long as there is something to write; gives it back where all of the body is there.
+    /// Keeps this as long as there is something to write; gives it back where all of the body is
+    /// there.
     pub(crate) fn keep(&mut self, answering: impl FnOnce() -> Answering) -> bool {
         match self {
             Self::Whole(_) => return false,

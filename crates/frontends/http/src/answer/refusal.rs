@@ -142,7 +142,8 @@ pub(crate) fn status_of(class: FaultClass) -> StatusCode {
         FaultClass::Unavailable | FaultClass::Cancelled | FaultClass::Conflict => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        // The gateway got no answer from the database in time: the only status that does not promise an outcome.
+        // The gateway got no answer from the database in time: the only status that does not
+        // promise an outcome.
         FaultClass::Unknown => StatusCode::GATEWAY_TIMEOUT,
         FaultClass::Unsupported => StatusCode::NOT_IMPLEMENTED,
         FaultClass::Other => StatusCode::INTERNAL_SERVER_ERROR,

@@ -14,7 +14,8 @@ use crate::server::link::Answering;
 /// Bytes after which a chunk is sent.
 const CHUNK: usize = 16 << 10;
 
-/// `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only where the body ended early, `results` unless none are wanted.
+/// `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only where the body ended early,
+/// `results` unless none are wanted.
 #[derive(Debug)]
 pub(crate) struct Report {
     stage: Stage,

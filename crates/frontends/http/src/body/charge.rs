@@ -15,7 +15,8 @@ fn more_than_its_share(wanted: usize, total: usize) -> Fault {
     Fault::new(FaultClass::Overloaded, "53200", message)
 }
 
-/// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait for himself.
+/// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait
+/// for himself.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Budget,
@@ -35,7 +36,8 @@ impl Charge {
     /// Adds bytes.
     ///
     /// # Errors
-    /// Those of [`Budget::try_take`], and 429 past a [`SHARE`] while others want memory; nothing is added then.
+    /// Those of [`Budget::try_take`], and 429 past a [`SHARE`] while others want memory; nothing is
+    /// added then.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
         if wanted > self.budget.total() / SHARE && self.budget.is_waited_for() {

@@ -17,8 +17,8 @@ use hyper::body::Incoming;
 use crate::answer::Refusal;
 use crate::server::link::{Link, Phase};
 
-/// What is read and thrown away of a refused body before it is answered, at most. A client that is still writing may
-/// otherwise see only a reset connection and not the answer.
+/// What is read and thrown away of a refused body before it is answered, at most. A client that is
+/// still writing may otherwise see only a reset connection and not the answer.
 const DRAIN_BYTES: usize = 64 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
@@ -89,7 +89,8 @@ impl<'a> Feed<'a> {
         self.ended
     }
 
-    /// Whether memory is held until the rest is there: then it has to come at a pace, while others want memory.
+    /// Whether memory is held until the rest is there: then it has to come at a pace, while others
+    /// want memory.
     pub(crate) fn holds(&self, holds: bool) {
         if !self.is_held() {
             self.link.set_holds(holds);
@@ -156,7 +157,8 @@ impl<'a> Feed<'a> {
         std::future::poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Reads and forgets the rest of a refused body, within limits. False if the connection is of no more use.
+    /// Reads and forgets the rest of a refused body, within limits. False if the connection is of
+    /// no more use.
     pub(crate) async fn drain(&mut self) -> bool {
         if self.ended {
             return true;

@@ -36,7 +36,8 @@ pub(crate) struct Whole {
 }
 
 impl Feed<'_> {
-    /// Reads the whole body. One that is announced to be too long is refused before any of it is asked for.
+    /// Reads the whole body. One that is announced to be too long is refused before any of it is
+    /// asked for.
     ///
     /// # Errors
     /// As [`Feed::rest`].
@@ -46,8 +47,8 @@ impl Feed<'_> {
         self.rest(first, limit, budget).await
     }
 
-    /// Reads all that is left behind `first`. A body of one chunk is neither copied nor charged: it lies in the
-    /// connection's own buffer.
+    /// Reads all that is left behind `first`. A body of one chunk is neither copied nor charged: it
+    /// lies in the connection's own buffer.
     ///
     /// # Errors
     /// 413 past the limit, 429 where the budget has no room, and those of [`Feed::chunk`].

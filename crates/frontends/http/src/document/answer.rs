@@ -61,7 +61,8 @@ pub(super) fn identity(out: &mut Vec<u8>, door: &Door<'_>, key: &str, revision: 
     }
 }
 
-/// What is told of a document that was written: identity, and the document itself where it was asked for.
+/// What is told of a document that was written: identity, and the document itself where it was
+/// asked for.
 pub(super) fn written(out: &mut Vec<u8>, door: &Door<'_>, asked: &str, done: &Done) {
     let row = Row::of(done);
     let key = row.as_ref().and_then(Row::key);
@@ -98,7 +99,8 @@ pub(super) fn one(door: &Door<'_>, status: StatusCode, asked: &str, done: &Done)
     answer
 }
 
-/// The path of a document. The names stand there as the request wrote them, the key is percent-encoded anew.
+/// The path of a document. The names stand there as the request wrote them, the key is
+/// percent-encoded anew.
 fn location(door: &Door<'_>, key: &str) -> String {
     let key = utf8_percent_encode(key, NON_ALPHANUMERIC).to_string();
     // What ArangoDB leaves as it is in keys.

@@ -41,7 +41,8 @@ pub(super) fn insert(
         }
         None => key::generate(),
     };
-    // Before the others, where clients write it too: the next document's columns are then those that are guessed.
+    // Before the others, where clients write it too: the next document's columns are then those
+    // that are guessed.
     draft.names.insert(0, KEY.into());
     draft.values.insert(0, Value::Text(key.clone()));
     Ok((key, Write::new(plan.shape(draft.names), draft.values)))

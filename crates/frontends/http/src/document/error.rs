@@ -34,8 +34,8 @@ const VALIDATION: u16 = 1620;
 /// `ERROR_QUEUE_FULL`
 const QUEUE_FULL: u16 = 21003;
 
-/// `{"error":true,"code":404,"errorNum":1202,"errorMessage":..,"sqlState":..}`: ArangoDB's four fields, and the code that the
-/// same error has elsewhere.
+/// `{"error":true,"code":404,"errorNum":1202,"errorMessage":..,"sqlState":..}`: ArangoDB's four
+/// fields, and the code that the same error has elsewhere.
 pub(crate) fn refuse(refusal: &Refusal) -> Answer {
     let status = status(refusal);
     let mut body = Vec::with_capacity(256);
@@ -103,7 +103,8 @@ fn number_of(fault: &Fault, status: StatusCode) -> u16 {
     }
 }
 
-/// The status, where ArangoDB has another one for the same: 400 for what a schema refuses, 409 for what may be run again.
+/// The status, where ArangoDB has another one for the same: 400 for what a schema refuses, 409 for
+/// what may be run again.
 fn status(refusal: &Refusal) -> StatusCode {
     match (refusal.status(), refusal.fault().class) {
         (StatusCode::UNPROCESSABLE_ENTITY, _) => StatusCode::BAD_REQUEST,

@@ -64,8 +64,8 @@ pub(super) fn of_handle(door: &Door<'_>, handle: &str) -> Result<Box<str>, Refus
     }
 }
 
-/// A key that nothing else has: a UUID of version 7 (RFC 9562, 5.7). It begins with the time, so that new rows stand together in
-/// an index, and it fits columns of text and of UUIDs.
+/// A key that nothing else has: a UUID of version 7 (RFC 9562, 5.7). It begins with the time, so
+/// that new rows stand together in an index, and it fits columns of text and of UUIDs.
 pub(super) fn generate() -> Box<str> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = now.map_or(0, |now| now.as_millis()) & 0xffff_ffff_ffff;

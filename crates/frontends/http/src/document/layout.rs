@@ -1,4 +1,5 @@
-//! The columns of collections, as rows that came back have shown them: what a document is replaced in.
+//! The columns of collections, as rows that came back have shown them: what a document is replaced
+//! in.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -221,7 +221,8 @@ fn tell(
     answer
 }
 
-/// An insert that found its key taken does nothing where that was asked for; all else must find its row.
+/// An insert that found its key taken does nothing where that was asked for; all else must find its
+/// row.
 fn may_do_nothing(door: &Door<'_>, status: StatusCode) -> bool {
     let ignores = door.options.on_conflict == windrow_core::OnConflict::Ignore;
     ignores && status == StatusCode::CREATED

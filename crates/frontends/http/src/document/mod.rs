@@ -102,8 +102,8 @@ struct Door<'a> {
 }
 
 impl Door<'_> {
-    /// What is known of requests like this one. The row is asked back, since its revision is made from it, unless the
-    /// client wants to be told nothing.
+    /// What is known of requests like this one. The row is asked back, since its revision is made
+    /// from it, unless the client wants to be told nothing.
     fn plan(&self, op: Op) -> Result<Arc<Plan>, Refusal> {
         self.plan_with(op, self.gives_back() && !self.options.silent)
     }

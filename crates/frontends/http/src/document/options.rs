@@ -1,4 +1,5 @@
-//! The parameters of document requests: those that can be promised over any sink are taken, the others are refused.
+//! The parameters of document requests: those that can be promised over any sink are taken, the
+//! others are refused.
 
 use windrow_core::OnConflict;
 
@@ -29,7 +30,8 @@ impl Options {
     /// Reads the parameters of a request of this kind.
     ///
     /// # Errors
-    /// 400 for one that is unknown, given twice or has no such value; 501 for one that cannot be promised.
+    /// 400 for one that is unknown, given twice or has no such value; 501 for one that cannot be
+    /// promised.
     pub(super) fn read(endpoint: Endpoint, query: &str) -> Result<Self, Refusal> {
         let mut options = Self {
             merges: true,
@@ -107,7 +109,8 @@ impl Options {
                     "a write under the condition of a version cannot be promised over any database",
                 );
             }
-            // Every answer comes after the commit, so waiting is kept whatever is asked for; indexes are the database's own.
+            // Every answer comes after the commit, so waiting is kept whatever is asked for;
+            // indexes are the database's own.
             _ => drop(truth(name, &value)?),
         }
         Ok(())

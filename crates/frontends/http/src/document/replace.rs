@@ -1,8 +1,10 @@
-//! `PUT /_api/document/{collection}/{key}`: all columns that the document does not name become NULL.
+//! `PUT /_api/document/{collection}/{key}`: all columns that the document does not name become
+//! NULL.
 //!
-//! The columns are those of a row that came back before, so the first replacement of a collection reads one. Each
-//! replacement gives its row back: where that has other columns than expected, the table was altered, and it is done again.
-//! Over a database that gives nothing back a row is read before each.
+//! The columns are those of a row that came back before, so the first replacement of a collection
+//! reads one. Each replacement gives its row back: where that has other columns than expected, the
+//! table was altered, and it is done again. Over a database that gives nothing back a row is read
+//! before each.
 
 use std::sync::Arc;
 
@@ -53,7 +55,8 @@ impl Replacement {
         Write::new(plan.shape(names), values)
     }
 
-    /// True where the document says what becomes of the column. Some databases do not tell cases apart.
+    /// True where the document says what becomes of the column. Some databases do not tell cases
+    /// apart.
     fn names_column(&self, column: &Name, layout: &Layout) -> bool {
         if [ID, KEY, REV].contains(&&**column) {
             return true;

@@ -10,8 +10,9 @@ use windrow_core::{Returned, Value};
 use super::REV;
 use crate::answer::json;
 
-/// The revision of a row: its own column `_rev`, where the table has one, or else 16 characters of a hash over the names and
-/// values of all its columns. Equal rows have equal revisions, from whatever request and process.
+/// The revision of a row: its own column `_rev`, where the table has one, or else 16 characters of
+/// a hash over the names and values of all its columns. Equal rows have equal revisions, from
+/// whatever request and process.
 pub(super) fn of(returned: &Returned, row: &[Value]) -> String {
     if let Some(own) = cell(returned, row, REV).filter(|own| !own.is_null()) {
         return text_of(own).into_owned();

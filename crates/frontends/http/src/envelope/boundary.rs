@@ -1,4 +1,5 @@
-//! What parts the parts: from the content type, or from the body's first line where the content type does not say.
+//! What parts the parts: from the content type, or from the body's first line where the content
+//! type does not say.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
@@ -17,7 +18,8 @@ pub(super) struct Boundary {
 }
 
 impl Boundary {
-    /// The boundary that the content type names; `None` where it names none and the body has to be looked at.
+    /// The boundary that the content type names; `None` where it names none and the body has to be
+    /// looked at.
     ///
     /// # Errors
     /// 415 for anything but an envelope, 400 for a boundary that cannot be one.
@@ -41,7 +43,8 @@ impl Boundary {
         }))
     }
 
-    /// The boundary that the body begins with: `--`, and what follows up to the first blank or the end of the line.
+    /// The boundary that the body begins with: `--`, and what follows up to the first blank or the
+    /// end of the line.
     pub(super) fn peek(headers: &HeaderMap, body: &[u8]) -> Result<Self, Refusal> {
         let body = body.trim_ascii_start();
         let end = body.iter().position(u8::is_ascii_whitespace);
@@ -82,7 +85,8 @@ pub(super) fn is_envelope(kind: &str) -> bool {
     kind.eq_ignore_ascii_case("multipart/form-data") || kind.eq_ignore_ascii_case("multipart/mixed")
 }
 
-/// The value of `boundary`, out of `name=value; name="a \"quoted\" value"; name='as some clients quote it'`.
+/// The value of `boundary`, out of `name=value; name="a \"quoted\" value"; name='as some clients
+/// quote it'`.
 fn parameter(mut rest: &str) -> Result<Option<String>, Refusal> {
     loop {
         rest = rest.trim_start_matches([' ', '\t', ';']);

@@ -39,7 +39,8 @@ pub(super) fn length(value: &[u8]) -> Option<usize> {
         .ok()
 }
 
-/// Reads a request that came as a part. `base`: what a target without a leading slash is put behind.
+/// Reads a request that came as a part. `base`: what a target without a leading slash is put
+/// behind.
 ///
 /// # Errors
 /// What is wrong with it; the other parts are not concerned.
@@ -71,7 +72,8 @@ pub(super) fn read(text: &Bytes, base: &str) -> Result<(Parts, Bytes), Refusal> 
     Ok((head, body))
 }
 
-/// `METHOD target`, with or without `HTTP/1.1` behind it, as ArangoDB and Google's clients write it.
+/// `METHOD target`, with or without `HTTP/1.1` behind it, as ArangoDB and Google's clients write
+/// it.
 fn request_line(text: &[u8], base: &str) -> Result<(Method, Uri), Refusal> {
     if text.len() > MAX_HEAD {
         return Err(too_long());
@@ -98,13 +100,14 @@ fn request_line(text: &[u8], base: &str) -> Result<(Method, Uri), Refusal> {
     Ok((method, uri))
 }
 
-/// The method in capitals: ArangoDB reads those of its parts in either case, and clients rely on it (python-arango 5.4
-/// writes `post /_api/document/..`).
+/// The method in capitals: ArangoDB reads those of its parts in either case, and clients rely on it
+/// (python-arango 5.4 writes `post /_api/document/..`).
 fn method(word: &str) -> Option<Method> {
     word.to_ascii_uppercase().parse().ok()
 }
 
-/// Path and query of a target: of a whole URL too, and of one that is relative to the envelope's own path.
+/// Path and query of a target: of a whole URL too, and of one that is relative to the envelope's
+/// own path.
 fn uri(target: &str, base: &str) -> Option<Uri> {
     let uri: Uri = if target.starts_with('/') || target.contains("://") {
         target.parse().ok()?
@@ -140,7 +143,8 @@ fn add(head: &mut Parts, line: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// As much of the body as its head says; the blank lines that some clients put behind it are not part of it.
+/// As much of the body as its head says; the blank lines that some clients put behind it are not
+/// part of it.
 fn cut(head: &Parts, body: Bytes) -> Result<Bytes, Refusal> {
     let Some(value) = head.headers.get(CONTENT_LENGTH) else {
         return Ok(body);

@@ -1,4 +1,5 @@
-//! The answers of an envelope's parts, kept until the last one is there: how many of them failed is told before the first.
+//! The answers of an envelope's parts, kept until the last one is there: how many of them failed is
+//! told before the first.
 
 use http::header::{CONTENT_LENGTH, RETRY_AFTER};
 use http::{Method, StatusCode};
@@ -9,7 +10,8 @@ use super::parcel::{Packed, Parcel};
 use crate::answer::{self, Answer, AnswerBody, Refusal, json};
 use crate::body::charge::Charge;
 
-/// Memory of a part besides its body and a long answer, charged before any part runs: so what a write is told always has room.
+/// Memory of a part besides its body and a long answer, charged before any part runs: so what a
+/// write is told always has room.
 const PART: usize = 1024;
 /// An answer up to this long is covered by that.
 const SHORT: usize = 512;
@@ -95,7 +97,8 @@ impl Keeper {
                 .filter(|b| !b.is_ascii_control())
                 .collect();
             put(&[b"\r\nContent-Id: "]);
-            // Google's clients write their own between angle brackets, and look for the same with a word before it.
+            // Google's clients write their own between angle brackets, and look for the same with a
+            // word before it.
             match (told.kind, id.strip_prefix(b"<")) {
                 (Kind::Http | Kind::Changes, Some(rest)) if rest.ends_with(b">") => {
                     put(&[b"<response-", rest]);
@@ -125,8 +128,8 @@ impl Keeper {
     }
 }
 
-/// The answer to a part whose own answer is too long for the memory that is left. A read can be asked again; a write has
-/// taken place, so its status stays.
+/// The answer to a part whose own answer is too long for the memory that is left. A read can be
+/// asked again; a write has taken place, so its status stays.
 fn without_room(told: &Told, length: usize) -> Answer {
     let message = format!(
         "the answer of this part has {length} bytes, and the memory budget (limits.memory) has no room for it in this envelope"

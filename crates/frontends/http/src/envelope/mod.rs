@@ -1,8 +1,10 @@
-//! Requests within a request: ArangoDB's batch envelope, and the multipart batches of OData and Google.
+//! Requests within a request: ArangoDB's batch envelope, and the multipart batches of OData and
+//! Google.
 //!
-//! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is executed: a malformed one has
-//! done nothing. Then its parts run through the same handlers as requests that come alone, many at once, so that the lane
-//! joins them; each begins when the one before it has handed its writes over, so that what touches one key keeps its order.
+//! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is
+//! executed: a malformed one has done nothing. Then its parts run through the same handlers as
+//! requests that come alone, many at once, so that the lane joins them; each begins when the one
+//! before it has handed its writes over, so that what touches one key keeps its order.
 
 mod boundary;
 mod head;
@@ -53,11 +55,12 @@ pub(crate) fn nested() -> Refusal {
     )
 }
 
-/// Executes the parts and puts their answers into an envelope with the same boundary, in the order of the parts.
+/// Executes the parts and puts their answers into an envelope with the same boundary, in the order
+/// of the parts.
 ///
 /// # Errors
-/// 400 for an envelope that makes no sense, 413 for one that is too large, 415 for another kind of body, 429 where the
-/// budget has no room; nothing of it was executed then.
+/// 400 for an envelope that makes no sense, 413 for one that is too large, 415 for another kind of
+/// body, 429 where the budget has no room; nothing of it was executed then.
 pub(crate) async fn run(ask: &Ask<'_>, feed: &mut Feed<'_>) -> Result<Answer, Refusal> {
     let app = ask.app;
     let headers = &ask.head.headers;

@@ -1,7 +1,7 @@
 //! An envelope to its parts (RFC 2046, 5.1), all of it checked before any of it is executed.
 //!
-//! A delimiter is a whole line: two dashes, the boundary, nothing but blanks behind it. A part that says how long it is may
-//! hold such lines itself.
+//! A delimiter is a whole line: two dashes, the boundary, nothing but blanks behind it. A part that
+//! says how long it is may hold such lines itself.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -145,7 +145,9 @@ impl<'t> Cursor<'t> {
             if line.starts_with(b" ") || line.starts_with(b"\t") {
                 let more = line.trim_ascii();
                 if let Some(id) = id.as_mut().filter(|_| in_id && !more.is_empty()) {
-                    id.push(b' ');
+                    if !id.is_empty() {
+                        id.push(b' ');
+                    }
                     id.extend_from_slice(more);
                 }
                 self.at = next;
@@ -248,7 +250,8 @@ impl<'t> Cursor<'t> {
         Ok(end)
     }
 
-    /// Goes to the next delimiter; gives the end of what stands before it, without the line end that belongs to it.
+    /// Goes to the next delimiter; gives the end of what stands before it, without the line end
+    /// that belongs to it.
     fn seek(&mut self) -> Result<usize, Refusal> {
         while let Some((line, next)) = self.line() {
             if self.kind_of(line) != Line::Other {

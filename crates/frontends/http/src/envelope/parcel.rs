@@ -15,7 +15,8 @@ const CHUNK: usize = 16 << 10;
 /// The answer of one part.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// The boundary line, the part's headers, and the head of its answer with the blank line behind it.
+    /// The boundary line, the part's headers, and the head of its answer with the blank line
+    /// behind it.
     pub(super) lead: Box<[u8]>,
     pub(super) body: AnswerBody,
 }
@@ -92,7 +93,8 @@ impl Parcel {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// Writes what stands before the next body, or the closing line; false if there is nothing left.
+    /// Writes what stands before the next body, or the closing line; false if there is nothing
+    /// left.
     fn begin(&mut self, out: &mut Vec<u8>) -> bool {
         if let Some(Packed { lead, body }) = self.parts.next() {
             out.extend_from_slice(&lead);

@@ -17,7 +17,8 @@ use crate::app::{self, Ask, Part};
 use crate::handle::Turn;
 use crate::server::link::Link;
 
-/// The most parts under way: as many as fill a batch, and few enough that their answers do not pile up.
+/// The most parts under way: as many as fill a batch, and few enough that their answers do not pile
+/// up.
 const WINDOW: usize = 1000;
 
 /// Executes all pieces. Dropping the future takes out what is still queued of them.
@@ -73,7 +74,8 @@ async fn one(ask: &Ask<'_>, link: &Link, base: &str, piece: Piece, turn: Arc<Tur
     }
 }
 
-/// Parts that have not begun, the one that has its turn, and those that have handed their writes over.
+/// Parts that have not begun, the one that has its turn, and those that have handed their writes
+/// over.
 struct Parts<S, F> {
     pieces: IntoIter<Piece>,
     start: S,

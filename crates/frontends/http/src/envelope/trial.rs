@@ -8,8 +8,8 @@ use super::multipart::{self, Kind, Piece};
 
 const LIMIT: usize = 50;
 
-/// An envelope is parted without a panic, and its parts, put into an envelope again, are the same parts. The first line is the
-/// content type.
+/// An envelope is parted without a panic, and its parts, put into an envelope again, are the same
+/// parts. The first line is the content type.
 pub(crate) fn envelope(bytes: &[u8]) {
     let end = bytes
         .iter()

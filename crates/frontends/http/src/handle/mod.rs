@@ -52,7 +52,8 @@ pub(crate) async fn alone(
 }
 
 impl Ask<'_> {
-    /// Hands one unit to the lane and waits for its outcome. `held` is memory that was taken for it before.
+    /// Hands one unit to the lane and waits for its outcome. `held` is memory that was taken for it
+    /// before.
     pub(crate) async fn submit_one(&self, unit: Unit, held: Permit) -> UnitOutcome {
         let intake = &self.app.services.intake;
         let permit = cover(held, unit.bytes(), intake.budget())?;
@@ -66,7 +67,8 @@ impl Ask<'_> {
             .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a unit").into()))
     }
 
-    /// Hands writes to the lane, one unit each and all of them at once, so that they keep their order. `permit` covers them.
+    /// Hands writes to the lane, one unit each and all of them at once, so that they keep their
+    /// order. `permit` covers them.
     pub(crate) async fn submit_each(
         &self,
         writes: Vec<Write>,
@@ -78,7 +80,8 @@ impl Ask<'_> {
         services.intake.submit(self.source, units, permit).await
     }
 
-    /// As [`Ask::submit_each`], with the outcomes; the next part of an envelope may begin in between.
+    /// As [`Ask::submit_each`], with the outcomes; the next part of an envelope may begin in
+    /// between.
     pub(crate) async fn outcomes_of(
         &self,
         writes: Vec<Write>,

@@ -48,7 +48,8 @@ pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
 /// Reads an operation.
 ///
 /// # Errors
-/// An unknown or missing field, an unknown `op`, a table of the database itself, a row or a key that makes no sense.
+/// An unknown or missing field, an unknown `op`, a table of the database itself, a row or a key
+/// that makes no sense.
 pub(crate) fn read(
     operation: &RawValue,
     system: &SystemTables,

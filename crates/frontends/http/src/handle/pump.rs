@@ -1,6 +1,7 @@
-//! A body of many rows, each of which stands alone: read, handed to the lane in portions, and settled, all at once and
-//! all bounded. While the lane works on some portions the next ones are read; when it is behind, or the memory budget is
-//! full, the socket is read more slowly and the client feels it.
+//! A body of many rows, each of which stands alone: read, handed to the lane in portions, and
+//! settled, all at once and all bounded. While the lane works on some portions the next ones are
+//! read; when it is behind, or the memory budget is full, the socket is read more slowly and the
+//! client feels it.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -26,14 +27,17 @@ const PORTION_ROWS: usize = 1000;
 const PORTION_BYTES: usize = 256 << 10;
 /// The most portions under way.
 const PORTIONS: usize = 4;
-/// What is taken from the budget before rows are read: a portion, and some for the row that fills it.
+/// What is taken from the budget before rows are read: a portion, and some for the row that fills
+/// it.
 const RESERVE: usize = PORTION_BYTES + (64 << 10);
-/// A row that has begun is free of charge up to here: so much lies in a connection's buffers anyway.
+/// A row that has begun is free of charge up to here: so much lies in a connection's buffers
+/// anyway.
 const FREE_CARRY: usize = 32 << 10;
 /// Bodies known to be this short are told 429 where the budget is full; longer ones wait for it.
 const SHORT: u64 = 256 << 10;
 
-/// Reads the whole body. What came before an error in the middle of it stays: the answer has the results so far and the error.
+/// Reads the whole body. What came before an error in the middle of it stays: the answer has the
+/// results so far and the error.
 pub(crate) async fn run(
     ask: &Ask<'_>,
     plan: &Plan,
@@ -129,7 +133,8 @@ impl Pump<'_, '_> {
         Ok(self.rows.finish(&mut self.portion)?)
     }
 
-    /// Waits for whatever comes first. A sender that pauses has its rows sent on: nothing is held back to collect.
+    /// Waits for whatever comes first. A sender that pauses has its rows sent on: nothing is held
+    /// back to collect.
     async fn next(&mut self) -> Result<Event, Refusal> {
         if self.portion.units.is_empty() {
             self.portion.permit = None;
@@ -181,8 +186,9 @@ impl Pump<'_, '_> {
         Ok(())
     }
 
-    /// Waits for memory: without end where this body holds none, for a while where it does, because bodies that hold some
-    /// and wait for more could be waiting for each other. (What the lane holds of this body comes back by itself.)
+    /// Waits for memory: without end where this body holds none, for a while where it does, because
+    /// bodies that hold some and wait for more could be waiting for each other. (What the lane
+    /// holds of this body comes back by itself.)
     async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
         if self.carried == 0 && !self.ledger.holds_memory() && !self.feed.is_held() {
             return self.budget.take(bytes).await;
@@ -227,8 +233,9 @@ impl Pump<'_, '_> {
         Ok(())
     }
 
-    /// Memory for exactly what was read. A row may take more than was reserved; who then waits for the difference must not hold
-    /// on to the rest, or bodies could wait for each other for ever.
+    /// Memory for exactly what was read. A row may take more than was reserved; who then waits for
+    /// the difference must not hold on to the rest, or bodies could wait for each other for
+    /// ever.
     async fn cover(&self, mut held: Permit, bytes: usize) -> Result<Permit, Fault> {
         match self.budget.try_take(bytes.saturating_sub(held.bytes())) {
             Ok(more) => {
@@ -260,7 +267,8 @@ impl Pump<'_, '_> {
         Ok(self.ledger.charge(patience).await?)
     }
 
-    /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on the way.
+    /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on
+    /// the way.
     async fn finish(&mut self) -> Result<(), Refusal> {
         let mut end = self.hand_over().await;
         self.ask.turn.pass();

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Set once a request has handed its writes to the lane: what follows it in the same envelope may begin then and is
-/// behind it in the lane. A request that never sets it is waited for. All of it lives in one task; it is an atomic only because
-/// that task may move between threads.
+/// Set once a request has handed its writes to the lane: what follows it in the same envelope may
+/// begin then and is behind it in the lane. A request that never sets it is waited for. All of it
+/// lives in one task; it is an atomic only because that task may move between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Turn(AtomicBool);
 

@@ -3,8 +3,8 @@
 use crate::rows::MAX_DEPTH;
 use crate::rows::object::too_deep;
 
-/// Where in the array the text has come to. What is inside an object is only followed as far as its end depends on it;
-/// whoever reads the object checks the rest.
+/// Where in the array the text has come to. What is inside an object is only followed as far as its
+/// end depends on it; whoever reads the object checks the rest.
 #[derive(Debug, Default)]
 pub(crate) struct ArrayCutter {
     state: State,
@@ -32,7 +32,8 @@ enum State {
 }
 
 impl ArrayCutter {
-    /// The place behind the object that ends first in this text, which follows what was given before.
+    /// The place behind the object that ends first in this text, which follows what was given
+    /// before.
     ///
     /// # Errors
     /// What is wrong with the array, and at which byte of this text.

@@ -1,5 +1,6 @@
-//! CSV as PostgreSQL's COPY reads it: a quote may stand anywhere in a field, `""` within quotes is one quote, and
-//! only a field without quotes can be NULL, or a number. (`csv-core` does not tell whether a field was quoted.)
+//! CSV as PostgreSQL's COPY reads it: a quote may stand anywhere in a field, `""` within quotes is
+//! one quote, and only a field without quotes can be NULL, or a number. (`csv-core` does not tell
+//! whether a field was quoted.)
 
 use windrow_core::{Fault, FaultClass, Name, Value};
 
@@ -27,8 +28,8 @@ impl Csv {
         self.in_quotes
     }
 
-    /// The place behind the record that ends first in this text, which follows what was given before. A doubled
-    /// quote ends and begins a quoted stretch, so counting quotes is enough.
+    /// The place behind the record that ends first in this text, which follows what was given
+    /// before. A doubled quote ends and begins a quoted stretch, so counting quotes is enough.
     pub(crate) fn cut(&mut self, text: &[u8]) -> Option<usize> {
         let end = memchr::memchr2_iter(b'"', b'\n', text).find(|at| match text.get(*at) {
             Some(b'\n') => !self.in_quotes,
@@ -85,7 +86,8 @@ impl Csv {
             Field::Plain(text) if !is_json(text) => Value::from_field(text),
             field => {
                 let text = field.text();
-                // For a column of text it is the same text; for a json column it must not become a JSON string.
+                // For a column of text it is the same text; for a json column it must not become a
+                // JSON string.
                 if is_json(&text) {
                     Value::Json(text)
                 } else {

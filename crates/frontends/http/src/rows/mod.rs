@@ -1,6 +1,7 @@
 //! Text to rows.
 //!
-//! A cutter finds where a row's text ends, whatever pieces the body comes in; a maker turns that text into a write.
+//! A cutter finds where a row's text ends, whatever pieces the body comes in; a maker turns that
+//! text into a write.
 
 mod array;
 mod csv;
@@ -13,8 +14,8 @@ pub(crate) mod trial;
 pub(crate) use place::Place;
 pub(crate) use stream::{RowStream, Take};
 
-/// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written to
-/// (MySQL has 4,096, but rows of 64 KiB).
+/// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written
+/// to (MySQL has 4,096, but rows of 64 KiB).
 pub(crate) const MAX_COLUMNS: usize = 1600;
 
 /// The deepest that JSON may be nested.

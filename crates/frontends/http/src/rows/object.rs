@@ -1,5 +1,5 @@
-//! A JSON object to a row, without a tree in between: names are only compared with those of the last row,
-//! values go from the text straight to where they stay, numbers digit by digit.
+//! A JSON object to a row, without a tree in between: names are only compared with those of the
+//! last row, values go from the text straight to where they stay, numbers digit by digit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ pub(crate) enum Columns {
     Named(Vec<Name>),
 }
 
-/// Reads one object. `values` is given what may be behind the object's own values later, see [`Vec::with_capacity`].
+/// Reads one object. `values` is given what may be behind the object's own values later, see
+/// [`Vec::with_capacity`].
 ///
 /// # Errors
 /// What is wrong, at a place counted from the start of the text.
@@ -179,7 +180,8 @@ fn string(raw: &str) -> Result<Value, String> {
         .map_err(|error| json_error(&error).fault.message.into())
 }
 
-/// Refuses what is nested too deeply, which would break whoever reads it next. The row's own object is the first level.
+/// Refuses what is nested too deeply, which would break whoever reads it next. The row's own object
+/// is the first level.
 fn check_depth(raw: &str) -> Result<(), String> {
     let mut depth = 1;
     let mut bytes = raw.bytes();

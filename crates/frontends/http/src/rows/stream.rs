@@ -71,8 +71,8 @@ impl<'p> RowStream<'p> {
         self.carry.len()
     }
 
-    /// Reads rows until `out` is full or the text is used up, and says how much of it was used. What is behind the last
-    /// whole row is kept and counts as used.
+    /// Reads rows until `out` is full or the text is used up, and says how much of it was used.
+    /// What is behind the last whole row is kept and counts as used.
     ///
     /// # Errors
     /// The first row that cannot be read. The stream is of no more use then.
@@ -194,14 +194,20 @@ impl<'p> RowStream<'p> {
         Ok(Write::new(shape, values))
     }
 
-    /// Takes off what stands before a row: separators of an array, a byte order mark, blanks. Nothing is left of a blank line.
+    /// Takes off what stands before a row: separators of an array, a byte order mark, blanks.
+    /// Nothing is left of a blank line.
     fn strip<'t>(&self, text: &'t [u8], start: Place) -> &'t [u8] {
         match &self.format {
             Format::Array(_) => {
                 let at = text.iter().position(|b| *b == b'{').unwrap_or(text.len());
                 text.get(at..).unwrap_or_default()
             }
-            Format::Lines => strip_mark(text, start).trim_ascii_start(),
+            Format::Lines => {
+                let text = strip_mark(text, start);
+                let is_blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\r' | b'\n');
+                let at = text.iter().position(|b| !is_blank(b));
+                text.get(at.unwrap_or(text.len())..).unwrap_or_default()
+            }
             Format::Csv(_) => match strip_mark(text, start) {
                 b"\n" | b"\r\n" | b"\r" => &[],
                 row => row,

@@ -34,8 +34,9 @@ enum Kind {
     Csv,
 }
 
-/// A body gives the same rows and the same error in whatever pieces it comes, and JSON is read as another reader reads it.
-/// The first byte says what kind of body it is, the second how long its pieces are.
+/// A body gives the same rows and the same error in whatever pieces it comes, and JSON is read as
+/// another reader reads it. The first byte says what kind of body it is, the second how long its
+/// pieces are.
 pub(crate) fn rows(bytes: &[u8]) {
     let Some((&[kind, piece], body)) = bytes.split_first_chunk() else {
         return;

@@ -33,14 +33,16 @@ const LINGER_TIME: Duration = Duration::from_secs(1);
 const SLOW_HEAD: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves a socket until it closes, fails, is idle for too long, or `stop` ends it between two requests.
+/// Serves a socket until it closes, fails, is idle for too long, or `stop` ends it between two
+/// requests.
 pub(crate) async fn serve(
     app: Arc<App>,
     socket: TcpStream,
     tls: Option<TlsAcceptor>,
     stop: CancellationToken,
 ) {
-    // Answers are small and written whole: waiting to fill a packet would only delay them. A socket that refuses is dead.
+    // Answers are small and written whole: waiting to fill a packet would only delay them. A socket
+    // that refuses is dead.
     if socket.set_nodelay(true).is_err() || !has_bytes(&app, &socket, &stop).await {
         return;
     }
@@ -62,8 +64,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Waits for the first byte, without taking it, before any buffer is made: a connection that never says anything costs next
-/// to nothing.
+/// Waits for the first byte, without taking it, before any buffer is made: a connection that never
+/// says anything costs next to nothing.
 async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> bool {
     let mut first = [0];
     tokio::select! {
@@ -72,7 +74,8 @@ async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> b
     }
 }
 
-/// Speaks HTTP on a stream. Its requests are one source: what one client sends in order stays in order.
+/// Speaks HTTP on a stream. Its requests are one source: what one client sends in order stays in
+/// order.
 async fn drive<S>(app: Arc<App>, stream: S, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -95,8 +98,9 @@ where
             Ok::<_, Infallible>(answer)
         }
     });
-    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every request. No pipeline_flush: with
-    // it hyper 1.12 never flushes the answer to a head that cannot be parsed.
+    // The watch keeps the time of heads too: hyper's own timer would cost an allocation for every
+    // request. No pipeline_flush: with it hyper 1.12 never flushes the answer to a head that
+    // cannot be parsed.
     let connection = http1::Builder::new()
         .header_read_timeout(None)
         .max_buf_size(BUFFER)
@@ -155,8 +159,8 @@ where
     Pin::new(connection).graceful_shutdown();
 }
 
-/// Reads on for a moment after the last answer. A socket that is closed with bytes unread resets the connection, and the
-/// client may never see that answer.
+/// Reads on for a moment after the last answer. A socket that is closed with bytes unread resets
+/// the connection, and the client may never see that answer.
 async fn linger<S: AsyncRead + Unpin>(mut stream: S) {
     let mut scrap = [0; 1024];
     let rest = async {

@@ -1,8 +1,10 @@
-//! The socket as hyper sees it: counts what comes in, tells the [`Link`] of it, and knows a half-closed connection from a dead one.
+//! The socket as hyper sees it: counts what comes in, tells the [`Link`] of it, and knows a
+//! half-closed connection from a dead one.
 //!
-//! A client that has sent its request may close its sending side and still wait for the answer (`nc -N` does). A client
-//! that has gone looks the same. So the end of what it sends is kept from hyper for [`GRACE`] while a request is under way:
-//! time enough for an answer; after it the request is dropped, and what is still queued of it is taken out.
+//! A client that has sent its request may close its sending side and still wait for the answer (`nc
+//! -N` does). A client that has gone looks the same. So the end of what it sends is kept from hyper
+//! for [`GRACE`] while a request is under way: time enough for an answer; after it the request is
+//! dropped, and what is still queued of it is taken out.
 
 use std::io;
 use std::pin::Pin;
@@ -68,7 +70,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
             this.has_ended = true;
         }
         if this.link.is_answering() {
-            // The answer is not cut off; whether the client still takes it is seen when it is written.
+            // The answer is not cut off; whether the client still takes it is seen when it is
+            // written.
             return Poll::Pending;
         }
         if !this.link.in_request() {

@@ -1,7 +1,9 @@
-//! What one connection's parts know of each other: the socket's gate, the request under way, and the watch over both.
+//! What one connection's parts know of each other: the socket's gate, the request under way, and
+//! the watch over both.
 //!
-//! All of them live in one task, so plain relaxed atomics do; they are atomics only because that task may move between threads.
-//! No clock is read on the path of a request: progress changes a stamp, and the watch looks now and then whether it has changed.
+//! All of them live in one task, so plain relaxed atomics do; they are atomics only because that
+//! task may move between threads. No clock is read on the path of a request: progress changes a
+//! stamp, and the watch looks now and then whether it has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -9,7 +11,8 @@ use std::time::Duration;
 
 use crate::config::HttpConfig;
 
-/// How long a client that holds memory may take to bring, or to take, a little, while others want memory.
+/// How long a client that holds memory may take to bring, or to take, a little, while others want
+/// memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What has to move in that time, in bytes.
@@ -97,7 +100,8 @@ impl Link {
         }
     }
 
-    /// True once the body under way is to be given up: it holds memory that others want, and does not come.
+    /// True once the body under way is to be given up: it holds memory that others want, and does
+    /// not come.
     pub(crate) fn hoards(&self) -> bool {
         self.hoards.load(Relaxed)
     }
@@ -233,7 +237,8 @@ impl Watch {
 }
 
 impl Watch {
-    /// True where a client that holds memory, with its body or for its answer, has moved too little for too long.
+    /// True where a client that holds memory, with its body or for its answer, has moved too little
+    /// for too long.
     fn crawls(&mut self, link: &Link) -> bool {
         let moved = link.moved.load(Relaxed);
         let holds = link.holds.load(Relaxed) || link.phase() == Phase::Answering;

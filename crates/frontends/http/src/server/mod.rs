@@ -31,11 +31,12 @@ pub struct Http {
 }
 
 impl Http {
-    /// Opens the listening socket. Clients may connect from then on; they are served by [`Http::run`].
+    /// Opens the listening socket. Clients may connect from then on; they are served by
+    /// [`Http::run`].
     ///
     /// # Errors
-    /// An address that cannot be listened on, or one that is not loopback although neither a token is set nor
-    /// [`HttpConfig::allow_open`].
+    /// An address that cannot be listened on, or one that is not loopback although neither a token
+    /// is set nor [`HttpConfig::allow_open`].
     pub async fn bind(config: HttpConfig, services: Services) -> io::Result<Self> {
         if !config.listen.ip().is_loopback() && config.token.is_none() && !config.allow_open {
             return Err(io::Error::new(
@@ -61,8 +62,9 @@ impl Http {
         self.local_addr
     }
 
-    /// Serves until `shutdown` is cancelled. Then nothing more is accepted, idle connections are closed at once, requests that
-    /// were accepted are finished, and the future ends. Dropping the future stops the accepting, not the connections.
+    /// Serves until `shutdown` is cancelled. Then nothing more is accepted, idle connections are
+    /// closed at once, requests that were accepted are finished, and the future ends. Dropping
+    /// the future stops the accepting, not the connections.
     pub async fn run(self, shutdown: CancellationToken) {
         let config = &self.app.config;
         let tls = config.tls.clone().map(TlsAcceptor::from);

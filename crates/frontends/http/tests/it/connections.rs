@@ -54,7 +54,8 @@ async fn a_client_may_close_its_sending_side() {
     assert!(told.ends_with("{\"rows\":1}"), "{told}");
 }
 
-/// An answer larger than any buffer reaches a client that has closed its sending side and reads slowly.
+/// An answer larger than any buffer reaches a client that has closed its sending side and reads
+/// slowly.
 #[tokio::test]
 async fn a_long_answer_is_not_cut_off() {
     let (server, mut arrivals) = start(config(), 64 * MIB).await;

@@ -468,7 +468,8 @@ async fn only_json_is_taken() {
     assert_eq!((status, &told["code"]), (415, &json!(415)));
 }
 
-/// Over a database that gives nothing back, nothing is asked back: the revision is left out, and what needs it is refused.
+/// Over a database that gives nothing back, nothing is asked back: the revision is left out, and
+/// what needs it is refused.
 #[tokio::test]
 async fn a_database_that_gives_nothing_back() {
     let (server, mut arrivals) = start_over(config(), MIB, false).await;

@@ -143,7 +143,8 @@ async fn the_example_of_arangodbs_manual() {
     assert_eq!(read(put.body(body)).await.status, 200);
 }
 
-/// python-arango 5.4 writes the methods of its parts in lower case, and lines of headers as dictionaries give them.
+/// python-arango 5.4 writes the methods of its parts in lower case, and lines of headers as
+/// dictionaries give them.
 #[tokio::test]
 async fn methods_of_parts_are_read_in_either_case() {
     let (server, seen) = serve(good).await;
@@ -378,7 +379,8 @@ async fn the_token_is_asked_for_once() {
     assert_eq!((reply.status, reply.parts[0].status), (200, 201));
 }
 
-/// Parts begin in their order, each once the one before it is with the lane, and wait for nobody's answer.
+/// Parts begin in their order, each once the one before it is with the lane, and wait for nobody's
+/// answer.
 #[tokio::test]
 async fn parts_are_with_the_lane_in_order_before_any_is_answered() {
     let (server, mut arrivals) = start(config(), 64 * MIB).await;

@@ -34,7 +34,8 @@ async fn update_has_columns_and_key() {
     assert_eq!(status, 400);
 }
 
-/// What a text in a path means may depend on its column; JSON says it by itself, and the key of a document is a text.
+/// What a text in a path means may depend on its column; JSON says it by itself, and the key of a
+/// document is a text.
 #[tokio::test]
 async fn only_a_path_spells_its_key() {
     let (server, seen) = serve(good).await;

@@ -1,4 +1,5 @@
-//! The frontend as its clients see it: through real sockets, against a lane that the tests play themselves.
+//! The frontend as its clients see it: through real sockets, against a lane that the tests play
+//! themselves.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

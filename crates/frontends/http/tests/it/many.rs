@@ -157,7 +157,8 @@ async fn a_hundred_thousand_rows_come_back_in_order() {
     assert!(submissions.iter().all(|s| s.len() <= 1000));
 }
 
-/// A station that sends a line now and then has each of them written when it comes, not when the body ends.
+/// A station that sends a line now and then has each of them written when it comes, not when the
+/// body ends.
 #[tokio::test]
 async fn a_trickle_is_not_held_back() {
     let (server, mut arrivals) = start(crate::support::config(), MIB).await;

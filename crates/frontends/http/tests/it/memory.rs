@@ -119,7 +119,8 @@ async fn a_greedy_body_that_crawls_is_ended() {
     assert_eq!(&told, b"HTTP/1.1 408");
 }
 
-/// A body of 50 MB against a lane that stands still: it is read as far as the portions go, and no further.
+/// A body of 50 MB against a lane that stands still: it is read as far as the portions go, and no
+/// further.
 #[tokio::test]
 async fn a_stalled_lane_stops_the_reading() {
     let (server, mut arrivals) = start(config(), 16 * MIB).await;
@@ -206,7 +207,8 @@ async fn long_bodies_share_a_small_budget() {
     assert_eq!(server.budget.held(), 0);
 }
 
-/// Bodies whose rows are large hold memory while they wait for more. They must not wait for each other for ever.
+/// Bodies whose rows are large hold memory while they wait for more. They must not wait for each
+/// other for ever.
 #[tokio::test]
 async fn large_rows_over_a_small_budget_all_end() {
     let hasty = HttpConfig {

@@ -60,7 +60,8 @@ async fn what_a_form_can_send_is_refused() {
     assert!(seen.writes().is_empty());
 }
 
-/// Without a token, whoever asks must call the server by a name that is known, and be no page of another origin.
+/// Without a token, whoever asks must call the server by a name that is known, and be no page of
+/// another origin.
 #[tokio::test]
 async fn web_pages_are_kept_out() {
     let (server, seen) = serve(good).await;

@@ -19,8 +19,8 @@ pub(super) enum Command {
     Reload,
     /// End the process.
     Shutdown,
-    /// What drivers and pools say by themselves, with the tag that they expect, and what becomes of the transaction that
-    /// they believe to be in.
+    /// What drivers and pools say by themselves, with the tag that they expect, and what becomes of
+    /// the transaction that they believe to be in.
     Courtesy(&'static str, Option<u8>),
     /// The question with which pools find out that a connection lives.
     One,

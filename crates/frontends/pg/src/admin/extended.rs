@@ -1,4 +1,5 @@
-//! The extended protocol at the console: statements without parameters, portals that are executed whole.
+//! The extended protocol at the console: statements without parameters, portals that are executed
+//! whole.
 
 use std::collections::HashMap;
 

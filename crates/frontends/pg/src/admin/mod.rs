@@ -1,5 +1,6 @@
-//! The console: the database `windrow`, which is none. `SHOW LANES`, `PAUSE` and the like, over the simple and the extended
-//! protocol, as far as psql and drivers speak them. `HELP` lists what can be asked, `HELP LANES` what a table's columns mean.
+//! The console: the database `windrow`, which is none. `SHOW LANES`, `PAUSE` and the like, over the
+//! simple and the extended protocol, as far as psql and drivers speak them. `HELP` lists what can
+//! be asked, `HELP LANES` what a table's columns mean.
 
 mod act;
 mod command;

@@ -1,4 +1,5 @@
-//! Who may come in: roles that are configured, roles that a database is asked for, or whoever is on this machine.
+//! Who may come in: roles that are configured, roles that a database is asked for, or whoever is on
+//! this machine.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -151,7 +152,8 @@ impl Access {
         })
     }
 
-    /// Whether a role that came in with this verifier (`None`: without a proof) would come in with it now.
+    /// Whether a role that came in with this verifier (`None`: without a proof) would come in with
+    /// it now.
     pub(crate) async fn still(&self, role: &str, verifier: Option<&Verifier>) -> bool {
         match self.way(role, true).await {
             Ok(Way::Trusted) => true,
@@ -165,7 +167,8 @@ impl Access {
         }
     }
 
-    /// What the console shows: how many users are configured, the auth_query, who may use the console.
+    /// What the console shows: how many users are configured, the auth_query, who may use the
+    /// console.
     pub(crate) fn summary(&self) -> (usize, String, String) {
         let rules = self.rules();
         let mut admins: Vec<&str> = rules.admins.iter().map(|admin| &**admin).collect();

@@ -14,7 +14,8 @@ const LONGEST: usize = 4096;
 const PLAIN: &str = "SCRAM-SHA-256";
 const PLUS: &str = "SCRAM-SHA-256-PLUS";
 
-/// Asks for the proof. Gives what it gave away, with the last message of the exchange in `out`, not yet sent.
+/// Asks for the proof. Gives what it gave away, with the last message of the exchange in `out`, not
+/// yet sent.
 pub(super) async fn scram(
     stream: &mut ClientStream,
     role: &str,
@@ -66,7 +67,8 @@ pub(super) async fn send(stream: &mut ClientStream, out: &mut BytesMut) -> Resul
     Ok(())
 }
 
-/// The body of the next SASL message. A client without a password hangs up here to ask its user for one.
+/// The body of the next SASL message. A client without a password hangs up here to ask its user for
+/// one.
 async fn receive(stream: &mut ClientStream) -> Result<Vec<u8>, Ended> {
     let gone = |_| Ended::Silent;
     let tag = stream.read_u8().await.map_err(gone)?;

@@ -40,7 +40,8 @@ impl Lookup {
         }
     }
 
-    /// The verifier of a role. Cancel safe: a question that is dropped half-way closes the connection.
+    /// The verifier of a role. Cancel safe: a question that is dropped half-way closes the
+    /// connection.
     pub(super) async fn ask(&self, query: &str, role: &str) -> Result<Found, Fault> {
         let mut connection = self.connection.lock().await;
         let kept = connection.take().map(|(wire, _)| wire);

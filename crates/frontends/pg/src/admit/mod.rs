@@ -1,4 +1,5 @@
-//! The way in: TLS, the startup packet, the proof of who it is; and cancel requests, which never get any further.
+//! The way in: TLS, the startup packet, the proof of who it is; and cancel requests, which never
+//! get any further.
 //!
 //! | room | what happens there |
 //! | --- | --- |
@@ -174,7 +175,8 @@ impl<'a> Greeter<'a> {
             .await
     }
 
-    /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for once.
+    /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for
+    /// once.
     async fn startup(&mut self) -> Result<Startup, Ended> {
         self.take_direct().await?;
         let (mut tls_asked, mut gss_asked) = (false, false);
@@ -225,7 +227,8 @@ impl<'a> Greeter<'a> {
         self.secure(false).await
     }
 
-    /// Bytes that came in plain text behind a request for encryption would be taken for the client's own words later.
+    /// Bytes that came in plain text behind a request for encryption would be taken for the
+    /// client's own words later.
     async fn refuse_injected(&mut self, what: &str) -> Result<(), Ended> {
         let injected = match &self.stream {
             Some(ClientStream::Tcp(socket)) => secure::has_more(socket).await,
@@ -271,7 +274,8 @@ impl<'a> Greeter<'a> {
         Err(Fault::new(FaultClass::Denied, "28000", text).into())
     }
 
-    /// What lets the client into the server, and what it has proven itself against, if a proof was asked for.
+    /// What lets the client into the server, and what it has proven itself against, if a proof was
+    /// asked for.
     async fn authenticate(
         &mut self,
         request: &Request,
@@ -366,7 +370,8 @@ impl<'a> Greeter<'a> {
         Ok(Admitted::Session(Box::new(client), entry, seat))
     }
 
-    /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for its own words.
+    /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for
+    /// its own words.
     async fn moment(&self, who: &Who, proven: bool) -> Result<Moment, Fault> {
         let Identity { database, role } = &who.identity;
         let moment = self.house.moments.of(database, role).await?;

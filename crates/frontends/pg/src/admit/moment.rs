@@ -1,4 +1,5 @@
-//! What the server says at this moment of the roles that come in: one question for all who ask at the same time.
+//! What the server says at this moment of the roles that come in: one question for all who ask at
+//! the same time.
 //!
 //! It is asked over a connection of its own: logging in must not wait for those who are in.
 
@@ -16,13 +17,15 @@ use windrow_pgwire::wire::Wire;
 use crate::config::PgConfig;
 use crate::pool::literal;
 
-/// The most roles of which is kept what was last said, for a time in which the server cannot be asked.
+/// The most roles of which is kept what was last said, for a time in which the server cannot be
+/// asked.
 const MOST: usize = 10_000;
 
 /// What a role's session would begin with at this moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// A number that changes with all that a new session takes over: who the role is, and its settings.
+    /// A number that changes with all that a new session takes over: who the role is, and its
+    /// settings.
     pub(super) version: u64,
     /// The server may refuse it: only it can say so in its own words.
     pub(super) doubtful: bool,
@@ -67,8 +70,9 @@ impl Moments {
         }
     }
 
-    /// What is said of a role. While the server cannot be reached, what was said last. `None`: it cannot be asked here: the
-    /// database is not configured, its own role is not let in, or it is no PostgreSQL. Cancel safe.
+    /// What is said of a role. While the server cannot be reached, what was said last. `None`: it
+    /// cannot be asked here: the database is not configured, its own role is not let in, or it
+    /// is no PostgreSQL. Cancel safe.
     ///
     /// # Errors
     /// The server cannot be reached, and nothing was ever said of this role.

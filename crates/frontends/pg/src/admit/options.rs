@@ -121,6 +121,10 @@ fn join_argument(all: &mut String, argument: &str) {
     if !all.is_empty() {
         all.push(' ');
     }
+    // Only a backslash at the end of all makes an empty one.
+    if argument.is_empty() {
+        all.push('\\');
+    }
     for character in argument.chars() {
         if character == '\\' || character.is_ascii_whitespace() {
             all.push('\\');

@@ -1,14 +1,15 @@
 //! The first packet of a connection: a length, a code, and what the code asks for.
 //!
-//! PostgreSQL's documentation, "Message Formats" (StartupMessage, SSLRequest, GSSENCRequest, CancelRequest);
-//! `src/backend/tcop/backend_startup.c`.
+//! PostgreSQL's documentation, "Message Formats" (StartupMessage, SSLRequest, GSSENCRequest,
+//! CancelRequest); `src/backend/tcop/backend_startup.c`.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use windrow_core::{Fault, FaultClass};
 
 use super::Ended;
 
-/// The shortest and longest startup packet, in bytes, the length included (`MAX_STARTUP_PACKET_LENGTH` is what follows it).
+/// The shortest and longest startup packet, in bytes, the length included
+/// (`MAX_STARTUP_PACKET_LENGTH` is what follows it).
 const SHORTEST: usize = 8;
 const LONGEST: usize = 10_004;
 
@@ -51,7 +52,8 @@ pub(super) struct Startup {
 /// Reads one, and not a byte behind it.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Packet, Ended> {
     let length = stream.read_u32().await.map_err(|_| Ended::Silent)?;
-    // As the server does it: a driver that is closed before it has begun says goodbye here, and expects no answer.
+    // As the server does it: a driver that is closed before it has begun says goodbye here, and
+    // expects no answer.
     let length = usize::try_from(length)
         .ok()
         .filter(|length| (SHORTEST..=LONGEST).contains(length))
@@ -109,7 +111,8 @@ fn startup(version: u32, rest: &[u8]) -> Result<Startup, Ended> {
         ..Startup::default()
     };
     loop {
-        // The last value's own terminator leaves an empty text behind it: without that, the last name has no value.
+        // The last value's own terminator leaves an empty text behind it: without that, the last
+        // name has no value.
         let name = texts.next().ok_or_else(bad)?;
         if name.is_empty() {
             break;

@@ -11,8 +11,9 @@ use crate::client_stream::ClientStream;
 use crate::codec::answer::{message, text};
 use crate::codec::failure;
 
-/// How long a client that is turned away may take to take the words, and how much of what it still sends is read: a socket
-/// that is closed with bytes unread resets the connection, and the client may never see why.
+/// How long a client that is turned away may take to take the words, and how much of what it still
+/// sends is read: a socket that is closed with bytes unread resets the connection, and the client
+/// may never see why.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LINGER: usize = 64 * 1024;
 

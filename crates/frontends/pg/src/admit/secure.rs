@@ -39,7 +39,8 @@ impl Tls {
         direct: bool,
     ) -> io::Result<(TlsStream<TcpStream>, Binding)> {
         let begun = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
-        // Asked for here as the handshake will ask for it: only the certificate that this client is shown counts.
+        // Asked for here as the handshake will ask for it: only the certificate that this client is
+        // shown counts.
         let shown = self.0.cert_resolver.resolve(begun.client_hello());
         let binding = shown.and_then(|shown| {
             let certificate = shown.cert.first()?;
@@ -56,14 +57,16 @@ impl Tls {
     }
 }
 
-/// True if a client begins with a TLS handshake instead of a packet. Waits for its first byte, without taking it.
+/// True if a client begins with a TLS handshake instead of a packet. Waits for its first byte,
+/// without taking it.
 pub(super) async fn is_direct(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     let count = socket.peek(&mut first).await?;
     Ok(count == 1 && first == [HANDSHAKE])
 }
 
-/// True if bytes are there already behind a request for encryption: who waits for our answer has sent none.
+/// True if bytes are there already behind a request for encryption: who waits for our answer has
+/// sent none.
 pub(super) async fn has_more(socket: &TcpStream) -> bool {
     let mut next = [0];
     poll_fn(|cx| {

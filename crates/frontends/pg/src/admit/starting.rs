@@ -1,7 +1,8 @@
 //! How many may be on their way in at the same time.
 //!
-//! While there is room nobody waits. When there is none, whoever has been on its way for longer than [`GRACE`] gives up its place:
-//! a flood of connections that say nothing keeps nobody out, and a crowd that comes all at once only waits its turn.
+//! While there is room nobody waits. When there is none, whoever has been on its way for longer
+//! than [`GRACE`] gives up its place: a flood of connections that say nothing keeps nobody out, and
+//! a crowd that comes all at once only waits its turn.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,7 +85,8 @@ impl Starting {
         }
     }
 
-    /// Who has been on its way for the longest time and was not told to give up; nobody: one that comes right now.
+    /// Who has been on its way for the longest time and was not told to give up; nobody: one that
+    /// comes right now.
     fn oldest(&self) -> (Instant, CancellationToken) {
         let since = self.since();
         let mut waiting = since

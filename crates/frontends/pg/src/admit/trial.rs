@@ -1,8 +1,8 @@
 use super::options;
 use super::packet::{self, PROTOCOL, Packet};
 
-/// What a connection begins with is read whole: written down again it is the same packet, and settings that are taken out of
-/// its options are not found there a second time.
+/// What a connection begins with is read whole: written down again it is the same packet, and
+/// settings that are taken out of its options are not found there a second time.
 pub(crate) fn startup(bytes: &[u8]) {
     let Ok(packet) = packet::parse(bytes) else {
         return;

@@ -54,7 +54,8 @@ pub(crate) fn parameters(out: &mut BytesMut, types: &[u32]) {
     });
 }
 
-/// RowDescription from a body in which all formats are text, with these formats; NoData without one.
+/// RowDescription from a body in which all formats are text, with these formats; NoData without
+/// one.
 pub(crate) fn fields(out: &mut BytesMut, body: Option<&[u8]>, formats: &Formats) {
     let Some(body) = body else {
         return out.put_slice(NO_DATA);
@@ -88,7 +89,8 @@ fn set_formats(body: &mut [u8], formats: &Formats) {
     }
 }
 
-/// Writes whole messages, and `after` wherever they describe a statement that has the types of `before`.
+/// Writes whole messages, and `after` wherever they describe a statement that has the types of
+/// `before`.
 pub(crate) fn described_anew(
     out: &mut BytesMut,
     mut messages: &[u8],

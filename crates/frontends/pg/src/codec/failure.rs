@@ -5,7 +5,8 @@ use windrow_core::Fault;
 
 use super::answer::{message, text};
 
-/// Writes what a fault says: the server's own messages where there are some, else an ErrorResponse made from it.
+/// Writes what a fault says: the server's own messages where there are some, else an ErrorResponse
+/// made from it.
 pub(crate) fn fault(out: &mut BytesMut, fault: &Fault) {
     match fault.verbatim() {
         Some(messages) => {
@@ -16,7 +17,8 @@ pub(crate) fn fault(out: &mut BytesMut, fault: &Fault) {
     }
 }
 
-/// The same, of a call that its client bound to a portal of a name: what the server says of its values names it.
+/// The same, of a call that its client bound to a portal of a name: what the server says of its
+/// values names it.
 pub(crate) fn of_portal(out: &mut BytesMut, said: &Fault, portal: Option<&[u8]>) {
     const UNNAMED: &[u8] = b"\0Wunnamed portal parameter";
     let place = said.verbatim().zip(portal).and_then(|(messages, portal)| {

@@ -6,7 +6,8 @@ use windrow_core::{Fault, FaultClass};
 /// A message's type and its length.
 pub(crate) const HEADER: usize = 5;
 
-/// The longest message of the kinds that hold a name at most (PostgreSQL's `PQ_SMALL_MESSAGE_LIMIT`), in bytes.
+/// The longest message of the kinds that hold a name at most (PostgreSQL's
+/// `PQ_SMALL_MESSAGE_LIMIT`), in bytes.
 const SHORT: usize = 10_000;
 
 /// What stands at the front of what a client sent.

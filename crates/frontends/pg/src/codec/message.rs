@@ -24,7 +24,8 @@ pub(crate) enum Message<'a> {
     Flush,
     /// Good-bye.
     Terminate,
-    /// Anything else, or one whose body does not have the layout it should have: the server says what is wrong with it.
+    /// Anything else, or one whose body does not have the layout it should have: the server says
+    /// what is wrong with it.
     Other(u8),
 }
 
@@ -84,7 +85,8 @@ impl<'a> Message<'a> {
             b'X' => Self::Terminate,
             _ => return None,
         };
-        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this either.
+        // PostgreSQL does not look into the bodies of Terminate, Sync and Flush more than this
+        // either.
         rest.0.is_empty().then_some(message)
     }
 }
@@ -155,7 +157,8 @@ fn formats(codes: &[u8], count: usize) -> Option<Formats> {
     }
 }
 
-/// What is left of a body. Every method takes from the front, or gives `None` where too little is left.
+/// What is left of a body. Every method takes from the front, or gives `None` where too little is
+/// left.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

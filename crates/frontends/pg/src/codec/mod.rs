@@ -1,4 +1,5 @@
-//! PostgreSQL's protocol, version 3.0, from the server's side: client messages in, server messages out.
+//! PostgreSQL's protocol, version 3.0, from the server's side: client messages in, server messages
+//! out.
 //!
 //! <https://www.postgresql.org/docs/current/protocol-message-formats.html>
 

@@ -110,7 +110,8 @@ impl Database {
             if lead(&mut parked, who).await.is_ok() {
                 return Ok(Loan::new(parked, seat));
             }
-            // So is one that cannot be led to the state that is wanted. A new one shows whether any can.
+            // So is one that cannot be led to the state that is wanted. A new one shows whether any
+            // can.
             break;
         }
         self.shrink(self.berths.free());
@@ -310,7 +311,8 @@ impl Drop for Seat {
 }
 
 impl Guest for Database {
-    /// Idle connections have no berths, but there are never more of them than there are berths free.
+    /// Idle connections have no berths, but there are never more of them than there are berths
+    /// free.
     fn shrink(&self, free: usize) {
         let superfluous = self.idle().beyond(free);
         self.closed(superfluous.len());

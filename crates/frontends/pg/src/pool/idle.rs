@@ -56,8 +56,8 @@ impl Idle {
         self.0.push(parked);
     }
 
-    /// One of the kind: best one in the very state that is wanted, and of those the one that was used last, so that the
-    /// others may be found superfluous.
+    /// One of the kind: best one in the very state that is wanted, and of those the one that was
+    /// used last, so that the others may be found superfluous.
     pub(super) fn take(&mut self, kind: &Kind, who: &Who) -> Option<Parked> {
         let fits = |parked: &Parked| {
             let way = || {

@@ -57,11 +57,13 @@ impl Loan {
         self.seat.database().wanted().await;
     }
 
-    /// Gives the connection back, with nothing under way. `expected`: the settings that the session knows of.
-    /// `drawn_from`: values may have been taken from sequences, of which these are asked for, by name or number. `clean`: nothing else can have been left behind,
+    /// Gives the connection back, with nothing under way. `expected`: the settings that the session
+    /// knows of. `drawn_from`: values may have been taken from sequences, of which these are
+    /// asked for, by name or number. `clean`: nothing else can have been left behind,
     /// and no transaction is open. Without either there is no round trip, with them there is one.
     ///
-    /// **Not cancel safe**: dropped half-way, the connection is closed, with whatever the session had on it.
+    /// **Not cancel safe**: dropped half-way, the connection is closed, with whatever the session
+    /// had on it.
     pub(crate) async fn give_back(
         mut self,
         expected: &Settings,
@@ -71,7 +73,8 @@ impl Loan {
         if !self.wire.is_usable() {
             return GivenBack::Lost;
         }
-        // A question takes the unnamed statement away, as any simple query does; nobody else wants it.
+        // A question takes the unnamed statement away, as any simple query does; nobody else wants
+        // it.
         self.names.unnamed = None;
         let found = match (clean, drawn_from) {
             (true, None) => Ok(Found::default()),
@@ -93,7 +96,8 @@ impl Loan {
         }
     }
 
-    /// What sequences gave on it, while its session goes on. `in_transaction`: it has one open. Nothing is under way.
+    /// What sequences gave on it, while its session goes on. `in_transaction`: it has one open.
+    /// Nothing is under way.
     ///
     /// # Errors
     /// The connection broke.
@@ -107,9 +111,10 @@ impl Loan {
         probe::still(&mut self.wire, sequences, in_transaction).await
     }
 
-    /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is gone, but that settings of
-    /// modules were ever set. Gives what sequences gave there. `expected`: the settings that the session knows of; `drawn_from`:
-    /// the sequences to ask for.
+    /// Makes the connection as new as a reset can, and gives it back: what was left behind on it is
+    /// gone, but that settings of modules were ever set. Gives what sequences gave there.
+    /// `expected`: the settings that the session knows of; `drawn_from`: the sequences to ask
+    /// for.
     ///
     /// **Not cancel safe**, as [`Loan::give_back`].
     pub(crate) async fn reset(mut self, expected: &Settings, drawn_from: &[String]) -> GivenBack {

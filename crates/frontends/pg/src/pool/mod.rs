@@ -1,7 +1,7 @@
 //! Server connections for what is not joined.
 //!
-//! A session has one for as long as it needs it. What the next session gets is in the state that it expects, at the
-//! price of as few round trips as that takes:
+//! A session has one for as long as it needs it. What the next session gets is in the state that it
+//! expects, at the price of as few round trips as that takes:
 //!
 //! | | round trips |
 //! | --- | --- |
@@ -11,8 +11,9 @@
 //! | given back after values may have been taken from sequences: lastval(), currval(), DISCARD SEQUENCES | 1 |
 //! | given back after statements of unknown effect: one question for all that can be left behind | 1 |
 //!
-//! What such statements may have left where nobody can look (settings of an extension's own, a cached sequence value) is
-//! wiped out when the next session takes the connection, with the SETs of that moment.
+//! What such statements may have left where nobody can look (settings of an extension's own, a
+//! cached sequence value) is wiped out when the next session takes the connection, with the SETs of
+//! that moment.
 
 mod database;
 mod idle;
@@ -44,8 +45,8 @@ pub(crate) use probe::Drawn;
 pub(crate) use reports::Report;
 pub(crate) use state::{emptied, lasts, literal};
 
-/// How long a report is told to clients without looking at a server connection, and how many reports are kept. Every new server
-/// connection renews the one that it belongs to.
+/// How long a report is told to clients without looking at a server connection, and how many
+/// reports are kept. Every new server connection renews the one that it belongs to.
 const BELIEVED: Duration = Duration::from_secs(60);
 const REPORTS: usize = 4096;
 
@@ -85,12 +86,13 @@ impl Pool {
         }
     }
 
-    /// A server connection in exactly the state that `who` says. Whoever waits is served in the order of asking. Cancel safe.
+    /// A server connection in exactly the state that `who` says. Whoever waits is served in the
+    /// order of asking. Cancel safe.
     ///
     /// # Errors
-    /// The server's refusal, word for word where it said one; [`FaultClass::Unavailable`] where it cannot be reached;
-    /// [`FaultClass::Overloaded`] (53300) where none became free in time; [`FaultClass::Invalid`] (3D000) for a database that
-    /// is not configured.
+    /// The server's refusal, word for word where it said one; [`FaultClass::Unavailable`] where it
+    /// cannot be reached; [`FaultClass::Overloaded`] (53300) where none became free in time;
+    /// [`FaultClass::Invalid`] (3D000) for a database that is not configured.
     pub(crate) async fn take(&self, who: &Who) -> Result<Loan, Fault> {
         self.database(who)?.take(who).await
     }
@@ -103,7 +105,8 @@ impl Pool {
         })
     }
 
-    /// What new sessions of `who` are told. That the server says it at all shows that it knows role and database. Cancel safe.
+    /// What new sessions of `who` are told. That the server says it at all shows that it knows role
+    /// and database. Cancel safe.
     ///
     /// # Errors
     /// Those of [`Pool::take`].
@@ -127,7 +130,8 @@ impl Pool {
         self.reports.get(&key, ask).await
     }
 
-    /// Opens a connection as a new one of the role would be opened, and closes it: whether the server lets it in.
+    /// Opens a connection as a new one of the role would be opened, and closes it: whether the
+    /// server lets it in.
     ///
     /// # Errors
     /// The server's refusal, word for word.
@@ -135,7 +139,8 @@ impl Pool {
         self.database(who)?.knock(who).await
     }
 
-    /// Lets nobody else have a connection to this database that is there now: those in use are closed when they are given back.
+    /// Lets nobody else have a connection to this database that is there now: those in use are
+    /// closed when they are given back.
     pub(crate) fn retire(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.retire();
@@ -148,7 +153,8 @@ impl Pool {
         self.reports.clear();
     }
 
-    /// Closes connections to this database that nothing is under way on, those of its lanes included.
+    /// Closes connections to this database that nothing is under way on, those of its lanes
+    /// included.
     pub(crate) fn clear(&self, database: &Name) {
         if let Some(database) = self.databases.get(database) {
             database.clear();

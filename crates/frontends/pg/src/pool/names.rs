@@ -11,7 +11,8 @@ const MOST: usize = 500;
 /// What the names of statements begin with.
 const PREFIX: &str = "windrow_";
 
-/// A prepared statement of the process: its number, and a fingerprint of the settings under which it was read.
+/// A prepared statement of the process: its number, and a fingerprint of the settings under which
+/// it was read.
 pub(crate) type StatementKey = (u64, u64);
 
 /// Statements by their process-wide number.
@@ -29,7 +30,8 @@ impl Names {
         self.known.get(&key)
     }
 
-    /// Notes that it is prepared now, with which types. Gives the one that has to be closed for it, if there is one.
+    /// Notes that it is prepared now, with which types. Gives the one that has to be closed for it,
+    /// if there is one.
     pub(crate) fn add(&mut self, key: StatementKey, told: Told) -> Option<StatementKey> {
         if self.known.insert(key, told).is_none() {
             self.order.push_back(key);

@@ -49,7 +49,8 @@ const LEFT: [&str; 7] = [
     "session settings",
 ];
 
-/// What sequences gave; the next session will not see it. `sequences`: those to ask for, by name or number.
+/// What sequences gave; the next session will not see it. `sequences`: those to ask for, by name or
+/// number.
 pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Found, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD SEQUENCES".to_owned());
@@ -60,7 +61,8 @@ pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<F
     })
 }
 
-/// The same while the session goes on. `in_transaction`: there is one, which must not fail by a question.
+/// The same while the session goes on. `in_transaction`: there is one, which must not fail by a
+/// question.
 pub(super) async fn still(
     wire: &mut Wire,
     sequences: &[String],
@@ -132,8 +134,9 @@ pub(super) async fn all(
     Ok(Found { left, drawn })
 }
 
-/// Whether settings that the session has made are no longer as it made them: a function or a script may have changed one.
-/// Their statements, run again in a transaction that is rolled back, tell how they were.
+/// Whether settings that the session has made are no longer as it made them: a function or a script
+/// may have changed one. Their statements, run again in a transaction that is rolled back, tell how
+/// they were.
 async fn differ(wire: &mut Wire, expected: &Settings) -> Result<bool, Broken> {
     let names = expected.set.iter().map(|(name, _)| literal(name));
     let values = names.map(|name| format!("pg_catalog.current_setting({name}, true)"));

@@ -1,4 +1,5 @@
-//! The state of a server connection's session, as far as it can differ from that of a new one, and the way from one to another.
+//! The state of a server connection's session, as far as it can differ from that of a new one, and
+//! the way from one to another.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ pub(super) struct State {
     pub(super) application_name: Name,
     /// The `application_name` that it was started with, to which RESET ALL leads.
     pub(super) first_name: Name,
-    /// Statements of unknown effect were run: there may be settings that nobody can see, and `lastval()` may answer what
-    /// another session generated.
+    /// Statements of unknown effect were run: there may be settings that nobody can see, and
+    /// `lastval()` may answer what another session generated.
     pub(super) touched: bool,
 }
 
@@ -22,8 +23,9 @@ pub(super) struct State {
 const IDENTITY: [&str; 2] = ["session_authorization", "role"];
 
 impl State {
-    /// The statements that lead to another state, in their order. `None`: there is no way. A setting of a module that
-    /// nobody has loaded (`app.tenant`), once it was set, reads as an empty text for ever, where it was unknown before.
+    /// The statements that lead to another state, in their order. `None`: there is no way. A
+    /// setting of a module that nobody has loaded (`app.tenant`), once it was set, reads as an
+    /// empty text for ever, where it was unknown before.
     pub(super) fn bridge(
         &self,
         set: &[(Name, Name)],
@@ -82,7 +84,8 @@ pub(crate) fn lasts(name: &str) -> bool {
     name.contains('.')
 }
 
-/// The statement that leaves a setting of that kind as it is behind its first use: known, and empty.
+/// The statement that leaves a setting of that kind as it is behind its first use: known, and
+/// empty.
 pub(crate) fn emptied(name: &str) -> Name {
     format!("RESET {}", identifier(name)).into()
 }

@@ -1,4 +1,5 @@
-//! What the catalog says of the names in a text: all that any of them may mean, with all that it runs in turn.
+//! What the catalog says of the names in a text: all that any of them may mean, with all that it
+//! runs in turn.
 
 use windrow_core::Apart;
 use windrow_pgwire::wire::{Broken, ServerError, TextRows, Wire};
@@ -12,7 +13,8 @@ use crate::pool::literal;
 const EVENT_TRIGGERS: &str =
     "SELECT evtname FROM pg_catalog.pg_event_trigger WHERE evtenabled <> 'D' LIMIT 1";
 
-/// Asks besides for the sequences that tables and views name in defaults, identity columns and queries.
+/// Asks besides for the sequences that tables and views name in defaults, identity columns and
+/// queries.
 const SEQUENCES: &str = include_str!("sequences.sql");
 
 /// The first column of its rows.

@@ -1,4 +1,5 @@
-//! What is proven of statements that are relayed: that nothing of them is left behind that others could meet.
+//! What is proven of statements that are relayed: that nothing of them is left behind that others
+//! could meet.
 //!
 //! | room | what it does |
 //! | --- | --- |
@@ -6,10 +7,11 @@
 //! | `catalog` | what the catalog says of the names that stand in it |
 //! | here | answers that are kept for a short while, and what ends their time |
 //!
-//! A statement runs before it is judged: its session has the connection until it is. What was found of its names is kept for
-//! as long as the catalog stays as it is: DDL that passes through here is seen at once, any other by a stamp of the
-//! catalog that is looked at anew while answers are relied on, each [`FRESH`] at the latest. When an answer turns out to
-//! have changed in between, all connections that may have run the statement meanwhile are retired.
+//! A statement runs before it is judged: its session has the connection until it is. What was found
+//! of its names is kept for as long as the catalog stays as it is: DDL that passes through here is
+//! seen at once, any other by a stamp of the catalog that is looked at anew while answers are
+//! relied on, each [`FRESH`] at the latest. When an answer turns out to have changed in between,
+//! all connections that may have run the statement meanwhile are retired.
 
 mod catalog;
 mod text;
@@ -26,8 +28,8 @@ use windrow_sql::Names;
 
 pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing, writes};
 
-/// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while the others still rely on
-/// what was seen before.
+/// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while
+/// the others still rely on what was seen before.
 const FRESH: Duration = Duration::from_secs(2);
 
 /// The most answers that are kept for a database.
@@ -41,7 +43,8 @@ pub(crate) struct Proofs(Mutex<HashMap<Name, Database>>);
 struct Database {
     /// Grows with each change of the catalog that is seen.
     epoch: u64,
-    /// Statements under way that change the catalog: while there are any, nothing that is kept counts.
+    /// Statements under way that change the catalog: while there are any, nothing that is kept
+    /// counts.
     changing: usize,
     /// How the catalog looked, and when that was asked last.
     stamp: Option<(Box<str>, Instant)>,
@@ -70,7 +73,8 @@ struct Answer {
 /// What is known of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is left behind but what its text says. The sequences that it may take from, as far as the catalog tells.
+    /// Nothing is left behind but what its text says. The sequences that it may take from, as far
+    /// as the catalog tells.
     Clean(Arc<[u32]>),
     /// The same, but that a view, a rule or a trusted function may take values from sequences.
     Takes(Arc<[u32]>),
@@ -111,8 +115,9 @@ impl Proofs {
         (!looks).then_some(verdict)
     }
 
-    /// Asks the catalog over a connection to the database. `trusted`: functions that the operator answers for. The second
-    /// value is true where others have relied on another answer until now. Cancel safe, but for the connection.
+    /// Asks the catalog over a connection to the database. `trusted`: functions that the operator
+    /// answers for. The second value is true where others have relied on another answer until
+    /// now. Cancel safe, but for the connection.
     ///
     /// # Errors
     /// The connection broke. What cannot be asked is not proven.

@@ -63,7 +63,8 @@ const DDL: [&str; 10] = [
     "security",
 ];
 
-/// Statements that run no code, by their first words. What a transaction has to do at its end comes of statements before.
+/// Statements that run no code, by their first words. What a transaction has to do at its end comes
+/// of statements before.
 const SILENT: [&str; 22] = [
     "abort",
     "begin",
@@ -92,7 +93,8 @@ const SILENT: [&str; 22] = [
 const ADVICE_CODE: &str =
     "what it leaves behind cannot be told; use unproven = \"reset\" where nothing of it is needed";
 
-/// Why a statement is unproven, as far as its text tells. `None`: that depends on what its names mean.
+/// Why a statement is unproven, as far as its text tells. `None`: that depends on what its names
+/// mean.
 pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     let unproven = |phrase| Some(Apart::of(phrase).advised(ADVICE_CODE).unproven());
     let Some(names) = names else {
@@ -115,8 +117,8 @@ pub(crate) fn of_text(names: Option<&Names>, effect: &Effect) -> Option<Apart> {
     None
 }
 
-/// True where a statement may leave something that a session can be asked for: temporary objects, PREPARE, LISTEN,
-/// cursors, advisory locks, settings.
+/// True where a statement may leave something that a session can be asked for: temporary objects,
+/// PREPARE, LISTEN, cursors, advisory locks, settings.
 pub(crate) fn keeps(names: &Names) -> bool {
     const VERBS: [&str; 9] = [
         "close",

@@ -12,7 +12,8 @@ use crate::pool::Names;
 use crate::session::HIGH;
 use crate::session::local::{aborted, cannot_tell};
 
-/// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes unseen.
+/// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
+/// unseen.
 const LOOKED_AT: usize = 64 * 1024;
 
 impl Relay<'_> {
@@ -188,7 +189,8 @@ impl Relay<'_> {
         }
     }
 
-    /// What is said in place of the server's word that nothing was taken from a sequence, where that may have been elsewhere.
+    /// What is said in place of the server's word that nothing was taken from a sequence, where
+    /// that may have been elsewhere.
     fn untold_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
         // The place in the server's source is the same in all languages.
         let denied = memchr::memmem::find(body, b"Rcurrval_oid\0").is_some();

@@ -109,8 +109,8 @@ pub(super) struct Queue {
     pub(super) copying: bool,
     /// The client has got an error that ends its connection.
     told_the_end: bool,
-    /// Messages that change which statements there are, if the server does not pass over them: in segments that have
-    /// ended, and in the one that has not.
+    /// Messages that change which statements there are, if the server does not pass over them: in
+    /// segments that have ended, and in the one that has not.
     unsettled: usize,
     unsettled_here: usize,
     /// Executes that may remove all statements.
@@ -130,8 +130,8 @@ impl Queue {
         self.expected.push_back(Expect { what, muted });
     }
 
-    /// True while it is not known which statements there are: the server may pass over a part of a segment that has ended,
-    /// or is about to remove all of them.
+    /// True while it is not known which statements there are: the server may pass over a part of a
+    /// segment that has ended, or is about to remove all of them.
     pub(super) fn is_unsettled(&self) -> bool {
         self.unsettled > 0 || self.clearing > 0
     }
@@ -154,8 +154,9 @@ impl Queue {
         self.expected.is_empty() && !self.skipping
     }
 
-    /// True where an answer will come without anything more from the client. The server keeps the answers of an
-    /// unfinished segment to itself, and after an error in it says nothing at all.
+    /// True where an answer will come without anything more from the client. The server keeps the
+    /// answers of an unfinished segment to itself, and after an error in it says nothing at
+    /// all.
     pub(super) fn is_owed(&self) -> bool {
         let ends = |expect: &Expect| {
             matches!(
@@ -203,7 +204,8 @@ impl Queue {
         Some(front)
     }
 
-    /// Takes out everything up to the next Sync: the server passes over it. Newest first, for undoing.
+    /// Takes out everything up to the next Sync: the server passes over it. Newest first, for
+    /// undoing.
     pub(super) fn skip_to_sync(&mut self) -> Vec<Expect> {
         let sync = |expect: &Expect| matches!(expect.what, What::Sync);
         let count = self.expected.iter().position(sync);

@@ -43,7 +43,8 @@ impl Relay<'_> {
         }
     }
 
-    /// Deals with what is no message, or too long a one: that one is passed over, and what it belongs to fails.
+    /// Deals with what is no message, or too long a one: that one is passed over, and what it
+    /// belongs to fails.
     fn violated(&mut self, violation: Violation) -> Result<(), End> {
         let Violation::TooLong { tag, length, .. } = violation else {
             return Err(violation.into());
@@ -144,8 +145,8 @@ impl Relay<'_> {
         true
     }
 
-    /// True where a message names a statement, and it is not known yet whether there is one of that name: a segment before
-    /// it may fail, or all statements be removed.
+    /// True where a message names a statement, and it is not known yet whether there is one of that
+    /// name: a segment before it may fail, or all statements be removed.
     fn has_to_wait(&self, tag: u8, total: usize) -> bool {
         if !self.queue.is_unsettled() {
             return false;

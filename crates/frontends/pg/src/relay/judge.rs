@@ -20,7 +20,8 @@ use super::leave::lost;
 /// The most texts that are judged one by one.
 const MOST: usize = 256;
 
-/// The functions by which drivers read and write large objects: what they open is closed with the transaction.
+/// The functions by which drivers read and write large objects: what they open is closed with the
+/// transaction.
 const LARGE_OBJECTS: [u32; 13] = [
     715, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171, 3172,
 ];
@@ -137,7 +138,8 @@ impl Relay<'_> {
         self.session.who.identity.database.clone()
     }
 
-    /// Something has to be found out, or done about what was found, before the connection can be given back.
+    /// Something has to be found out, or done about what was found, before the connection can be
+    /// given back.
     pub(super) fn has_to_be_judged(&self) -> bool {
         let residue = &self.residue;
         !residue.unjudged.is_empty() || (residue.unproven.is_some() && !self.may_be_reset())

@@ -24,7 +24,8 @@ pub(super) struct Residue {
     pub(super) generates: bool,
     /// Where they may have been taken from.
     pub(super) taken: Taken,
-    /// The session may listen to channels. What the server tells at any time must not meet a question of ours.
+    /// The session may listen to channels. What the server tells at any time must not meet a
+    /// question of ours.
     pub(super) listens: bool,
     /// It has ended to listen to some of them.
     pub(super) unlistened: bool,
@@ -55,7 +56,8 @@ pub(super) struct Residue {
 }
 
 impl Residue {
-    /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is complete.
+    /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is
+    /// complete.
     pub(super) fn note(&mut self, prepared: &Prepared) -> bool {
         match &prepared.reading {
             Reading::Join(draft) => {
@@ -124,7 +126,8 @@ impl Residue {
         }
     }
 
-    /// The session is outside of a transaction. `before`: the status before. True if its settings have changed.
+    /// The session is outside of a transaction. `before`: the status before. True if its settings
+    /// have changed.
     pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
         self.set_portals.clear();
         self.changing = None;
@@ -212,7 +215,8 @@ fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
     }
 }
 
-/// Notes a setting of a module that is not in force any more, but known from now on. False: too many.
+/// Notes a setting of a module that is not in force any more, but known from now on. False: too
+/// many.
 fn note_local(set: &mut Vec<(Name, Name)>, name: &str) -> bool {
     if set.iter().any(|(other, _)| **other == *name) {
         return true;
@@ -264,12 +268,14 @@ impl<'s> Relay<'s> {
         if self.residue.unproven.is_some() || !self.residue.unjudged.is_empty() {
             return true;
         }
-        // DISCARD ALL and its kin show in the probe; what is kept for anything else is kept until then.
+        // DISCARD ALL and its kin show in the probe; what is kept for anything else is kept until
+        // then.
         if self.residue.pinned.is_some() {
             return self.residue.unknown;
         }
         if (!self.session.join || self.session.asks) && self.residue.generates {
-            // Without joining, and for who asks in any way, what the server's lastval() and currval() say is the session's own business.
+            // Without joining, and for who asks in any way, what the server's lastval() and
+            // currval() say is the session's own business.
             self.pin("sequence values");
             return false;
         }

@@ -1,7 +1,7 @@
 //! Staying on a server connection that could be given back.
 //!
-//! What a statement took from sequences its server connection tells in full: `currval()` asked right behind it is answered
-//! there. Whoever else needs the connection gets it.
+//! What a statement took from sequences its server connection tells in full: `currval()` asked
+//! right behind it is answered there. Whoever else needs the connection gets it.
 
 use std::future::poll_fn;
 use std::task::Poll;

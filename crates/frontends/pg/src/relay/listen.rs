@@ -1,5 +1,5 @@
-//! Sessions that listen to channels: what they are told may come at any time, so that nothing can be asked beside it. Once they
-//! listen to none any more, they are as others are.
+//! Sessions that listen to channels: what they are told may come at any time, so that nothing can
+//! be asked beside it. Once they listen to none any more, they are as others are.
 
 use super::expect::What;
 use super::{Relay, rewrite};
@@ -7,7 +7,8 @@ use super::{Relay, rewrite};
 const CHANNELS: &[u8] = b"SELECT FROM pg_catalog.pg_listening_channels() LIMIT 1";
 
 impl Relay<'_> {
-    /// Asks whether the session still listens, once it has ended to listen to something. True: the question is sent.
+    /// Asks whether the session still listens, once it has ended to listen to something. True: the
+    /// question is sent.
     pub(super) fn asks_what_is_heard(&mut self) -> bool {
         let residue = &self.residue;
         if !residue.listens || !residue.unlistened || !self.is_at_rest() {

@@ -1,8 +1,10 @@
-//! Everything that is not joined: message by message over a server connection, in both directions at once.
+//! Everything that is not joined: message by message over a server connection, in both directions
+//! at once.
 //!
-//! Nothing is understood that need not be: a row, a piece of COPY data, an error pass on as they come, never held as a
-//! whole. What is understood: which answers belong to which message, so that statements can be prepared on whatever server
-//! connection a session gets (`names`), and what a statement leaves behind, so that the connection can be given back.
+//! Nothing is understood that need not be: a row, a piece of COPY data, an error pass on as they
+//! come, never held as a whole. What is understood: which answers belong to which message, so that
+//! statements can be prepared on whatever server connection a session gets (`names`), and what a
+//! statement leaves behind, so that the connection can be given back.
 
 mod answers;
 mod expect;
@@ -47,7 +49,8 @@ struct Relay<'s> {
     status: u8,
     /// Messages of the client whose answers it has already got.
     answered: usize,
-    /// Bytes of a message that was begun: from the client to the server, and from the server to the client.
+    /// Bytes of a message that was begun: from the client to the server, and from the server to
+    /// the client.
     to_server: usize,
     to_client: usize,
     /// True while the bytes from the server are not passed on.
@@ -62,7 +65,8 @@ struct Relay<'s> {
     /// Messages were passed on since the last Sync, and Parse of the unnamed statement among them.
     open: bool,
     unnamed_here: bool,
-    /// The types of an unnamed statement whose client may use it in a later segment: asked for at Sync.
+    /// The types of an unnamed statement whose client may use it in a later segment: asked for at
+    /// Sync.
     untold: Option<Told>,
     /// The types of a statement that is being prepared again, which the next message waits for.
     awaited: Option<Told>,
@@ -70,8 +74,9 @@ struct Relay<'s> {
     parameters: Box<[u8]>,
 }
 
-/// Relays what is in the session's inbox and what follows, until nothing of the session is left on the server connection.
-/// `answered`: so many messages were answered already. `reason`: why the first one comes here.
+/// Relays what is in the session's inbox and what follows, until nothing of the session is left on
+/// the server connection. `answered`: so many messages were answered already. `reason`: why the
+/// first one comes here.
 ///
 /// # Errors
 /// Why the session ends.
@@ -172,7 +177,8 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
     }
 }
 
-/// Tells the client that there is no server connection for it: an error for the query or segment, which goes no further.
+/// Tells the client that there is no server connection for it: an error for the query or segment,
+/// which goes no further.
 async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
     use crate::codec::frame::Front;
 

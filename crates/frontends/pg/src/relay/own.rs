@@ -8,8 +8,8 @@ use windrow_sql::{Reading, Sequences};
 use crate::pool::literal;
 use crate::session::Prepared;
 
-/// The sequences of columns that an INSERT leaves out, and that stand before all that it names: the server evaluates the
-/// values of a row in the order of the table's columns.
+/// The sequences of columns that an INSERT leaves out, and that stand before all that it names: the
+/// server evaluates the values of a row in the order of the table's columns.
 const FILLED: &str = "SELECT d.refobjid AS oid FROM pg_catalog.pg_attrdef f \
      JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid \
      AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
@@ -55,8 +55,8 @@ impl Own {
         Some(own)
     }
 
-    /// SQL that gives what `lastval()` says: `known`, unless the statement itself takes something first. `None`: the server says it.
-    /// `sequence`: where that was taken.
+    /// SQL that gives what `lastval()` says: `known`, unless the statement itself takes something
+    /// first. `None`: the server says it. `sequence`: where that was taken.
     pub(super) fn last(&self, known: String, sequence: Option<u32>) -> Option<String> {
         let mut cases = String::new();
         if let Some(filled) = &self.filled {

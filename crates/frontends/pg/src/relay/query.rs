@@ -13,7 +13,8 @@ use super::{Relay, rewrite};
 use crate::codec::answer;
 use crate::session::{Prepared, local};
 
-/// Statements that change a setting and are bound at the same time: past it what they do is found out afterwards.
+/// Statements that change a setting and are bound at the same time: past it what they do is found
+/// out afterwards.
 const SETTING_PORTALS: usize = 16;
 
 impl Relay<'_> {

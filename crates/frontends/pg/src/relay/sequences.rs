@@ -1,7 +1,8 @@
-//! What sequences gave to a session that has a server connection: what the connection knows, and what was taken elsewhere.
+//! What sequences gave to a session that has a server connection: what the connection knows, and
+//! what was taken elsewhere.
 //!
-//! A question for it gets what is known from elsewhere in its place; of all other sequences the connection knows. Where both may
-//! know of one, the connection is asked first.
+//! A question for it gets what is known from elsewhere in its place; of all other sequences the
+//! connection knows. Where both may know of one, the connection is asked first.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,7 +86,8 @@ fn asks(prepared: &Prepared) -> bool {
 }
 
 impl Relay<'_> {
-    /// Takes note of what a statement that is sent may take besides what its effect says. `named`: from these sequences.
+    /// Takes note of what a statement that is sent may take besides what its effect says. `named`:
+    /// from these sequences.
     pub(super) fn note_taken(&mut self, prepared: &Prepared, named: Option<Sequences>) {
         let names = prepared.names();
         let asks = prepared.effect() == Some(&Effect::AsksForGenerated);
@@ -110,8 +112,8 @@ impl Relay<'_> {
             .collect()
     }
 
-    /// A question with what is known from elsewhere in its place. `None`: the server answers it as it is.
-    /// `named`: what it takes from by name.
+    /// A question with what is known from elsewhere in its place. `None`: the server answers it as
+    /// it is. `named`: what it takes from by name.
     pub(super) fn answerable(
         &self,
         prepared: &Prepared,

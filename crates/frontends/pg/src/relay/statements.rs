@@ -1,4 +1,5 @@
-//! The session's statements at the server: prepared there under names that all sessions share, as they are needed.
+//! The session's statements at the server: prepared there under names that all sessions share, as
+//! they are needed.
 
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ impl Relay<'_> {
         self.prepare(place, key, &prepared, told, undo, muted);
     }
 
-    /// Prepares a text at the server. `told`: where the types are noted that it gets. `undo`: how the session was, where its
-    /// client asked for it.
+    /// Prepares a text at the server. `told`: where the types are noted that it gets. `undo`: how
+    /// the session was, where its client asked for it.
     fn prepare(
         &mut self,
         place: Place,
@@ -62,7 +63,8 @@ impl Relay<'_> {
         let out = self.loan.wire.out();
         match place {
             Place::Named(_) => {
-                // It may be there from before, under a table that has changed since, or because a message was passed over.
+                // It may be there from before, under a table that has changed since, or because a
+                // message was passed over.
                 let name = Names::name(key);
                 rewrite::statement(out, b'C', name.as_bytes());
                 self.queue.push(What::Close(None), true);
@@ -85,7 +87,8 @@ impl Relay<'_> {
         }
     }
 
-    /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the server.
+    /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the
+    /// server.
     fn executes(&mut self, prepared: &Prepared) -> Option<String> {
         let (_, name) = local::executed(&prepared.text)?;
         let entry = self.session.statements.get(name.as_bytes())?;
@@ -99,8 +102,8 @@ impl Relay<'_> {
         self.queue.push(What::Types(told), true);
     }
 
-    /// At Sync: what the types of the unnamed statement are, where it was not used yet, or was used without anybody
-    /// knowing them.
+    /// At Sync: what the types of the unnamed statement are, where it was not used yet, or was used
+    /// without anybody knowing them.
     pub(super) fn ask_for_types(&mut self) {
         let untold = self.untold.take();
         if let Some(told) = untold.filter(|_| !self.queue.skipping && !self.queue.copying) {
@@ -108,8 +111,8 @@ impl Relay<'_> {
         }
     }
 
-    /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be others by now: a round
-    /// trip.
+    /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be
+    /// others by now: a round trip.
     pub(super) fn has_to_prepare(&mut self, tag: u8, total: usize) -> bool {
         if let Some(told) = &self.awaited {
             return told.get().is_none() && !self.queue.is_empty();
@@ -148,8 +151,8 @@ impl Relay<'_> {
         fitting.next().map(Names::name)
     }
 
-    /// Prepares a statement that was prepared elsewhere, with the types that its client was told. Gives the place where
-    /// those are noted that it gets.
+    /// Prepares a statement that was prepared elsewhere, with the types that its client was told.
+    /// Gives the place where those are noted that it gets.
     fn prepare_again(&mut self, entry: &Entry, name: &[u8]) -> Told {
         let session = &self.session;
         let exact = entry.exact(&session.house.readings, session.utf8);
@@ -242,8 +245,8 @@ pub(super) enum Here {
     Nowhere,
 }
 
-/// What the server says of a statement that gives other rows than when it was parsed. Drivers know it by the place in the
-/// server's source, and prepare the statement anew.
+/// What the server says of a statement that gives other rows than when it was parsed. Drivers know
+/// it by the place in the server's source, and prepare the statement anew.
 pub(super) fn other_rows() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let fields = [

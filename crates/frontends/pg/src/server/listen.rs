@@ -79,7 +79,8 @@ impl UnixSocket {
         let path = directory.join(format!(".s.PGSQL.{port}"));
         let of_path =
             |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        // A file that a dead process left behind is in the way; one that somebody listens at is not ours.
+        // A file that a dead process left behind is in the way; one that somebody listens at is not
+        // ours.
         match UnixStream::connect(&path).await {
             Ok(_) => return Err(of_path(io::ErrorKind::AddrInUse.into())),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {

@@ -36,11 +36,13 @@ pub struct Pg {
 }
 
 impl Pg {
-    /// Opens the listening sockets. Clients may connect from then on; they are served by [`Pg::run`].
+    /// Opens the listening sockets. Clients may connect from then on; they are served by
+    /// [`Pg::run`].
     ///
     /// # Errors
-    /// An address that cannot be listened on, or one that is not loopback although neither users nor an auth_query are
-    /// configured; no database, one that has the console's name, or a user whose verifier cannot be used.
+    /// An address that cannot be listened on, or one that is not loopback although neither users
+    /// nor an auth_query are configured; no database, one that has the console's name, or a
+    /// user whose verifier cannot be used.
     pub async fn bind(config: PgConfig, services: Services) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         check(&config).map_err(invalid)?;
@@ -66,9 +68,10 @@ impl Pg {
         self.local_addr
     }
 
-    /// Serves until `stop` is cancelled. Then nobody is let in any more, sessions end what is under way and are told good-bye
-    /// (57P01), and the future ends with the last of them: whoever cannot wait for ever bounds it. Dropping the future stops the
-    /// accepting, not the sessions.
+    /// Serves until `stop` is cancelled. Then nobody is let in any more, sessions end what is under
+    /// way and are told good-bye (57P01), and the future ends with the last of them: whoever
+    /// cannot wait for ever bounds it. Dropping the future stops the accepting, not the
+    /// sessions.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
         let sweeping = tracker.spawn(sweep(Arc::clone(&self.house)));
@@ -129,7 +132,8 @@ fn check(config: &PgConfig) -> Result<(), String> {
 
 /// One connection, from its first byte to its end.
 async fn serve(house: Arc<House>, arrival: Arrival, place: Place) {
-    // Boxed, and gone before the session begins: what it takes to come in is not held for as long as somebody is in.
+    // Boxed, and gone before the session begins: what it takes to come in is not held for as long
+    // as somebody is in.
     let admitted = Box::pin(admit(&house, arrival, &place)).await;
     drop(place);
     match admitted {
@@ -159,7 +163,8 @@ impl Drop for Counted {
     }
 }
 
-/// Closes the connections to databases that nobody is in any more: as long as there is one, nobody can drop them.
+/// Closes the connections to databases that nobody is in any more: as long as there is one, nobody
+/// can drop them.
 async fn leave(house: Arc<House>) {
     let mut left: HashSet<String> = HashSet::new();
     let mut tick = interval(LEFT);

@@ -1,5 +1,5 @@
-//! What a session says itself: to statements about Windrow's own settings, and about what its statements took from
-//! sequences.
+//! What a session says itself: to statements about Windrow's own settings, and about what its
+//! statements took from sequences.
 
 use windrow_core::Fault;
 use windrow_sql::Effect;
@@ -45,7 +45,8 @@ impl Session {
         }
     }
 
-    /// Makes sure that the sequence which was used last is still there, where the catalog has changed since that was known.
+    /// Makes sure that the sequence which was used last is still there, where the catalog has
+    /// changed since that was known.
     async fn look_for_last(&mut self) {
         let Some(sequence) = self.values.last_sequence() else {
             return;

@@ -11,24 +11,28 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 use windrow_core::{Budget, Fault, FaultClass, Permit};
 
-/// What of a message is read before memory is taken for it, in bytes; shorter ones are counted once they wait in a lane.
+/// What of a message is read before memory is taken for it, in bytes; shorter ones are counted once
+/// they wait in a lane.
 pub(crate) const FREE: usize = 16 * 1024;
 
-/// How long it is waited while nobody gets any memory, and how long a message may stand still for which others wait.
+/// How long it is waited while nobody gets any memory, and how long a message may stand still for
+/// which others wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What has to come in that time, in bytes.
 const STEP: usize = 64 * 1024;
 
-/// How many times over a message may be in memory at once: in the inbox, in what is passed on to the server.
+/// How many times over a message may be in memory at once: in the inbox, in what is passed on to
+/// the server.
 const RELAYED: usize = 2;
 
 /// The same where it is joined: the text, its values, and both once more in the batch that is sent.
 const JOINED: usize = 4;
 
-/// The part of the memory budget that long messages may hold while they come: half of it, so that whoever sends short ones
-/// is never kept out by those who send long ones slowly. Whoever has some of it waits for the budget itself, and nobody
-/// who holds some of the budget waits for this: so nobody waits in a circle.
+/// The part of the memory budget that long messages may hold while they come: half of it, so that
+/// whoever sends short ones is never kept out by those who send long ones slowly. Whoever has some
+/// of it waits for the budget itself, and nobody who holds some of the budget waits for this: so
+/// nobody waits in a circle.
 #[derive(Debug)]
 pub(crate) struct LongMessages {
     half: usize,
@@ -48,12 +52,12 @@ impl LongMessages {
         }
     }
 
-    /// Memory for a message that ends at `until` in the inbox, of which `here` bytes are there: for all that it becomes, not
-    /// for its bytes alone. Cancel safe.
+    /// Memory for a message that ends at `until` in the inbox, of which `here` bytes are there: for
+    /// all that it becomes, not for its bytes alone. Cancel safe.
     ///
     /// # Errors
-    /// [`FaultClass::TooLarge`] for more than a quarter of the budget, [`FaultClass::Overloaded`] where nobody gets any for
-    /// 10 seconds.
+    /// [`FaultClass::TooLarge`] for more than a quarter of the budget, [`FaultClass::Overloaded`]
+    /// where nobody gets any for 10 seconds.
     pub(super) async fn take(
         &self,
         budget: &Budget,
@@ -79,8 +83,9 @@ impl LongMessages {
         })
     }
 
-    /// More memory for what is charged already, at once and for all up to `until`. False: there is none, and what is held
-    /// stays. It is not waited for: nobody holds some memory and waits for more.
+    /// More memory for what is charged already, at once and for all up to `until`. False: there is
+    /// none, and what is held stays. It is not waited for: nobody holds some memory and waits
+    /// for more.
     pub(super) fn grow(
         &self,
         charge: &mut Charge,
@@ -152,8 +157,8 @@ impl Charge {
         self.until == 0
     }
 
-    /// Hands over memory for what the message has become and for what is sent of it, where that is held or free. It is not
-    /// waited for: nobody holds some memory and waits for more.
+    /// Hands over memory for what the message has become and for what is sent of it, where that is
+    /// held or free. It is not waited for: nobody holds some memory and waits for more.
     pub(super) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
         let wanted = bytes * (JOINED / RELAYED);
         let mut paid = self.permit.split(wanted);
@@ -167,7 +172,8 @@ impl Charge {
         Some(paid)
     }
 
-    /// Ready where `here`, what is in the inbox, has not grown for a while, and somebody waits for memory.
+    /// Ready where `here`, what is in the inbox, has not grown for a while, and somebody waits for
+    /// memory.
     pub(super) fn poll_stalled(
         &mut self,
         budget: &Budget,
@@ -186,7 +192,8 @@ impl Charge {
     }
 }
 
-/// Buffers of a client in which nothing moves: the beginning of a message, answers that are not taken.
+/// Buffers of a client in which nothing moves: the beginning of a message, answers that are not
+/// taken.
 #[derive(Debug)]
 pub(super) struct Still {
     /// What had come and left when it was looked at last, in bytes.

@@ -46,8 +46,8 @@ pub(crate) struct Session {
     pub(crate) utf8: bool,
     pub(crate) statements: Statements,
     pub(crate) values: Values,
-    /// It has asked what sequences gave in a way that only its server connection can answer: what takes from them goes there
-    /// from now on, and it keeps the connection.
+    /// It has asked what sequences gave in a way that only its server connection can answer: what
+    /// takes from them goes there from now on, and it keeps the connection.
     pub(crate) asks: bool,
     /// The state of the catalog in which the sequence that it used last was there.
     pub(super) epoch: u64,
@@ -56,9 +56,11 @@ pub(crate) struct Session {
     pub(super) seat: Option<Seat>,
     /// The lane that it wants to be in.
     pub(super) wish: Option<Arc<Wish>>,
-    /// What a lane has just said of a statement, by their numbers: found even where the lane does not keep it.
+    /// What a lane has just said of a statement, by their numbers: found even where the lane does
+    /// not keep it.
     pub(super) fresh: Option<(u64, u64, Described)>,
-    /// True once what the client is about to have executed is not to be: it asked for that while a lane described it.
+    /// True once what the client is about to have executed is not to be: it asked for that while a
+    /// lane described it.
     pub(crate) called_back: bool,
     /// Cancelled when the house stops, or the client would not be let in any more.
     pub(crate) stop: CancellationToken,
@@ -213,7 +215,8 @@ impl Session {
             self.poll_answers(cx);
             let held_back = self.line.out.len() >= HIGH;
             let flushed = self.line.poll_flush(cx)?.is_ready();
-            // What was held back for the sake of memory is looked at again, or nobody would wake this up for it.
+            // What was held back for the sake of memory is looked at again, or nobody would wake
+            // this up for it.
             if !held_back || self.line.out.len() >= HIGH {
                 return Ok(flushed);
             }
@@ -302,7 +305,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Deals with what is no message, or too long a one. That one is passed over, and what it belongs to fails.
+    /// Deals with what is no message, or too long a one. That one is passed over, and what it
+    /// belongs to fails.
     async fn violated(&mut self, violation: Violation) -> Result<bool, End> {
         self.drain().await?;
         let Violation::TooLong { tag, length, .. } = violation else {
@@ -348,7 +352,8 @@ impl Session {
         }
     }
 
-    /// Takes memory for all up to the end of the message at hand. True: the inbox is to be looked at again.
+    /// Takes memory for all up to the end of the message at hand. True: the inbox is to be looked
+    /// at again.
     async fn cover(&mut self, tag: u8, total: usize) -> Result<bool, End> {
         let (until, house) = (self.segment.bytes + total, Arc::clone(&self.house));
         let memory = (&house.long_messages, &house.budget);
@@ -364,7 +369,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Goes over to a server connection with what is in the inbox, until nothing of the session is left there.
+    /// Goes over to a server connection with what is in the inbox, until nothing of the session is
+    /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
         let answered = self.segment.answered;

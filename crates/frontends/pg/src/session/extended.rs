@@ -57,7 +57,9 @@ impl Session {
                 Next::Relay(reason) => return self.relay(reason).await,
                 Next::Drain => self.drain().await?,
                 Next::Describe(prepared) => {
-                    if let Err(reason) = Box::pin(self.describe(&prepared)).await {
+                    let described = Box::pin(self.describe(&prepared)).await;
+                    drop(prepared);
+                    if let Err(reason) = described {
                         return self.relay(reason).await;
                     }
                 }
@@ -79,7 +81,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client so. What follows up to the Sync is passed over, and the segment will not go anywhere else.
+    /// Tells the client so. What follows up to the Sync is passed over, and the segment will not go
+    /// anywhere else.
     fn fail(&mut self, fault: &Fault, total: usize) -> Result<(), End> {
         failure::fault(&mut self.segment.script.text, fault);
         self.segment.failed = true;
@@ -358,7 +361,8 @@ impl View<'_> {
         };
         match &apart.effect {
             Effect::Own { .. } | Effect::ShowOwn { .. } | Effect::Empty => Ok(Meaning::Local),
-            // Once there is a value there always is one, so that the question cannot fail and undo the calls before it.
+            // Once there is a value there always is one, so that the question cannot fail and undo
+            // the calls before it.
             Effect::Lastval if self.in_segment && self.join && self.generated => Ok(Meaning::Local),
             Effect::Lastval | Effect::AsksForGenerated | Effect::Currval(_) if self.in_segment => {
                 Err(Next::Relay("together with a question for the session"))

@@ -20,7 +20,8 @@ pub(super) const ALONE: &str = "settings that no other session has";
 /// The most descriptions that a lane keeps.
 const MOST: usize = 10_000;
 
-/// So many lanes are opened for whoever comes, where a session has only the settings that it started with.
+/// So many lanes are opened for whoever comes, where a session has only the settings that it
+/// started with.
 const FREELY: usize = 8;
 
 /// All lanes that are open, and who wants to be in one.
@@ -66,16 +67,19 @@ impl LaneBook {
         wish
     }
 
-    /// True where settings are those of one session alone, so that a lane for them would join nothing.
+    /// True where settings are those of one session alone, so that a lane for them would join
+    /// nothing.
     fn is_alone(&self, key: &LaneKey, wish: &Arc<Wish>) -> bool {
         let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
         !freely && Arc::strong_count(wish) < 2
     }
 
-    /// The lane of a key; it is opened if no session has it open. `wish`: that this one wants it. Cancel safe.
+    /// The lane of a key; it is opened if no session has it open. `wish`: that this one wants it.
+    /// Cancel safe.
     ///
     /// # Errors
-    /// Those of [`Lanes::open`]; [`windrow_core::FaultClass::Overloaded`] where nobody else has these settings.
+    /// Those of [`Lanes::open`]; [`windrow_core::FaultClass::Overloaded`] where nobody else has
+    /// these settings.
     pub(crate) async fn open(
         &self,
         lanes: &dyn Lanes,
@@ -112,7 +116,8 @@ impl LaneBook {
 }
 
 impl Lane {
-    /// What the lane's database says of a draft. `number`: the statement's process-wide number. Cancel safe.
+    /// What the lane's database says of a draft. `number`: the statement's process-wide number.
+    /// Cancel safe.
     ///
     /// # Errors
     /// Those of [`windrow_core::Describer::describe`].
@@ -140,8 +145,8 @@ impl Lane {
         }
     }
 
-    /// Whether a statement's types are those that the database has said at some time after `asked`. Those who ask at the
-    /// same time share an answer. Cancel safe.
+    /// Whether a statement's types are those that the database has said at some time after `asked`.
+    /// Those who ask at the same time share an answer. Cancel safe.
     ///
     /// # Errors
     /// Those of [`windrow_core::Describer::holds`].
@@ -171,7 +176,8 @@ impl Lane {
     }
 
     async fn ask(&self, number: u64, draft: &Arc<Draft>) -> Result<Described, Fault> {
-        // One at a time: when a thousand sessions send a new text at once, the database is asked once.
+        // One at a time: when a thousand sessions send a new text at once, the database is asked
+        // once.
         let _turn = self.asking.lock().await;
         if let Some(described) = self.known(number) {
             return Ok(described);

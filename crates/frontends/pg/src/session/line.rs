@@ -14,7 +14,8 @@ use super::charge::{self, Charge, LongMessages, Still};
 use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, Violation};
 
-/// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no buffer.
+/// Bytes of one read. They lie on the stack until they are there, so that a silent client holds no
+/// buffer.
 const READ: usize = 8 * 1024;
 
 /// What a buffer of a silent client may keep, in bytes.
@@ -127,7 +128,8 @@ impl Line {
         self.spent = None;
     }
 
-    /// Takes a message of `total` bytes from the front of the inbox, of which the rest is still to come.
+    /// Takes a message of `total` bytes from the front of the inbox, of which the rest is still to
+    /// come.
     pub(crate) fn discard(&mut self, total: usize) {
         self.unwanted = total.saturating_sub(self.inbox.len());
         self.take(total);
@@ -139,14 +141,15 @@ impl Line {
         self.take(dropped);
     }
 
-    /// True where a message that ends at `until` in the inbox needs [`Line::charge`]: what was announced is believed once
-    /// some of it is there.
+    /// True where a message that ends at `until` in the inbox needs [`Line::charge`]: what was
+    /// announced is believed once some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
         let held = self.charge.as_ref().map_or(0, |charge| charge.until());
         until > held && until > charge::FREE && self.inbox.len() >= charge::FREE
     }
 
-    /// Charges all of the inbox up to `until`, where a long message ends. Waits for memory. Cancel safe.
+    /// Charges all of the inbox up to `until`, where a long message ends. Waits for memory. Cancel
+    /// safe.
     ///
     /// # Errors
     /// Those of [`LongMessages::take`].
@@ -170,12 +173,14 @@ impl Line {
         self.charge.is_some()
     }
 
-    /// Memory for what a long message in the inbox has become, out of what was taken for it. `None`: there is too little.
+    /// Memory for what a long message in the inbox has become, out of what was taken for it.
+    /// `None`: there is too little.
     pub(crate) fn pay(&mut self, budget: &Budget, bytes: usize) -> Option<Permit> {
         self.charge.as_mut()?.pay(budget, bytes)
     }
 
-    /// Takes more memory at once, for all of the inbox up to `until`. False: there is none, and what is held stays.
+    /// Takes more memory at once, for all of the inbox up to `until`. False: there is none, and
+    /// what is held stays.
     pub(crate) fn grow(&mut self, memory: (&LongMessages, &Budget), until: usize) -> bool {
         let here = self.inbox.len();
         match &mut self.charge {
@@ -184,8 +189,8 @@ impl Line {
         }
     }
 
-    /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers are not taken, while
-    /// others wait for memory.
+    /// Ready where a message, the front of which is at `at` in the inbox, does not come, or answers
+    /// are not taken, while others wait for memory.
     pub(crate) fn poll_stalled(
         &mut self,
         budget: &Budget,
@@ -221,7 +226,8 @@ impl Line {
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
             let filled = buffer.filled();
             if filled.len() == READ {
-                // More is to come, it seems: the buffer grows with what is there, at most to its double.
+                // More is to come, it seems: the buffer grows with what is there, at most to its
+                // double.
                 self.inbox
                     .reserve(self.inbox.len().clamp(2 * READ, 1 << 20));
             }

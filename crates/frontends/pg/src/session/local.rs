@@ -166,7 +166,8 @@ pub(crate) fn aborted() -> Fault {
     )
 }
 
-/// What stands for a statement about Windrow's own settings that is prepared within a transaction on a server.
+/// What stands for a statement about Windrow's own settings that is prepared within a transaction
+/// on a server.
 pub(crate) fn substitute(prepared: &Prepared, join: bool) -> Option<String> {
     match prepared.effect()? {
         // It ends with the transaction.

@@ -1,4 +1,5 @@
-//! The loop of one client: messages in, answers out in their order; what is joined and what is relayed.
+//! The loop of one client: messages in, answers out in their order; what is joined and what is
+//! relayed.
 //!
 //! | room | what happens there |
 //! | --- | --- |
@@ -66,7 +67,8 @@ pub(crate) struct Client {
     pub(crate) credential: Credential,
     /// `windrow.join` at the start.
     pub(crate) join: bool,
-    /// What it was told of `standard_conforming_strings` (true: on), which decides how literals read.
+    /// What it was told of `standard_conforming_strings` (true: on), which decides how literals
+    /// read.
     pub(crate) standard_strings: bool,
     /// True where it was told that `client_encoding` is UTF8.
     pub(crate) utf8: bool,
@@ -74,8 +76,8 @@ pub(crate) struct Client {
     pub(crate) presence: Arc<Presence>,
 }
 
-/// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent already; this begins with
-/// ReadyForQuery.
+/// Runs a session to its end. AuthenticationOk, ParameterStatus and BackendKeyData are sent
+/// already; this begins with ReadyForQuery.
 pub(crate) fn run(client: Client, house: Arc<House>) -> impl Future<Output = ()> + Send {
     // Made outside of the future, which would otherwise hold both the client and the session.
     let mut session = Session::new(client, house);

@@ -106,7 +106,8 @@ impl Pending {
         values: &mut Values,
     ) {
         let Script { text, calls, .. } = &self.script;
-        // What the server says before the call that failed; all of it where the failure came behind all calls.
+        // What the server says before the call that failed; all of it where the failure came behind
+        // all calls.
         let end = match (fault, calls.get(dones.len())) {
             (Some(fault), Some(said)) if is_bound(fault) => said.done,
             (Some(_), Some(said)) => said.bound,
@@ -194,7 +195,8 @@ impl Said {
     }
 }
 
-/// True where a call failed behind its BindComplete. What is not told in the server's words befell the whole transaction.
+/// True where a call failed behind its BindComplete. What is not told in the server's words befell
+/// the whole transaction.
 fn is_bound(fault: &Fault) -> bool {
     let messages = fault.verbatim();
     messages.is_none_or(|messages| messages.starts_with(Fault::BIND_COMPLETE))
@@ -210,7 +212,8 @@ fn notices(messages: &[u8]) -> usize {
     at.min(messages.len())
 }
 
-/// A unit that was taken out of its lane while nobody is stopping was taken out by its client's cancel request.
+/// A unit that was taken out of its lane while nobody is stopping was taken out by its client's
+/// cancel request.
 fn asked_for(fault: Fault) -> Fault {
     match fault.class {
         FaultClass::Cancelled => Fault::new(

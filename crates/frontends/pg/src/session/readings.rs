@@ -15,7 +15,8 @@ const MOST: usize = 16_384;
 const BYTES: usize = 64 << 20;
 const LONGEST: usize = 16 * 1024;
 
-/// Buffers for lifting literals that are kept between queries: as many as threads may want at once, or nearly.
+/// Buffers for lifting literals that are kept between queries: as many as threads may want at once,
+/// or nearly.
 const LIFTERS: usize = 64;
 
 /// Texts are spread over so many locks.
@@ -65,7 +66,8 @@ impl Prepared {
         names.as_ref()
     }
 
-    /// About how much memory it takes, in bytes: what was read from a text is some times as large as the text.
+    /// About how much memory it takes, in bytes: what was read from a text is some times as large
+    /// as the text.
     fn bytes(&self) -> usize {
         512 + 4 * self.text.len() + size_of_val(&*self.types)
     }
@@ -99,7 +101,8 @@ impl Prepared {
         self.text.contains(&b'$') && (self.types.is_empty() || self.types.contains(&0))
     }
 
-    /// True for a write that asks what was taken from a sequence: only the session itself knows that.
+    /// True for a write that asks what was taken from a sequence: only the session itself knows
+    /// that.
     pub(crate) fn asks(&self) -> bool {
         let functions = self.draft().map(|draft| &*draft.functions);
         let mut functions = functions.unwrap_or_default().iter();
@@ -173,7 +176,8 @@ impl Readings {
             values: None,
         };
         let sql = match std::str::from_utf8(text) {
-            // Each backslash in a text that is not standard earns its client a warning (22P06), which only the server words.
+            // Each backslash in a text that is not standard earns its client a warning (22P06),
+            // which only the server words.
             Ok(_) if !standard_strings && memchr::memchr(b'\\', text).is_some() => return whole(),
             Ok(sql) if utf8 || text.is_ascii() => sql,
             _ => return whole(),
@@ -183,7 +187,8 @@ impl Readings {
             Some(lifted) => {
                 let types = lifted.types.iter().copied();
                 let (prepared, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
-                // With literals left in it, it may never come again: to have it described would be for nothing.
+                // With literals left in it, it may never come again: to have it described would be
+                // for nothing.
                 match lifted.leftover && !was_there {
                     true => Simple {
                         prepared: Arc::new(prepared.apart("literals that are not lifted")),
@@ -197,6 +202,7 @@ impl Readings {
             }
             None => whole(),
         };
+        lifter.clear();
         let mut lifters = lock(&self.lifters);
         if lifters.len() < LIFTERS {
             lifters.push(lifter);

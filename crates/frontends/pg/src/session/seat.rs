@@ -72,8 +72,9 @@ impl Session {
             false => house.budget.take(unit.bytes()).await.ok(),
         };
         let Some(permit) = permit else {
-            // As it came it takes less. What it has become is gone before it waits for a server connection.
-            drop(unit);
+            // As it came it takes less. What it has become is gone before it waits for a server
+            // connection.
+            drop((unit, script, ending));
             return self.relay("more than the memory budget holds").await;
         };
         let intake = &seat.lane.door.intake;

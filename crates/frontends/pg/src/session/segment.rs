@@ -1,7 +1,7 @@
 //! A segment: the extended messages since the last Sync, as far as they can be joined.
 //!
-//! Nothing of it changes the session before its Sync: until then it can still go over to a server connection as a whole,
-//! where it begins anew. Its bytes stay in the inbox for that.
+//! Nothing of it changes the session before its Sync: until then it can still go over to a server
+//! connection as a whole, where it begins anew. Its bytes stay in the inbox for that.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,8 @@ use super::statements::{Entry, Statements, Told};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
 
-/// The most names of statements and portals in one segment that is joined: they are searched one by one.
+/// The most names of statements and portals in one segment that is joined: they are searched one by
+/// one.
 const NAMES: usize = 64;
 
 /// A name given by a client.
@@ -30,7 +31,8 @@ pub(crate) type ClientName = SmallVec<[u8; 16]>;
 pub(crate) struct Segment {
     /// Bytes of the inbox that belong to it.
     pub(crate) bytes: usize,
-    /// Messages of it that are answered by themselves, and how many of them were answered because of a Flush.
+    /// Messages of it that are answered by themselves, and how many of them were answered because
+    /// of a Flush.
     pub(crate) messages: usize,
     pub(crate) answered: usize,
     /// What is to be said.
@@ -50,8 +52,8 @@ pub(crate) struct Segment {
 
 /// A bound portal.
 pub(crate) enum Portal {
-    /// Of a statement that can be joined, where in the script BindComplete stands, and whose types show at its use; `None`
-    /// once it was executed.
+    /// Of a statement that can be joined, where in the script BindComplete stands, and whose types
+    /// show at its use; `None` once it was executed.
     Call(Option<(Call, usize, Option<Fresh>)>),
     /// Of a statement that the session itself answers.
     Local(Local),
@@ -131,7 +133,8 @@ impl Segment {
         self.unfixed().iter().for_each(Entry::fix);
     }
 
-    /// The statements that it defines and whose types are not fixed yet. Those of one that is executed show then.
+    /// The statements that it defines and whose types are not fixed yet. Those of one that is
+    /// executed show then.
     pub(crate) fn unfixed(&self) -> SmallVec<[Entry; 1]> {
         let entries = self.defined.iter().filter_map(|(_, entry)| entry.as_ref());
         let unfixed = |entry: &&Entry| {
@@ -145,7 +148,8 @@ impl Segment {
         entries.filter(unfixed).cloned().collect()
     }
 
-    /// True where it names so many statements and portals that they had better be found another way.
+    /// True where it names so many statements and portals that they had better be found another
+    /// way.
     pub(crate) fn is_crowded(&self) -> bool {
         self.defined.len() + self.portals.len() > NAMES
     }
@@ -206,7 +210,8 @@ impl Segment {
         Ok(portal)
     }
 
-    /// True where values were bound that nobody has looked at: only the server knows whether they can be.
+    /// True where values were bound that nobody has looked at: only the server knows whether they
+    /// can be.
     pub(crate) fn has_open_portal(&self) -> bool {
         let mut portals = self.portals.iter();
         !self.failed && portals.any(|(_, portal)| matches!(portal, Portal::Call(Some(_))))

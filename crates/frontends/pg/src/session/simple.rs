@@ -23,18 +23,28 @@ impl Session {
         let Some(Simple { prepared, values }) = self.read_query(total) else {
             return self.relay("a malformed message").await;
         };
-        let meaning = loop {
+        let found = loop {
             match self.view().meaning(&Entry::new(Arc::clone(&prepared))) {
-                Ok(meaning) => break meaning,
+                Ok(meaning) => break Ok(meaning),
                 Err(Next::Drain) => self.drain().await?,
                 Err(Next::Describe(prepared)) => {
                     if let Err(reason) = Box::pin(self.describe(&prepared)).await {
-                        return self.relay(reason).await;
+                        break Err(reason);
                     }
                 }
-                Err(Next::Relay(_)) if self.has_deallocated(&prepared) => break Meaning::Local,
-                Err(Next::Relay(reason)) => return self.relay(reason).await,
-                Err(Next::Go | Next::Local(..)) => return self.relay("not a write").await,
+                Err(Next::Relay(_)) if self.has_deallocated(&prepared) => {
+                    break Ok(Meaning::Local);
+                }
+                Err(Next::Relay(reason)) => break Err(reason),
+                Err(Next::Go | Next::Local(..)) => break Err("not a write"),
+            }
+        };
+        let meaning = match found {
+            Ok(meaning) => meaning,
+            Err(reason) => {
+                // A session may stay on a server connection for long: not with a copy of its text.
+                drop((prepared, values));
+                return self.relay(reason).await;
             }
         };
         self.fresh = None;

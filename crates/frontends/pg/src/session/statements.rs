@@ -31,8 +31,8 @@ impl Entry {
         }
     }
 
-    /// The same text with the types that it was told for its parameters: as that it is prepared wherever it is prepared
-    /// again.
+    /// The same text with the types that it was told for its parameters: as that it is prepared
+    /// wherever it is prepared again.
     pub(crate) fn exact(&self, readings: &Readings, utf8: bool) -> Arc<Prepared> {
         match self.told.get() {
             Some(told) if told.parameters != self.prepared.types => {
@@ -51,7 +51,8 @@ impl Entry {
     }
 }
 
-/// The types of a client's statement: what the server made of it when it was parsed. Until that is known, nothing.
+/// The types of a client's statement: what the server made of it when it was parsed. Until that is
+/// known, nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told(Arc<OnceLock<Arc<Signature>>>);
 

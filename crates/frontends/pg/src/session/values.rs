@@ -8,7 +8,8 @@ use crate::pool::Drawn;
 /// Sequences of which the newest value is kept; those used longest ago are forgotten first.
 const MOST: usize = 64;
 
-/// Values that a session took from sequences, other than those that only its server connection knows.
+/// Values that a session took from sequences, other than those that only its server connection
+/// knows.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     last: Option<Last>,
@@ -38,7 +39,8 @@ impl Values {
         self.keep(generated.clone());
     }
 
-    /// Takes note of what was taken on a server connection. False: the sequence is not known that `lastval()` is about.
+    /// Takes note of what was taken on a server connection. False: the sequence is not known that
+    /// `lastval()` is about.
     pub(crate) fn note_drawn(&mut self, drawn: &Drawn) -> bool {
         for generated in &drawn.current {
             // setval() changes what lastval() says of the sequence that was used last.
@@ -116,8 +118,8 @@ impl Values {
         })
     }
 
-    /// SQL that says what `currval()` says: what stands before and behind its argument. Of other sequences the server says it,
-    /// and of those whose numbers the SQL `own` gives.
+    /// SQL that says what `currval()` says: what stands before and behind its argument. Of other
+    /// sequences the server says it, and of those whose numbers the SQL `own` gives.
     pub(crate) fn sql_of_current(&self, own: Option<&str>) -> Option<(String, &'static str)> {
         const BEHIND: &str = ")::pg_catalog.regclass) AS windrow_asks(s))";
         if self.by_sequence.is_empty() {

@@ -44,7 +44,8 @@ fn the_database_says_who_there_is() {
         .psql(&stand.url("old:secret%20old", "app"), WHO)
         .unwrap_err();
     assert!(told.contains("only SCRAM-SHA-256 is supported"), "{told}");
-    // A password that was changed is known at once: the old one is good no more, even for who comes first.
+    // A password that was changed is known at once: the old one is good no more, even for who comes
+    // first.
     server
         .exec("set password_encryption = 'scram-sha-256'; alter role one password 'new'")
         .unwrap();

@@ -183,7 +183,8 @@ fn a_sequence_is_found_by_the_name_that_it_has_now() {
     assert_eq!(ask(&mut client, asked), Err("55000".to_owned()));
 }
 
-/// Questions in forms of all kinds, with and without a transaction around them, behind writes that are joined and others.
+/// Questions in forms of all kinds, with and without a transaction around them, behind writes that
+/// are joined and others.
 const FORMS: [&str; 38] = [
     "insert into g (v) values ('a')",
     "select lastval() as id, currval('g_id_seq') as \"Id\"",

@@ -1,6 +1,7 @@
 //! The session: what clients see of joined and of relayed statements, against the real server.
 //!
-//! The lanes are played by the test: each executes units one after the other over a connection of its own.
+//! The lanes are played by the test: each executes units one after the other over a connection of
+//! its own.
 
 #![expect(
     clippy::unwrap_used,

@@ -102,8 +102,8 @@ impl Stand {
         self.database.exec(sql).unwrap().trim().to_owned()
     }
 
-    /// Runs a program over the frontend and over the server: the answers must be the same. The tables are put back
-    /// between the two.
+    /// Runs a program over the frontend and over the server: the answers must be the same. The
+    /// tables are put back between the two.
     pub(crate) fn same(&self, program: impl Fn(&mut Client) -> Vec<Message>) -> Vec<Message> {
         let through = plain(program(&mut self.client()));
         self.database.exec("truncate t").unwrap();

@@ -19,7 +19,8 @@ fn pid(client: &mut Client) -> String {
     ask(client, "select pg_backend_pid()").unwrap()
 }
 
-/// What a session is like, as far as another one could have changed it. An unknown setting is NULL, never empty.
+/// What a session is like, as far as another one could have changed it. An unknown setting is NULL,
+/// never empty.
 const STATE: &str = "select concat_ws('|', current_user = session_user, current_setting('statement_timeout'), \
      coalesce(current_setting('app.last', true), 'null'), \
      (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()), \

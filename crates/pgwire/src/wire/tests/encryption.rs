@@ -15,7 +15,8 @@ struct Papers {
 }
 
 impl Papers {
-    /// An authority, and a server's and a user's certificate by it; a self-signed one; another authority.
+    /// An authority, and a server's and a user's certificate by it; a self-signed one; another
+    /// authority.
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let papers = Self { dir };

@@ -20,7 +20,8 @@ async fn go_on_with(words: Vec<u8>) -> Broken {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let mut socket = accept(&listener).await;
         socket.write_all(&welcome()).await.unwrap();
-        // The words come after the question, of which nothing may stay unread: that would reset the connection.
+        // The words come after the question, of which nothing may stay unread: that would reset the
+        // connection.
         assert_eq!(socket.read_u8().await.unwrap(), b'Q');
         let len = socket.read_u32().await.unwrap();
         let mut question = vec![0; usize::try_from(len).unwrap() - 4];

@@ -36,7 +36,8 @@ pub(super) fn welcome() -> Vec<u8> {
     .concat()
 }
 
-/// Takes a client, reads its startup message, says `words`, and closes once the client does, or at once if `hang_up`.
+/// Takes a client, reads its startup message, says `words`, and closes once the client does, or at
+/// once if `hang_up`.
 pub(super) async fn say(listener: &TcpListener, words: &[u8], hang_up: bool) {
     let mut socket = accept(listener).await;
     // A client that has had enough closes: that is no failure of this side.

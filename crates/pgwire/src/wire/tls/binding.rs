@@ -1,12 +1,13 @@
-//! `tls-server-end-point` (RFC 5929, section 4): the hash of the server's certificate, by which SCRAM-SHA-256-PLUS binds
-//! an authentication to this very TLS connection.
+//! `tls-server-end-point` (RFC 5929, section 4): the hash of the server's certificate, by which
+//! SCRAM-SHA-256-PLUS binds an authentication to this very TLS connection.
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::hash::{Hash, HashAlgorithm};
 
 use crate::wire::cursor::Cursor;
 
-/// What SCRAM-SHA-256-PLUS binds to for a certificate (DER); `None` where its signature's hash is not defined or not known here.
+/// What SCRAM-SHA-256-PLUS binds to for a certificate (DER); `None` where its signature's hash is
+/// not defined or not known here.
 pub fn server_end_point(certificate: &[u8], provider: &CryptoProvider) -> Option<Vec<u8>> {
     let algorithm = hash_of(signature_algorithm(certificate)?)?;
     Some(

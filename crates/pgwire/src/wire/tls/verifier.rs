@@ -28,8 +28,9 @@ pub(super) enum Check {
 pub(super) struct Verifier {
     check: Check,
     roots: RootCertStore,
-    /// Certificates that are trusted as they are. webpki takes no authority's certificate for a server's own, but
-    /// a self-signed one is both, and naming it as `sslrootcert` is the usual way to trust it.
+    /// Certificates that are trusted as they are. webpki takes no authority's certificate for a
+    /// server's own, but a self-signed one is both, and naming it as `sslrootcert` is the
+    /// usual way to trust it.
     pinned: Vec<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
     /// Set where the server did not prove that the certificate is its own.
@@ -53,8 +54,8 @@ impl Verifier {
         }
     }
 
-    /// A certificate that webpki cannot read (X.509 version 1, which `openssl x509 -req` makes) is good enough where
-    /// nothing is verified; an authentication must then not be bound to it.
+    /// A certificate that webpki cannot read (X.509 version 1, which `openssl x509 -req` makes) is
+    /// good enough where nothing is verified; an authentication must then not be bound to it.
     fn excuse(
         &self,
         certificate: &CertificateDer<'_>,

@@ -10,7 +10,8 @@ use windrow_core::{Fault, Rows};
 use super::plan::Load;
 use super::sieve::Sieve;
 
-/// Bytes that are sent at once: below the smallest packet that a server can be told to take (16 MiB are usual).
+/// Bytes that are sent at once: below the smallest packet that a server can be told to take (16 MiB
+/// are usual).
 const CHUNK: usize = 64 << 10;
 
 /// Chunks that wait to be sent.

@@ -1,7 +1,8 @@
-//! Values as LOAD DATA reads them: text with tabs between fields, in the session's own character set.
+//! Values as LOAD DATA reads them: text with tabs between fields, in the session's own character
+//! set.
 //!
-//! Each becomes what the lane's own encoding makes of it. Most texts go as they are, for the lane sends them as they are too;
-//! whatever else goes the lane's way first.
+//! Each becomes what the lane's own encoding makes of it. Most texts go as they are, for the lane
+//! sends them as they are too; whatever else goes the lane's way first.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -141,8 +141,8 @@ impl MysqlLoader {
     }
 }
 
-/// Executes a LOAD DATA whose file is these rows, or those of them that a sieve lets through. Gives back how many rows were
-/// written, and how many warnings there are.
+/// Executes a LOAD DATA whose file is these rows, or those of them that a sieve lets through. Gives
+/// back how many rows were written, and how many warnings there are.
 pub(super) async fn send(
     line: &mut Line,
     load: &Load,

@@ -1,14 +1,16 @@
 //! Bulk loads: LOAD DATA LOCAL, whose "file" is made of the rows at hand.
 //!
-//! The server asks for the file in the course of the statement. What it is given is always these rows, whatever name it asks
-//! for: no file is ever read.
+//! The server asks for the file in the course of the statement. What it is given is always these
+//! rows, whatever name it asks for: no file is ever read.
 //!
-//! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row that it does not like is left
-//! out or bent, with a warning. So a portion is committed only where every row was written and there was no warning at all.
+//! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row
+//! that it does not like is left out or bent, with a warning. So a portion is committed only where
+//! every row was written and there was no warning at all.
 //!
-//! Where a portion is sifted, warnings tell which rows are left out: it is committed where every row without a warning was written,
-//! and none with one. So that none is bent, values are tried out in a temporary table before. What was not written goes
-//! through a lane, which tells each row its own error.
+//! Where a portion is sifted, warnings tell which rows are left out: it is committed where every
+//! row without a warning was written, and none with one. So that none is bent, values are tried out
+//! in a temporary table before. What was not written goes through a lane, which tells each row its
+//! own error.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -1,7 +1,8 @@
 //! Which number the server gives a row of a file in its warnings.
 //!
-//! Rows that a CHECK refuses are not counted by MariaDB 10.11 (`sql_load.cc` leaves them out where it counts rows, and LOAD DATA's
-//! own message is that much short). As nobody promises that, it is tried out.
+//! Rows that a CHECK refuses are not counted by MariaDB 10.11 (`sql_load.cc` leaves them out where
+//! it counts rows, and LOAD DATA's own message is that much short). As nobody promises that, it is
+//! tried out.
 
 use bytes::Bytes;
 use windrow_core::TableName;
@@ -17,7 +18,8 @@ use crate::sql::quote::backtick::push_table;
 pub(super) enum Numbering {
     /// Its place in the file.
     All,
-    /// Its place among the rows that no CHECK refuses. A row that one does refuse has the number of the next one.
+    /// Its place among the rows that no CHECK refuses. A row that one does refuse has the number of
+    /// the next one.
     NotChecked,
     /// Not known: nothing can be said of a row behind one that a CHECK refuses.
     Unknown,

@@ -20,7 +20,8 @@ use crate::sql::{decimal, infer};
 #[derive(Debug)]
 pub(super) struct Load {
     pub(super) table: TableName,
-    /// Opens the transaction and looks whether the table is as it was described; from there on it stays so.
+    /// Opens the transaction and looks whether the table is as it was described; from there on it
+    /// stays so.
     pub(super) open: String,
     pub(super) print: Print,
     pub(super) sql: String,
@@ -61,7 +62,8 @@ impl Load {
 /// Reads the table and makes the statement.
 ///
 /// # Errors
-/// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the connection is lost.
+/// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the
+/// connection is lost.
 pub(super) async fn make(line: &mut Line, plan: &LoadPlan, creates: bool) -> Result<Load, Fault> {
     // Warnings are all to be seen.
     let settings = "SET SESSION max_error_count = 65535";
@@ -158,7 +160,8 @@ fn places(plan: &LoadPlan, facts: &Facts) -> Result<Vec<usize>, Fault> {
     Ok(places)
 }
 
-/// A row that is left out for a key says only that some key was there; so there must be no other key than the one meant.
+/// A row that is left out for a key says only that some key was there; so there must be no other
+/// key than the one meant.
 fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(), Fault> {
     match plan.on_conflict {
         OnConflict::Error => return Ok(()),
@@ -177,13 +180,15 @@ fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(),
     }
 }
 
-/// The statement for a table that has these columns, or those of them that are `there`: what the file has for the others is read over.
+/// The statement for a table that has these columns, or those of them that are `there`: what the
+/// file has for the others is read over.
 pub(super) fn statement(
     table: &TableName,
     columns: &[Column],
     there: impl Fn(&Column) -> bool,
 ) -> String {
-    // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read them in two ways.
+    // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read
+    // them in two ways.
     let mut sql = "LOAD DATA LOCAL INFILE 'windrow' INTO TABLE ".to_owned();
     push_table(&mut sql, table);
     sql.push_str(
@@ -220,7 +225,8 @@ fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Whether a column that Windrow made keeps a field as it is. A double keeps the digits of those numbers alone that are doubles.
+/// Whether a column that Windrow made keeps a field as it is. A double keeps the digits of those
+/// numbers alone that are doubles.
 fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
     let rounds = match *field {
         Field::Plain(digits) | Field::Number(digits) if column.kind == Kind::Double => {

@@ -1,7 +1,9 @@
-//! A table in which values are tried out before they are written: temporary, without keys and checks.
+//! A table in which values are tried out before they are written: temporary, without keys and
+//! checks.
 //!
-//! LOAD DATA LOCAL bends a value that a column cannot hold, and to take a row back that was written so costs more than
-//! to write all rows twice. Into a table without keys, which no transaction holds, the same values are written in a quarter of the time.
+//! LOAD DATA LOCAL bends a value that a column cannot hold, and to take a row back that was written
+//! so costs more than to write all rows twice. Into a table without keys, which no transaction
+//! holds, the same values are written in a quarter of the time.
 
 use windrow_core::{Name, TableName};
 
@@ -47,7 +49,8 @@ impl Probe {
         self.numbering
     }
 
-    /// Makes the table where that was not tried yet; outside of transactions. Gives back the statement that fills it.
+    /// Makes the table where that was not tried yet; outside of transactions. Gives back the
+    /// statement that fills it.
     ///
     /// # Errors
     /// The connection is lost.
@@ -127,8 +130,8 @@ fn is_probed(column: &Column) -> bool {
     !column.auto
 }
 
-/// Whether what is done to temporary tables is told to the server's replicas: these would have all the work too, and could not be
-/// restarted meanwhile.
+/// Whether what is done to temporary tables is told to the server's replicas: these would have all
+/// the work too, and could not be restarted meanwhile.
 async fn is_logged(line: &mut Line) -> Result<bool, Trouble> {
     let sql = "SELECT @@log_bin = 1 AND @@binlog_format <> 'ROW'";
     let rows = line.rows(sql).await?;

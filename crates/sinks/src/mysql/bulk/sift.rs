@@ -7,11 +7,12 @@ use super::marks;
 use super::sieve::Sieve;
 use super::told::{self, MOST_TOLD, Verdict};
 
-/// How often a portion is sent, each time without the rows that were bent the time before. What else was refused is tried again:
-/// a row that was bent may have been in its way.
+/// How often a portion is sent, each time without the rows that were bent the time before. What
+/// else was refused is tried again: a row that was bent may have been in its way.
 const TRIES: usize = 3;
 
-/// Marks that are written by one statement: far below the smallest packet that a server can be told to take.
+/// Marks that are written by one statement: far below the smallest packet that a server can be told
+/// to take.
 const MARKS: usize = 1000;
 
 impl MysqlLoader {

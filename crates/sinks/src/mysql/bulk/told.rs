@@ -10,8 +10,8 @@ use crate::mysql::fault::{DUPLICATE, Trouble};
 use crate::mysql::line::Line;
 use crate::mysql::schema::get;
 
-/// The most warnings that are read. To read them costs time that grows with their square, and where so many rows are bad the lane
-/// is the better way.
+/// The most warnings that are read. To read them costs time that grows with their square, and where
+/// so many rows are bad the lane is the better way.
 pub(super) const MOST_TOLD: u64 = 8192;
 
 /// A warning.
@@ -23,7 +23,8 @@ pub(super) struct Told {
     pub(super) number: u32,
 }
 
-/// Warnings of a row that was not written: its key is there, it has no parent, a check fails, or no partition is for it.
+/// Warnings of a row that was not written: its key is there, it has no parent, a check fails, or no
+/// partition is for it.
 const SKIPS: [u32; 9] = [1062, 1169, 1216, 1369, 1452, 1526, 1586, 3819, 4025];
 
 /// Reads so many warnings of the last statement; `None`: that cannot be done.
@@ -75,7 +76,8 @@ fn listed(list: &str) -> Option<Vec<Told>> {
     list.split_terminator(',').map(told).collect()
 }
 
-/// A row of SHOW WARNINGS. Only the end of its text may tell the row: whatever stands before may be a value.
+/// A row of SHOW WARNINGS. Only the end of its text may tell the row: whatever stands before may be
+/// a value.
 fn shown(row: &Row) -> Option<Told> {
     let text = get::<String>(row, 2)?;
     let digits = text.rsplit_once(" at row ").map(|(_, digits)| digits);
@@ -90,7 +92,8 @@ fn shown(row: &Row) -> Option<Told> {
 pub(super) struct Verdict {
     /// Rows that were not written because their key was there, which is as it should be.
     pub(super) ignored: u64,
-    /// The places of rows that were not written, for nothing but a constraint. Another row may have been in their way.
+    /// The places of rows that were not written, for nothing but a constraint. Another row may
+    /// have been in their way.
     pub(super) skipped: Vec<usize>,
     /// The places of rows with values that their columns cannot hold.
     pub(super) spoiled: Vec<usize>,
@@ -109,7 +112,8 @@ struct Faults {
     besides: bool,
 }
 
-/// Says what warnings mean; `None`: a warning is of a row that is not known. `ignores`: a key that is there is no fault.
+/// Says what warnings mean; `None`: a warning is of a row that is not known. `ignores`: a key that
+/// is there is no fault.
 pub(super) fn judge(
     told: &[Told],
     sieve: &Sieve,

@@ -16,8 +16,8 @@ use crate::mysql::table::Table;
 use crate::mysql::transaction::{Break, TRUSTED};
 
 impl Connection {
-    /// Executes units by one statement that is a transaction of its own, where that is possible; false if it is not, or if the
-    /// statement for several of them failed.
+    /// Executes units by one statement that is a transaction of its own, where that is possible;
+    /// false if it is not, or if the statement for several of them failed.
     pub(super) async fn alone(
         &mut self,
         batch: &mut Batch<'_>,
@@ -118,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// A statement for many was refused. If the table meanwhile has an engine that undoes nothing, nobody can say what of it was
-    /// written.
+    /// A statement for many was refused. If the table meanwhile has an engine that undoes nothing,
+    /// nobody can say what of it was written.
     async fn undone(
         &mut self,
         batch: &mut Batch<'_>,

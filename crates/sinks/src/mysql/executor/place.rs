@@ -16,10 +16,12 @@ use crate::mysql::table::Table;
 use crate::mysql::transaction::Break;
 
 impl Connection {
-    /// Reads the tables that are not known (or all of them), joins the writes with them, and makes what rows ask for.
+    /// Reads the tables that are not known (or all of them), joins the writes with them, and makes
+    /// what rows ask for.
     pub(super) async fn begin(&mut self, batch: &mut Batch<'_>, anew: bool) -> Result<(), Break> {
         self.place(batch, anew.then_some(Duration::ZERO)).await?;
-        // What Windrow itself refuses must not be refused by a description that is not true any more.
+        // What Windrow itself refuses must not be refused by a description that is not true any
+        // more.
         if !anew && self.doubts(batch).await? {
             self.place(batch, Some(Duration::ZERO)).await?;
         }

@@ -17,8 +17,8 @@ pub(in crate::mysql) struct Fetched {
 }
 
 impl Line {
-    /// Executes a text of several statements that give no rows back, up to the first that fails. Gives back the rows that each
-    /// of those before it wrote or deleted.
+    /// Executes a text of several statements that give no rows back, up to the first that fails.
+    /// Gives back the rows that each of those before it wrote or deleted.
     pub(in crate::mysql) async fn script(&mut self, sql: &str) -> (Vec<u64>, Result<(), Trouble>) {
         let start = Instant::now();
         self.round_trips += 1;
@@ -28,8 +28,8 @@ impl Line {
         (counts, ended.map_err(|error| self.trouble(error)))
     }
 
-    /// Executes a prepared statement and keeps its first rows, of at most so many bytes in all: the rest is read and forgotten. The
-    /// first row is kept whatever it takes.
+    /// Executes a prepared statement and keeps its first rows, of at most so many bytes in all: the
+    /// rest is read and forgotten. The first row is kept whatever it takes.
     pub(in crate::mysql) async fn fetch(
         &mut self,
         sql: &str,

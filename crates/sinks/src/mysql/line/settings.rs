@@ -1,7 +1,9 @@
-//! What a connection is set to: all that the sink's own statements rely on, whatever the server's defaults are.
+//! What a connection is set to: all that the sink's own statements rely on, whatever the server's
+//! defaults are.
 //!
-//! What changes only the meaning of a client's own values (how a division is rounded, what the strict modes refuse,
-//! how numbers are counted up) stays the server's: it is the same alone and in company.
+//! What changes only the meaning of a client's own values (how a division is rounded, what the
+//! strict modes refuse, how numbers are counted up) stays the server's: it is the same alone and in
+//! company.
 
 use std::collections::HashMap;
 
@@ -14,7 +16,8 @@ use crate::mysql::schema::get;
 pub(super) const FIRST: &str = "SET sql_select_limit = 18446744073709551615, \
     max_join_size = 18446744073709551615, sql_big_selects = 1";
 
-/// Settings and their values, in the order in which they are set. Those that a server does not know are left out.
+/// Settings and their values, in the order in which they are set. Those that a server does not know
+/// are left out.
 const FIXED: [(&str, &str); 21] = [
     ("autocommit", "1"),
     ("completion_type", "'NO_CHAIN'"),
@@ -110,8 +113,8 @@ impl Variables {
 
     /// The statements that set a connection up. `wait`: seconds that a statement waits for a lock.
     pub(super) fn settings(&self, purpose: Option<Purpose>, wait: Option<u64>) -> String {
-        // A statement sees what was committed before it began, also within a transaction of many. A log of statements
-        // does not allow that.
+        // A statement sees what was committed before it began, also within a transaction of many. A
+        // log of statements does not allow that.
         let by_statement = self.is_on("log_bin") && self.get("binlog_format") == "STATEMENT";
         let isolation = match by_statement {
             true => "REPEATABLE READ",

@@ -23,7 +23,8 @@ pub(in crate::mysql) fn may_see_triggers(grants: &[String], database: &str, tabl
     })
 }
 
-/// The database and the table of `*.*`, `` `database`.* `` or `` `database`.`table` ``; `None` where it stands for all.
+/// The database and the table of `*.*`, `` `database`.* `` or `` `database`.`table` ``; `None`
+/// where it stands for all.
 fn parts(place: &str) -> Option<(Option<String>, Option<String>)> {
     let (database, rest) = part(place)?;
     let (table, rest) = part(rest.strip_prefix('.')?)?;
@@ -49,7 +50,8 @@ fn part(text: &str) -> Option<(Option<String>, &str)> {
     }
 }
 
-/// Whether a name is of a pattern in which `_` stands for a letter, `%` for any number of them, and `\` takes that away.
+/// Whether a name is of a pattern in which `_` stands for a letter, `%` for any number of them, and
+/// `\` takes that away.
 fn is_like(pattern: &str, name: &str) -> bool {
     let mut letters = pattern.chars();
     match letters.next() {

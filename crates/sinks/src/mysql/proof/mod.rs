@@ -1,5 +1,6 @@
-//! What may be joined is proven, by what is allowed and not by what is known to do harm: the functions in a table's definition are
-//! those of a list, and its triggers do nothing but give values to the new row, or refuse it.
+//! What may be joined is proven, by what is allowed and not by what is known to do harm: the
+//! functions in a table's definition are those of a list, and its triggers do nothing but give
+//! values to the new row, or refuse it.
 
 mod functions;
 mod grants;
@@ -11,8 +12,9 @@ mod trigger;
 pub(super) use self::grants::may_see_triggers;
 use self::token::{Piece, Token};
 
-/// Whether all that a table's definition computes is the same in company as alone: defaults, generated columns, checks, keys over
-/// expressions, partitions. `definition`: what SHOW CREATE TABLE says.
+/// Whether all that a table's definition computes is the same in company as alone: defaults,
+/// generated columns, checks, keys over expressions, partitions. `definition`: what SHOW CREATE
+/// TABLE says.
 ///
 /// # Errors
 /// What stands in it that nothing is known of.
@@ -41,8 +43,8 @@ pub(super) fn definition(definition: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the parenthesis behind a name holds columns, or how much of one is a part of a key: `KEY name (..)`, `REFERENCES table (..)`,
-/// `column(5)`.
+/// Whether the parenthesis behind a name holds columns, or how much of one is a part of a key: `KEY
+/// name (..)`, `REFERENCES table (..)`, `column(5)`.
 fn names_columns(tokens: &[Token<'_>], at: usize) -> bool {
     let before = |n: usize| at.checked_sub(n).and_then(|at| tokens.get(at));
     let is = |n: usize, words: &[&str]| {
@@ -55,8 +57,8 @@ fn names_columns(tokens: &[Token<'_>], at: usize) -> bool {
         || before(1).is_some_and(|dot| dot.is_sign('.')) && is(3, &["REFERENCES"])
 }
 
-/// The columns that a trigger gives values to, where that is all that it does besides refusing rows. `mode`: the `sql_mode` that it was
-/// made with.
+/// The columns that a trigger gives values to, where that is all that it does besides refusing
+/// rows. `mode`: the `sql_mode` that it was made with.
 ///
 /// # Errors
 /// What stands in its body that nothing is known of.

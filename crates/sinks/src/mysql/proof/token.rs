@@ -38,8 +38,9 @@ impl<'t> Token<'t> {
     }
 }
 
-/// Reads a text; `None`: it cannot be read. `versions`: comments that only some servers read are read over, marks and all, and
-/// what is in them counts; otherwise a text that has such a comment cannot be read.
+/// Reads a text; `None`: it cannot be read. `versions`: comments that only some servers read are
+/// read over, marks and all, and what is in them counts; otherwise a text that has such a comment
+/// cannot be read.
 pub(super) fn tokens(text: &str, versions: bool) -> Option<Vec<Token<'_>>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -107,7 +108,8 @@ fn piece(text: &str, first: char) -> Option<(Piece<'_>, usize)> {
     }
 }
 
-/// The length of what is quoted. A doubled quote, and but for names a backslash, stand for what follows them.
+/// The length of what is quoted. A doubled quote, and but for names a backslash, stand for what
+/// follows them.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let mut letters = text.char_indices().skip(1).peekable();
     while let Some((at, letter)) = letters.next() {

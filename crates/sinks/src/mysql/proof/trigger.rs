@@ -8,7 +8,8 @@
 //!         | "SIGNAL" "SQLSTATE" ["VALUE"] text ["SET" item "=" expression {"," item "=" expression}]
 //! ```
 //!
-//! An expression is made of literals, columns of `NEW` and `OLD`, operators and functions of the list.
+//! An expression is made of literals, columns of `NEW` and `OLD`, operators and functions of the
+//! list.
 
 use super::functions::{expresses, is_function};
 use super::token::{Piece, Token, tokens};

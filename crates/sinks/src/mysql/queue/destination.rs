@@ -78,8 +78,8 @@ async fn is_same(line: &mut Line, a: &TableName, b: &TableName) -> Result<bool, 
     Ok(full(a) == full(b))
 }
 
-/// Columns, defaults, checks and indexes come along; foreign keys and triggers do not. Numbers are counted up by each table for
-/// itself, and rows that are brought here have theirs.
+/// Columns, defaults, checks and indexes come along; foreign keys and triggers do not. Numbers are
+/// counted up by each table for itself, and rows that are brought here have theirs.
 async fn make(line: &mut Line, source: &Source, table: &TableName) -> Result<(), Trouble> {
     let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
     push_table(&mut sql, table);

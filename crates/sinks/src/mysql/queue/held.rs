@@ -2,8 +2,8 @@
 
 use super::keys::{Key, RUN};
 
-/// From how many rows of a stretch on for each that is wanted the wanted ones are looked up one by one. Reading a row and leaving it out
-/// takes a tenth of what looking one up takes.
+/// From how many rows of a stretch on for each that is wanted the wanted ones are looked up one by
+/// one. Reading a row and leaving it out takes a tenth of what looking one up takes.
 const WASTE: usize = 8;
 
 /// Locked rows, by their places.
@@ -13,7 +13,8 @@ pub(super) struct Held {
     routes: Vec<Option<Box<str>>>,
 }
 
-/// Rows of one route that lie between two whole numbers, where every number is the key of a held row.
+/// Rows of one route that lie between two whole numbers, where every number is the key of a held
+/// row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch<'h> {
     pub(super) first: i128,
@@ -42,8 +43,9 @@ impl Held {
         rows.filter_map(|row| self.keys.get(row)).collect()
     }
 
-    /// What names just these rows, which have one route and are in order: they, and no others of their route, lie between the first and the last
-    /// of them. `None`: something else lies there, or far too much.
+    /// What names just these rows, which have one route and are in order: they, and no others of
+    /// their route, lie between the first and the last of them. `None`: something else lies
+    /// there, or far too much.
     pub(super) fn stretch(&self, rows: &[usize]) -> Option<Stretch<'_>> {
         let (from, to) = (*rows.first()?, *rows.last()?);
         let (Key::Number(first), Key::Number(last)) = (self.keys.get(from)?, self.keys.get(to)?)

@@ -9,7 +9,8 @@ use crate::mysql::moment::fraction;
 use crate::sql::quote::backtick::push_ident;
 
 /// The most keys that one condition names: from a thousand on MariaDB makes a table of them
-/// (`in_predicate_conversion_threshold`), and from some thousands on neither server looks them up one by one.
+/// (`in_predicate_conversion_threshold`), and from some thousands on neither server looks them up
+/// one by one.
 pub(super) const MOST: usize = 900;
 
 /// From so many whole numbers in a row on, they are named by the first and the last of them.
@@ -57,7 +58,8 @@ pub(super) fn read(key: &[(Name, Kind)], cells: &[Cell]) -> Result<Key, Fault> {
 pub(super) enum Runs {
     /// By the first and the last: for statements that lock nothing.
     Whole,
-    /// The last by itself, behind the others: a statement that locks reads one row behind a range, and that must not be somebody else's.
+    /// The last by itself, behind the others: a statement that locks reads one row behind a range,
+    /// and that must not be somebody else's.
     ButLast,
 }
 
@@ -169,7 +171,8 @@ fn list(columns: &[(Name, Kind)], keys: &[&Key]) -> String {
     sql
 }
 
-/// Appends a value so that comparing it with its column is exact: numbers as digits, for a text would be compared as a float.
+/// Appends a value so that comparing it with its column is exact: numbers as digits, for a text
+/// would be compared as a float.
 fn push_literal(sql: &mut String, kind: Kind, cell: &Cell) -> bool {
     match (kind, cell) {
         (_, Cell::Int(n)) => sql.push_str(&n.to_string()),

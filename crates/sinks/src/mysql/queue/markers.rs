@@ -14,8 +14,9 @@ const BY_KEY: &str = "windrow_moved_key";
 /// A name that is there already, or a primary key.
 const THERE: [u16; 2] = [1061, 1068];
 
-/// Orders the table by batches. An index beside the primary key would not do: for a batch that is a good part of the table the server
-/// reads all markers of the move, those of other batches too, and waits for whoever writes them.
+/// Orders the table by batches. An index beside the primary key would not do: for a batch that is a
+/// good part of the table the server reads all markers of the move, those of other batches too, and
+/// waits for whoever writes them.
 pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
     if is_ordered(line).await? {
         return Ok(());

@@ -1,16 +1,20 @@
-//! Rows of a table that serves as a queue, brought into their final tables on the same server, or out of it.
+//! Rows of a table that serves as a queue, brought into their final tables on the same server, or
+//! out of it.
 //!
-//! A batch is one transaction under READ COMMITTED, so that no gap between rows is locked: it reads the keys of rows that
-//! nobody else holds (`FOR UPDATE SKIP LOCKED`), copies these rows by `INSERT .. SELECT` and deletes them, both by their whole
-//! keys. Statements go in few texts; a row that comes or goes meanwhile shows in the numbers of rows, and undoes them.
+//! A batch is one transaction under READ COMMITTED, so that no gap between rows is locked: it reads
+//! the keys of rows that nobody else holds (`FOR UPDATE SKIP LOCKED`), copies these rows by `INSERT
+//! .. SELECT` and deletes them, both by their whole keys. Statements go in few texts; a row that
+//! comes or goes meanwhile shows in the numbers of rows, and undoes them.
 //!
-//! **Deletes read no row that is not theirs**, for one that somebody else holds would make them wait. A range of numbers reads the row
-//! behind it too, so it ends before the last one that is held. Other keys are looked up one by one; where a list of them is a good part of a
-//! small table the server may read all of the table. On MariaDB a delete does not wait at all at first; if it would have had to, the
-//! keys are looked up singly from then on. On MySQL the index is named.
+//! **Deletes read no row that is not theirs**, for one that somebody else holds would make them
+//! wait. A range of numbers reads the row behind it too, so it ends before the last one that is
+//! held. Other keys are looked up one by one; where a list of them is a good part of a small table
+//! the server may read all of the table. On MariaDB a delete does not wait at all at first; if it
+//! would have had to, the keys are looked up singly from then on. On MySQL the index is named.
 //!
-//! **Copies lock nothing.** The rows of a route that lie among others of the batch, without a gap, are read together with these and told apart by
-//! their route, which takes less than looking each of them up.
+//! **Copies lock nothing.** The rows of a route that lie among others of the batch, without a gap,
+//! are read together with these and told apart by their route, which takes less than looking each
+//! of them up.
 //!
 //! | room | what it does |
 //! | --- | --- |
@@ -50,7 +54,8 @@ use super::line::Line;
 use super::schema::get;
 use crate::options::Options;
 
-/// How long a statement of a mover waits for a lock that somebody else holds, before its batch is undone and run again.
+/// How long a statement of a mover waits for a lock that somebody else holds, before its batch is
+/// undone and run again.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The most characters of a table's name.

@@ -289,7 +289,8 @@ impl Mover for MysqlMover {
                     None => script.copy(place, part.to, &picked.at(part.rows.iter().copied())),
                 }
             }
-            // At once, so that they lie side by side. Whose delete failed is found by trying those of the other parts again.
+            // At once, so that they lie side by side. Whose delete failed is found by trying those
+            // of the other parts again.
             let mut rows: Vec<usize> = parts.iter().flat_map(|part| part.rows).copied().collect();
             rows.sort_unstable();
             script.delete(parts.len().saturating_sub(1), &picked.at(rows));

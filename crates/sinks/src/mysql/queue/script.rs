@@ -35,8 +35,8 @@ struct Step {
 pub(super) enum Lookup {
     /// By lists of keys, as the server likes, without waiting for anybody (MariaDB).
     Quick,
-    /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table for a list of keys even where the
-    /// index is named).
+    /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table
+    /// for a list of keys even where the index is named).
     Single,
     /// By lists of keys and the key's index (MySQL).
     Named,
@@ -151,7 +151,8 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Whole numbers are joined with a list of them; of other keys, whose types a list would not keep, each is a statement.
+    /// Whole numbers are joined with a list of them; of other keys, whose types a list would not
+    /// keep, each is a statement.
     fn delete_singly(&mut self, part: usize, keys: &[&Key]) {
         let verb = Verb::Delete;
         let (numbers, others): (Vec<&Key>, Vec<&Key>) =
@@ -195,7 +196,8 @@ impl<'s> Script<'s> {
         }
     }
 
-    /// Executes all statements, up to the first that fails or does not meet as many rows as it names.
+    /// Executes all statements, up to the first that fails or does not meet as many rows as it
+    /// names.
     pub(super) async fn run(self, line: &mut Line) -> Result<(), Broken> {
         for (text, steps) in &self.texts {
             let (counts, ended) = line.script(text).await;

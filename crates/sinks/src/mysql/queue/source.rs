@@ -29,7 +29,8 @@ pub(super) struct Source {
     pub(super) route: Option<String>,
     /// Locks rows and reads them; its one parameter is how many.
     pub(super) lock: String,
-    /// The same for rows whose key is greater than its first parameter; `None` where the key is not one whole number.
+    /// The same for rows whose key is greater than its first parameter; `None` where the key is
+    /// not one whole number.
     pub(super) lock_after: Option<String>,
     /// Asks whether there are any rows.
     pub(super) left: String,
@@ -39,8 +40,9 @@ impl Source {
     /// Reads the table and makes the statements.
     ///
     /// # Errors
-    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] where the engine knows no transactions or the key
-    /// holds values that cannot be looked up exactly; what the server says.
+    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] where the
+    /// engine knows no transactions or the key holds values that cannot be looked up exactly;
+    /// what the server says.
     pub(super) async fn read(line: &mut Line, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
         let Some(facts) = survey::facts(line, name).await? else {
@@ -95,7 +97,8 @@ impl Source {
 /// An index by which keys are looked up.
 struct Index {
     name: String,
-    /// Its columns are those of the key, in the key's order: rows come in that order by themselves.
+    /// Its columns are those of the key, in the key's order: rows come in that order by
+    /// themselves.
     ordered: bool,
 }
 
@@ -152,7 +155,8 @@ impl Texts<'_> {
     }
 }
 
-/// Finds a unique index all of whose columns are in the key: the one that has the key's own order first.
+/// Finds a unique index all of whose columns are in the key: the one that has the key's own order
+/// first.
 async fn index(line: &mut Line, table: &TableName, key: &[Name]) -> Result<Index, Fault> {
     let more = " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
     let sql = about(

@@ -11,7 +11,8 @@ use crate::mysql::schema::{self, about, get};
 use crate::mysql::table::Facts;
 use crate::sql::quote::backtick::push_table;
 
-/// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a server may share them.
+/// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a
+/// server may share them.
 const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
 
 /// A column was given no value, and has no default.
@@ -63,8 +64,8 @@ pub(super) async fn describe(
     }))
 }
 
-/// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where rows come as values, and not where
-/// they come from another table.
+/// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where
+/// rows come as values, and not where they come from another table.
 async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
     let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
     let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
@@ -72,8 +73,9 @@ async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) > Some(0))
 }
 
-/// The columns that an insert from another table must give a value to. The information schema names those that may be, the server
-/// says whether it insists: its mode or a trigger can be a reason that it does not.
+/// The columns that an insert from another table must give a value to. The information schema names
+/// those that may be, the server says whether it insists: its mode or a trigger can be a reason
+/// that it does not.
 pub(super) async fn required(
     line: &mut Line,
     name: &TableName,
@@ -99,7 +101,8 @@ pub(super) async fn required(
     }
 }
 
-/// An insert of no row that gives no value to these columns; to one of them where there are no others.
+/// An insert of no row that gives no value to these columns; to one of them where there are no
+/// others.
 fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
     let given = |column: &&Column| !column.generated && !required.contains(&column.name);
     let given: Vec<Name> = facts
@@ -193,7 +196,8 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
     }
 }
 
-/// Rows by their route. Routes are told apart by their bytes, whatever the column's collation holds for equal.
+/// Rows by their route. Routes are told apart by their bytes, whatever the column's collation holds
+/// for equal.
 pub(super) async fn count(
     line: &mut Line,
     plan: &MovePlan,

@@ -46,7 +46,8 @@ impl Absorber<'_, '_> {
         self.set(item, done);
     }
 
-    /// What a set-based statement says of its writes. Gives the units whose row was left out as a duplicate.
+    /// What a set-based statement says of its writes. Gives the units whose row was left out as a
+    /// duplicate.
     pub(super) fn set_done(
         &mut self,
         items: &[u32],
@@ -113,7 +114,8 @@ impl Absorber<'_, '_> {
         }
     }
 
-    /// What a set-based statement says of its calls. Gives the units whose row was left out because it would fail.
+    /// What a set-based statement says of its calls. Gives the units whose row was left out because
+    /// it would fail.
     pub(super) fn framed_done(
         &mut self,
         items: &[u32],

@@ -138,8 +138,8 @@ impl<'a> Batch<'a> {
             &fit,
             column.map(|c| &*c.name),
         );
-        // Parsed anew each time: a rule may have made nothing of a statement that is prepared, and nobody would notice
-        // that it is gone.
+        // Parsed anew each time: a rule may have made nothing of a statement that is prepared, and
+        // nobody would notice that it is gone.
         let apart = self.distrusted || compiled.apart.is_some();
         let apart = apart || self.creates && shaped.outgrows(&compiled.table, write);
         let prospect = match prospect {
@@ -165,8 +165,8 @@ impl<'a> Batch<'a> {
         let look = spoken.look(call, scratch, &mut self.hashes);
         let prospect = match (&spoken.trouble, look.fit) {
             (Some(fault), _) => refuse(at, fault.clone()),
-            // Whoever would spoil the batch for all others runs by itself. A simple query is tried as its statement first:
-            // only that tells what it takes from a sequence.
+            // Whoever would spoil the batch for all others runs by itself. A simple query is tried
+            // as its statement first: only that tells what it takes from a sequence.
             (None, Fit::Bad | Fit::Unwritable(_)) if call.origin.is_some() => {
                 Prospect::Apart(Mode::Own)
             }

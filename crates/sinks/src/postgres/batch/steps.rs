@@ -1,8 +1,9 @@
 //! The statements of a segment in their order, and the order of the rows within them.
 //!
-//! Every lane locks rows in one order, that of their keys, or two of them would wait for each other. But the writes of one
-//! source stay as they were sent wherever somebody could tell: numbers that the database generates rise in that order, and
-//! a row does not refer to one that came later. There a source's writes are kept together, and sources are sorted.
+//! Every lane locks rows in one order, that of their keys, or two of them would wait for each
+//! other. But the writes of one source stay as they were sent wherever somebody could tell: numbers
+//! that the database generates rise in that order, and a row does not refer to one that came later.
+//! There a source's writes are kept together, and sources are sorted.
 
 use std::collections::HashMap;
 
@@ -66,8 +67,8 @@ impl Batch<'_> {
         steps
     }
 
-    /// Neighbouring steps of one table that are too small for a statement of their own become one, whose writes are sorted
-    /// together.
+    /// Neighbouring steps of one table that are too small for a statement of their own become one,
+    /// whose writes are sorted together.
     fn unite(&self, steps: Vec<Step>) -> Vec<Step> {
         let is_small = |step: &Step| may_fuse(step).is_none() || step.items.len() < FUSE_FROM;
         let mut united: Vec<Step> = Vec::with_capacity(steps.len());
@@ -148,7 +149,8 @@ impl Batch<'_> {
         (placed.map_or(0, |placed| self.identity_of(placed)), order)
     }
 
-    /// Writes of one source, of one unit or of one row, in their order; each with the first of the locks that they take.
+    /// Writes of one source, of one unit or of one row, in their order; each with the first of the
+    /// locks that they take.
     fn chains(&self, step: &Step) -> Vec<(Lock, Vec<u32>)> {
         let mut chains: Vec<(Lock, Vec<u32>)> = Vec::new();
         let mut linked: HashMap<Link, usize, RandomState> = HashMap::default();

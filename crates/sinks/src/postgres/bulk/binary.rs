@@ -1,7 +1,8 @@
 //! COPY's binary form: fields as the types' own receive functions read them.
 //!
-//! Only spellings of which it is certain that the type's input function would read the same value are taken; whatever else
-//! a field holds is left to the server, for which the whole portion goes as text.
+//! Only spellings of which it is certain that the type's input function would read the same value
+//! are taken; whatever else a field holds is left to the server, for which the whole portion goes
+//! as text.
 
 use bytes::{BufMut, BytesMut};
 use windrow_core::{Field, Value};
@@ -11,7 +12,8 @@ use super::odd::Odd;
 use crate::postgres::column::{Column, Kind, oid};
 use crate::postgres::{scalar, text, time};
 
-/// What every stream begins with: the signature, no flags, no extension (PostgreSQL's documentation, "COPY", "Binary Format").
+/// What every stream begins with: the signature, no flags, no extension (PostgreSQL's
+/// documentation, "COPY", "Binary Format").
 pub(super) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// What every stream ends with, in the place of a row's number of fields.
@@ -20,7 +22,8 @@ pub(super) const TRAILER: i16 = -1;
 /// The length of a NULL.
 const NULL: i32 = -1;
 
-/// The longest name, in bytes (`NAMEDATALEN` - 1). As text a longer one is cut, in binary it is refused.
+/// The longest name, in bytes (`NAMEDATALEN` - 1). As text a longer one is cut, in binary it is
+/// refused.
 const LONGEST_NAME: usize = 63;
 
 /// The bytes of a UUID.
@@ -51,7 +54,8 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// How a column's values are written; `None` where only their text is known. A domain is read by its base type's function.
+    /// How a column's values are written; `None` where only their text is known. A domain is read
+    /// by its base type's function.
     pub(super) fn of(column: &Column) -> Option<Self> {
         Some(match &column.kind {
             Kind::Bool => Self::Bool,
@@ -80,7 +84,8 @@ impl Form {
     }
 }
 
-/// Appends a field: its length and its value. What it leaves behind where it fails is to be cut off.
+/// Appends a field: its length and its value. What it leaves behind where it fails is to be cut
+/// off.
 #[inline]
 pub(super) fn push(
     form: Form,

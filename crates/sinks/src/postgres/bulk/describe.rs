@@ -10,8 +10,9 @@ use crate::sql::quote::push_table;
 use postgres_protocol::message::frontend;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
-/// A table's number and kind, and its columns' names, types and modifiers, as one text: a description holds as long as it
-/// does not change. What a load relies on and does not see otherwise is in it too.
+/// A table's number and kind, and its columns' names, types and modifiers, as one text: a
+/// description holds as long as it does not change. What a load relies on and does not see
+/// otherwise is in it too.
 const PRINT: &str = "\
 concat_ws(' ', c.oid, c.relkind, row_security_active(c.oid),
   EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
@@ -107,8 +108,9 @@ pub(super) async fn describe(
     }))
 }
 
-/// The statement that fails (division by zero) if a table (its first parameter) is not what it was described as (its second). Run
-/// behind a COPY into it, whose lock keeps it as it is until the commit.
+/// The statement that fails (division by zero) if a table (its first parameter) is not what it was
+/// described as (its second). Run behind a COPY into it, whose lock keeps it as it is until the
+/// commit.
 pub(super) fn check() -> String {
     format!("SELECT 1 / ((SELECT {PRINT} {FROM}) IS NOT DISTINCT FROM $2)::int")
 }

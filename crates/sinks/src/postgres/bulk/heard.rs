@@ -59,8 +59,8 @@ impl Heard {
             .map_or(&[], |error| Judge::of(&error.code))
     }
 
-    /// Which of the rows that came in was refused, from 1: `COPY weather, line 3, column temp: "x"`, in any language.
-    /// `target`: what is copied into.
+    /// Which of the rows that came in was refused, from 1: `COPY weather, line 3, column temp:
+    /// "x"`, in any language. `target`: what is copied into.
     pub(super) fn line(&self, target: &str) -> Option<usize> {
         let context = self.error.as_ref()?.context.as_ref()?;
         context.lines().find_map(|line| {
@@ -79,11 +79,12 @@ impl Heard {
         Some(refusal(steps.get(self.done.len()).copied(), error))
     }
 
-    /// What a connection that ended means for the portion. `said`: bytes of it, with the Sync that commits it, or `None` if
-    /// that was never appended.
+    /// What a connection that ended means for the portion. `said`: bytes of it, with the Sync that
+    /// commits it, or `None` if that was never appended.
     pub(super) fn lost(&self, steps: &[Step], said: Option<usize>, broken: &Broken) -> LoadFault {
         let left = said.is_some_and(|said| said <= broken.sent);
-        // The server answers in order: what it ended the connection with came before all that it had not answered.
+        // The server answers in order: what it ended the connection with came before all that it
+        // had not answered.
         let ended_before = broken.error.is_some() && !self.at_commit(steps);
         if !left || self.error.is_some() || ended_before {
             LoadFault::Again(broken.unavailable())
@@ -99,7 +100,8 @@ fn refusal(step: Option<Step>, error: ServerError) -> LoadFault {
     if step == Some(Step::Check) && error.code == "22012" {
         return LoadFault::Again(altered());
     }
-    // What a statement is refused for has no context; what rows are refused for has that of their COPY or trigger.
+    // What a statement is refused for has no context; what rows are refused for has that of their
+    // COPY or trigger.
     let of_the_statement = step.is_some() && error.context.is_none();
     let never = matches!(
         class,

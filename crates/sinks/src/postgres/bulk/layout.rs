@@ -46,7 +46,8 @@ impl Target {
         self.grows.is_some()
     }
 
-    /// False if the column looks as though it would refuse a field, for a reason that its spelling does not show.
+    /// False if the column looks as though it would refuse a field, for a reason that its spelling
+    /// does not show.
     pub(super) fn takes(&self, field: &Field<'_>) -> bool {
         let text = match *field {
             Field::Null => return !self.not_null,
@@ -80,7 +81,8 @@ pub(super) struct Layout {
     pub(super) target: String,
     /// How rows get from the stage into their table, where they do not go there directly.
     pub(super) staged: Option<Staged>,
-    /// A trigger may make nothing of a row: whether all were written is looked at before they are committed.
+    /// A trigger may make nothing of a row: whether all were written is looked at before they are
+    /// committed.
     pub(super) drops: bool,
     /// How bad rows are found.
     pub(super) sieve: Sieve,
@@ -101,8 +103,9 @@ pub(super) struct Staged {
 
 impl Layout {
     /// # Errors
-    /// Of the plan: a column that is not there, a key that does not make sense; [`FaultClass::Unsupported`] where COPY would do something else
-    /// than the rows' own statements. `creates`: columns that are missing will be made by those.
+    /// Of the plan: a column that is not there, a key that does not make sense;
+    /// [`FaultClass::Unsupported`] where COPY would do something else than the rows' own
+    /// statements. `creates`: columns that are missing will be made by those.
     pub(super) fn new(plan: &LoadPlan, table: &Described, creates: bool) -> Result<Self, Fault> {
         let facts = &table.facts;
         if let Some(why) = table.more.apart {
@@ -149,8 +152,8 @@ impl Layout {
         })
     }
 
-    /// The statement that brings rows from the stage into the table, if there is one. `repeated`: keys come more than once
-    /// in a portion.
+    /// The statement that brings rows from the stage into the table, if there is one. `repeated`:
+    /// keys come more than once in a portion.
     pub(super) fn merge(&self, repeated: bool) -> Option<&str> {
         let staged = self.staged.as_ref()?;
         Some(match &staged.merge_last {
@@ -172,12 +175,13 @@ fn target(column: &Column, hooks: bool, grows: Option<infer::Kind>) -> Target {
     }
 }
 
-/// The digits that a `numeric(p, s)` takes before and behind the point (`numeric_typmod_precision` of
-/// `src/backend/utils/adt/numeric.c`).
+/// The digits that a `numeric(p, s)` takes before and behind the point (`numeric_typmod_precision`
+/// of `src/backend/utils/adt/numeric.c`).
 fn digits(column: &Column) -> Option<(usize, usize)> {
     let modifier = column.narrowed.checked_sub(4).filter(|m| *m >= 0)?;
     let (precision, scale) = (modifier >> 16 & 0xffff, modifier & 0x7ff);
-    // The scale has a sign of its own; with a negative one there may be more digits than the precision says.
+    // The scale has a sign of its own; with a negative one there may be more digits than the
+    // precision says.
     match column.kind == Kind::Numeric && scale <= 1000 {
         true => Some((
             usize::try_from(precision - scale).ok()?,
@@ -269,8 +273,8 @@ fn create(table: &Described, columns: &[&Column]) -> Option<String> {
     for (place, column) in columns.iter().enumerate() {
         let type_name = table.more.type_of(&column.name)?;
         write!(sql, ", c{place} {type_name}").ok()?;
-        // A row that another one of its portion replaces must be one that the table would have taken. Only a trigger
-        // could give it a value.
+        // A row that another one of its portion replaces must be one that the table would have
+        // taken. Only a trigger could give it a value.
         if column.not_null && !table.facts.has_hooks {
             sql.push_str(" NOT NULL");
         }
@@ -301,8 +305,9 @@ fn merge(plan: &LoadPlan, key: &[Name], source: &str) -> String {
     sql
 }
 
-/// The same of the last row of each key. Only where a row that is replaced by a later one could not have been refused by
-/// the table itself: its types and NULLs are judged by the stage, and there is nothing else that judges.
+/// The same of the last row of each key. Only where a row that is replaced by a later one could not
+/// have been refused by the table itself: its types and NULLs are judged by the stage, and there is
+/// nothing else that judges.
 fn merge_last(plan: &LoadPlan, key: &[Name], table: &Described) -> Option<String> {
     let facts = &table.facts;
     let judges = facts.has_hooks

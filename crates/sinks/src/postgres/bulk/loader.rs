@@ -24,7 +24,8 @@ pub(super) struct PortionLoader {
     pub(super) layout: Layout,
     /// What has refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// The form of whole portions, and that of portions that are sifted: there a few odd spellings are no reason for text.
+    /// The form of whole portions, and that of portions that are sifted: there a few odd spellings
+    /// are no reason for text.
     whole: Form,
     pub(super) sifted: Form,
     /// Keys come more than once in a portion.

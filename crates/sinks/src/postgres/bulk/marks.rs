@@ -24,10 +24,12 @@ pub(super) struct TableOfMarks {
 /// For the rest of the transaction: nobody waits for the disk.
 const NOT_AWAITED: &str = "SELECT set_config('synchronous_commit', 'off', true)";
 
-/// How long is waited for portions that are under way. A server may take hours to see that a client's machine is gone.
+/// How long is waited for portions that are under way. A server may take hours to see that a
+/// client's machine is gone.
 const LONGEST_WAIT: &str = "SELECT set_config('lock_timeout', '10s', true)";
 
-/// Held by the transactions that write a load's portions, all at once. The first number is any that others will not use.
+/// Held by the transactions that write a load's portions, all at once. The first number is any that
+/// others will not use.
 const HOLD: &str = "SELECT pg_advisory_xact_lock_shared(1467117431, hashtext($1))";
 
 /// Waits for the end of them.
@@ -61,8 +63,8 @@ impl TableOfMarks {
         answer
     }
 
-    /// Waits for portions of a load that are still being written: the server goes on with what it has got from a program that
-    /// was killed, or whose connection is gone.
+    /// Waits for portions of a load that are still being written: the server goes on with what it
+    /// has got from a program that was killed, or whose connection is gone.
     async fn settle(&self, load: &str) -> Result<(), Fault> {
         if self.server.dialect().plain_catalog {
             return Ok(());
@@ -110,7 +112,8 @@ impl TableOfMarks {
             }
             push_statement(wire.out(), &self.creation(), &[]);
             match ask(wire).await {
-                // Somebody else was faster: even IF NOT EXISTS says so, of the table, its type or a row of the catalog.
+                // Somebody else was faster: even IF NOT EXISTS says so, of the table, its type or a
+                // row of the catalog.
                 Err(fault)
                     if attempt < TRIES && matches!(&*fault.code, "23505" | "42P07" | "42710") => {}
                 other => return other.map(drop),
@@ -196,7 +199,8 @@ impl Marks for TableOfMarks {
     }
 }
 
-/// Appends the statement that goes before a portion with marks: who reads the marks waits for its end.
+/// Appends the statement that goes before a portion with marks: who reads the marks waits for its
+/// end.
 pub(super) fn push_hold(out: &mut BytesMut, load: &str) {
     push_statement(out, HOLD, &[load]);
 }

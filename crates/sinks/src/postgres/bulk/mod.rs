@@ -1,7 +1,8 @@
 //! Loading many rows by COPY.
 //!
-//! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the table still is what it was
-//! described as, and the Sync that commits. What a field means is what a write of it alone would mean.
+//! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the
+//! table still is what it was described as, and the Sync that commits. What a field means is what a
+//! write of it alone would mean.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -12,13 +13,15 @@
 //! | `heard` | from the server's answers to what became of the portion |
 //! | `loader`, `marks` | the ports |
 //!
-//! Rows go in binary, which costs the server half the time of text where their columns are numbers and times, or as records of
-//! CSV that nobody has taken apart, which costs nothing here: who loads finds out which is faster. A portion with a field that is not spelled as the
-//! writer knows it goes as text, so that the server itself judges. Where keys may be there already, rows go into
+//! Rows go in binary, which costs the server half the time of text where their columns are numbers
+//! and times, or as records of CSV that nobody has taken apart, which costs nothing here: who loads
+//! finds out which is faster. A portion with a field that is not spelled as the writer knows it
+//! goes as text, so that the server itself judges. Where keys may be there already, rows go into
 //! a temporary table and from there by `INSERT .. SELECT .. ON CONFLICT`.
 //!
-//! CockroachDB has COPY too, but it is no part of a transaction that other statements of the extended protocol belong to, and
-//! earlier releases commit it in pieces of a hundred rows: there rows go through a lane.
+//! CockroachDB has COPY too, but it is no part of a transaction that other statements of the
+//! extended protocol belong to, and earlier releases commit it in pieces of a hundred rows: there
+//! rows go through a lane.
 
 mod binary;
 mod describe;
@@ -57,7 +60,8 @@ use windrow_pgwire::wire::Wire;
 /// COPY into one database.
 pub(super) struct Copy {
     server: Arc<Server>,
-    /// The connection that the table's columns were asked on: it knows the catalog already, and is the first that loads.
+    /// The connection that the table's columns were asked on: it knows the catalog already, and is
+    /// the first that loads.
     spare: Mutex<Option<(Wire, &'static Dialect)>>,
 }
 

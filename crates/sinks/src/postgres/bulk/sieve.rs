@@ -1,7 +1,8 @@
 //! Which rows of a portion the table would refuse, asked before they are written.
 //!
-//! What such a question is about goes into a temporary table first: only those columns. The answer is a guess: that rows are
-//! refused for it, their own statements say. It is asked only about what has refused rows of this load before.
+//! What such a question is about goes into a temporary table first: only those columns. The answer
+//! is a guess: that rows are refused for it, their own statements say. It is asked only about what
+//! has refused rows of this load before.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,7 +34,8 @@ pub(super) enum Judge {
     References,
     /// A key that is in the portion already: seen without asking.
     Repeats,
-    /// A key that is in the table already. A look at the index for each row: it is asked for only where it has to be.
+    /// A key that is in the table already. A look at the index for each row: it is asked for only
+    /// where it has to be.
     Uniques,
 }
 
@@ -75,8 +77,8 @@ impl Sieve {
         let types = types.filter(|_| table.more.makes_temporary);
         let judges = |judge: &Judge| match plan.on_conflict {
             OnConflict::Error | OnConflict::Ignore => true,
-            // What is left out is written later, where it must not take the place of what came behind it. A check never
-            // changes its mind.
+            // What is left out is written later, where it must not take the place of what came
+            // behind it. A check never changes its mind.
             OnConflict::Update => *judge == Judge::Checks,
         };
         let mut tests = Vec::new();

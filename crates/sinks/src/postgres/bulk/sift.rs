@@ -7,8 +7,8 @@ use super::sieve::{Asking, Judge};
 use super::stream::Spelling;
 use super::transfer::Marked;
 
-/// How many rows that could not be foreseen are left out of a portion, one after the other, each of which costs the time of
-/// a portion.
+/// How many rows that could not be foreseen are left out of a portion, one after the other, each of
+/// which costs the time of a portion.
 const UNFORESEEN: usize = 4;
 
 impl PortionLoader {

@@ -15,8 +15,8 @@ const PIECE: usize = 128 * 1024;
 /// The most bytes of one message (`PQ_LARGE_MESSAGE_LIMIT` of `src/include/libpq/libpq.h`).
 const LONGEST: usize = (1 << 30) - 1024;
 
-/// Of so many rows one may be left out because it is not spelled as the binary form's writer knows it. More of them, and
-/// the spelling is the file's own: the server is to read it.
+/// Of so many rows one may be left out because it is not spelled as the binary form's writer knows
+/// it. More of them, and the spelling is the file's own: the server is to read it.
 const ODD_ONES: usize = 20;
 
 /// The form of the rows.

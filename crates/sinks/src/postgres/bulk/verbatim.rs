@@ -12,8 +12,9 @@ use crate::postgres::column::Kind;
 /// Bytes of a message.
 const PIECE: usize = 128 * 1024;
 
-/// True if each field of such records means what it would mean in an INSERT: the server reads it as the text of its
-/// column, and has words for how it is written (`ProcessCopyOptions` of `src/backend/commands/copy.c`).
+/// True if each field of such records means what it would mean in an INSERT: the server reads it as
+/// the text of its column, and has words for how it is written (`ProcessCopyOptions` of
+/// `src/backend/commands/copy.c`).
 pub(super) fn passes(layout: &Layout, style: &CsvStyle) -> bool {
     let CsvStyle {
         delimiter,

@@ -1,8 +1,10 @@
-//! How the raw values of one parameter travel as one array: without being read, wherever that is the same.
+//! How the raw values of one parameter travel as one array: without being read, wherever that is
+//! the same.
 //!
-//! The elements of a binary array are read by the very function that reads a single binary value, so binary values of any
-//! type with arrays are taken as they are. A text is taken as it is where a type's binary form is its text; a few others are
-//! short work; all else goes as text and is cast by the server, which calls the function that reads a single text.
+//! The elements of a binary array are read by the very function that reads a single binary value,
+//! so binary values of any type with arrays are taken as they are. A text is taken as it is where a
+//! type's binary form is its text; a few others are short work; all else goes as text and is cast
+//! by the server, which calls the function that reads a single text.
 
 use bytes::{BufMut, BytesMut};
 
@@ -21,7 +23,8 @@ pub(in crate::postgres) struct Carrier {
     pub(super) array: u32,
     /// The type that elements are cast to.
     pub(super) cast: Option<Box<str>>,
-    /// The parameter has a type that is not that of the elements: a domain. It is one only where it is assigned to a column.
+    /// The parameter has a type that is not that of the elements: a domain. It is one only where
+    /// it is assigned to a column.
     pub(super) is_domain: bool,
     /// It becomes a column's value that must not be NULL.
     pub(super) not_null: bool,
@@ -65,8 +68,8 @@ const SHORT: [(u32, u32, Form); 9] = [
     (oid::JSONB, 3807, Form::Jsonb),
 ];
 
-/// Types, their arrays, and their names: a cast from text calls their input functions (there is no other cast from text
-/// to them, and no length that a bare name would stand for).
+/// Types, their arrays, and their names: a cast from text calls their input functions (there is no
+/// other cast from text to them, and no length that a bare name would stand for).
 const CAST: [(u32, u32, &str); 11] = [
     (oid::NUMERIC, 1231, "numeric"),
     (oid::TIMESTAMPTZ, 1185, "timestamptz"),
@@ -133,7 +136,8 @@ impl Carrier {
         if sure { Fit::Sure } else { self.odd(value) }
     }
 
-    /// What is not written as usual may be right, or is certainly wrong: then nobody else is to pay for it.
+    /// What is not written as usual may be right, or is certainly wrong: then nobody else is to pay
+    /// for it.
     fn odd(&self, value: &[u8]) -> Fit {
         let maybe = match self.form {
             Form::Int2 | Form::Int4 | Form::Int8 => {
@@ -159,7 +163,8 @@ impl Carrier {
         if maybe { Fit::Unsure } else { Fit::Bad }
     }
 
-    /// Appends the values as the body of an array parameter (`array_recv` of `src/backend/utils/adt/arrayfuncs.c`).
+    /// Appends the values as the body of an array parameter (`array_recv` of
+    /// `src/backend/utils/adt/arrayfuncs.c`).
     pub(in crate::postgres) fn push_array<'v>(
         &self,
         values: impl ExactSizeIterator<Item = Option<&'v [u8]>>,
@@ -246,8 +251,8 @@ fn built_in(parameter: u32, binary: bool) -> Option<Carrier> {
     })
 }
 
-/// Types of the table's own: enums, whose binary form is their text; domains, which are carried as what they stand for;
-/// and any other type that has arrays, in binary.
+/// Types of the table's own: enums, whose binary form is their text; domains, which are carried as
+/// what they stand for; and any other type that has arrays, in binary.
 fn of_column(column: &Column, parameter: u32, binary: bool) -> Option<Carrier> {
     use crate::postgres::column::Kind;
     if column.type_oid != parameter {

@@ -1,15 +1,17 @@
-//! What is looked at behind the writes of a transaction, so that a description that is not true any more can never lead to a
-//! wrong answer: the catalog's rows about a table and about all that its proof relies on, by the transactions that wrote them.
+//! What is looked at behind the writes of a transaction, so that a description that is not true any
+//! more can never lead to a wrong answer: the catalog's rows about a table and about all that its
+//! proof relies on, by the transactions that wrote them.
 //!
-//! The writes hold locks by then, which keep what is seen of the table until the commit. A change of the columns' names and
-//! types is also noticed by the guard in front ([`crate::postgres::prepare`]), which costs nearly nothing; so where neither
-//! defaults nor arrays are relied on, the rows of the columns are left out.
+//! The writes hold locks by then, which keep what is seen of the table until the commit. A change
+//! of the columns' names and types is also noticed by the guard in front
+//! ([`crate::postgres::prepare`]), which costs nearly nothing; so where neither defaults nor arrays
+//! are relied on, the rows of the columns are left out.
 
 use crate::postgres::table::Print;
 
-/// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means. `$4` and `$5`: the transaction
-/// that wrote the table's row, with what stands in it, and the table's file. Behind them, where any are relied on: functions
-/// and domains, other tables.
+/// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means. `$4`
+/// and `$5`: the transaction that wrote the table's row, with what stands in it, and the table's
+/// file. Behind them, where any are relied on: functions and domains, other tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::postgres) struct Check {
     /// A partitioned table with all its parts.
@@ -31,7 +33,8 @@ fn written(catalog: &str, which: &str) -> String {
     )
 }
 
-/// What the row of a table says that matters, without the transaction that wrote it: TRUNCATE writes it too.
+/// What the row of a table says that matters, without the transaction that wrote it: TRUNCATE
+/// writes it too.
 fn flags(class: &str) -> String {
     format!(
         "concat({class}.relkind, {class}.relnatts, {class}.relhasrules, {class}.relhastriggers, {class}.relhassubclass, \
@@ -39,7 +42,8 @@ fn flags(class: &str) -> String {
     )
 }
 
-/// Whether its policies count for the role, if it has row security: that does not depend on its row alone.
+/// Whether its policies count for the role, if it has row security: that does not depend on its row
+/// alone.
 fn secured(class: &str) -> String {
     format!("CASE WHEN {class}.relrowsecurity THEN pg_catalog.row_security_active({class}.oid) END")
 }
@@ -79,8 +83,8 @@ fn checks(oid: &str) -> String {
     format!("{checks}::text")
 }
 
-/// The second condition holds always. It lets the planner take the index in a small catalog too: reading all of that takes
-/// longer than all the rest.
+/// The second condition holds always. It lets the planner take the index in a small catalog too:
+/// reading all of that takes longer than all the rest.
 fn indexes(oid: &str) -> String {
     written(
         "pg_index",
@@ -88,9 +92,9 @@ fn indexes(oid: &str) -> String {
     )
 }
 
-/// What makes a [`Print`], six columns of a query: what is said of the table, of its triggers, of its columns; the transaction
-/// that wrote the table's row, with what stands in it, the table's file, and the tables. The table is `c`, its parts are
-/// `o.oids`.
+/// What makes a [`Print`], six columns of a query: what is said of the table, of its triggers, of
+/// its columns; the transaction that wrote the table's row, with what stands in it, the table's
+/// file, and the tables. The table is `c`, its parts are `o.oids`.
 pub(in crate::postgres) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
@@ -107,8 +111,8 @@ pub(in crate::postgres) fn print() -> String {
 }
 
 impl Check {
-    /// What looks at a table. `columns`: also at its columns with their defaults; `changes`: also at the tables that an update
-    /// or a delete may reach.
+    /// What looks at a table. `columns`: also at its columns with their defaults; `changes`: also
+    /// at the tables that an update or a delete may reach.
     pub(in crate::postgres) fn of(print: &Print, columns: bool, changes: bool) -> Self {
         let parts = print.oids.len() > 1;
         Self {
@@ -120,14 +124,15 @@ impl Check {
         }
     }
 
-    /// Its statement. It gives 2 where the table has got another file since: nothing that matters has changed then, but what
-    /// else changes with the table's row is not seen any more.
+    /// Its statement. It gives 2 where the table has got another file since: nothing that matters
+    /// has changed then, but what else changes with the table's row is not seen any more.
     pub(in crate::postgres) fn sql(self) -> String {
         let table = match self.parts {
             true => "($1::oid[])[1]",
             false => "$1::oid",
         };
-        // Without its own row: a partitioned table has no file, and its parts' rows are among the pieces.
+        // Without its own row: a partitioned table has no file, and its parts' rows are among the
+        // pieces.
         let row = match self.parts {
             true => "$4::text IS NOT NULL".to_owned(),
             false => format!(
@@ -145,8 +150,9 @@ impl Check {
         )
     }
 
-    /// What is compared. Lists come out of sub-selects: of a parameter's list the planner would know the length, take a plan
-    /// made for it to be the better one, and plan the statement anew behind each batch, which takes longer than to run it.
+    /// What is compared. Lists come out of sub-selects: of a parameter's list the planner would
+    /// know the length, take a plan made for it to be the better one, and plan the statement
+    /// anew behind each batch, which takes longer than to run it.
     fn pieces(self) -> Vec<String> {
         let mut pieces = match self.parts {
             true => vec![parts("(SELECT $1::oid[])::oid[]")],

@@ -1,7 +1,7 @@
 //! Asking the server what a draft means: one round trip, one transaction.
 //!
-//! The statement is parsed first. That takes the lock that it will take when it runs, so nothing that follows can be
-//! changed by others while it is read.
+//! The statement is parsed first. That takes the lock that it will take when it runs, so nothing
+//! that follows can be changed by others while it is read.
 
 use postgres_protocol::message::frontend;
 use windrow_core::{Draft, Signature};

@@ -34,7 +34,8 @@ pub(in crate::postgres) struct Forms {
 }
 
 impl Forms {
-    /// The call's statement in the call's formats; `None`: it was not described by a sink of this kind.
+    /// The call's statement in the call's formats; `None`: it was not described by a sink of this
+    /// kind.
     pub(in crate::postgres) fn compile(
         &mut self,
         lexicon: &Lexicon,
@@ -106,8 +107,8 @@ pub(in crate::postgres) async fn renew(
     Ok(Ok(()))
 }
 
-/// The types that are declared for the parameters where a call's text is parsed: those that its client was told, or those
-/// that it names where it was told none.
+/// The types that are declared for the parameters where a call's text is parsed: those that its
+/// client was told, or those that it names where it was told none.
 pub(in crate::postgres) fn types_of(call: &Call) -> &[u32] {
     match call.fresh {
         true => &call.statement.draft().types,
@@ -115,8 +116,8 @@ pub(in crate::postgres) fn types_of(call: &Call) -> &[u32] {
     }
 }
 
-/// What clients are told whose statement gives other columns by now than they were told: the server's own words. It says
-/// so when values are bound.
+/// What clients are told whose statement gives other columns by now than they were told: the
+/// server's own words. It says so when values are bound.
 pub(super) fn other_columns() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let body =

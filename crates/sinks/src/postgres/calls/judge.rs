@@ -1,4 +1,5 @@
-//! May a statement be joined with others, given what the server says of it? Every reason is counted by its words.
+//! May a statement be joined with others, given what the server says of it? Every reason is counted
+//! by its words.
 
 use windrow_core::statement::{Expression, Piece};
 use windrow_core::{Apart, Draft, Name, Op};
@@ -153,7 +154,8 @@ fn covers_a_key(draft: &Draft, facts: &Facts) -> bool {
     })
 }
 
-/// The columns that an insert gives values to, with the expressions; `None`: they are not known one by one.
+/// The columns that an insert gives values to, with the expressions; `None`: they are not known one
+/// by one.
 pub(super) fn given<'a>(
     draft: &'a Draft,
     facts: &'a Facts,

@@ -1,7 +1,7 @@
 //! Which row a call is about, told from the raw values of a unique key's columns.
 //!
-//! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes, whatever statement they are in.
-//! Where equal values cannot be told to be equal, no key is given.
+//! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes,
+//! whatever statement they are in. Where equal values cannot be told to be equal, no key is given.
 
 use std::hash::BuildHasher;
 
@@ -27,7 +27,8 @@ pub(super) enum Part {
     Unknown,
 }
 
-/// The unique keys of a statement whose columns are all given, each with a seed that tells it from all others.
+/// The unique keys of a statement whose columns are all given, each with a seed that tells it from
+/// all others.
 pub(super) type Keys = Vec<(u64, Box<[Part]>)>;
 
 /// How a value is read.
@@ -44,8 +45,8 @@ pub(super) enum Reader {
 }
 
 impl Part {
-    /// The part that an expression is for a column. `parameters`: the types of the statement's parameters, and whether
-    /// they are binary.
+    /// The part that an expression is for a column. `parameters`: the types of the statement's
+    /// parameters, and whether they are binary.
     pub(super) fn of(
         column: &Column,
         expression: &Expression,

@@ -10,8 +10,8 @@ use windrow_core::{Apart, Call, Draft, Level, Op, Signature, Standing, Statement
 use super::meaning::Meaning;
 use crate::postgres::table::{Facts, Table};
 
-/// The most tables, and the most statements of a table, that are kept. Past it those that nobody holds are dropped, and
-/// then all: they are described anew.
+/// The most tables, and the most statements of a table, that are kept. Past it those that nobody
+/// holds are dropped, and then all: they are described anew.
 const MOST: usize = 10_000;
 
 /// What is known of one table.
@@ -50,11 +50,12 @@ type Standings = HashMap<(TableName, Op), (Level, Option<Apart>)>;
 #[derive(Debug, Default)]
 pub(in crate::postgres) struct Lexicon {
     tables: Mutex<HashMap<(u32, Box<str>), Entry>>,
-    /// By the statement's number, and whether its types are those of the moment ([`Call::fresh`]). With each a number by
-    /// which it is told apart from what was known before.
+    /// By the statement's number, and whether its types are those of the moment ([`Call::fresh`]).
+    /// With each a number by which it is told apart from what was known before.
     renewed: Mutex<HashMap<(u64, bool), (u64, Renewed)>>,
     versions: AtomicU64,
-    /// What was found of the statement that was described last, by table as clients name it, and by what is done.
+    /// What was found of the statement that was described last, by table as clients name it, and
+    /// by what is done.
     standings: Mutex<Standings>,
 }
 
@@ -103,7 +104,8 @@ impl Lexicon {
         entry.statements.push(Arc::downgrade(statement));
     }
 
-    /// The description of a table is not true any more: all statements on it are to be described anew.
+    /// The description of a table is not true any more: all statements on it are to be described
+    /// anew.
     pub(in crate::postgres) fn retire(&self, table: &Table) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         let relies = |found: &Renewed| match found {

@@ -64,7 +64,8 @@ pub(super) fn meaning(
         return Err(Apart::of("the server refuses it"));
     };
     let taking = judge::taking(draft, sight, facts);
-    // A later snapshot than that of the first statement sees what came between: only so the check is one.
+    // A later snapshot than that of the first statement sees what came between: only so the check
+    // is one.
     let reads_anew =
         &*relation.isolation == "read committed" || &*relation.isolation == "read uncommitted";
     let parts = facts.print.as_ref().map_or(0, |print| print.oids.len());

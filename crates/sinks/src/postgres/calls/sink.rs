@@ -25,7 +25,8 @@ use windrow_pgwire::wire::Wire;
 /// How long a connection for describing is kept when nothing is asked.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Executes SQL calls ([`Unit::calls`]) in one database, as one role, under one set of session settings.
+/// Executes SQL calls ([`Unit::calls`]) in one database, as one role, under one set of session
+/// settings.
 pub struct StatementSink {
     /// Which database it turned out to be.
     found: OnceLock<&'static Dialect>,
@@ -47,9 +48,10 @@ struct Desk {
 }
 
 impl StatementSink {
-    /// A sink that connects when it is asked to. `target`: the server, the role and what lets it in. `startup`: run-time
-    /// parameters of the startup packet (`client_encoding`, `TimeZone`, `search_path`, `options` ...). `set`: statements that
-    /// each new connection runs, in their order. Of `options` the waiting times are used.
+    /// A sink that connects when it is asked to. `target`: the server, the role and what lets it
+    /// in. `startup`: run-time parameters of the startup packet (`client_encoding`, `TimeZone`,
+    /// `search_path`, `options` ...). `set`: statements that each new connection runs, in their
+    /// order. Of `options` the waiting times are used.
     pub fn new(
         target: Target,
         startup: Vec<(String, String)>,
@@ -105,7 +107,8 @@ impl StatementSink {
         }
     }
 
-    /// What each new session runs first. `brief`: locks held by others are waited for a short time only.
+    /// What each new session runs first. `brief`: locks held by others are waited for a short time
+    /// only.
     fn session_sql(&self, brief: bool) -> String {
         let mut sql = self.set.join(";\n");
         if brief {
@@ -126,7 +129,8 @@ impl StatementSink {
         self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
-    /// The connection for describing. It is taken out: if its user is dropped half-way, so is the connection.
+    /// The connection for describing. It is taken out: if its user is dropped half-way, so is the
+    /// connection.
     async fn at(&self, desk: &mut Desk) -> Result<Wire, Fault> {
         if let Some(mut wire) = desk.wire.take()
             && wire.is_alive()

@@ -26,8 +26,8 @@ pub(in crate::postgres) struct Spoken {
     fresh: bool,
     /// The types of the single statement.
     signature: Arc<Signature>,
-    /// The same, where its clients cannot know them: their calls are parsed at their use, and the statement was described
-    /// before its table was changed.
+    /// The same, where its clients cannot know them: their calls are parsed at their use, and the
+    /// statement was described before its table was changed.
     pub(in crate::postgres) news: Option<Arc<Signature>>,
     /// How many columns its rows have.
     pub(in crate::postgres) width: u16,
@@ -36,7 +36,8 @@ pub(in crate::postgres) struct Spoken {
     keys: Keys,
     /// The sequence that each call takes a value from.
     pub(in crate::postgres) generates: Option<u32>,
-    /// It relies on the defaults of the table's columns: one that takes from a sequence would have to be told.
+    /// It relies on the defaults of the table's columns: one that takes from a sequence would have
+    /// to be told.
     pub(in crate::postgres) exposed: bool,
     /// Why no call of it can be executed.
     pub(in crate::postgres) trouble: Option<Fault>,
@@ -53,8 +54,8 @@ pub(in crate::postgres) struct Look {
     pub(in crate::postgres) touch: Touch,
 }
 
-/// A call's statement, compiled. `ids`: its own number, and that of its single statement. `renewed`: what it means by now,
-/// where it is not what was described any more.
+/// A call's statement, compiled. `ids`: its own number, and that of its single statement.
+/// `renewed`: what it means by now, where it is not what was described any more.
 pub(super) fn spoken(
     ids: (u64, u64),
     call: &Call,

@@ -1,13 +1,16 @@
-//! The set-based statement of an SQL call: its own expressions, with a column of arrays in place of each parameter.
+//! The set-based statement of an SQL call: its own expressions, with a column of arrays in place of
+//! each parameter.
 //!
 //! Each form tells exactly which calls took place, or fails as a whole:
 //!
-//! - an insert or upsert that gives nothing back counts its rows and divides by zero if one is missing;
-//! - everything else gives a row for each call: its place (an int8), whether it took place (an int4), the value that it took
-//!   from a sequence (an int8, where it takes one), and the columns that it gives back.
+//! - an insert or upsert that gives nothing back counts its rows and divides by zero if one is
+//!   missing;
+//! - everything else gives a row for each call: its place (an int8), whether it took place (an
+//!   int4), the value that it took from a sequence (an int8, where it takes one), and the columns
+//!   that it gives back.
 //!
-//! The source and its columns have names with a blank in them, which no column of the table may have: what the client's
-//! expressions name is never found in the source.
+//! The source and its columns have names with a blank in them, which no column of the table may
+//! have: what the client's expressions name is never found in the source.
 
 mod by_key;
 mod pieces;
@@ -34,7 +37,8 @@ const OURS: &str = "windrow ";
 /// A key by which inserted rows are matched to their source.
 struct Match<'a> {
     unique: &'a Unique,
-    /// For each of its columns the place of its parameter; `None`: the value taken from the sequence.
+    /// For each of its columns the place of its parameter; `None`: the value taken from the
+    /// sequence.
     parts: Vec<Option<usize>>,
 }
 
@@ -62,9 +66,9 @@ pub(super) fn fused(
     }
 }
 
-/// The form of a plain insert that leaves out rows that would fail, and tells which they are: duplicates, and rows that a
-/// check or a foreign key would refuse. What it leaves out wrongly succeeds on its own; what it lets through wrongly fails
-/// as a whole.
+/// The form of a plain insert that leaves out rows that would fail, and tells which they are:
+/// duplicates, and rows that a check or a foreign key would refuse. What it leaves out wrongly
+/// succeeds on its own; what it lets through wrongly fails as a whole.
 pub(super) fn telling(
     draft: &Draft,
     meaning: &Meaning,
@@ -127,8 +131,9 @@ impl Text<'_> {
         }
     }
 
-    /// An upsert that changes a unique column frees one value and takes another: there the order of the rows matters.
-    /// And where a row is found by another key than the one that is told, it could be meant twice.
+    /// An upsert that changes a unique column frees one value and takes another: there the order of
+    /// the rows matters. And where a row is found by another key than the one that is told, it
+    /// could be meant twice.
     fn moves_keys(&self) -> bool {
         let Some(conflict) = self.draft.conflict.as_ref().filter(|c| c.update) else {
             return false;
@@ -253,8 +258,9 @@ impl Text<'_> {
         })
     }
 
-    /// A key by which an inserted row finds its source: all of it given by parameters, or taken from the sequence in the
-    /// source. A row that an upsert changes is found by the key of the upsert alone. NULL is never found again.
+    /// A key by which an inserted row finds its source: all of it given by parameters, or taken
+    /// from the sequence in the source. A row that an upsert changes is found by the key of the
+    /// upsert alone. NULL is never found again.
     fn matching(&self) -> Option<Match<'_>> {
         let update = self.draft.conflict.as_ref().is_some_and(|c| c.update);
         let arbiter = self.arbiter();
@@ -296,8 +302,8 @@ impl Text<'_> {
             .then_some(Some(parameter))
     }
 
-    /// The source as a table of its own, with the values that are taken from the sequence, in the order of the calls.
-    /// `filtered`: without those that would fail; they are not told at all.
+    /// The source as a table of its own, with the values that are taken from the sequence, in the
+    /// order of the calls. `filtered`: without those that would fail; they are not told at all.
     fn materialized(&self, filtered: bool) -> String {
         let mut sql = format!("WITH {W} AS MATERIALIZED (SELECT {W}.*");
         if let Some(source) = self.meaning.taking.as_ref().and_then(|t| t.source.as_ref()) {

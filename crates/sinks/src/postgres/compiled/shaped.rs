@@ -201,7 +201,8 @@ impl Shaped {
     ) {
         let key = key_names(shape, table).unwrap_or_default();
         let value_of = |column: &Column| {
-            // An update may give a column twice: the key's value, which stands last, says which row it is.
+            // An update may give a column twice: the key's value, which stands last, says which row
+            // it is.
             let behind = shape.has_key_values().then(|| {
                 let place = key.iter().position(|name| *name == column.name)?;
                 row.get(shape.columns.len() + place)
@@ -319,14 +320,16 @@ fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {
     (no_arbiter || table.columns.iter().any(lacks)).then_some(Trouble::Doomed)
 }
 
-/// Unique keys whose columns are all given, as places in the row, each with a seed that tells it from all others.
+/// Unique keys whose columns are all given, as places in the row, each with a seed that tells it
+/// from all others.
 fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
     let mut keys = Vec::new();
     for (number, unique) in table.uniques.iter().enumerate() {
         let places: Option<Box<[usize]>> = unique
             .columns
             .iter()
-            // An update may give a column twice: the key's value, which stands last, says which row it is.
+            // An update may give a column twice: the key's value, which stands last, says which row
+            // it is.
             .map(|column| row.iter().rposition(|place| place == column))
             .collect();
         if let Some(places) = places {

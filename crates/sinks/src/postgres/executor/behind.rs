@@ -1,8 +1,10 @@
-//! What is done behind code of which nothing is proven, before anything else runs on its connection.
+//! What is done behind code of which nothing is proven, before anything else runs on its
+//! connection.
 //!
-//! It is reset: settings, role, locks, temporary tables. One thing cannot be taken back: a setting of no module's that was
-//! made up (`app.tenant`) is known to its session for good, and reads as an empty text there, not as NULL or an error. So
-//! where anything in the database could make one up, nobody else gets the connection, the next of the same batch neither.
+//! It is reset: settings, role, locks, temporary tables. One thing cannot be taken back: a setting
+//! of no module's that was made up (`app.tenant`) is known to its session for good, and reads as an
+//! empty text there, not as NULL or an error. So where anything in the database could make one up,
+//! nobody else gets the connection, the next of the same batch neither.
 
 use windrow_core::{Fault, Tally, Verdict};
 use windrow_pgwire::wire::Broken;
@@ -12,10 +14,11 @@ use crate::postgres::batch::Batch;
 use crate::postgres::segment::Segment;
 use crate::postgres::send::RESET;
 
-/// Whether anything in the database could make up a setting: a body that names `set_config`, runs text that it is given,
-/// or has a point or a comment between a SET and its value (an UPDATE has none); a body that is no text; a function with
-/// such a setting of its own, or in a language of which nothing is known; an expression that calls `set_config` (2078).
-/// What extensions bring along is left out: they read and set what is their own, and live with connections of many users.
+/// Whether anything in the database could make up a setting: a body that names `set_config`, runs
+/// text that it is given, or has a point or a comment between a SET and its value (an UPDATE has
+/// none); a body that is no text; a function with such a setting of its own, or in a language of
+/// which nothing is known; an expression that calls `set_config` (2078). What extensions bring
+/// along is left out: they read and set what is their own, and live with connections of many users.
 const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
     SELECT FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE p.oid >= 16384 AND l.lanname NOT IN ('internal', 'c') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
@@ -34,7 +37,8 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
 impl Connection {
-    /// Of what is to go out together, as much as may: where settings can be made up, nothing comes behind unproven code.
+    /// Of what is to go out together, as much as may: where settings can be made up, nothing comes
+    /// behind unproven code.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
         batch: &Batch<'_>,
@@ -69,8 +73,8 @@ impl Connection {
         Ok(!no)
     }
 
-    /// Behind unproven code: the connection becomes as new, or another one takes its place. `is_reset`: it was told to become
-    /// as new already.
+    /// Behind unproven code: the connection becomes as new, or another one takes its place.
+    /// `is_reset`: it was told to become as new already.
     pub(super) async fn behind_unproven(
         &mut self,
         batch: &mut Batch<'_>,
@@ -92,7 +96,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes a new connection in place of this one. Where none is to be had, what has no verdict has not left.
+    /// Takes a new connection in place of this one. Where none is to be had, what has no verdict
+    /// has not left.
     async fn reopen(&mut self, batch: &mut Batch<'_>) {
         let Some(server) = self.server.clone() else {
             return;

@@ -1,5 +1,5 @@
-//! A transaction in parts, each behind a savepoint: what fails in one leaves the others alone. Nothing is told before the
-//! commit, and there is none before all that would be told is certain.
+//! A transaction in parts, each behind a savepoint: what fails in one leaves the others alone.
+//! Nothing is told before the commit, and there is none before all that would be told is certain.
 
 mod judge;
 
@@ -29,7 +29,8 @@ const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
 pub(super) enum Ended {
     /// Every unit has its verdict.
     Done,
-    /// These versions of tables are not as they were described, or nothing is known of statements any more.
+    /// These versions of tables are not as they were described, or nothing is known of statements
+    /// any more.
     Stale(Vec<u64>),
 }
 

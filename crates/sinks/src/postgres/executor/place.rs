@@ -33,7 +33,8 @@ impl Connection {
         }
     }
 
-    /// Tables are as they were described, but a further change might not be seen: they are described anew before the next use.
+    /// Tables are as they were described, but a further change might not be seen: they are
+    /// described anew before the next use.
     pub(super) fn outdate(&self, batch: &Batch<'_>, versions: &[u64]) {
         if versions.is_empty() {
             return;
@@ -66,7 +67,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its writes are told why.
+    /// Joins the writes with their tables' descriptions. Where the server refuses to give one, its
+    /// writes are told why.
     pub(super) async fn place(
         &mut self,
         batch: &mut Batch<'_>,
@@ -106,8 +108,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether triggers of these tables may have been planned here for columns of other types: the server keeps such plans
-    /// of PL/pgSQL, and would refuse writes of clients who have never run them.
+    /// Whether triggers of these tables may have been planned here for columns of other types: the
+    /// server keeps such plans of PL/pgSQL, and would refuse writes of clients who have never
+    /// run them.
     fn has_old_plans(&mut self, batch: &Batch<'_>) -> bool {
         let prints = batch.shapes.iter().filter_map(|c| c.table.print.as_ref());
         let mut old = false;

@@ -1,5 +1,6 @@
-//! How long a batch waits for a lock: a while where nobody has held one lately, as somebody who is quick lets go meanwhile;
-//! hardly at all where locks are met again and again, as each of them holds up all units of the batch.
+//! How long a batch waits for a lock: a while where nobody has held one lately, as somebody who is
+//! quick lets go meanwhile; hardly at all where locks are met again and again, as each of them
+//! holds up all units of the batch.
 
 use std::time::Duration;
 

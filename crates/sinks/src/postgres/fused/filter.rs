@@ -18,7 +18,8 @@ impl Text<'_> {
     }
 }
 
-/// Appends ` WHERE ..`: the conditions whose columns are all given. `value`: the SQL of what is given for a column.
+/// Appends ` WHERE ..`: the conditions whose columns are all given. `value`: the SQL of what is
+/// given for a column.
 pub(in crate::postgres) fn push_conditions(
     sql: &mut String,
     facts: &Facts,
@@ -34,8 +35,8 @@ pub(in crate::postgres) fn push_conditions(
     }
 }
 
-/// What is true for rows that fulfil a condition; `None`: not all of its columns are given. `value`: the SQL of what is given for a
-/// column.
+/// What is true for rows that fulfil a condition; `None`: not all of its columns are given.
+/// `value`: the SQL of what is given for a column.
 pub(in crate::postgres) fn test(
     facts: &Facts,
     condition: &Condition,

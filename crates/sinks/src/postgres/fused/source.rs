@@ -18,8 +18,8 @@ impl Text<'_> {
         self.push_names(sql, numbered);
     }
 
-    /// The same, but the planner does not see how long the arrays are. It would plan anew for each length, and for a long
-    /// one read a whole table in place of looking rows up in the index.
+    /// The same, but the planner does not see how long the arrays are. It would plan anew for each
+    /// length, and for a long one read a whole table in place of looking rows up in the index.
     pub(super) fn push_hidden_source(&self, sql: &mut String) {
         if self.facts.dialect.subscripts {
             return self.push_subscripts(sql);
@@ -33,8 +33,8 @@ impl Text<'_> {
         self.push_names(sql, true);
     }
 
-    /// `ROWS FROM (unnest($1), .., generate_subscripts($1, 1)) AS w(p1, .., ord)`: what stands side by side there has the
-    /// same place, by definition.
+    /// `ROWS FROM (unnest($1), .., generate_subscripts($1, 1)) AS w(p1, .., ord)`: what stands side
+    /// by side there has the same place, by definition.
     fn push_subscripts(&self, sql: &mut String) {
         sql.push_str("ROWS FROM (");
         for number in 1..=self.row.len() {

@@ -12,8 +12,8 @@ const TABLE: &str = "\
 SELECT c.oid, c.relkind, c.relkind = 'p' OR c.relhassubclass, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 FROM pg_class c WHERE c.oid = to_regclass($1)";
 
-/// The columns; of each whether it is computed, its type, and whether every row must bring a value: it may not be NULL and has no default,
-/// and no trigger or rule can give it one.
+/// The columns; of each whether it is computed, its type, and whether every row must bring a value:
+/// it may not be NULL and has no default, and no trigger or rule can give it one.
 const COLUMNS: &str = "\
 SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
   (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
@@ -107,7 +107,8 @@ pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Fac
     }
 }
 
-/// How a column of this type takes values. `category`: what sort of type it is, as `pg_type` has it.
+/// How a column of this type takes values. `category`: what sort of type it is, as `pg_type` has
+/// it.
 fn takes(base: &str, category: &str) -> Option<Takes> {
     match (base, category) {
         ("bit" | "bit varying", _) => Some(Takes::Digits),

@@ -10,8 +10,8 @@
 //! | `news` | LISTEN |
 //! | `spare` | the connection between two steps |
 //!
-//! A picked row is named by its place in the table (`ctid`): nobody can change it while it is locked. Where rows lie in several
-//! tables (partitions, inheritance) they are named by their key.
+//! A picked row is named by its place in the table (`ctid`): nobody can change it while it is
+//! locked. Where rows lie in several tables (partitions, inheritance) they are named by their key.
 
 mod facts;
 mod mover;
@@ -35,17 +35,20 @@ use facts::Facts;
 use spare::{Spare, Visit};
 use talk::{Ask, number, talk, text as word_of, word};
 
-/// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two could become one.
+/// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two
+/// could become one.
 const NAME_BYTES: usize = 63;
 
-/// Copies of a server (a standby that was promoted, a copy of its files) share its number, but not this.
+/// Copies of a server (a standby that was promoted, a copy of its files) share its number, but not
+/// this.
 const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text";
 
-/// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows do.
+/// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows
+/// do.
 const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 
-/// How values are written that another database reads: every style is read, and this one alone is never read otherwise
-/// than it was meant.
+/// How values are written that another database reads: every style is read, and this one alone is
+/// never read otherwise than it was meant.
 const SPELLING: &str = "SET intervalstyle = 'postgres'";
 
 /// The database's number.
@@ -106,7 +109,8 @@ impl PgQueue {
     }
 }
 
-/// What tells the database apart from all others. Who may not ask for the server's number is told by its address.
+/// What tells the database apart from all others. Who may not ask for the server's number is told
+/// by its address.
 async fn database(wire: &mut Wire) -> Result<String, Fault> {
     let (mut database, mut server) = (String::new(), String::new());
     let asks = [Ask::of(DATABASE), Ask::of(SERVER)];
@@ -125,11 +129,12 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
     Ok(format!("{server}/{database}"))
 }
 
-/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written before, so that a server that
-/// dies loses the table only while there is nothing in it.
+/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written
+/// before, so that a server that dies loses the table only while there is nothing in it.
 const UNHURRIED: &str = "SET LOCAL synchronous_commit = off";
 
-/// Makes a table, unless it is there: who may not make tables can have somebody else make it before.
+/// Makes a table, unless it is there: who may not make tables can have somebody else make it
+/// before.
 async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
     let is_there = Ask::of("SELECT to_regclass($1)::text").text(table);
     if word(wire, is_there).await?.is_some() {

@@ -12,7 +12,8 @@ use super::open;
 use super::talk::{Ask, Failed, number, talk, text};
 use super::text::Texts;
 
-/// A transaction sees what others have committed by each of its statements: it relies on its locks, not on a snapshot.
+/// A transaction sees what others have committed by each of its statements: it relies on its locks,
+/// not on a snapshot.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Rows that are fetched at once, before it is known how large they are.
@@ -57,7 +58,8 @@ impl PgMover {
         Ok(first)
     }
 
-    /// A statement whose failure leaves nothing that could be committed. `expected`: what it must count.
+    /// A statement whose failure leaves nothing that could be committed. `expected`: what it must
+    /// count.
     async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
         let counted = self.ask(ask).await;
         self.spoiled |= counted.is_err();
@@ -90,7 +92,8 @@ impl PgMover {
         asks.push(Ask::of("SAVEPOINT windrow"));
     }
 
-    /// Undoes what was done since. Where that fails the connection is lost, and with it the transaction.
+    /// Undoes what was done since. Where that fails the connection is lost, and with it the
+    /// transaction.
     async fn undo(&mut self) {
         let undone = self.ask(Ask::of("ROLLBACK TO SAVEPOINT windrow")).await;
         self.spoiled |= undone.is_err();

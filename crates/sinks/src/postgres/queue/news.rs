@@ -11,7 +11,8 @@ use windrow_pgwire::wire::Wire;
 /// The channel that is listened to.
 pub(super) const CHANNEL: &str = "windrow_move";
 
-/// The tag of NotificationResponse; a message begins with its tag and its length, which does not count the tag.
+/// The tag of NotificationResponse; a message begins with its tag and its length, which does not
+/// count the tag.
 const NOTIFICATION: u8 = b'A';
 const HEADER: usize = 5;
 

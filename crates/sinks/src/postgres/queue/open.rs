@@ -9,7 +9,8 @@ use super::talk::{Ask, talk, text};
 use super::text::Texts;
 use crate::sql::quote::push_ident;
 
-/// Whoever makes tables of a move waits for others who do: `CREATE TABLE IF NOT EXISTS` fails if two do it at once.
+/// Whoever makes tables of a move waits for others who do: `CREATE TABLE IF NOT EXISTS` fails if
+/// two do it at once.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
 
 /// Columns whose default is taken from a sequence, which belongs to the source.
@@ -26,7 +27,8 @@ SELECT c.conname, pg_get_constraintdef(c.oid) FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype = 'f' AND c.confrelid <> c.conrelid AND c.conparentid = 0
 ORDER BY c.conname";
 
-/// Looks a destination up, makes it if it is to be made, and has the server judge whether rows can be brought there.
+/// Looks a destination up, makes it if it is to be made, and has the server judge whether rows can
+/// be brought there.
 pub(super) async fn open(
     wire: &mut Wire,
     texts: &Texts,
@@ -66,7 +68,8 @@ pub(super) async fn open(
     Ok(destination)
 }
 
-/// Makes a table like another: columns, defaults, checks, indexes, foreign keys; no generators of numbers.
+/// Makes a table like another: columns, defaults, checks, indexes, foreign keys; no generators of
+/// numbers.
 async fn make(wire: &mut Wire, source: &TableName, table: &TableName) -> Result<(), Fault> {
     let (from, to) = (quoted(source), quoted(table));
     let asks = [

@@ -1,4 +1,5 @@
-//! The connection that one step of a move leaves to the next, so that not each of them opens its own.
+//! The connection that one step of a move leaves to the next, so that not each of them opens its
+//! own.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use windrow_pgwire::wire::Wire;
 
 use super::facts::Facts;
 
-/// How long a connection may rest: what lies between here and the server may have forgotten it then.
+/// How long a connection may rest: what lies between here and the server may have forgotten it
+/// then.
 const LONGEST_REST: Duration = Duration::from_secs(10);
 
 /// A connection on which no transaction is open.

@@ -94,9 +94,11 @@ impl From<Failed> for Fault {
 /// Takes the rows of the statements, each with its statement's place.
 pub(super) type OnRow<'a> = &'a mut (dyn FnMut(usize, DataRow<'_>) + Send);
 
-/// Sends statements under one Sync and takes their rows. Those behind one that fails are not executed.
+/// Sends statements under one Sync and takes their rows. Those behind one that fails are not
+/// executed.
 ///
-/// `commits`: the last of them ends a transaction, so that a connection lost on the way leaves an unknown outcome.
+/// `commits`: the last of them ends a transaction, so that a connection lost on the way leaves an
+/// unknown outcome.
 pub(super) async fn talk(
     wire: &mut Wire,
     asks: &[Ask],

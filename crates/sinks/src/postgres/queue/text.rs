@@ -79,7 +79,8 @@ impl Texts {
         sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
     }
 
-    /// The handles as texts, the route as text, then (across databases) what names the row and the columns.
+    /// The handles as texts, the route as text, then (across databases) what names the row and the
+    /// columns.
     pub(super) fn pick(&self, rows: usize) -> String {
         let mut what = self.handle_texts();
         what.push_str(", ");
@@ -103,13 +104,15 @@ impl Texts {
         sql
     }
 
-    /// What other databases have no form of comes as JSON, or as it is where the destination is of the same kind.
+    /// What other databases have no form of comes as JSON, or as it is where the destination is of
+    /// the same kind.
     fn push_read(&self, sql: &mut String, name: &Name, kind: &Kind) {
         let mut column = String::new();
         push_ident(&mut column, name);
         sql.push_str(&match kind {
             _ if self.plan.alike => column,
-            // JSON has no form of bounds, and one null for two: such an array stays in its own spelling, as a JSON text.
+            // JSON has no form of bounds, and one null for two: such an array stays in its own
+            // spelling, as a JSON text.
             Kind::Array(element, _) => {
                 let null = match **element {
                     Kind::Json | Kind::Jsonb => format!(" OR 'null' = ANY ({column}::text[])"),
@@ -143,8 +146,8 @@ impl Texts {
         self.kinds.iter().enumerate().map(value).collect()
     }
 
-    /// What names a row, as text. JSON tells less than the type's own text does where it has no form of a type: an
-    /// array's bounds, or whatever a cast to JSON leaves out.
+    /// What names a row, as text. JSON tells less than the type's own text does where it has no
+    /// form of a type: an array's bounds, or whatever a cast to JSON leaves out.
     fn name(&self) -> String {
         let mut sql = String::from("json_build_array(");
         for (place, (name, kind)) in self.plan.names.iter().zip(&self.names).enumerate() {
@@ -180,7 +183,8 @@ impl Texts {
         sql
     }
 
-    /// The condition on rows of the source that are named by the first parameters, one array for each text of a handle.
+    /// The condition on rows of the source that are named by the first parameters, one array for
+    /// each text of a handle.
     fn held(&self) -> String {
         let Handle::Key(columns) = &self.handle else {
             return "ctid = ANY ($1::tid[])".to_owned();
@@ -206,8 +210,9 @@ impl Texts {
         sql
     }
 
-    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is missing on the way. One row more is
-    /// locked, which tells whether there is one, and stays. The answer: rows that were moved, and rows that were locked.
+    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is
+    /// missing on the way. One row more is locked, which tells whether there is one, and stays.
+    /// The answer: rows that were moved, and rows that were locked.
     pub(super) fn sweep(&self, rows: usize, to: &Destination) -> String {
         let mut sql = String::from("WITH picked AS MATERIALIZED (");
         let (names, held) = match &self.handle {
@@ -269,8 +274,8 @@ impl Texts {
         )
     }
 
-    /// Rows to the dead letters: the number of those that went. Behind the handles: the source, then arrays of destinations,
-    /// codes, messages and constraints.
+    /// Rows to the dead letters: the number of those that went. Behind the handles: the source,
+    /// then arrays of destinations, codes, messages and constraints.
     pub(super) fn reject(&self) -> String {
         let handles = self.handles();
         let (mut names, mut arrays) = (String::new(), String::new());

@@ -1,8 +1,9 @@
 //! Reading a table's description where the catalog knows less: CockroachDB's.
 //!
-//! Two round trips. The first asks for the table's number and for what `SELECT *` gives: hidden columns (`rowid`, those of
-//! hash-sharded indexes and of regional tables) are in the catalog, and not there. The second asks for the rest by the number:
-//! such a catalog is made up whenever it is asked, and as a whole unless a number is given.
+//! Two round trips. The first asks for the table's number and for what `SELECT *` gives: hidden
+//! columns (`rowid`, those of hash-sharded indexes and of regional tables) are in the catalog, and
+//! not there. The second asks for the rest by the number: such a catalog is made up whenever it is
+//! asked, and as a whole unless a number is given.
 
 use postgres_protocol::message::frontend;
 use windrow_core::{Name, TableName};
@@ -176,14 +177,16 @@ impl Reader {
         self.facts.referenced = row.is(2);
     }
 
-    /// Tells visible columns from hidden ones. A visible one has the type that the server will say of it again.
+    /// Tells visible columns from hidden ones. A visible one has the type that the server will say
+    /// of it again.
     fn sort_columns(&mut self) {
         match &self.visible {
             Some(visible) => {
                 for (name, type_oid, typmod) in visible {
                     let known = self.columns.iter().find(|row| row.column.name == *name);
                     let Some(row) = known else {
-                        // What is not in the catalog is no table's column: nothing is said of the rest either.
+                        // What is not in the catalog is no table's column: nothing is said of the
+                        // rest either.
                         self.facts.fuses = false;
                         continue;
                     };
@@ -209,7 +212,8 @@ impl Reader {
         let kept: usize = row.text(3).parse().unwrap_or(usize::MAX);
         let numbers = row.text(2).split(' ').filter(|number| !number.is_empty());
         let names: Option<Vec<&Name>> = numbers.take(kept).map(|n| self.name_of(n)).collect();
-        // The number of a row that has no key of its own: nobody can give it, so it conflicts with nothing.
+        // The number of a row that has no key of its own: nobody can give it, so it conflicts with
+        // nothing.
         if names.as_deref().is_some_and(|names| {
             matches!(names, [name] if is_row_number(name) && self.facts.hidden.contains(name))
         }) {
@@ -244,8 +248,8 @@ impl Reader {
         Some(&row.column.name)
     }
 
-    /// The places of a key's columns, without those that the database put in front of them: a shard or a region is told by
-    /// the others.
+    /// The places of a key's columns, without those that the database put in front of them: a shard
+    /// or a region is told by the others.
     fn places_of(&self, names: &[&Name]) -> Option<Box<[usize]>> {
         let own = names
             .iter()
@@ -260,7 +264,8 @@ fn is_added(name: &Name) -> bool {
     name.starts_with("crdb_")
 }
 
-/// The key of a table that was made without one; `rowid_1` where the table has a column of that name.
+/// The key of a table that was made without one; `rowid_1` where the table has a column of that
+/// name.
 fn is_row_number(name: &Name) -> bool {
     **name == *"rowid" || name.starts_with("rowid_")
 }
@@ -311,8 +316,8 @@ fn column(row: &Fields<'_>) -> Row {
     }
 }
 
-/// How values of a type travel together: as arrays of those types whose binary form is known to be read, or as texts that
-/// are cast. There are no arrays of JSONB (<https://www.cockroachlabs.com/docs/stable/array>).
+/// How values of a type travel together: as arrays of those types whose binary form is known to be
+/// read, or as texts that are cast. There are no arrays of JSONB (<https://www.cockroachlabs.com/docs/stable/array>).
 fn carried(kind: &Kind, type_oid: u32) -> (ArrayForm, u32, &'static str) {
     let binary = |array| (ArrayForm::Binary, array, "");
     match kind {

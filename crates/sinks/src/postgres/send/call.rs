@@ -78,7 +78,8 @@ impl<'o> Bind<'o> {
 }
 
 impl Sender<'_, '_> {
-    /// A simple query in its client's own text, where one failed that was lifted out of it: so errors point into it.
+    /// A simple query in its client's own text, where one failed that was lifted out of it: so
+    /// errors point into it.
     pub(super) fn send_query(
         &mut self,
         segment: &Segment,

@@ -113,8 +113,8 @@ impl<'c> RowWriter<'c> {
             .map_err(ends)
     }
 
-    /// Who is left out comes later than those behind it. Where later rows win, that is only so good for rows that fail
-    /// whenever they come.
+    /// Who is left out comes later than those behind it. Where later rows win, that is only so good
+    /// for rows that fail whenever they come.
     fn bad(&self, fault: Fault) -> Bad {
         let by_itself = match fault.class {
             FaultClass::Value | FaultClass::NotNull | FaultClass::TooLarge => true,
@@ -141,8 +141,8 @@ fn ends(error: rusqlite::Error) -> Bad {
     Bad::Portion(before_commit(error))
 }
 
-/// Whether a statement that fails may leave something behind: what a trigger had written before a constraint or a trigger
-/// said FAIL (<https://sqlite.org/lang_conflict.html>), or made nothing of the row by IGNORE. Where nobody says those words,
+/// Whether a statement that fails may leave something behind: what a trigger had written before a
+/// constraint or a trigger said FAIL (<https://sqlite.org/lang_conflict.html>), or made nothing of the row by IGNORE. Where nobody says those words,
 /// nothing is left.
 fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%' OR sql LIKE '%ignore%')";

@@ -32,7 +32,8 @@ pub(super) struct Column {
     not_null: bool,
     generated: bool,
     has_default: bool,
-    /// Declared as `INTEGER`: alone in the primary key of an ordinary table it is another name of the row's number.
+    /// Declared as `INTEGER`: alone in the primary key of an ordinary table it is another name of
+    /// the row's number.
     integer: bool,
 }
 
@@ -130,7 +131,8 @@ impl Facts {
         columns.find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// What tells rows apart. A primary key may hold NULL here, which is refused where a row has one.
+    /// What tells rows apart. A primary key may hold NULL here, which is refused where a row has
+    /// one.
     fn uniques(&self, connection: &Connection) -> rusqlite::Result<Vec<Vec<Name>>> {
         let mut uniques = Vec::new();
         if !self.primary.is_empty() {

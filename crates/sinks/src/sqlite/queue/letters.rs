@@ -78,7 +78,8 @@ pub(super) fn has_strange(
     Ok(connection.query_row(&sql, [relocation, tag], |row| row.get(0))?)
 }
 
-/// Writes dead letters; their rows are still in the source. `numbers`: their numbers, as an array of JSON.
+/// Writes dead letters; their rows are still in the source. `numbers`: their numbers, as an array
+/// of JSON.
 pub(super) fn write(
     connection: &Connection,
     source: &Source,

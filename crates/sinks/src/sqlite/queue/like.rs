@@ -1,7 +1,7 @@
 //! Final tables: looked up, and made like the source.
 //!
-//! SQLite keeps the text that made a table, a copy of what was written but for its beginning: `CREATE TABLE` and the name
-//! (<https://sqlite.org/schematab.html>). So the name is replaced, and all behind it stays.
+//! SQLite keeps the text that made a table, a copy of what was written but for its beginning:
+//! `CREATE TABLE` and the name (<https://sqlite.org/schematab.html>). So the name is replaced, and all behind it stays.
 
 use rusqlite::Connection;
 use windrow_core::relocate::{Destination, TableFacts};

@@ -1,11 +1,14 @@
-//! Rows of a table that serves as a queue, brought into their final tables in the same file, or out of it.
+//! Rows of a table that serves as a queue, brought into their final tables in the same file, or out
+//! of it.
 //!
-//! **SQLite locks no rows.** What keeps movers apart is the one write transaction that a file can have (BEGIN IMMEDIATE), from
-//! the moment rows are picked until they are gone: others wait for it, and so do all who write to the file. A mover that
-//! dies lets go of it, and what it did is rolled back. So a batch across databases should be as small as it can be without being slow.
+//! **SQLite locks no rows.** What keeps movers apart is the one write transaction that a file can
+//! have (BEGIN IMMEDIATE), from the moment rows are picked until they are gone: others wait for it,
+//! and so do all who write to the file. A mover that dies lets go of it, and what it did is rolled
+//! back. So a batch across databases should be as small as it can be without being slow.
 //!
-//! A mover has a connection of its own, for its transaction lasts over several calls. The rows that it holds are named by
-//! their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a temporary table with their places.
+//! A mover has a connection of its own, for its transaction lasts over several calls. The rows that
+//! it holds are named by their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a
+//! temporary table with their places.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -19,7 +19,8 @@ use crate::sqlite::writer::Writer;
 /// How long a mover waits for others who write to the file, before it says so.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A thread with a connection of its own. When it is dropped, so is the connection, which rolls back.
+/// A thread with a connection of its own. When it is dropped, so is the connection, which rolls
+/// back.
 pub(super) struct SqliteMover {
     writer: Writer,
     source: Arc<Source>,

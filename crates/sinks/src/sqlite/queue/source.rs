@@ -34,7 +34,8 @@ pub(super) struct Source {
     pub(super) alike: bool,
     /// Picks rows; its one parameter is how many.
     pub(super) pick: String,
-    /// Reads what was picked, in its order: the route, what names it, the columns; `None` where nothing of it is asked for.
+    /// Reads what was picked, in its order: the route, what names it, the columns; `None` where
+    /// nothing of it is asked for.
     pub(super) look: Option<String>,
     /// Reads key and all columns of chosen rows, behind their numbers.
     pub(super) whole: String,
@@ -105,7 +106,8 @@ impl Source {
         })
     }
 
-    /// Copies chosen rows. Whatever the final table's own constraints do where they fail, here they fail.
+    /// Copies chosen rows. Whatever the final table's own constraints do where they fail, here they
+    /// fail.
     pub(super) fn copy(&self, to: &Destination) -> String {
         let mut sql = "INSERT OR ABORT INTO ".to_owned();
         push_table(&mut sql, &to.table.table);
@@ -207,7 +209,8 @@ pub(super) fn clear() -> String {
     format!("DELETE FROM {PICKED}")
 }
 
-/// Appends picked rows, `p`, joined with their rows of the source, `s`; they are looked up in this order.
+/// Appends picked rows, `p`, joined with their rows of the source, `s`; they are looked up in this
+/// order.
 fn push_join(sql: &mut String, table: &str, locator: &[Name]) {
     sql.push_str(&format!(" FROM {PICKED} p CROSS JOIN "));
     push_table(sql, table);

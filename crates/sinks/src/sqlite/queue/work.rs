@@ -166,8 +166,8 @@ fn no_text(source: &Source, place: usize) -> Fault {
     Fault::new(FaultClass::Value, "22021", message).with_column(column.map(|name| &**name))
 }
 
-/// What names a row: its values as they are stored, for a column holds values of any type, and takes a text and a blob
-/// of the same bytes for two.
+/// What names a row: its values as they are stored, for a column holds values of any type, and
+/// takes a text and a blob of the same bytes for two.
 fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
     let mut json = String::from("[");
     for place in 0..source.names {
@@ -194,7 +194,8 @@ fn name(source: &Source, row: &Row<'_>) -> Result<String, Failure> {
     Ok(json)
 }
 
-/// Does something as a whole: if it fails, nothing of it is left, and the transaction is as it was before.
+/// Does something as a whole: if it fails, nothing of it is left, and the transaction is as it was
+/// before.
 fn whole<T, E: From<Fault>>(
     connection: &Connection,
     work: impl FnOnce() -> Result<T, E>,

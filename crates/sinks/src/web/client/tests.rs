@@ -9,7 +9,8 @@ use tokio_rustls::TlsAcceptor;
 
 use super::*;
 
-/// A server for `localhost` that answers whatever comes with one JSON text, and the PEM file of its certificate.
+/// A server for `localhost` that answers whatever comes with one JSON text, and the PEM file of its
+/// certificate.
 async fn secured() -> (SocketAddr, tempfile::NamedTempFile) {
     let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let mut file = tempfile::NamedTempFile::new().unwrap();

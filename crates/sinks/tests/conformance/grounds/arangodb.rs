@@ -1,4 +1,5 @@
-//! ArangoDB: the stand-in. A table is a collection, its key is `_key`, and columns are whatever documents hold.
+//! ArangoDB: the stand-in. A table is a collection, its key is `_key`, and columns are whatever
+//! documents hold.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! CrateDB: the stand-in, which reads neither NOT NULL nor anything that CrateDB does not have; or a real cluster.
+//! CrateDB: the stand-in, which reads neither NOT NULL nor anything that CrateDB does not have; or
+//! a real cluster.
 
 use std::any::Any;
 use std::sync::Mutex;

@@ -30,10 +30,12 @@ pub(crate) trait Ground: Send + Sync {
     /// Its `host:port`, where it is reached over a wire that can be cut.
     fn wire(&self) -> Option<String>;
 
-    /// A lock that somebody else holds on a row of a table, or on more, until it is dropped; `None`: there is no such thing.
+    /// A lock that somebody else holds on a row of a table, or on more, until it is dropped;
+    /// `None`: there is no such thing.
     async fn lock(&self, table: &str, id: i64) -> Option<Box<dyn Any + Send>>;
 
-    /// A sink on this database, spoken to in the words of the rules: where its keys have a name that is given, that one.
+    /// A sink on this database, spoken to in the words of the rules: where its keys have a name
+    /// that is given, that one.
     fn in_words(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
         sink
     }

@@ -23,7 +23,8 @@ pub(super) enum Fate {
     End(Fault),
 }
 
-/// SQLSTATE classes of what no row is to blame for: resources, an operator, the system, a defect, a database that is read only.
+/// SQLSTATE classes of what no row is to blame for: resources, an operator, the system, a defect, a
+/// database that is read only.
 const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
 
 /// Judges the outcome of a unit of a row, and of its mark behind it if rows are marked.

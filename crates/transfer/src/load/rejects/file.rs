@@ -256,8 +256,8 @@ impl Written {
 /// The last whole line, the bytes up to its end, and the records of each load.
 type Reasons = (Option<Kept>, u64, HashMap<String, Vec<Span>>);
 
-/// `rows`: bytes of the file of rows. On a full disk reasons may have found room where their rows had not: such rows have no
-/// marks, and are refused anew.
+/// `rows`: bytes of the file of rows. On a full disk reasons may have found room where their rows
+/// had not: such rows have no marks, and are refused anew.
 fn read_reasons(file: &File, rows: u64) -> io::Result<Reasons> {
     let mut reader = BufReader::new(file);
     let (mut last, mut length) = (None, 0);

@@ -1,6 +1,6 @@
-//! One record of CSV in a piece of text, as PostgreSQL's COPY reads it: a quote may stand anywhere in a field and
-//! switches quoting on and off, `""` within quotes is one quote. (`csv-core` does not tell whether a field was quoted,
-//! which decides whether it can be NULL.)
+//! One record of CSV in a piece of text, as PostgreSQL's COPY reads it: a quote may stand anywhere
+//! in a field and switches quoting on and off, `""` within quotes is one quote. (`csv-core` does
+//! not tell whether a field was quoted, which decides whether it can be NULL.)
 
 use windrow_core::Rows;
 
@@ -23,7 +23,8 @@ pub(super) struct Style {
 pub(super) enum Piece {
     /// Without quotes: from and to, in the record.
     Bare(usize, usize),
-    /// What stands between a pair of quotes, which holds no other quote: from and to, in the record.
+    /// What stands between a pair of quotes, which holds no other quote: from and to, in the
+    /// record.
     Quoted(usize, usize),
     /// With its quotes taken out: from and to, in [`Record::scratch`].
     Patched(usize, usize),
@@ -77,7 +78,8 @@ impl Record {
         }
     }
 
-    /// Finds the record that begins the text, and its first `most` fields. `last`: nothing follows the text.
+    /// Finds the record that begins the text, and its first `most` fields. `last`: nothing follows
+    /// the text.
     pub(super) fn scan(&mut self, text: &[u8], style: Style, most: usize, last: bool) -> Scan {
         self.pieces.clear();
         self.scratch.clear();
@@ -199,7 +201,8 @@ impl Record {
         }
     }
 
-    /// A field with more in it than one quoted text: character by character. `at` is its first quote.
+    /// A field with more in it than one quoted text: character by character. `at` is its first
+    /// quote.
     fn mixed(
         &mut self,
         text: &[u8],
@@ -284,7 +287,8 @@ fn without_cr(text: &[u8], from: usize, to: usize, style: Style) -> usize {
     }
 }
 
-/// What ends the lines of a file, by the first that ends outside of quotes; `None`: none is there yet.
+/// What ends the lines of a file, by the first that ends outside of quotes; `None`: none is there
+/// yet.
 pub(super) fn line_end(text: &[u8], quote: Option<u8>, last: bool) -> Option<u8> {
     let mut within = false;
     for at in memchr::memchr3_iter(b'\n', b'\r', quote.unwrap_or(b'\n'), text) {

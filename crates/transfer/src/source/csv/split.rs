@@ -118,8 +118,9 @@ impl Piece {
     }
 }
 
-/// Only a field without quotes can be NULL, or a number. In a column of JSON it is the JSON text, as it is to COPY. Elsewhere an
-/// array of JSON stays one, for columns of arrays, and an object where the column is still to get its type.
+/// Only a field without quotes can be NULL, or a number. In a column of JSON it is the JSON text,
+/// as it is to COPY. Elsewhere an array of JSON stays one, for columns of arrays, and an object
+/// where the column is still to get its type.
 fn field<'a>(
     piece: Piece,
     text: &'a str,

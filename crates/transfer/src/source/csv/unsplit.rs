@@ -58,8 +58,8 @@ pub(super) struct Stretch<'a> {
     pub(super) blocked: bool,
 }
 
-/// The whole records that a text begins with. None of them is an empty line, and in none of them is what
-/// [`CsvText`] may not hold.
+/// The whole records that a text begins with. None of them is an empty line, and in none of them is
+/// what [`CsvText`] may not hold.
 pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stretch<'_> {
     let mut found = Stretch::default();
     let (mut within, mut begin, mut lines) = (false, 0, 0);
@@ -93,7 +93,8 @@ pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stret
     }
 }
 
-/// A backslash and a dot at the beginning of a line end all rows, in earlier releases of PostgreSQL even within quotes.
+/// A backslash and a dot at the beginning of a line end all rows, in earlier releases of PostgreSQL
+/// even within quotes.
 fn is_harmless(text: &[u8]) -> bool {
     memchr::memchr(0, text).is_none() && memchr::memmem::find(text, b"\\.").is_none()
 }

@@ -194,7 +194,8 @@ fn value(raw: &str) -> Result<Cell<'_>, String> {
 /// What is said of a line that is none.
 const NO_OBJECT: &str = "is not a JSON object";
 
-/// serde_json counts lines within what it was given, which is one line here: only the column is of use.
+/// serde_json counts lines within what it was given, which is one line here: only the column is of
+/// use.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let message = match text.rsplit_once(" at line ") {

@@ -63,7 +63,8 @@ pub(super) enum Column {
     Map(MapArray, Box<(Self, Self)>),
 }
 
-/// What the values of a field are. `None`: what they look like, as times of nanoseconds, which most databases would round.
+/// What the values of a field are. `None`: what they look like, as times of nanoseconds, which most
+/// databases would round.
 pub(super) fn holds(field: &Field) -> Option<Holds> {
     let extension = field.metadata().get(EXTENSION_TYPE_NAME_KEY);
     let is = |name: &str| extension.is_some_and(|found| found == name);

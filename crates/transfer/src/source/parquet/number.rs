@@ -13,7 +13,8 @@ pub(super) fn decimal(value: impl itoa::Integer, scale: i8, out: &mut String) {
     text::decimal(itoa::Buffer::new().format(value), scale, out);
 }
 
-/// The shortest text that gives the same number again. What is no number in JSON is a text, spelled as PostgreSQL does.
+/// The shortest text that gives the same number again. What is no number in JSON is a text, spelled
+/// as PostgreSQL does.
 pub(super) fn float<F: Copy + std::fmt::Debug + Into<f64>>(
     value: F,
     is_finite: fn(F) -> bool,

@@ -1,7 +1,7 @@
 //! Values of Parquet as texts.
 
-/// A date of the proleptic Gregorian calendar, by its days since 1970-01-01 (ISO 8601; years of more than four digits,
-/// or before year 0, have a sign).
+/// A date of the proleptic Gregorian calendar, by its days since 1970-01-01 (ISO 8601; years of
+/// more than four digits, or before year 0, have a sign).
 pub(super) fn date(days: i64, out: &mut String) {
     // From <https://howardhinnant.github.io/date_algorithms.html>, civil_from_days: eras of 400 years, years from March.
     let days = days.saturating_add(719_468);

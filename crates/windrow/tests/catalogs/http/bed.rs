@@ -10,7 +10,8 @@ use super::play::Caller;
 use super::world::Direct;
 use crate::tally::{Level, Tally};
 
-/// For how long the first write waits for others: long enough for all that are sent at the same time.
+/// For how long the first write waits for others: long enough for all that are sent at the same
+/// time.
 const GATHERED: &str = "15ms";
 
 /// Nothing here survives anyway.

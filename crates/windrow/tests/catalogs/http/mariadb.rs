@@ -197,7 +197,8 @@ impl Catalog for Tables {
     }
 
     fn renewal(&self, name: &str) -> Vec<String> {
-        // The log comes last: triggers write to it. What is numbered goes on, which no comparison minds.
+        // The log comes last: triggers write to it. What is numbered goes on, which no comparison
+        // minds.
         let all = [
             "set foreign_key_checks = 0, @turn = null",
             "delete from N_a",

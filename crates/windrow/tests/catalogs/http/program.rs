@@ -60,7 +60,8 @@ pub enum Way {
 pub enum Unit {
     /// An operation.
     One(Operation),
-    /// Two, both or none. In a source that sends several units in one request it is the first of them only.
+    /// Two, both or none. In a source that sends several units in one request it is the first of
+    /// them only.
     Atomic([Operation; 2]),
 }
 
@@ -159,7 +160,8 @@ fn shape() -> impl Strategy<Value = Shape> {
 }
 
 impl Operation {
-    /// Most values are what triggers and constraints look for, some are wrong for an integer column.
+    /// Most values are what triggers and constraints look for, some are wrong for an integer
+    /// column.
     fn value(&self) -> Json {
         match self.v {
             8 => json!(null),
@@ -189,7 +191,8 @@ pub struct Request {
 }
 
 impl<C: Catalog> Case<C> {
-    /// The units of a source as they are sent: in these requests, each with the units that it holds.
+    /// The units of a source as they are sent: in these requests, each with the units that it
+    /// holds.
     pub fn requests(&self, name: &str, source: usize) -> Vec<(Request, usize)> {
         let units = &self.sources[source].units;
         match self.sources[source].way {

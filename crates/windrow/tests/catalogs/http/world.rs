@@ -1,6 +1,7 @@
 //! The judge's own program before its own database: one request with one unit at a time.
 //!
-//! That a single write means what the database's own statement means is held by the tests of the sinks.
+//! That a single write means what the database's own statement means is held by the tests of the
+//! sinks.
 
 use tokio::runtime::Runtime;
 

@@ -12,7 +12,8 @@ use super::play::Session;
 use crate::tally::{Level, Tally};
 use crate::turnstile::Turnstile;
 
-/// For how long the first write waits for others: long enough for all that are sent at the same time.
+/// For how long the first write waits for others: long enough for all that are sent at the same
+/// time.
 const GATHERED: &str = "15ms";
 
 /// What all cases share.
@@ -35,7 +36,8 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Starts everything. `direct`: the sources come to the server itself, which must be explained all the more.
+    /// Starts everything. `direct`: the sources come to the server itself, which must be explained
+    /// all the more.
     pub fn start(direct: bool) -> Self {
         let server = Postgres::start().unwrap();
         let roles = format!(

@@ -1,4 +1,5 @@
-//! Random catalogs: a table `a` with some features, its neighbour `b`, and `log`, which triggers write to.
+//! Random catalogs: a table `a` with some features, its neighbour `b`, and `log`, which triggers
+//! write to.
 
 use proptest::prelude::*;
 
@@ -11,7 +12,8 @@ pub const ROLE: &str = "windrow_app";
 /// Another one, which triggers may become.
 pub const OTHER_ROLE: &str = "windrow_other";
 
-/// What does not keep writes from being joined. Half of the catalogs have nothing else, so that batches form.
+/// What does not keep writes from being joined. Half of the catalogs have nothing else, so that
+/// batches form.
 const JOINED: &[Feature] = &[
     F::Check,
     F::Unique,
@@ -108,7 +110,8 @@ impl Catalog {
         .replace("'S'", &format!("'{schema}'"))
     }
 
-    /// The statements that read all that is left, each in an order of its own, whatever its columns are by now.
+    /// The statements that read all that is left, each in an order of its own, whatever its columns
+    /// are by now.
     pub fn reading(&self, schema: &str) -> String {
         let then = ["src", "u", "v"].map(|column| format!("to_jsonb(a) ->> '{column}'"));
         format!(
@@ -118,7 +121,8 @@ impl Catalog {
         )
     }
 
-    /// The statements that make everything as it was; `altered`: the tables themselves may have changed.
+    /// The statements that make everything as it was; `altered`: the tables themselves may have
+    /// changed.
     pub fn renewal(&self, schema: &str, altered: bool) -> String {
         match altered {
             true => format!("drop schema {schema} cascade; {}", self.sql(schema)),

@@ -263,7 +263,8 @@ impl Feature {
                 return new; end $$;
                 create trigger remember before insert or update on S.a
                     for each row execute function S.remember();"),
-            // Row by row, as the order in which one statement meets them depends on when pages were last tidied.
+            // Row by row, as the order in which one statement meets them depends on when pages were
+            // last tidied.
             F::SetLocalGuard => after("touched int", "create function S.once() returns trigger language plpgsql as $$
                 declare one int;
                 begin

@@ -235,7 +235,8 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, messages: &[Message]) {
-        // Whether it was refused when it was parsed, bound or executed is not compared: what is known is not asked for anew.
+        // Whether it was refused when it was parsed, bound or executed is not compared: what is
+        // known is not asked for anew.
         let refused = messages.iter().any(|message| message.tag == b'E');
         for message in messages {
             match message.tag {
@@ -276,7 +277,8 @@ impl Reader {
     }
 }
 
-/// The types in a ParameterDescription. Types of the tables' own are numbered differently in each database.
+/// The types in a ParameterDescription. Types of the tables' own are numbered differently in each
+/// database.
 fn types(body: &[u8]) -> Vec<u32> {
     let oids = body[2..]
         .chunks_exact(4)
@@ -284,8 +286,8 @@ fn types(body: &[u8]) -> Vec<u32> {
     oids.map(|oid| oid.min(FIRST_OWN)).collect()
 }
 
-/// An error or a notice, without its place in the server's source, and without the failing row: it may hold values that
-/// differ in each run.
+/// An error or a notice, without its place in the server's source, and without the failing row: it
+/// may hold values that differ in each run.
 fn words(message: &Message) -> String {
     let fields = message.fields().into_iter();
     let fields = fields.filter(|(code, text)| {

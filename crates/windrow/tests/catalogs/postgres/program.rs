@@ -142,7 +142,8 @@ const ALTERATIONS: &[Alter] = &[
     Alter::Anew,
 ];
 
-/// Values of `v`; what is out of range is NULL. Some of them are what triggers and constraints look for.
+/// Values of `v`; what is out of range is NULL. Some of them are what triggers and constraints look
+/// for.
 const VALUES: &[i32] = &[1, 2, 3, 4, 5, 7, 13, 23, 24];
 
 /// Cases of all forms.
@@ -156,7 +157,8 @@ fn few_long() -> impl Strategy<Value = Case> {
     case(vec(shape(), 1..4), vec(source, 2..4).boxed())
 }
 
-/// Many sources with hardly more than one unit each, of the same shape: enough of them for a statement together.
+/// Many sources with hardly more than one unit each, of the same shape: enough of them for a
+/// statement together.
 fn many_short() -> impl Strategy<Value = Case> {
     let source = (Just(true), vec(written(0..9), 1..3));
     case(vec(shape(), 1..2), vec(source, 5..9).boxed())

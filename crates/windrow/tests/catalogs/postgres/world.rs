@@ -1,4 +1,5 @@
-//! The judge's own database: units go straight to the server, each source over a session of its own.
+//! The judge's own database: units go straight to the server, each source over a session of its
+//! own.
 
 use windrow_testkit::pgclient::Address;
 

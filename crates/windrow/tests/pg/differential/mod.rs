@@ -1,9 +1,10 @@
-//! As if alone: random programs of eight clients give the same transcripts through Windrow, where their writes are
-//! joined, as on the server itself, message by message and byte by byte.
+//! As if alone: random programs of eight clients give the same transcripts through Windrow, where
+//! their writes are joined, as on the server itself, message by message and byte by byte.
 //!
-//! Each client works on keys of its own, so what others do cannot change what it is told. One thing differs for a
-//! good reason: generated ids (a joined write that has to run again takes another one). They are numbered in the order in
-//! which a client sees them before transcripts are compared.
+//! Each client works on keys of its own, so what others do cannot change what it is told. One thing
+//! differs for a good reason: generated ids (a joined write that has to run again takes another
+//! one). They are numbered in the order in which a client sees them before transcripts are
+//! compared.
 
 mod play;
 mod program;

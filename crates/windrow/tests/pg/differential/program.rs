@@ -19,7 +19,8 @@ pub struct Program {
 pub enum Step {
     /// A simple query of these statements.
     Simple(Vec<Sql>),
-    /// Extended queries. Each segment ends with Sync; all are sent at once, or each when the one before was answered.
+    /// Extended queries. Each segment ends with Sync; all are sent at once, or each when the one
+    /// before was answered.
     Extended {
         pipelined: bool,
         segments: Vec<Vec<Act>>,

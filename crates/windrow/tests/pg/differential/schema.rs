@@ -3,7 +3,8 @@
 use windrow_testkit::pgclient::{Address, Client, backend};
 use windrow_testkit::postgres::Postgres;
 
-/// Sequences begin far from every other number, so that generated ids are known wherever they stand.
+/// Sequences begin far from every other number, so that generated ids are known wherever they
+/// stand.
 const SCHEMA: &str = "
     create sequence gen_seq start 5000000000;
     create type mood as enum ('sad', 'ok', 'happy');

@@ -1,4 +1,5 @@
-//! Keys that all clients fight for: whoever wins, there is exactly one winner, and nothing is counted twice.
+//! Keys that all clients fight for: whoever wins, there is exactly one winner, and nothing is
+//! counted twice.
 
 use std::thread;
 

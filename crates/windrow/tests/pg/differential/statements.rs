@@ -120,8 +120,8 @@ const SESSION: &[&str] = &[
 ];
 
 /// What takes an id from a sequence, and what asks for it.
-// Asked for behind anything else, or behind a write that failed, it may be refused (`docs/postgresql.md`): the session's
-// own tests have these cases.
+// Asked for behind anything else, or behind a write that failed, it may be refused
+// (`docs/postgresql.md`): the session's own tests have these cases.
 const GENERATING: &[&str] = &[
     "insert into ident (owner, k) values (:owner, 1)",
     "insert into ident (owner) values (:owner) returning gid, note",

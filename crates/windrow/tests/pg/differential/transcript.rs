@@ -17,7 +17,8 @@ pub struct Transcript {
 const GENERATED: std::ops::Range<u64> = 5_000_000_000..6_000_000_000;
 
 impl Transcript {
-    /// Takes what the server said at the start: the cancel key differs, the order of the parameters does not matter.
+    /// Takes what the server said at the start: the cancel key differs, the order of the parameters
+    /// does not matter.
     pub fn startup(&mut self, messages: &[Message]) {
         let mut known: Vec<Message> = messages.iter().filter(|m| m.tag != b'K').cloned().collect();
         known.sort_by(|a, b| a.body.cmp(&b.body));

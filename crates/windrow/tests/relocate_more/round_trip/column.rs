@@ -10,7 +10,8 @@ pub struct Column {
     pub odd: &'static [&'static str],
     /// Makes the literal of another value that all have.
     pub random: Option<fn(&mut Rng) -> String>,
-    /// What two values are held against each other by, where it is not what the database usually does it by.
+    /// What two values are held against each other by, where it is not what the database usually
+    /// does it by.
     pub seen: Option<&'static str>,
 }
 
@@ -115,7 +116,8 @@ impl Rng {
             .collect()
     }
 
-    /// A text of up to so many characters, of which none is at home everywhere; it does not end with a blank.
+    /// A text of up to so many characters, of which none is at home everywhere; it does not end
+    /// with a blank.
     pub fn text(&mut self, most: u64) -> String {
         const CHARS: [char; 24] = [
             'a',

@@ -8,7 +8,8 @@ use rusqlite::types::ValueRef;
 use super::{World, differences, place, world};
 use crate::support::{Db, number};
 
-/// `\copy pending to .. csv header`, or its like: NULL is an empty field without quotes, binary data is base64.
+/// `\copy pending to .. csv header`, or its like: NULL is an empty field without quotes, binary
+/// data is base64.
 fn dumped(db: &Db, world: &World) -> String {
     match db {
         Db::Postgres(_) => db.sql("copy pending to stdout (format csv, header)"),

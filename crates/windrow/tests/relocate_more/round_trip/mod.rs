@@ -1,5 +1,5 @@
-//! Tables with every type of each database, to every other database and back, and out into a file and in again: each value
-//! is as it was, or its row is told.
+//! Tables with every type of each database, to every other database and back, and out into a file
+//! and in again: each value is as it was, or its row is told.
 
 mod column;
 mod file;
@@ -20,7 +20,8 @@ struct World {
     columns: Vec<Column>,
     /// Makes the types.
     before: &'static str,
-    /// The text by which two values of a column are held against each other, `?` being the column: hexadecimal digits.
+    /// The text by which two values of a column are held against each other, `?` being the column:
+    /// hexadecimal digits.
     text: &'static str,
 }
 

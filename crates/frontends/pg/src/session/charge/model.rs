@@ -1,5 +1,6 @@
-//! A model: random clients that announce, send, stall and leave, and databases that stall, against the real budget and the
-//! real rules for long messages, in simulated time. Somebody always progresses, and all is given back in the end.
+//! A model: random clients that announce, send, stall and leave, and databases that stall, against
+//! the real budget and the real rules for long messages, in simulated time. Somebody always
+//! progresses, and all is given back in the end.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -16,7 +17,8 @@ const TOTAL: usize = 4 << 20;
 const CLIENTS: usize = 60;
 const TURNS: usize = 12;
 const LANES: usize = 3;
-/// Nobody has to wait for longer than this while nobody else gets on: longer than databases and clients stall here.
+/// Nobody has to wait for longer than this while nobody else gets on: longer than databases and
+/// clients stall here.
 const LONG: Duration = Duration::from_secs(300);
 
 /// By which rules a message that is there is paid for.

@@ -85,7 +85,8 @@ impl Text<'_> {
         Some(())
     }
 
-    /// A domain is carried as what it stands for: only an assignment to a column makes it a domain again.
+    /// A domain is carried as what it stands for: only an assignment to a column makes it a domain
+    /// again.
     pub(super) fn domains_are_assigned(&self) -> bool {
         let domains = || (0..).zip(self.carriers).filter(|(_, c)| c.is_domain);
         if domains().next().is_none() {

@@ -64,8 +64,8 @@ impl Text<'_> {
         self.push_names(sql, numbered);
     }
 
-    /// The same, but the planner does not see how long the arrays are: for a long one it would read a whole table in place
-    /// of looking rows up in the index.
+    /// The same, but the planner does not see how long the arrays are: for a long one it would read
+    /// a whole table in place of looking rows up in the index.
     pub(super) fn push_hidden_source(&self, sql: &mut String) {
         sql.push_str("unnest(");
         for number in 0..self.carriers.len() {

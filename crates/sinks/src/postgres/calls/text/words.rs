@@ -3,7 +3,8 @@
 use windrow_core::Name;
 use windrow_core::statement::{Expression, Piece};
 
-/// Whether an expression may set a column: it names it, and not only as a part of a longer name (`excluded.a`).
+/// Whether an expression may set a column: it names it, and not only as a part of a longer name
+/// (`excluded.a`).
 pub(in crate::postgres::calls) fn sets(conflict: &Expression, name: &Name) -> bool {
     let Expression::Sql(pieces) = conflict else {
         return false;

@@ -1,4 +1,5 @@
-//! What the answers to an attempt mean: may it be committed, and if not, what is known for the next one.
+//! What the answers to an attempt mean: may it be committed, and if not, what is known for the next
+//! one.
 
 use std::collections::HashMap;
 
@@ -108,7 +109,8 @@ impl<'u> Judge<'_, 'u> {
         }
     }
 
-    /// Where a row was left out and a later one of its key was written, what it fails with may come from that.
+    /// Where a row was left out and a later one of its key was written, what it fails with may come
+    /// from that.
     pub(super) fn overtaken(&mut self, missing: &[u32]) {
         if missing.is_empty() || !self.batch.sources.any() {
             return;
@@ -131,8 +133,8 @@ impl<'u> Judge<'_, 'u> {
         }
     }
 
-    /// Takes in the parts of units whose rows were left out. What came behind them has been written by then: so only a
-    /// failure is believed, and only one in which that has no part.
+    /// Takes in the parts of units whose rows were left out. What came behind them has been written
+    /// by then: so only a failure is believed, and only one in which that has no part.
     pub(super) fn missing(&mut self, leg: Leg) {
         for (flown, mut heard) in leg {
             self.judged.reads &= flown.reads;
@@ -151,8 +153,8 @@ impl<'u> Judge<'_, 'u> {
         }
     }
 
-    /// What waits for locks goes on alone, and what follows it waits for it. Whether that, or anything else, asks for another
-    /// attempt.
+    /// What waits for locks goes on alone, and what follows it waits for it. Whether that, or
+    /// anything else, asks for another attempt.
     pub(super) fn settle(&mut self) {
         for (unit, fault) in std::mem::take(&mut self.judged.waits) {
             self.batch.conclude(unit, Verdict::Alone(fault));
@@ -217,7 +219,8 @@ impl<'u> Judge<'_, 'u> {
                 self.judged.stale = true;
                 self.judged.changed.push(*version);
             }
-            // Who may insert but not select cannot be guarded, nor a table whose row security fails by itself.
+            // Who may insert but not select cannot be guarded, nor a table whose row security fails
+            // by itself.
             Some(Sent::Guard(version)) if !is_about_statement(code) => {
                 let guard = StatementKey::Guard(*version);
                 self.connection.prepared.fail(guard);
@@ -266,7 +269,8 @@ impl<'u> Judge<'_, 'u> {
         match flown.segment.mode {
             Mode::Sets | Mode::Telling => self.retry(unit, Mode::Own),
             Mode::Own if anew => self.retry(unit, Mode::Fresh),
-            // Only a failure of the values alone is the same behind what it should have gone before.
+            // Only a failure of the values alone is the same behind what it should have gone
+            // before.
             Mode::Own | Mode::Fresh if self.is_behind(unit) && !about_values => {
                 self.retry(unit, Mode::Own);
             }
