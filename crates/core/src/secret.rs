@@ -5,6 +5,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
+use subtle::ConstantTimeEq;
+
 /// A text that neither `Debug` nor `Display` shows, and that nothing writes down: a value of it can
 /// stand in settings, in errors and in logs. Only [`Secret::reveal`] gives it out.
 #[derive(Clone, Default)]
@@ -25,9 +27,7 @@ impl Secret {
 /// Takes as long for any two texts of the same length.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
-        let (mine, theirs) = (self.0.as_bytes(), other.0.as_bytes());
-        let differing = mine.iter().zip(theirs).fold(0, |all, (a, b)| all | (a ^ b));
-        mine.len() == theirs.len() && differing == 0
+        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
     }
 }
 

@@ -153,9 +153,7 @@ impl Rows {
             bytes: 0,
         }
     }
-}
 
-impl Rows {
     /// The fields of one row, by its place.
     pub fn row(&self, row: usize) -> impl Iterator<Item = Field<'_>> {
         let next = row.saturating_mul(self.columns);

@@ -6,9 +6,7 @@
 
 use std::borrow::Cow;
 
-use windrow_core::{
-    Fault, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Verdict, Write,
-};
+use windrow_core::{Fault, Holds, Name, Op, TableName, Verdict, Write};
 
 use super::batch::Batch;
 use super::catalog::Catalog;
@@ -18,39 +16,12 @@ use super::line::Line;
 use super::literal::push_text;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
-use crate::sql::infer::{self, Change, Existing, Sight, Sights, Times};
-use crate::sql::new_table::NewTable;
+use crate::sql::infer::{self, Change, Existing, Sight, Times};
 use crate::sql::quote::backtick::{push_ident, push_table};
+use crate::sql::wish::Wish;
 
 /// How often a change is tried that somebody else is making too.
 const TRIES: usize = 3;
-
-/// What the rows of a batch ask of one table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wish {
-    sights: Sights,
-    new: NewTable,
-}
-
-impl Wish {
-    fn see(&mut self, shape: &Shape, row: &[Value]) {
-        self.sights.see(&shape.columns, row);
-        self.new.see(shape, row);
-    }
-
-    /// What many rows of one table ask for, and what is said of them.
-    pub(super) fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>]) -> Self {
-        let (mut wish, shape) = (Self::default(), plan.shape());
-        let mut fields = rows.fields();
-        for _ in 0..rows.len() {
-            let row = fields.by_ref().take(rows.columns());
-            let row: Vec<Value> = row.map(|field| field.value()).collect();
-            wish.see(&shape, &row);
-        }
-        wish.sights.settle(&plan.columns, declared, true);
-        wish
-    }
-}
 
 /// What the rows of a batch ask of their tables, as far as the descriptions say.
 pub(super) fn wishes<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Wish)> {

@@ -7,56 +7,23 @@
 
 use std::borrow::Cow;
 
-use windrow_core::{Fault, Holds, LoadPlan, Name, Op, Rows, Shape, TableName, Value, Verdict};
+use windrow_core::{Fault, Holds, Name, Op, TableName, Verdict};
 
 use super::batch::{Batch, Prospect};
 use super::column::{Column, Kind, oid};
 use super::dialect::Dialect;
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
-use crate::sql::infer::{self, Change, Existing, Sights};
-use crate::sql::new_table::NewTable;
+use crate::sql::infer::{self, Change, Existing};
 use crate::sql::quote::{push_ident, push_idents, push_table};
+use crate::sql::wish::Wish;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
-/// What the rows of a batch ask of one table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Wish {
-    sights: Sights,
-    new: NewTable,
-}
-
-impl Wish {
-    /// Takes in one write.
-    pub(super) fn see(&mut self, shape: &Shape, row: &[Value]) {
-        self.sights.see(&shape.columns, row);
-        self.new.see(shape, row);
-    }
-
-    /// What many rows of one table ask for, and what is said of them.
-    pub(super) fn of_rows(
-        plan: &LoadPlan,
-        rows: &Rows,
-        declared: &[Option<Holds>],
-        times: bool,
-    ) -> Self {
-        let (mut wish, shape) = (Self::default(), plan.shape());
-        let mut fields = rows.fields();
-        for _ in 0..rows.len() {
-            let row = fields.by_ref().take(rows.columns());
-            let row: Vec<Value> = row.map(|field| field.value()).collect();
-            wish.see(&shape, &row);
-        }
-        wish.sights.settle(&plan.columns, declared, times);
-        wish
-    }
-
-    /// Whether anything is to be done, by a description that may be old.
-    pub(super) fn asks_of(&self, facts: Option<&Facts>) -> bool {
-        match facts {
-            None => self.new.is_wanted(),
-            Some(facts) => !changes(facts, self).is_empty(),
-        }
+/// Whether rows ask anything of a table, by a description that may be old.
+pub(super) fn asks_of(wish: &Wish, facts: Option<&Facts>) -> bool {
+    match facts {
+        None => wish.new.is_wanted(),
+        Some(facts) => !changes(facts, wish).is_empty(),
     }
 }
 
@@ -158,7 +125,7 @@ async fn attempt(
     name: &TableName,
     wish: &Wish,
 ) -> Result<Result<(), ServerError>, Broken> {
-    let known = match schema::read(wire, name, dialect).await? {
+    let known = match schema::read_unproven(wire, name, dialect).await? {
         Ok(facts) => facts,
         Err(error) => return Ok(Err(error)),
     };
@@ -172,9 +139,7 @@ async fn attempt(
             || creation(name, wish, dialect),
             |facts| changes(&facts, wish),
         );
-        let changed = run(wire, &statements).await?;
-        tell(&changed, &statements);
-        return Ok(changed);
+        return change(wire, &statements).await;
     }
     let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quoted(name));
     let mut first = vec!["BEGIN".to_owned(), LOCK_WAIT.to_owned()];
@@ -182,14 +147,14 @@ async fn attempt(
     if let Err(error) = run(wire, &first).await? {
         return Ok(Err(error));
     }
-    let mut facts = schema::read(wire, name, dialect).await?;
+    let mut facts = schema::read_unproven(wire, name, dialect).await?;
     if !there && matches!(facts, Ok(Some(_))) {
         // Somebody else was faster. What is seen without the lock may be wider by the time it is
         // changed.
         if let Err(error) = run(wire, &[lock]).await? {
             return Ok(Err(error));
         }
-        facts = schema::read(wire, name, dialect).await?;
+        facts = schema::read_unproven(wire, name, dialect).await?;
     }
     let facts = match facts {
         Ok(facts) => facts,
@@ -200,9 +165,7 @@ async fn attempt(
         None => creation(name, wish, dialect),
     };
     statements.push("COMMIT".to_owned());
-    let changed = run(wire, &statements).await?;
-    tell(&changed, &statements);
-    Ok(changed)
+    change(wire, &statements).await
 }
 
 async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
@@ -214,14 +177,16 @@ async fn run(wire: &mut Wire, statements: &[String]) -> Result<Result<(), Server
     Ok(Ok(()))
 }
 
-/// Says in the log what was made, added and widened.
-fn tell(changed: &Result<(), ServerError>, statements: &[String]) {
+/// Runs them, and says in the log what was made, added and widened.
+async fn change(wire: &mut Wire, statements: &[String]) -> Result<Result<(), ServerError>, Broken> {
+    let changed = run(wire, statements).await?;
     let made = |sql: &&String| !sql.starts_with("COMMENT") && *sql != "COMMIT";
     if changed.is_ok() {
         for sql in statements.iter().filter(made) {
             tracing::info!(sql, "changed");
         }
     }
+    Ok(changed)
 }
 
 fn quoted(name: &TableName) -> String {

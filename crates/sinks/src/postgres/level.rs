@@ -26,7 +26,7 @@ pub(super) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
         sets: &|name| given(name) && !(upsert && key.iter().any(|column| **column == *name)),
         is_key: &is_key,
     };
-    facts.proof.judge(&deed, trusted)
+    facts.judge(&deed, trusted)
 }
 
 /// Why no writes to the table become one statement, whatever they do.

@@ -85,8 +85,8 @@ FROM pg_constraint c
 WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
-/// Reads a table; `None`: there is none of that name. One round trip, or two where the catalog is a
-/// plain one.
+/// Reads a table, with the proof of what its writes may share; `None`: there is none of that name.
+/// One round trip, or two where the catalog is a plain one.
 ///
 /// # Errors
 /// Outside: the connection is lost. Inside: the server refuses to say.
@@ -95,12 +95,37 @@ pub(super) async fn read(
     name: &TableName,
     dialect: &'static Dialect,
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    read_as(wire, name, dialect, true).await
+}
+
+/// The same for who joins no writes: without the proof, which takes the server longer than all the
+/// rest.
+///
+/// # Errors
+/// As [`read`].
+pub(super) async fn read_unproven(
+    wire: &mut Wire,
+    name: &TableName,
+    dialect: &'static Dialect,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    read_as(wire, name, dialect, false).await
+}
+
+async fn read_as(
+    wire: &mut Wire,
+    name: &TableName,
+    dialect: &'static Dialect,
+    proven: bool,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
     let mut quoted = String::new();
     push_table(&mut quoted, name);
     let mut read = if dialect.plain_catalog {
         plain::read(wire, name, &quoted, dialect).await?
     } else {
-        append(wire, &quoted, "");
+        append(wire, &quoted);
+        if proven {
+            append_proof(wire, &quoted, "");
+        }
         frontend::sync(wire.out());
         let mut reader = Reader::new(name, &quoted);
         wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
@@ -131,13 +156,19 @@ fn leave_moments(columns: &mut [Column]) {
     }
 }
 
-/// Appends the questions about a table that has this name in SQL. `words`: what may name types in a
-/// statement on it.
-pub(super) fn append(wire: &mut Wire, quoted: &str, words: &str) {
+/// Appends the questions about a table that has this name in SQL.
+pub(super) fn append(wire: &mut Wire, quoted: &str) {
     ask(wire, &TABLE.replace("{print}", &check::print()), quoted);
     for sql in [COLUMNS, UNIQUES, CONDITIONS] {
         ask(wire, sql, quoted);
     }
+}
+
+/// The place of the proof's query among those of a table.
+const PROOF: usize = 5;
+
+/// Appends behind them what its proof needs. `words`: what may name types in a statement on it.
+pub(super) fn append_proof(wire: &mut Wire, quoted: &str, words: &str) {
     ask_of(wire, NOT_COMPILED, super::column::oid::TEXT, &[]);
     ask_of(
         wire,
@@ -187,7 +218,7 @@ fn nothing_yet(name: &TableName, dialect: &'static Dialect) -> Facts {
         has_hooks: false,
         referenced: false,
         ours: false,
-        proof: Arc::default(),
+        proof: None,
         print: None,
     }
 }
@@ -239,10 +270,13 @@ impl Reader {
         if let Some(error) = self.error {
             return Err(error);
         }
-        if let Some(print) = &mut self.facts.print {
-            print.relied = self.proof.relied();
+        // A proof that was not asked for is not one that found nothing.
+        if self.query > PROOF {
+            if let Some(print) = &mut self.facts.print {
+                print.relied = self.proof.relied();
+            }
+            self.facts.proof = Some(Arc::new(self.proof));
         }
-        self.facts.proof = Arc::new(self.proof);
         Ok(self.found.then_some(self.facts))
     }
 

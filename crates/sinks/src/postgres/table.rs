@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use windrow_core::{Key, Name, TableName};
-use windrow_proof::{Catalog, Relied};
+use windrow_core::{Apart, Key, Name, TableName};
+use windrow_proof::{Catalog, Deed, Level, Relied, Trusted};
 
 use super::column::Column;
 use super::dialect::Dialect;
@@ -60,9 +60,9 @@ pub(super) struct Facts {
     /// An ordinary or partitioned table without a foreign key to itself: writes may become one
     /// statement, if that is proven of them.
     pub(super) fuses: bool,
-    /// What a write may run, where it is read for rows. SQL calls have their own, with what their
-    /// statements run.
-    pub(super) proof: Arc<Catalog>,
+    /// What a write may run; `None` where nobody asked, or where the database tells no such thing.
+    /// SQL calls have their own, with what their statements run.
+    pub(super) proof: Option<Arc<Catalog>>,
     /// What the catalog's rows were at that moment; `None` where the database tells no such thing.
     pub(super) print: Option<Print>,
     /// A user's trigger or rule may change or drop what is written.
@@ -102,6 +102,9 @@ pub(super) enum Test {
     Reference(String, Box<[String]>),
 }
 
+/// Why writes to a table whose proof was not read are apart.
+pub(super) const NOT_ASKED: &str = "a table that was not looked into";
+
 /// The mark of tables that Windrow made: their comment.
 pub(super) const OURS: &str = "created by windrow";
 
@@ -137,6 +140,14 @@ impl std::ops::Deref for Table {
 }
 
 impl Facts {
+    /// What writes of this kind may share.
+    pub(super) fn judge(&self, deed: &Deed<'_>, trusted: &Trusted) -> Level {
+        match &self.proof {
+            Some(proof) => proof.judge(deed, trusted),
+            None => Level::Apart(Arc::new(Apart::of(NOT_ASKED))),
+        }
+    }
+
     /// The place of a column.
     pub(super) fn place_of(&self, name: &Name) -> Option<usize> {
         self.columns.iter().position(|c| c.name == *name)

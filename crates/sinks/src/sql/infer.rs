@@ -103,18 +103,21 @@ impl Kind {
 
     /// True where a column of this kind takes the value without being widened.
     pub fn takes_value(self, value: &Value) -> bool {
-        let is_own = |text| matches!(self, Self::Own(own) if Holds::time(text) == Some(own));
         Self::of(value).is_none_or(|kind| self.takes(kind))
-            || matches!(value, Value::Text(text) if is_own(text))
+            || matches!(value, Value::Text(text) if self.is_of_time(text))
     }
 
     /// The same of a field, as the value that a write of it alone has.
     pub fn takes_field(self, field: &Field<'_>) -> bool {
-        let is_own = |text| matches!(self, Self::Own(own) if Holds::time(text) == Some(own));
         match *field {
-            Field::Plain(text) | Field::Text(text) if is_own(text) => true,
+            Field::Plain(text) | Field::Text(text) if self.is_of_time(text) => true,
             _ => Self::of_field(field).is_none_or(|kind| self.takes(kind)),
         }
+    }
+
+    /// True for a kind of times, and a text that is one of them.
+    fn is_of_time(self, text: &str) -> bool {
+        matches!(self, Self::Own(own) if Holds::time(text) == Some(own))
     }
 }
 

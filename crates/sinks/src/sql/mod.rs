@@ -10,3 +10,5 @@ pub mod plan;
 pub mod quote;
 pub mod record;
 pub(crate) mod sources;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub mod wish;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use windrow_core::{Fault, FaultClass, Field, LoadColumn, Name};
 
 /// Characters of a value that are told.
-const TOLD: usize = 40;
+pub(super) const TOLD: usize = 40;
 
 /// A column that is loaded, and its type, as the database calls it, where that is known.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use windrow_core::{Bulk, Fault, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
+use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
 
 use super::blame;
 use super::columns::{Matched, Sides};
@@ -149,12 +149,9 @@ impl Run {
         let read = belt.reader.await;
         let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
         self.finish(&shared, read).await?;
-        let mut made = self.made(&shared, table.as_deref(), &columns).await?;
-        for made in &mut made {
-            let place = columns.iter().position(|column| *column == made.column);
-            let says = place.and_then(|place| declared.get(place).copied().flatten());
-            made.declared = says.is_some();
-        }
+        let made = self
+            .made(&shared, table.as_deref(), &columns, &declared)
+            .await?;
         let (verbatim, split) = lock(&shared.forms).rates();
         tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
         let unsupported = lock(&shared.unsupported).clone();
@@ -320,12 +317,14 @@ impl Run {
         }
     }
 
-    /// The columns that were made or widened. `before`: the table as it was.
+    /// The columns that were made or widened. `before`: the table as it was. `declared`: what the
+    /// file says of each.
     async fn made(
         &self,
         shared: &Shared,
         before: Option<&[LoadColumn]>,
         columns: &[Name],
+        declared: &[Option<Holds>],
     ) -> Result<Vec<Made>, LoadError> {
         let (Some(witness), Some(bulk)) = (&shared.witness, self.target.sink.bulk()) else {
             return Ok(Vec::new());
@@ -342,7 +341,7 @@ impl Run {
                 column: name.clone(),
                 type_name: column.type_name.clone(),
                 file: file.clone(),
-                declared: false,
+                declared: declared.get(place).is_some_and(Option::is_some),
                 odd: witness
                     .odd(place)
                     .filter(|_| column.type_name.contains("text")),

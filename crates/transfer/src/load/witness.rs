@@ -4,8 +4,7 @@
 use windrow_core::value::is_number;
 use windrow_core::{Field, Holds, Rows};
 
-/// Characters of a value that are told.
-const TOLD: usize = 40;
+use super::blame::TOLD;
 
 /// Words that mean "no value" in many files, in lower case.
 const NOTHING: [&str; 14] = [

@@ -3,61 +3,12 @@ use windrow_core::{Op, Value, Write};
 
 use super::{RowStream, Take};
 use crate::plan::Plans;
-use crate::query::CsvStyle;
-use crate::rows::place::RowError;
+use crate::rows::trial::{self, All, Kind, Told};
 
 const MAX_ROW: usize = 1000;
 
-#[derive(Default)]
-struct All(Vec<Write>);
-
-impl Take for All {
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn take(&mut self, write: Write) {
-        self.0.push(write);
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Ndjson,
-    Array,
-    Csv,
-}
-
-type Told = (Vec<(Vec<String>, Vec<Value>)>, Option<RowError>);
-
-/// Reads the pieces; gives the rows and the error that ended them.
 fn read<'a>(kind: Kind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
-    let plans = Plans::default();
-    let plan = plans.get(Op::Insert, "t", "").unwrap();
-    let style = CsvStyle {
-        null: "".into(),
-        delimiter: b',',
-    };
-    let mut stream = match kind {
-        Kind::Ndjson => RowStream::ndjson(&plan, MAX_ROW),
-        Kind::Array => RowStream::array(&plan, MAX_ROW),
-        Kind::Csv => RowStream::csv(&plan, &style, MAX_ROW),
-    };
-    let mut all = All::default();
-    let error = pieces
-        .into_iter()
-        .try_for_each(|piece| {
-            let used = stream.push(piece, &mut all)?;
-            assert_eq!(used, piece.len());
-            Ok(())
-        })
-        .and_then(|()| stream.finish(&mut all))
-        .err();
-    let rows = all.0.iter().map(|w| {
-        let names = w.shape.columns.iter().map(ToString::to_string).collect();
-        (names, w.row.to_vec())
-    });
-    (rows.collect(), error)
+    trial::read(kind, MAX_ROW, pieces)
 }
 
 fn one(kind: Kind, text: &str) -> Told {

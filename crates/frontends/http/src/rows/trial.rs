@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use windrow_core::{Name, Op, Value, Write};
+use windrow_core::{Op, Value, Write};
 
 use super::place::RowError;
 use super::{RowStream, Take};
@@ -12,8 +12,9 @@ use crate::query::CsvStyle;
 /// The longest row, in bytes: chance makes no long texts.
 const MAX_ROW: usize = 4 << 10;
 
+/// Takes all that it is given.
 #[derive(Default)]
-struct All(Vec<Write>);
+pub(super) struct All(pub(super) Vec<Write>);
 
 impl Take for All {
     fn is_full(&self) -> bool {
@@ -25,10 +26,12 @@ impl Take for All {
     }
 }
 
-type Told = (Vec<(Vec<Name>, Vec<Value>)>, Option<RowError>);
+/// The rows of a body, by their columns, and the error that ended them.
+pub(super) type Told = (Vec<(Vec<String>, Vec<Value>)>, Option<RowError>);
 
-#[derive(Clone, Copy)]
-enum Kind {
+/// The kinds of bodies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
     Ndjson,
     Array,
     Csv,
@@ -46,9 +49,9 @@ pub(crate) fn rows(bytes: &[u8]) {
         1 => Kind::Array,
         _ => Kind::Csv,
     };
-    let whole = read(kind, std::iter::once(body));
+    let whole = read(kind, MAX_ROW, [body]);
     let pieces = body.chunks(usize::from(piece).max(1));
-    assert_eq!(whole, read(kind, pieces));
+    assert_eq!(whole, read(kind, MAX_ROW, pieces));
     match (kind, &whole) {
         (Kind::Ndjson, (rows, None)) => second_opinion(rows, lines(body)),
         (Kind::Array, (rows, None)) => {
@@ -59,7 +62,12 @@ pub(crate) fn rows(bytes: &[u8]) {
     }
 }
 
-fn read<'a>(kind: Kind, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
+/// Reads the pieces of a body whose rows are at most `max_row` bytes long.
+pub(super) fn read<'a>(
+    kind: Kind,
+    max_row: usize,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Told {
     let plans = Plans::default();
     let Ok(plan) = plans.get(Op::Insert, "t", "") else {
         return (Vec::new(), None);
@@ -69,23 +77,23 @@ fn read<'a>(kind: Kind, pieces: impl Iterator<Item = &'a [u8]>) -> Told {
         delimiter: b',',
     };
     let mut stream = match kind {
-        Kind::Ndjson => RowStream::ndjson(&plan, MAX_ROW),
-        Kind::Array => RowStream::array(&plan, usize::MAX),
-        Kind::Csv => RowStream::csv(&plan, &style, MAX_ROW),
+        Kind::Ndjson => RowStream::ndjson(&plan, max_row),
+        Kind::Array => RowStream::array(&plan, max_row),
+        Kind::Csv => RowStream::csv(&plan, &style, max_row),
     };
     let mut all = All::default();
-    let mut pieces = pieces;
     let error = pieces
+        .into_iter()
         .try_for_each(|piece| {
             let used = stream.push(piece, &mut all)?;
             assert_eq!(used, piece.len());
             Ok(())
         })
         .and_then(|()| stream.finish(&mut all));
-    let rows = all
-        .0
-        .iter()
-        .map(|w| (w.shape.columns.to_vec(), w.row.to_vec()));
+    let rows = all.0.iter().map(|write| {
+        let names = write.shape.columns.iter().map(ToString::to_string);
+        (names.collect(), write.row.to_vec())
+    });
     (rows.collect(), error.err())
 }
 
@@ -97,7 +105,7 @@ fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Each line is an object with these names, and with values that mean the same.
-fn second_opinion<'a>(rows: &[(Vec<Name>, Vec<Value>)], lines: impl Iterator<Item = &'a [u8]>) {
+fn second_opinion<'a>(rows: &[(Vec<String>, Vec<Value>)], lines: impl Iterator<Item = &'a [u8]>) {
     let mut rows = rows.iter();
     for line in lines {
         let object = serde_json::from_slice::<BTreeMap<String, &RawValue>>(line);
@@ -108,7 +116,7 @@ fn second_opinion<'a>(rows: &[(Vec<Name>, Vec<Value>)], lines: impl Iterator<Ite
         };
         assert_eq!(object.len(), names.len());
         for (name, value) in names.iter().zip(values) {
-            let raw = object.get(&**name).map_or("", |raw| raw.get());
+            let raw = object.get(name).map_or("", |raw| raw.get());
             let same = match value {
                 Value::Text(read) => {
                     serde_json::from_str::<String>(raw).is_ok_and(|t| *t == **read)

@@ -234,9 +234,7 @@ impl Watch {
             _ => Ruling::Keep,
         }
     }
-}
 
-impl Watch {
     /// True where a client that holds memory, with its body or for its answer, has moved too little
     /// for too long.
     fn crawls(&mut self, link: &Link) -> bool {

@@ -102,13 +102,16 @@ impl Relay<'_> {
 
     /// Passes on a whole message as it is.
     pub(super) fn raw(&mut self, total: usize) {
-        let bytes = self.session.line.split(total);
-        let out = self.loan.wire.out();
-        match out.is_empty() && total > FREE {
+        let (line, out) = (&mut self.session.line, self.loan.wire.out());
+        if out.is_empty() && total > FREE {
             // Not copied: a long message would be there twice.
-            true => *out = bytes,
-            false => out.extend_from_slice(&bytes),
+            *out = line.split(total);
+            return;
         }
+        if let Some(bytes) = line.inbox.get(..total) {
+            out.extend_from_slice(bytes);
+        }
+        line.take(total);
     }
 
     /// Deals with a whole message. False: it has to wait for the answers before it.

@@ -71,7 +71,7 @@ impl LongMessages {
                 budget.total()
             )));
         }
-        let wanted = until.saturating_mul(JOINED).min(self.half);
+        let wanted = self.wanted(until);
         let (share, permit) = self.in_turn(budget, wanted).await?;
         self.granted.fetch_add(1, Ordering::Relaxed);
         Ok(Charge {
@@ -93,7 +93,7 @@ impl LongMessages {
         until: usize,
         here: usize,
     ) -> bool {
-        let wanted = until.saturating_mul(JOINED).min(self.half);
+        let wanted = self.wanted(until);
         let missing = wanted.saturating_sub(charge.share.bytes());
         let (Ok(share), Ok(permit)) = (self.share.try_take(missing), budget.try_take(missing))
         else {
@@ -103,6 +103,11 @@ impl LongMessages {
         charge.permit.merge(permit);
         (charge.until, charge.seen) = (until, here);
         true
+    }
+
+    /// What a message that ends at `until` takes, with all that it becomes.
+    fn wanted(&self, until: usize) -> usize {
+        until.saturating_mul(JOINED).min(self.half)
     }
 
     /// Waits for as long as somebody gets something from time to time: its turn comes.

@@ -49,11 +49,12 @@ pub(super) use self::feed::FeedStream;
 use self::loader::MysqlLoader;
 use self::marks::MysqlMarks;
 use super::column::{Column, Kind};
-use super::create::{self, Wish};
+use super::create;
 use super::fault::Trouble;
 use super::line::Line;
 use super::schema;
 use crate::options::Options;
+use crate::sql::wish::Wish;
 
 /// LOAD DATA LOCAL.
 pub(super) struct MysqlBulk {
@@ -112,7 +113,7 @@ impl Bulk for MysqlBulk {
         declared: &[Option<Holds>],
     ) -> Result<bool, Fault> {
         let mut line = self.connect().await?;
-        let wish = Wish::of_rows(plan, rows, declared);
+        let wish = Wish::of_rows(plan, rows, declared, true);
         let grown = create::grow(&mut line, &plan.table, &wish).await;
         line.close().await;
         grown.map_err(Trouble::into_fault)?;

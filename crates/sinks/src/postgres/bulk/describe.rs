@@ -98,7 +98,10 @@ pub(super) async fn describe(
     let Some(cells) = row(wire, &sql, &quoted(name)).await.map_err(lost)?? else {
         return Ok(None);
     };
-    let Some(facts) = schema::read(wire, name, dialect).await.map_err(lost)?? else {
+    let Some(facts) = schema::read_unproven(wire, name, dialect)
+        .await
+        .map_err(lost)??
+    else {
         return Ok(None);
     };
     Ok(Some(Described {

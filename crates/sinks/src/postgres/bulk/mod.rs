@@ -47,10 +47,11 @@ use windrow_core::{
 };
 
 use super::column::{Column, Kind};
-use super::create::{self, Wish};
+use super::create;
 use super::dialect::Dialect;
 use super::schema;
 use super::server::Server;
+use crate::sql::wish::Wish;
 use describe::{describe, no_table};
 use layout::Layout;
 use loader::PortionLoader;
@@ -132,7 +133,7 @@ impl Bulk for Copy {
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let (mut wire, dialect) = self.wire().await?;
-        let read = schema::read(&mut wire, table, dialect).await;
+        let read = schema::read_unproven(&mut wire, table, dialect).await;
         if wire.is_usable() {
             self.spare().replace((wire, dialect));
         }

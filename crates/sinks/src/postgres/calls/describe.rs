@@ -166,7 +166,8 @@ pub(super) async fn ask(
     schema::ask(wire, DEFAULTS, &quoted);
     schema::ask(wire, FUNCTIONS, &names.join("\u{1}"));
     let words = Words::of(&draft.text, true).unwrap_or_default();
-    schema::append(wire, &quoted, &words.names());
+    schema::append(wire, &quoted);
+    schema::append_proof(wire, &quoted, &words.names());
     frontend::sync(wire.out());
     let mut listener = Listener {
         query: 0,

@@ -8,7 +8,7 @@ use windrow_proof::{Deed, Level, Trusted, Words};
 use super::describe::{ColumnDefault, Function, Relation, Sight};
 use super::text;
 use crate::postgres::level;
-use crate::postgres::table::Facts;
+use crate::postgres::table::{Facts, NOT_ASKED};
 
 /// Words that look like functions and are none.
 const GRAMMAR: [&str; 8] = [
@@ -94,7 +94,7 @@ fn of_proof(draft: &Draft, facts: &Facts, trusted: &Trusted) -> Result<Option<Ap
         sets: &assigned,
         is_key: &|name| facts.is_key(name),
     };
-    match facts.proof.judge(&deed, trusted) {
+    match facts.judge(&deed, trusted) {
         Level::Fused => Ok(level::of_table(facts)),
         Level::Grouped(why) => Ok(Some((*why).clone())),
         Level::Apart(apart) => Err((*apart).clone()),
@@ -138,7 +138,10 @@ fn of_operators(draft: &Draft, facts: &Facts) -> Option<Apart> {
     let Some(words) = Words::of(&draft.text, true) else {
         return Some(Apart::of("a name in Unicode escapes"));
     };
-    facts.proof.operator_apart(&words)
+    match &facts.proof {
+        Some(proof) => proof.operator_apart(&words),
+        None => Some(Apart::of(NOT_ASKED)),
+    }
 }
 
 fn of_key(draft: &Draft, facts: &Facts) -> Option<&'static str> {

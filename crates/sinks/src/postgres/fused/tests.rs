@@ -37,7 +37,7 @@ fn facts() -> Facts {
         has_hooks: false,
         referenced: false,
         ours: false,
-        proof: std::sync::Arc::default(),
+        proof: None,
         print: None,
     }
 }

@@ -260,7 +260,7 @@ impl Queue for PgQueue {
         }
         let described = match plan.across {
             false => None,
-            true => match schema::read(&mut wire, &plan.source, &POSTGRES).await {
+            true => match schema::read_unproven(&mut wire, &plan.source, &POSTGRES).await {
                 Ok(answer) => answer.map_err(Fault::from)?,
                 Err(broken) => return Err(broken.unavailable()),
             },
