@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_transfer::trial::file(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_load::trial::file(bytes));

@@ -7,9 +7,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad,
+    bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad, moves::Moves,
     pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
-    poison::Poison, relocate::Relocate, restart::Restart, soak::Soak, stall::Stall,
+    poison::Poison, restart::Restart, soak::Soak, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -42,7 +42,7 @@ enum Experiment {
     /// Bad rows among good ones, against good ones only.
     Poison(Poison),
     /// Rows of a pending table into a final one: the usual ways, and `windrow move`.
-    Move(Relocate),
+    Move(Moves),
     /// The database stands still under full load.
     Stall(Stall),
     /// Thousands of clients of bad manners beside a few good ones.

@@ -4,12 +4,13 @@
 //! waits to collect more: that would be a second, hidden batcher.
 
 mod arrivals;
+mod hint;
 mod receipt;
+mod submission;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use smallvec::SmallVec;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -18,39 +19,11 @@ use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
 use crate::unit::Unit;
 
-pub use self::arrivals::{Arrivals, Hint};
-pub use self::receipt::{Receipt, Reply};
-
-/// Who asks: one client's ordered stream of writes (a connection, a request, a body). Units of one
-/// source keep their order; sources take turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SourceId(pub u64);
-
-impl SourceId {
-    /// A source of one's own: units that have it follow nobody, not even each other.
-    pub const OWN: Self = Self(u64::MAX);
-}
-
-/// The units of a submission. Nearly always one, kept without an allocation.
-pub type Units = SmallVec<[Unit; 1]>;
-
-/// One outcome for each unit of a submission, in order.
-pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
-
-/// Units that one source hands over at once, to be answered at once.
-#[derive(Debug)]
-pub struct Submission {
-    /// Who asks.
-    pub source: SourceId,
-    /// What is asked for, in order.
-    pub units: Units,
-    /// The memory that the units take. The lane gives it back when all of them are answered.
-    pub permit: Permit,
-    /// When it was handed over.
-    pub arrived: Instant,
-    /// Where the outcomes go, one for each unit, in order.
-    pub reply: Reply,
-}
+pub use self::arrivals::Arrivals;
+pub use self::hint::Hint;
+pub use self::receipt::{Outcomes, Receipt, Reply};
+pub use self::submission::{Submission, Units};
+pub use crate::source::SourceId;
 
 /// Hints that wait for the lane at most. Each is read at the lane's next turn, so they are many
 /// clients at one moment.

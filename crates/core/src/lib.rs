@@ -11,6 +11,7 @@
 //! | [`mod@statement`] | a write that a client wrote as SQL, with the raw bytes of its values |
 //! | [`apart`] | why a write is not joined with others |
 //! | [`signature`] | the types of a prepared statement, as its client was told |
+//! | [`source`] | who asks: one client's ordered stream of writes |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
@@ -19,7 +20,7 @@
 //! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
 //! | [`cancel`] | interrupting a batch that is under way |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
-//! | [`relocate`] | the port between a move and a database: rows of a table that serves as a queue |
+//! | [`moves`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`secret`] | what is shown nowhere |
@@ -34,14 +35,15 @@ pub mod fault;
 pub mod intake;
 pub mod limits;
 pub mod load;
+pub mod moves;
 pub mod name;
 pub mod outcome;
 pub mod promise;
-pub mod relocate;
 pub mod secret;
 pub mod shape;
 pub mod signature;
 pub mod sink;
+pub mod source;
 pub mod standing;
 pub mod statement;
 pub mod unit;
@@ -52,22 +54,23 @@ pub use apart::Apart;
 pub use budget::{Budget, Permit};
 pub use cancel::Canceller;
 pub use fault::{Fault, FaultClass};
-pub use intake::{Arrivals, Intake, Outcomes, SourceId, Submission, Units};
+pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
 pub use limits::Limits;
 pub use load::{
     Bulk, Claim, CsvStyle, CsvText, Field, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader,
     Mark, Marks, Means, Rows, Sifted, Span,
 };
+pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
 pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
 pub use promise::{Lack, Promise};
-pub use relocate::{MovePlan, Mover, News, Queue};
 pub use secret::Secret;
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use signature::Signature;
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
+pub use source::SourceId;
 pub use standing::{Level, Standing};
-pub use statement::{Call, Described, Describer, Draft, Statement};
+pub use statement::{Call, Described, Describer, ParsedStatement, Statement};
 pub use unit::Unit;
 pub use value::Value;
 pub use write::{Row, Write};

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use crate::cancel::Canceller;
 use crate::fault::Fault;
 use crate::load::Bulk;
+use crate::moves::Moves;
 use crate::name::TableName;
 use crate::outcome::UnitOutcome;
 use crate::promise::{Lack, Promise};
-use crate::relocate::Queue;
 use crate::standing::Standing;
 use crate::unit::Unit;
 
@@ -81,7 +81,7 @@ pub trait Sink: Send + Sync + 'static {
 
     /// The database as one that holds pending rows, which a move takes out; `None` where that is
     /// not possible.
-    fn queue(&self) -> Option<Arc<dyn Queue>> {
+    fn moves(&self) -> Option<Arc<dyn Moves>> {
         None
     }
 

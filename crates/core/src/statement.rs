@@ -1,9 +1,10 @@
 //! A write that a client wrote as SQL: its text, what was read from it, and the raw bytes of its
 //! values.
 //!
-//! The way of a statement: a frontend reads a text once into a [`Draft`]; a [`Describer`] asks the
-//! database what that draft means under one role and its settings, which gives a [`Statement`];
-//! each use of it by a client is a [`Call`]; calls that commit together are a [`crate::Unit`].
+//! The way of a statement: a frontend reads a text once into a [`ParsedStatement`]; a [`Describer`]
+//! asks the database what that parsed statement means under one role and its settings, which gives
+//! a [`Statement`]; each use of it by a client is a [`Call`]; calls that commit together are a
+//! [`crate::Unit`].
 
 use std::any::Any;
 use std::fmt;
@@ -22,7 +23,7 @@ use crate::signature::Signature;
 /// What the text of a statement says. Names are as the database knows them: unquoted ones are
 /// folded already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Draft {
+pub struct ParsedStatement {
     /// The text that is prepared: the client's own, or, where literals were lifted out of it, the
     /// same with `$n` in their places.
     pub text: Box<str>,
@@ -39,7 +40,7 @@ pub struct Draft {
     /// INSERT: the columns that it names; `None`: all of them, in the table's order.
     pub columns: Option<Box<[Name]>>,
     /// INSERT: the one row of VALUES (empty for DEFAULT VALUES). Several rows: see
-    /// [`Draft::set_based`].
+    /// [`ParsedStatement::set_based`].
     pub values: Box<[Expression]>,
     /// INSERT: `OVERRIDING { SYSTEM | USER } VALUE`, as it stands.
     pub overriding: Option<Box<str>>,
@@ -90,11 +91,11 @@ pub struct Conflict {
     pub sql: Expression,
 }
 
-/// A draft as the database understands it under one role and its settings. Shared by all clients of
-/// a lane.
+/// A parsed statement as the database understands it under one role and its settings. Shared by all
+/// clients of a lane.
 pub struct Statement {
     id: u64,
-    draft: Arc<Draft>,
+    parsed: Arc<ParsedStatement>,
     signature: Arc<Signature>,
     retired: AtomicBool,
     facts: Box<dyn Any + Send + Sync>,
@@ -103,14 +104,14 @@ pub struct Statement {
 impl Statement {
     /// `facts`: whatever the sink wants to find again.
     pub fn new(
-        draft: Arc<Draft>,
+        parsed: Arc<ParsedStatement>,
         signature: Arc<Signature>,
         facts: Box<dyn Any + Send + Sync>,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            draft,
+            parsed,
             signature,
             retired: AtomicBool::new(false),
             facts,
@@ -123,8 +124,8 @@ impl Statement {
     }
 
     /// What its text says.
-    pub fn draft(&self) -> &Arc<Draft> {
-        &self.draft
+    pub fn parsed(&self) -> &Arc<ParsedStatement> {
+        &self.parsed
     }
 
     /// The types of its parameters and rows.
@@ -147,8 +148,8 @@ impl Statement {
         &*self.facts
     }
 
-    /// The schema has changed: frontends describe the draft anew before they use it again. Calls
-    /// under way are not harmed.
+    /// The schema has changed: frontends describe the parsed statement anew before they use it
+    /// again. Calls under way are not harmed.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -163,12 +164,12 @@ impl fmt::Debug for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Statement")
             .field("id", &self.id)
-            .field("text", &self.draft.text)
+            .field("text", &self.parsed.text)
             .finish_non_exhaustive()
     }
 }
 
-/// What a database says of a draft.
+/// What a database says of a parsed statement.
 #[derive(Clone, Debug)]
 pub enum Described {
     /// Its calls may be joined with those of others.
@@ -177,16 +178,17 @@ pub enum Described {
     Apart(Arc<Apart>),
 }
 
-/// A database that can say what a draft means.
+/// A database that can say what a parsed statement means.
 #[async_trait]
 pub trait Describer: Send + Sync + 'static {
-    /// Asks the database. Callers keep the answer for equal drafts until [`Statement::is_retired`];
-    /// [`Described::Apart`] may be asked again after some seconds. Cancel safe.
+    /// Asks the database. Callers keep the answer for equal parsed statements until
+    /// [`Statement::is_retired`]; [`Described::Apart`] may be asked again after some seconds.
+    /// Cancel safe.
     ///
     /// # Errors
-    /// As [`crate::Sink::connect`]. A draft that the server refuses is no error but
+    /// As [`crate::Sink::connect`]. A parsed statement that the server refuses is no error but
     /// [`Described::Apart`]: sent alone, it will get its own error from the server.
-    async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault>;
+    async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault>;
 
     /// Whether the types of a statement are still those that it was described with: asked before a
     /// client that parses its text is told of them. What is not true any more is retired.

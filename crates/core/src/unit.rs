@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use crate::intake::SourceId;
 use crate::shape::Op;
+use crate::source::SourceId;
 use crate::statement::Call;
 use crate::write::Write;
 
@@ -81,7 +81,7 @@ impl Unit {
     /// What each of its writes or calls does, in order.
     pub fn ops(&self) -> impl Iterator<Item = Op> {
         let writes = self.writes().iter().map(|write| write.shape.op);
-        let calls = self.calls().iter().map(|call| call.statement.draft().op);
+        let calls = self.calls().iter().map(|call| call.statement.parsed().op);
         writes.chain(calls)
     }
 

@@ -19,9 +19,9 @@ use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::statement::{Arguments, Formats};
 use windrow_core::{
-    Budget, Call, Done, Draft, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile,
-    Report, Returning, Shape, Signature, Sink, Statement, TableName, Tally, Unit, Value, Verdict,
-    Write,
+    Budget, Call, Done, Executor, Fault, Intake, Key, Limits, OnConflict, Op, ParsedStatement,
+    Profile, Report, Returning, Shape, Signature, Sink, Statement, TableName, Tally, Unit, Value,
+    Verdict, Write,
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
@@ -111,7 +111,7 @@ fn call(statement: &Arc<Statement>) -> Unit {
 }
 
 fn statement() -> Arc<Statement> {
-    let draft = Draft {
+    let parsed = ParsedStatement {
         text: "INSERT INTO t VALUES ($1, $2, $3)".into(),
         types: Box::default(),
         op: Op::Insert,
@@ -129,7 +129,7 @@ fn statement() -> Arc<Statement> {
         set_based: true,
     };
     Arc::new(Statement::new(
-        Arc::new(draft),
+        Arc::new(parsed),
         Arc::new(Signature {
             parameters: [23; 3].into(),
             fields: None,

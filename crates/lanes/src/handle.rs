@@ -6,10 +6,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use windrow_core::{Arrivals, Limits, Name, Sink};
 
+use crate::away::AwayNote;
 use crate::idle::IdleNote;
 use crate::metrics::{LaneMetrics, Meters};
 use crate::status::LaneStatus;
-use crate::worker::{self, AwayNote, Parts};
+use crate::worker::{self, Parts};
 
 /// A running lane.
 ///

@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::watch;
 use windrow_core::{Executor, Report, Unit};
 
-use crate::pilot::crashed;
+use crate::panics::report_of_panic;
 
 /// No flight has this number.
 const NOBODY: u64 = u64::MAX;
@@ -28,7 +28,7 @@ pub(crate) struct Asker(watch::Sender<u64>);
 pub(crate) struct Asked(watch::Receiver<u64>);
 
 /// Both ends.
-pub(crate) fn line() -> (Asker, Asked) {
+pub(crate) fn channel() -> (Asker, Asked) {
     let (sender, receiver) = watch::channel(NOBODY);
     (Asker(sender), Asked(receiver))
 }
@@ -68,20 +68,21 @@ impl Asked {
         flight: u64,
     ) -> Report {
         let canceller = executor.canceller();
-        let flown = AssertUnwindSafe(executor.execute(units)).catch_unwind();
-        let flown = flown.map(|report| report.unwrap_or_else(|_| crashed(units.len())));
+        let executed = AssertUnwindSafe(executor.execute(units)).catch_unwind();
+        let executed =
+            executed.map(|report| report.unwrap_or_else(|_| report_of_panic(units.len())));
         let Some(canceller) = canceller else {
-            return flown.await;
+            return executed.await;
         };
-        let mut flown = pin!(flown);
+        let mut executed = pin!(executed);
         if let Either::Left((report, _)) =
-            select(flown.as_mut(), pin!(self.comes_for(flight))).await
+            select(executed.as_mut(), pin!(self.comes_for(flight))).await
         {
             return report;
         }
         let mut sure = true;
         loop {
-            match select(flown.as_mut(), canceller.cancel()).await {
+            match select(executed.as_mut(), canceller.cancel()).await {
                 // Not before the request is through: the connection's next batch must not meet it.
                 Either::Left((mut report, request)) => {
                     sure &= request.await.is_ok();
@@ -95,7 +96,7 @@ impl Asked {
                 }
             }
             let pause = pin!(tokio::time::sleep(AGAIN));
-            if let Either::Left((mut report, _)) = select(flown.as_mut(), pause).await {
+            if let Either::Left((mut report, _)) = select(executed.as_mut(), pause).await {
                 report.usable &= sure;
                 return report;
             }

@@ -17,13 +17,16 @@
 //! | room | what happens there |
 //! | --- | --- |
 //! | `handle` | [`Lane`]: starts the actor, ends it, tells what it is doing |
-//! | `worker` | the actor: one loop that hears arrivals and signals, sends off what may leave, unloads what has landed |
+//! | `worker` | the actor: one loop that receives arrivals and signals, sends off what may leave, unloads what has landed |
 //! | `ticket` | one answer owed for each submission, given when all of its units have outcomes |
 //! | `queue` | per-source queues and the forming of batches: order, fairness, limits, one key in one flight (pure) |
 //! | [`pace`] | finds W, the largest batch and whether to wait for who comes back, by comparing rows per second (pure) |
-//! | `fleet`, `pilot` | the connections, each owned by a task that flies one batch after another |
-//! | `solo` | units that wait for a foreign lock, on connections of their own |
+//! | `connections`, `connection` | the connections, each owned by a task that executes one batch after another |
+//! | `lock_wait` | units that wait for a foreign lock, on connections of their own |
+//! | `message` | what the worker and these tasks say to each other |
 //! | `interrupt` | giving up what is under way, where its client asks for that |
+//! | `panics` | what is made of a panic in a sink or an executor |
+//! | `away` | a database that cannot be reached: since when, and what is told of it |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `retry` | how often and when what was rolled back runs again (pure) |
 //! | [`metrics`] | what is counted |
@@ -43,18 +46,20 @@
 
 mod alarm;
 mod arena;
+mod away;
 mod batch;
-mod fleet;
+mod connection;
+mod connections;
 mod handle;
 mod idle;
 mod interrupt;
+mod lock_wait;
 mod message;
 pub mod metrics;
 pub mod pace;
-mod pilot;
+mod panics;
 mod queue;
 mod retry;
-mod solo;
 mod status;
 mod ticket;
 mod worker;

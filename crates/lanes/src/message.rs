@@ -1,25 +1,50 @@
-//! What the tasks of a lane tell its worker, through one bounded channel.
+//! What a lane's worker and its tasks say to each other.
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use windrow_core::{Fault, Report, Unit, UnitOutcome};
 
-use crate::solo::SoloOrder;
+/// A batch to be executed.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) flight: u64,
+    pub(crate) units: Vec<Unit>,
+}
 
-/// A lane's worker reads these before anything else.
+/// A unit that waits for a lock, and is to run alone.
+#[derive(Debug)]
+pub(crate) struct LockWaitOrder {
+    /// A number that no other one of the lane has.
+    pub(crate) number: u64,
+    pub(crate) unit: Unit,
+    pub(crate) arrived: Instant,
+    /// True while others have connections: where there is no room for this one, it waits for one
+    /// of theirs.
+    pub(crate) others_connected: bool,
+}
+
+/// What the tasks tell, through one bounded channel. A lane's worker reads these before anything
+/// else.
 #[derive(Debug)]
 pub(crate) enum Signal {
-    /// A pilot has its connection.
-    Connected { pilot: u64 },
-    /// The database cannot be reached; the pilot goes on trying.
-    Unreachable { pilot: u64, fault: Fault },
-    /// The database does not let the pilot in; its task has ended.
-    Refused { pilot: u64, fault: Fault },
+    /// A connection is open.
+    Connected { connection: u64 },
+    /// The database cannot be reached; the connection's task goes on trying.
+    Unreachable { connection: u64, fault: Fault },
+    /// The database does not let us in; the connection's task has ended.
+    Refused { connection: u64, fault: Fault },
     /// A flight has ended. The units come back where some of them are to run again.
-    Landed { pilot: u64, landed: Landed },
-    /// A unit that ran alone has its outcome.
-    Alone { solo: u64, outcome: UnitOutcome },
+    Landed { connection: u64, landed: Landed },
+    /// A unit that waited for a lock has its outcome.
+    LockWaitEnded {
+        connection: u64,
+        outcome: UnitOutcome,
+    },
     /// There was no room for a connection of its own.
-    NoRoom { solo: u64, order: SoloOrder },
+    NoRoom {
+        connection: u64,
+        order: LockWaitOrder,
+    },
 }
 
 /// What a flight brings back.

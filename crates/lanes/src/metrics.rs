@@ -26,6 +26,7 @@
 //! | `windrow_reconnects_total` | | connections opened in place of lost ones |
 //! | `windrow_database_away` | | gauge, 1 while the database cannot be reached |
 
+mod labels;
 mod meters;
 mod series;
 
@@ -39,8 +40,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use windrow_core::Name;
 
+use self::labels::Labels;
 pub(crate) use self::meters::{Count, Meters};
-use self::series::Labels;
 pub(crate) use self::series::SeriesGuard;
 
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;

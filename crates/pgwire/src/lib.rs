@@ -1,7 +1,7 @@
 //! PostgreSQL's protocol, version 3.0, as both its sides speak it: what the sink and the frontend
 //! share.
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
 //! | [`wire`] | a connection to a server: getting in, TLS, exchanges, cancelling |
 //! | [`target`] | which server, as which role: connection URLs as libpq reads them |

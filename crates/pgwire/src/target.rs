@@ -10,6 +10,8 @@
 //!
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
 
+mod host;
+mod options;
 mod passfile;
 mod percent;
 mod query;
@@ -18,13 +20,14 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use windrow_core::{Fault, Secret};
 
 use crate::scram::Keys;
+
+pub(crate) use host::{Address, Host};
+pub(crate) use options::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
 
 /// A database to connect to. Neither `Debug` nor any error shows a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +98,8 @@ impl Target {
             guest: false,
         };
         if password.is_none() {
-            passfile::fill_in(&mut target, env);
+            let database = target.database.as_deref().unwrap_or(&target.user);
+            passfile::fill_in(&mut target.hosts, database, &target.user, env);
         }
         Ok(target)
     }
@@ -108,40 +112,6 @@ impl Target {
     pub fn with_options_of(mut self, env: &dyn Fn(&str) -> Option<String>) -> Self {
         self.options = self.options.or_else(|| env("PGOPTIONS"));
         self
-    }
-}
-
-/// One server of a [`Target`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Host {
-    pub(super) address: Address,
-    pub(super) port: u16,
-    pub(super) password: Option<Secret>,
-}
-
-/// Where a server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Address {
-    /// A name or an IP address.
-    Tcp(String),
-    /// The directory of a UNIX-domain socket.
-    Unix(PathBuf),
-}
-
-impl Host {
-    /// The path of the UNIX-domain socket in a directory.
-    pub(super) fn socket_path(&self, directory: &std::path::Path) -> PathBuf {
-        directory.join(format!(".s.PGSQL.{}", self.port))
-    }
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.address {
-            Address::Tcp(name) if name.contains(':') => write!(f, "[{name}]:{}", self.port),
-            Address::Tcp(name) => write!(f, "{name}:{}", self.port),
-            Address::Unix(directory) => write!(f, "{}", self.socket_path(directory).display()),
-        }
     }
 }
 
@@ -210,65 +180,4 @@ impl Target {
     pub fn database(&self) -> &str {
         self.database.as_deref().unwrap_or(&self.user)
     }
-}
-
-/// How TLS is used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TlsOptions {
-    pub(super) mode: SslMode,
-    pub(super) roots: Roots,
-    /// The client's own certificate and its key, as PEM files.
-    pub(super) identity: Option<(PathBuf, PathBuf)>,
-}
-
-/// libpq's `sslmode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum SslMode {
-    /// Never.
-    Disable,
-    /// Only if the server insists.
-    Allow,
-    /// If the server can.
-    #[default]
-    Prefer,
-    /// Always, with whatever certificate the server shows.
-    Require,
-    /// Always, with a certificate from a known authority.
-    VerifyCa,
-    /// Always, with a certificate from a known authority for this host.
-    VerifyFull,
-}
-
-/// Whose certificates are believed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Roots {
-    /// The system's authorities.
-    #[default]
-    System,
-    /// Those in a PEM file. A server's own self-signed certificate in it is believed too.
-    File(PathBuf),
-}
-
-/// libpq's `channel_binding`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ChannelBinding {
-    /// Never.
-    Disable,
-    /// Where TLS and the server offer it.
-    #[default]
-    Prefer,
-    /// Or the connection is refused.
-    Require,
-}
-
-/// libpq's `target_session_attrs`, as far as it makes sense for a writer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum SessionKind {
-    /// The first server that lets us in.
-    #[default]
-    Any,
-    /// The first one whose transactions may write.
-    ReadWrite,
-    /// The first one that is no standby.
-    Primary,
 }

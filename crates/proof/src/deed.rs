@@ -8,7 +8,6 @@ use crate::body::{self, Body};
 use crate::catalog::{Called, Catalog, Function, Kind, Reach, Relation, Trigger};
 use crate::list::{self, Company, company};
 use crate::reason;
-use crate::text::Words;
 use crate::trusted::Trusted;
 
 /// Bits of `pg_trigger.tgtype`.
@@ -246,15 +245,6 @@ impl Function {
     /// calls it.
     pub fn apart(&self, object: &str, trusted: &Trusted) -> Option<Apart> {
         function_apart(self, object, false, trusted)
-    }
-}
-
-impl Catalog {
-    /// Why a statement of these words cannot be evaluated in company for an operator of it.
-    pub fn operator_apart(&self, words: &Words) -> Option<Apart> {
-        let mut operators = self.operators.iter();
-        let found = operators.find(|operator| words.has_operator(operator))?;
-        Some(reason::operator(found))
     }
 }
 

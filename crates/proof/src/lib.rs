@@ -9,7 +9,7 @@
 //! does not know it does not guess: such a write is sent apart, and the answer names the object
 //! that stands in the way.
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
 //! | `catalog` | the rows of the answers |
 //! | `deed` | what a statement does to a table, and the level that is proven for it |

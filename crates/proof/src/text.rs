@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_core::Apart;
-use windrow_sql::lex::{Kind, Lexer};
+use windrow_sql::lex::{Kind as TokenKind, Lexer};
 
-use crate::catalog::{Catalog, Kind as Place, Reach};
-use crate::deed::Deed;
+use crate::catalog::{Catalog, Kind, Reach};
+use crate::deed::{self, Deed};
 use crate::list::{Company, company};
 use crate::reason;
 use crate::trusted::Trusted;
@@ -33,19 +33,19 @@ impl Words {
             let token = lexer.token().ok()?;
             let text = text.get(token.start..token.end)?;
             match token.kind {
-                Kind::End => return Some(words),
-                Kind::Word => {
+                TokenKind::End => return Some(words),
+                TokenKind::Word => {
                     words.names.insert(fold(text)?);
                 }
-                Kind::Quoted => {
+                TokenKind::Quoted => {
                     let inner = text.get(1..text.len() - 1)?;
                     words.names.insert(inner.replace("\"\"", "\"").into());
                 }
-                Kind::Operator => {
+                TokenKind::Operator => {
                     words.operators.insert(text.into());
                 }
                 // An identifier may be written in it, by the numbers of its letters.
-                Kind::Special if text.starts_with(['u', 'U']) => return None,
+                TokenKind::Special if text.starts_with(['u', 'U']) => return None,
                 _ => {}
             }
         }
@@ -77,6 +77,13 @@ fn joined(words: &BTreeSet<Box<str>>) -> String {
 }
 
 impl Catalog {
+    /// Why a statement of these words cannot be evaluated in company for an operator of it.
+    pub fn operator_apart(&self, words: &Words) -> Option<Apart> {
+        let mut operators = self.operators.iter();
+        let found = operators.find(|operator| words.has_operator(operator))?;
+        Some(reason::operator(found))
+    }
+
     /// Which unproven code a text may run that has these words; `None`: none. `writes`: it may
     /// write. Rows of [`crate::TEXT`] have been taken in. What is told may be harmless all the
     /// same: it stands in the text.
@@ -89,12 +96,12 @@ impl Catalog {
             writes
                 || matches!(
                     called.kind,
-                    Place::Policy | Place::View | Place::Words | Place::Type | Place::Domain
+                    Kind::Policy | Kind::View | Kind::Words | Kind::Type | Kind::Domain
                 )
         });
         let mut functions = called.filter(|called| !called.is_code_of_type());
-        let found = functions
-            .find_map(|called| crate::deed::of_function(called, true, trusted).filter(unproven));
+        let found =
+            functions.find_map(|called| deed::of_function(called, true, trusted).filter(unproven));
         let triggers = || writes.then(|| self.trigger_that_leaves(trusted)).flatten();
         let foreign = || {
             let mut relations = self.relations.iter();
@@ -137,7 +144,7 @@ impl Catalog {
             }
             // Words and the defaults of INSERT are told by the text itself.
             reached
-                && !matches!(called.kind, Place::Default | Place::Words)
+                && !matches!(called.kind, Kind::Default | Kind::Words)
                 && called.function.built_in
                 && company(called.function.bare(), called.function.volatility) == Company::Sequence
         })

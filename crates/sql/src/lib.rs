@@ -19,14 +19,16 @@ mod parse;
 mod primary;
 mod read;
 pub mod reading;
+mod string;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 mod types;
 mod word;
+mod words;
 mod write;
 
 pub use effect::{Sequences, answered, sequences};
 pub use lift::{Lifted, Lifter, lift};
 pub use names::{Names, leaves_nothing_hidden, names};
-pub use read::{MAX_TEXT, read};
-pub use reading::{Apart, Effect, Reading};
+pub use read::read;
+pub use reading::{Apart, Effect, MAX_TEXT, Reading};

@@ -5,10 +5,11 @@
 //! operator its function. Who asks the catalog for everything of these names, in whatever schema,
 //! has asked for all that the text can mean.
 
-use crate::effect::{self, Words};
+use crate::effect;
 use crate::lex::{Kind, Token};
 use crate::parse::Tokens;
 use crate::word::{self, Use};
+use crate::words::Words;
 
 /// The names of a text, each once, sorted: equal for texts that differ in their literals only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

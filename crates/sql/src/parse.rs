@@ -4,7 +4,7 @@ use windrow_core::statement::{Expression, Piece};
 use windrow_core::{Name, TableName};
 
 use crate::lex::{Broken, Kind, Lexer, Token};
-use crate::lift;
+use crate::string;
 use crate::word::{self, Use};
 
 /// Why a statement is not joined: a short phrase.
@@ -44,7 +44,7 @@ impl Tokens {
                 return Err(Broken);
             }
             let literal = text.get(token.start..token.end).unwrap_or_default();
-            if token.kind == Kind::Escape && !lift::is_plain_escape(literal) {
+            if token.kind == Kind::Escape && !string::is_plain_escape(literal) {
                 token.kind = Kind::Special;
             }
             list.push(token);

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::effect::{self, Words};
+use crate::effect;
 use crate::lex::{Kind, Token};
 use crate::parse::{Tokens, UNCLEAR};
-use crate::reading::{Apart, Effect, Reading};
+use crate::reading::{Apart, Effect, MAX_TEXT, Reading};
+use crate::words::Words;
 use crate::write;
-
-/// The longest text that is joined or cached, in bytes.
-pub const MAX_TEXT: usize = 64 << 10;
 
 /// The longest text that is looked at at all, in bytes.
 const MAX_SCANNED: usize = 1 << 20;
@@ -30,7 +28,9 @@ pub fn read(text: &str, types: &[u32]) -> Reading {
     }
     let (reading, backslash) = read_as(text, types, true);
     let reading = match reading {
-        Reading::Join(draft) if text.len() > MAX_TEXT => apart(TOO_LONG, effect::of_draft(&draft)),
+        Reading::Join(parsed) if text.len() > MAX_TEXT => {
+            apart(TOO_LONG, effect::of_joined(&parsed))
+        }
         Reading::Apart(found) if text.len() > MAX_TEXT => apart(TOO_LONG, found.effect),
         other => other,
     };
@@ -95,8 +95,8 @@ fn one(text: &str, tokens: &[Token], types: &[u32]) -> Reading {
     if !words.writes() {
         return Reading::Apart(found);
     }
-    match write::draft(text, tokens, types) {
-        Ok(draft) => Reading::Join(Arc::new(draft)),
+    match write::parsed(text, tokens, types) {
+        Ok(parsed) => Reading::Join(Arc::new(parsed)),
         Err(reason) => apart(reason, found.effect),
     }
 }

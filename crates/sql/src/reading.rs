@@ -2,27 +2,18 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Draft, Name};
+use windrow_core::{Name, ParsedStatement};
 
-use crate::effect;
+/// The longest text that is joined or cached, in bytes.
+pub const MAX_TEXT: usize = 64 << 10;
 
 /// What a statement's text says.
 #[derive(Clone, Debug)]
 pub enum Reading {
     /// A write that may be joined with others, as far as the text alone can tell.
-    Join(Arc<Draft>),
+    Join(Arc<ParsedStatement>),
     /// Anything else: it goes to the server as it is.
     Apart(Apart),
-}
-
-impl Reading {
-    /// What the statement does to the session when it goes to the server by itself.
-    pub fn effect(&self) -> Effect {
-        match self {
-            Self::Join(draft) => effect::of_draft(draft),
-            Self::Apart(apart) => apart.effect.clone(),
-        }
-    }
 }
 
 /// A statement that goes to the server by itself.

@@ -15,8 +15,8 @@ pub fn text(bytes: &[u8]) {
     let reading = read(text, &[]);
     let found = names(text);
     drop(sequences(text));
-    if let Reading::Join(draft) = &reading {
-        joined(text, draft.op);
+    if let Reading::Join(parsed) = &reading {
+        joined(text, parsed.op);
         // There are none where the server would cut one off.
         let Some(found) = found else {
             return;
@@ -35,7 +35,7 @@ fn joined(text: &str, op: windrow_core::Op) {
         format!("{text}\n/* x */"),
     ] {
         match read(&same, &[]) {
-            Reading::Join(draft) => assert_eq!(draft.op, op, "{same}"),
+            Reading::Join(parsed) => assert_eq!(parsed.op, op, "{same}"),
             Reading::Apart(apart) => {
                 assert_eq!(apart.reason, "a text longer than 65,536 bytes", "{same}");
             }

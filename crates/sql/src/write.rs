@@ -1,16 +1,20 @@
 //! INSERT, UPDATE and DELETE, taken apart.
 
 use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Draft, Name, Op, TableName};
+use windrow_core::{Name, Op, ParsedStatement, TableName};
 
 use crate::lex::{Kind, Token};
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};
 use crate::word::Use;
 
 /// Reads one statement that begins with INSERT, UPDATE or DELETE.
-pub(crate) fn draft(text: &str, tokens: &[Token], types: &[u32]) -> Result<Draft, Refusal> {
+pub(crate) fn parsed(
+    text: &str,
+    tokens: &[Token],
+    types: &[u32],
+) -> Result<ParsedStatement, Refusal> {
     let mut parser = Parser::new(text, tokens);
-    let draft = if parser.word("insert") {
+    let parsed = if parser.word("insert") {
         parser.insert(types)
     } else if parser.word("update") {
         parser.update(types)
@@ -19,16 +23,22 @@ pub(crate) fn draft(text: &str, tokens: &[Token], types: &[u32]) -> Result<Draft
         parser.delete(types)
     }?;
     match parser.kind(0) {
-        Kind::End => Ok(Draft {
+        Kind::End => Ok(ParsedStatement {
             functions: parser.functions.into(),
-            ..draft
+            ..parsed
         }),
         _ => Err(SYNTAX),
     }
 }
 
-fn empty(text: &str, types: &[u32], op: Op, table: TableName, alias: Option<Name>) -> Draft {
-    Draft {
+fn empty(
+    text: &str,
+    types: &[u32],
+    op: Op,
+    table: TableName,
+    alias: Option<Name>,
+) -> ParsedStatement {
+    ParsedStatement {
         text: text.into(),
         types: types.into(),
         op,
@@ -48,7 +58,7 @@ fn empty(text: &str, types: &[u32], op: Op, table: TableName, alias: Option<Name
 }
 
 impl Parser<'_> {
-    fn insert(&mut self, types: &[u32]) -> Result<Draft, Refusal> {
+    fn insert(&mut self, types: &[u32]) -> Result<ParsedStatement, Refusal> {
         self.expect_word("into")?;
         let table = self.table_name()?;
         let alias = if self.word("as") {
@@ -68,7 +78,7 @@ impl Parser<'_> {
         };
         let conflict = self.conflict()?;
         let returning = self.returning()?;
-        Ok(Draft {
+        Ok(ParsedStatement {
             columns,
             values: values.into(),
             overriding,
@@ -165,7 +175,7 @@ impl Parser<'_> {
         Ok((self.expression_of(&node)?, node.columns))
     }
 
-    fn update(&mut self, types: &[u32]) -> Result<Draft, Refusal> {
+    fn update(&mut self, types: &[u32]) -> Result<ParsedStatement, Refusal> {
         let (table, alias) = self.changed_table()?;
         self.expect_word("set")?;
         let assignments: Vec<_> = self.list(Self::assignment)?.into_iter().flatten().collect();
@@ -174,7 +184,7 @@ impl Parser<'_> {
         }
         let (keys, conditions) = self.filter()?;
         let returning = self.returning()?;
-        Ok(Draft {
+        Ok(ParsedStatement {
             assignments: assignments.into(),
             keys,
             conditions,
@@ -183,7 +193,7 @@ impl Parser<'_> {
         })
     }
 
-    fn delete(&mut self, types: &[u32]) -> Result<Draft, Refusal> {
+    fn delete(&mut self, types: &[u32]) -> Result<ParsedStatement, Refusal> {
         self.expect_word("from")?;
         let (table, alias) = self.changed_table()?;
         if self.is_word(0, "using") {
@@ -191,7 +201,7 @@ impl Parser<'_> {
         }
         let (keys, conditions) = self.filter()?;
         let returning = self.returning()?;
-        Ok(Draft {
+        Ok(ParsedStatement {
             keys,
             conditions,
             returning,
@@ -262,7 +272,7 @@ impl Parser<'_> {
     }
 
     /// WHERE, as keys and all other conditions.
-    #[expect(clippy::type_complexity, reason = "the two fields of a draft")]
+    #[expect(clippy::type_complexity, reason = "the two fields of a parsed")]
     fn filter(&mut self) -> Result<(Box<[(Name, Expression)]>, Option<Expression>), Refusal> {
         if !self.word("where") {
             return Err(NO_KEY);

@@ -17,3 +17,4 @@ pub mod procfs;
 pub mod proxy;
 pub mod sink;
 pub mod web;
+pub mod writes;

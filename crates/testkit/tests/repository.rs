@@ -141,7 +141,13 @@ fn crates_import_only_what_they_may() {
             "proof" => &["windrow-core", "windrow-sql"],
             // What speaks PostgreSQL's protocol may import its words, and what the proof says of
             // its catalog.
-            "sinks" => &["windrow-core", "windrow-pgwire", "windrow-proof"],
+            "databases/postgres" => &[
+                "windrow-core",
+                "windrow-database",
+                "windrow-pgwire",
+                "windrow-proof",
+            ],
+            folder if folder.starts_with("databases/") => &["windrow-core", "windrow-database"],
             "frontends/pg" => &[
                 "windrow-core",
                 "windrow-pgwire",
@@ -157,7 +163,12 @@ fn crates_import_only_what_they_may() {
         "pgwire",
         "sql",
         "proof",
-        "sinks",
+        "databases/common",
+        "databases/postgres",
+        "databases/mysql",
+        "databases/sqlite",
+        "databases/cratedb",
+        "databases/arangodb",
         "frontends/http",
         "frontends/pg",
         "testkit",

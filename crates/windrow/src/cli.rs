@@ -25,10 +25,10 @@ pub(crate) enum Command {
     /// Run the gateway. Without any option: HTTP on loopback, rows go into ./windrow.db
     Serve(Box<Serve>),
     /// Load files into a table
-    Load(Box<crate::loading::Load>),
+    Load(Box<crate::command::load::Load>),
     /// Move rows of a table that serves as a queue into their final tables, one for each tenant if
     /// asked
-    Move(Box<crate::moving::Move>),
+    Move(Box<crate::command::moves::Move>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise

@@ -21,23 +21,23 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
 //! | [`Writer`], [`WriterBuilder`] | a database, opened by URL, with its knobs |
 //! | [`Statement`] | what is done with a row: insert, upsert, update, delete |
 //! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
 //! | [`mod@load`] | files into a table, at the database's bulk speed |
-//! | [`relocate`] | rows of a table that serves as a queue into their final tables |
+//! | [`moves`] | rows of a table that serves as a queue into their final tables |
 //! | [`settings`] | the server's configuration: file, environment, command line |
-//! | [`sinks`] | the databases that rows can go to, and what each of them promises |
+//! | [`databases`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
+pub mod databases;
 pub mod load;
 mod metrics;
-pub mod relocate;
+pub mod moves;
 pub mod serve;
 pub mod settings;
-pub mod sinks;
 mod statement;
 mod table;
 mod writer;
@@ -45,5 +45,5 @@ mod writer;
 pub use statement::Statement;
 pub use table::{Outcome, Table};
 pub use windrow_core::{Done, Fault, FaultClass, Limits, OnConflict, Returned, Row, Value};
-pub use windrow_sinks::Synchronous;
+pub use windrow_database::Synchronous;
 pub use writer::{Writer, WriterBuilder};

@@ -20,16 +20,17 @@ use std::time::Duration;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Fault, Intake, Key, Limits, OnConflict, Secret, TableName};
+use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
-use windrow_sinks::Options;
-use windrow_transfer::load::{Identity, Input, Load, Run, Target};
-use windrow_transfer::source;
+use windrow_load::source;
+use windrow_load::{Identity, Input, Load, Run, Target};
 
-pub use windrow_transfer::load::{
+pub use windrow_load::source::{Format, Options as SourceOptions};
+pub use windrow_load::{
     Listener, LoadError, Made, Meter, Odd, Pick, Reading, Reason, Reject, Rejects, Summary,
 };
-pub use windrow_transfer::source::{Format, Options as SourceOptions};
 
+use crate::databases;
 use crate::writer::LANE_CAPACITY;
 
 /// The memory of rows that go one by one. Portions have their own bound.
@@ -133,7 +134,7 @@ impl Loading {
             own_times: true,
             ..Options::default()
         };
-        let sink = windrow_sinks::open(settings.url.reveal(), &options)
+        let sink = databases::open(settings.url.reveal(), &options)
             .await
             .map_err(invalid)?;
         let rejects = Arc::new(Rejects::new(settings.max_rejects, listener));

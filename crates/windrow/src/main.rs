@@ -1,9 +1,7 @@
 //! `windrow`: the command.
 
 mod cli;
-mod errand;
-mod loading;
-mod moving;
+mod command;
 mod shutdown;
 mod telemetry;
 
@@ -24,11 +22,11 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve(*args),
-        Command::Load(args) => return loading::run(&args),
-        Command::Move(args) => return moving::run(&args),
+        Command::Load(args) => return command::load::run(&args),
+        Command::Move(args) => return command::moves::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
-        Command::Sinks { markdown: false } => cli::print(&windrow::sinks::listing()),
-        Command::Sinks { markdown: true } => cli::print(&windrow::sinks::markdown()),
+        Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
+        Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
         Command::Completions { shell } => cli::completions(shell),
     };
     match outcome {

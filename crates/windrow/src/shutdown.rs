@@ -26,13 +26,13 @@ impl Signals {
         let stop = CancellationToken::new();
         let mut server = std::pin::pin!(server.run(stop.clone()));
         tokio::select! {
-            finished = &mut server => return told(finished),
+            finished = &mut server => return outcome(finished),
             () = self.next() => {}
         }
         telemetry::say("stopping: finishing what was accepted; a second signal ends at once");
         stop.cancel();
         tokio::select! {
-            finished = &mut server => told(finished),
+            finished = &mut server => outcome(finished),
             () = self.next() => anyhow::bail!("ended at once by a second signal; writes under way were not waited for"),
         }
     }
@@ -46,7 +46,7 @@ impl Signals {
     }
 }
 
-fn told(finished: bool) -> anyhow::Result<()> {
+fn outcome(finished: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         finished,
         "ended after the time that limits.stop_wait allows; what was under way then was not answered, and it cannot be known whether it was written"

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use prometheus_client::registry::Registry;
 use windrow_core::{Budget, Fault, Intake, Limits, Secret};
+use windrow_database::{Options, Synchronous};
 use windrow_lanes::{Lane, LaneMetrics};
-use windrow_sinks::{Options, Synchronous};
 
+use crate::databases;
 use crate::statement::Statement;
 use crate::table::Table;
 
@@ -84,7 +85,7 @@ impl WriterBuilder {
     /// [`windrow_core::FaultClass::Invalid`] if the URL names no database that is known or makes no
     /// sense.
     pub async fn open(self) -> Result<Writer, Fault> {
-        let sink = windrow_sinks::open(self.url.reveal(), &self.options).await?;
+        let sink = databases::open(self.url.reveal(), &self.options).await?;
         let (intake, arrivals) = Intake::channel(Budget::new(self.memory), LANE_CAPACITY);
         let metrics = LaneMetrics::register(&mut Registry::default());
         let lane = Lane::start(sink, self.limits, arrivals, metrics, "default".into());

@@ -1,6 +1,7 @@
 //! What an experiment measured: printed, and kept with all that is needed to repeat it.
 
 mod date;
+mod figure;
 mod machine;
 pub mod plot;
 mod pulse;
@@ -11,22 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 
 use crate::say;
-
-/// One measured number.
-#[derive(Clone, Debug, Serialize)]
-pub struct Figure {
-    /// Which repetition, from 1.
-    pub round: u32,
-    /// What was measured: one of the things that are compared.
-    pub arm: String,
-    /// Its property, with the unit.
-    pub metric: String,
-    /// The number.
-    pub value: f64,
-}
+pub use figure::Figure;
 
 /// An experiment's figures.
 #[derive(Debug)]

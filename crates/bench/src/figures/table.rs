@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::Figure;
+use super::figure::Figure;
 
 /// The median of a metric of an arm over all rounds.
 pub(super) fn median(figures: &[Figure], arm: &str, metric: &str) -> Option<f64> {

@@ -13,6 +13,7 @@ use windrow_testkit::postgres;
 use crate::say;
 use crate::servers;
 use file::Weather;
+pub use send::Sent;
 
 /// The table where types must be told. On SQLite Windrow makes it by itself.
 const POSTGRES_TABLE: &str = "create table weather (origin text, year int, month int, day int, hour int, \
@@ -43,15 +44,6 @@ pub struct Stations {
     /// Clients at once, a third for each station.
     #[arg(long, default_value_t = 200)]
     pub clients: usize,
-}
-
-/// What was sent and found.
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// Rows, each in a request of its own, each found once with the file's values.
-    pub rows: u64,
-    /// Rows a second.
-    pub rate: f64,
 }
 
 impl Stations {

@@ -5,10 +5,18 @@ use std::sync::Arc;
 use anyhow::Result;
 use windrow_testkit::process::Windrow;
 
-use super::Sent;
 use super::file::Weather;
 use crate::http::closed::{self, Closed, Until};
 use crate::http::{Job, Live};
+
+/// What was sent and found.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Rows, each in a request of its own, each found once with the file's values.
+    pub rows: u64,
+    /// Rows a second.
+    pub rate: f64,
+}
 
 struct Readings {
     weather: Weather,

@@ -5,10 +5,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use smallvec::SmallVec;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Hint, Outcomes, SourceId};
+use super::Hint;
 use crate::fault::Fault;
+use crate::outcome::UnitOutcome;
+use crate::source::SourceId;
+
+/// One outcome for each unit of a submission, in order.
+pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
 
 /// The lane's end of an answer.
 #[derive(Debug)]

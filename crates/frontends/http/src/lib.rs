@@ -1,37 +1,47 @@
 //! The HTTP frontend: JSON, NDJSON and CSV in, one true answer for each row out.
 //!
-//! Rooms, in the order in which a request meets them:
+//! Modules, in the order in which a request meets them:
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
 //! | [`HttpConfig`] | the knobs |
 //! | `server` | listening, one connection, its timeouts |
+//! | `routes` | where a request goes: the endpoint of its path, and what answers it |
 //! | `auth`, `origin` | who may ask: the token, and no web page of somebody else's |
-//! | `route`, `query`, `plan` | which request it is, its parameters, the shapes of its rows |
-//! | `system` | tables of the database itself, which are not served |
-//! | `body` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
+//! | `envelopes` | requests within a request: multipart bodies, run part by part |
+//! | `documents` | ArangoDB's document routes: rows whose key column is `_key` |
+//! | `handlers` | the API of rows: one file for each kind of request |
+//! | `request`, `app` | one request with its surroundings, and what all of them share |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
-//! | `handle` | one file for each kind of request |
-//! | `document` | ArangoDB's document routes: rows whose key column is `_key` |
-//! | `envelope` | requests within a request: multipart bodies, run part by part |
-//! | `answer` | what is told: errors, results, values as JSON |
+//! | `query`, `plan` | the parameters of a request, the shapes of its rows |
+//! | `system` | tables of the database itself, which are not served |
+//! | `bodies` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
+//! | `answers` | what clients are answered: errors, results, values as JSON |
 //! | [`HttpMetrics`] | what is counted |
+//!
+//! Each of them knows only those below it. An envelope has its parts answered through a trait of
+//! its own, which `routes` implements. Below all of them are `endpoint` (which endpoints there
+//! are), `handover` (when the next part of an envelope may begin) and `connection_state`.
 //!
 //! The API is described by `src/openapi.json`, which is served at `/openapi.json`.
 
-mod answer;
+mod answers;
 mod app;
 mod auth;
-mod body;
+mod bodies;
 mod config;
-mod document;
-mod envelope;
-mod handle;
+mod connection_state;
+mod documents;
+mod endpoint;
+mod envelopes;
+mod handlers;
+mod handover;
 mod metrics;
 mod origin;
 mod plan;
 mod query;
-mod route;
+mod request;
+mod routes;
 mod rows;
 mod server;
 mod services;

@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::route::{Endpoint, METHODS};
+use crate::endpoint::{Endpoint, METHODS};
 
 /// The counters of one frontend. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Method, StatusCode, Version};
 
-use crate::answer::Refusal;
-use crate::body::kind;
+use crate::answers::Refusal;
+use crate::bodies::kind;
 
 const FETCH_SITE: &str = "sec-fetch-site";
 
@@ -85,7 +85,7 @@ pub(crate) fn host(head: &Parts) -> Result<Option<Authority>, Refusal> {
 pub(crate) fn check_kind(head: &Parts) -> Result<(), Refusal> {
     let writes = [Method::POST, Method::PUT, Method::PATCH].contains(&head.method);
     if writes && has_body(&head.headers) && !head.headers.contains_key(CONTENT_TYPE) {
-        return Err(kind::unsaid());
+        return Err(kind::missing());
     }
     Ok(())
 }

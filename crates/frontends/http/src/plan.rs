@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Name, Op, Shape};
 
-use crate::answer::Refusal;
+use crate::answers::Refusal;
 use crate::query::{self, Options};
 use crate::system::SystemTables;
 
@@ -50,6 +50,11 @@ impl Plan {
     pub(crate) fn guess(&self) -> Option<Arc<Shape>> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         shapes.get(self.latest.load(Relaxed)).cloned()
+    }
+
+    /// The shape of a write that takes nothing but a key.
+    pub(crate) fn without_columns(&self) -> Arc<Shape> {
+        self.guess().unwrap_or_else(|| self.shape(Vec::new()))
     }
 
     /// The shape with these columns, which must be distinct.

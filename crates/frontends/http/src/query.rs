@@ -7,16 +7,8 @@ use windrow_core::name::check_column;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, TableName};
 
-use crate::answer::Refusal;
-
-/// Which results of many rows are told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Results {
-    #[default]
-    All,
-    Errors,
-    None,
-}
+use crate::answers::Refusal;
+use crate::answers::ledger::Results;
 
 /// How CSV is read.
 #[derive(Clone, Debug, PartialEq, Eq)]

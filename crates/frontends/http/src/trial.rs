@@ -5,7 +5,7 @@ use http::Method;
 use windrow_core::{Op, TableName};
 
 use crate::plan::Plans;
-use crate::{envelope, query, route, rows};
+use crate::{envelopes, query, routes, rows};
 
 /// Bodies of rows.
 pub fn rows(bytes: &[u8]) {
@@ -14,7 +14,7 @@ pub fn rows(bytes: &[u8]) {
 
 /// Bodies of requests.
 pub fn envelope(bytes: &[u8]) {
-    envelope::trial::envelope(bytes);
+    envelopes::trial::envelope(bytes);
 }
 
 /// A path and its parameters: what is accepted names a table that can be named again, and none of
@@ -30,7 +30,7 @@ pub fn path(bytes: &[u8]) {
         (Method::DELETE, Op::Delete),
         (Method::GET, Op::Get),
     ] {
-        let Ok(found) = route::find(&method, path) else {
+        let Ok(found) = routes::find(&method, path) else {
             continue;
         };
         assert!(path.contains(found.table) && path.contains(found.key));

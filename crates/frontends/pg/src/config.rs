@@ -146,6 +146,17 @@ pub struct UserConfig {
     pub server_password: Option<Secret>,
 }
 
+/// What may change while clients are connected.
+#[derive(Clone, Default)]
+pub struct Roles {
+    /// Roles with their verifiers ([`PgConfig::users`]).
+    pub users: Vec<UserConfig>,
+    /// [`PgConfig::auth_query`].
+    pub auth_query: Option<String>,
+    /// [`PgConfig::admins`].
+    pub admins: Vec<String>,
+}
+
 impl Default for PgConfig {
     fn default() -> Self {
         Self {

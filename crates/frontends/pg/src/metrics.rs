@@ -24,7 +24,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use windrow_core::{Fault, FaultClass};
 
-use crate::admit::Register;
+use crate::register::Register;
 
 /// What became of a connection on its way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Describer, Fault, Intake, Name};
 use windrow_pgwire::target::Credential;
 
-use crate::admit::Roles;
 use crate::client::{Identity, Settings};
+use crate::config::Roles;
 use crate::metrics::PgMetrics;
 
 /// What tells lanes apart: one database, one role with what lets it in, one set of session
@@ -28,7 +28,7 @@ pub struct LaneKey {
 pub struct Door {
     /// Where units go.
     pub intake: Intake,
-    /// Who says what drafts mean under the lane's role and settings.
+    /// Who says what parsed statements mean under the lane's role and settings.
     pub describer: Arc<dyn Describer>,
 }
 

@@ -1,33 +1,8 @@
-//! What a session came in with, and whether it would be let in with that now.
-//!
-//! A server asks for the password once, and so does Windrow; but connections here outlive the
-//! sessions that they were opened for. So whoever is in is asked for again now and then: a role
-//! that was dropped, may not log in any more or has another password does not go on with
-//! connections that are there.
+//! What a session came in with: what it goes on with only as long as that is good.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
-use windrow_core::Fault;
 use windrow_pgwire::scram::Verifier;
 use windrow_pgwire::target::Credential;
-
-use crate::client::{Identity, Settings};
-use crate::house::House;
-use crate::pool::Who;
-use crate::presence::Presence;
-
-/// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10
-/// seconds.
-const ROUND: Duration = Duration::from_secs(5);
-
-/// At most so many are asked for at once: each takes a server connection for a moment.
-const AT_ONCE: usize = 2;
 
 /// What a session came in with.
 #[derive(Debug, Default)]
@@ -36,99 +11,6 @@ pub(crate) struct Warrant {
     pub(crate) credential: Credential,
     /// What it has proven itself against; `None`: no proof was asked for.
     pub(crate) verifier: Option<Verifier>,
-    /// Cancelled once it is good no more, or the house stops.
+    /// Cancelled once it is good no more, or Windrow stops.
     pub(crate) revoked: CancellationToken,
-}
-
-/// Those whose warrants are the same.
-type Bearers = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<Presence>>>;
-
-/// Asks again and again, until the house stops.
-pub(crate) async fn check(house: Arc<House>) {
-    let mut tick = interval_at(Instant::now() + ROUND, ROUND);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = house.stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
-        tokio::select! {
-            () = house.stop.cancelled() => return,
-            () = round(&house) => {}
-        }
-    }
-}
-
-/// Asks once for all who are in.
-async fn round(house: &Arc<House>) {
-    let mut bearers = Bearers::new();
-    for presence in house.register.list() {
-        let warrant = &presence.warrant;
-        let identity = presence.identity.clone();
-        let key = (
-            identity,
-            warrant.credential.clone(),
-            warrant.verifier.clone(),
-        );
-        bearers.entry(key).or_default().push(presence);
-    }
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    let mut asking = JoinSet::new();
-    for ((identity, credential, verifier), sessions) in bearers {
-        let (house, turns) = (Arc::clone(house), Arc::clone(&turns));
-        asking.spawn(async move {
-            let _turn = turns.acquire_owned().await;
-            let refused = refused(&house, &identity, &credential, verifier.as_ref()).await;
-            if let Some(why) = refused {
-                revoke(&house, (&identity, &credential), &sessions, &why);
-            }
-        });
-    }
-    asking.join_all().await;
-}
-
-/// Why a role is not let in any more; `None` where it is, or where nobody can be asked.
-async fn refused(
-    house: &House,
-    identity: &Identity,
-    credential: &Credential,
-    verifier: Option<&Verifier>,
-) -> Option<String> {
-    if !house.access.still(&identity.role, verifier).await {
-        return Some("its password was changed, or it is not configured any more".to_owned());
-    }
-    let who = Who {
-        identity: identity.clone(),
-        settings: Settings::default(),
-        application_name: "windrow".into(),
-        credential: credential.clone(),
-    };
-    let fault = house.pool.knock(&who).await.err()?;
-    is_refusal(&fault).then(|| fault.to_string())
-}
-
-/// True where the server says that this role may not come in; anything else may pass.
-fn is_refusal(fault: &Fault) -> bool {
-    fault.code.starts_with("28") || fault.code == "42501"
-}
-
-fn revoke(
-    house: &House,
-    (identity, credential): (&Identity, &Credential),
-    sessions: &[Arc<Presence>],
-    why: &str,
-) {
-    tracing::warn!(
-        role = &*identity.role,
-        database = &*identity.database,
-        sessions = sessions.len(),
-        "sessions are ended whose role is not let in any more: {why}"
-    );
-    // The ways in first: who is ended may come back at once.
-    house.pool.revoke(&identity.database);
-    house.lane_book.revoke(identity, credential);
-    house.lanes.revoke(identity, credential);
-    for session in sessions {
-        session.warrant.revoked.cancel();
-    }
 }

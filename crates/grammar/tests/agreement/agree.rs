@@ -4,7 +4,7 @@ use pg_query::protobuf::{
     AConst, AExprKind, InsertStmt, Node, OverridingKind, RangeVar, ResTarget, node::Node as N,
 };
 use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Draft, Op, TableName};
+use windrow_core::{Op, ParsedStatement, TableName};
 use windrow_sql::{Apart, Effect, Reading, lift, read};
 
 use crate::tree::{
@@ -21,7 +21,7 @@ pub(crate) fn agree(text: &str) -> Result<(), String> {
         }
         let found = tree.as_ref().map(statements);
         match (read(text, &[]), found.as_deref()) {
-            (Reading::Join(draft), Some([one])) => joined(&draft, one)?,
+            (Reading::Join(parsed), Some([one])) => joined(&parsed, one)?,
             (Reading::Join(_), Some(several)) => {
                 return Err(format!("joined, but {} statements", several.len()));
             }
@@ -95,7 +95,7 @@ fn theirs(value: &N) -> String {
     }
 }
 
-fn joined(draft: &Draft, tree: &N) -> Result<(), String> {
+fn joined(parsed: &ParsedStatement, tree: &N) -> Result<(), String> {
     let whole = shape(tree);
     for never in [
         "SubLink(",
@@ -121,7 +121,7 @@ fn joined(draft: &Draft, tree: &N) -> Result<(), String> {
                 .and_then(|rest| rest.strip_suffix('"'));
             inside.unwrap_or_default().to_owned()
         };
-        let mut all: Vec<_> = draft.functions.iter().map(written).collect();
+        let mut all: Vec<_> = parsed.functions.iter().map(written).collect();
         all.sort();
         all
     };
@@ -129,43 +129,43 @@ fn joined(draft: &Draft, tree: &N) -> Result<(), String> {
     // LIKE .. ESCAPE calls it by its full name.
     called.retain(|name| name != "pg_catalog.like_escape" || listed.contains(name));
     same("functions", &listed, &called)?;
-    match (draft.op, tree) {
-        (Op::Insert, N::InsertStmt(insert)) => inserted(draft, insert),
+    match (parsed.op, tree) {
+        (Op::Insert, N::InsertStmt(insert)) => inserted(parsed, insert),
         (Op::Update, N::UpdateStmt(update)) => {
-            table(draft, update.relation.as_ref())?;
-            assignments(draft, &update.target_list)?;
+            table(parsed, update.relation.as_ref())?;
+            assignments(parsed, &update.target_list)?;
             if !update.from_clause.is_empty() {
                 return Err("joined with FROM".into());
             }
-            filter(draft, update.where_clause.as_deref())?;
-            returning(draft, update.returning_clause.as_ref())
+            filter(parsed, update.where_clause.as_deref())?;
+            returning(parsed, update.returning_clause.as_ref())
         }
         (Op::Delete, N::DeleteStmt(delete)) => {
-            table(draft, delete.relation.as_ref())?;
+            table(parsed, delete.relation.as_ref())?;
             if !delete.using_clause.is_empty() {
                 return Err("joined with USING".into());
             }
-            filter(draft, delete.where_clause.as_deref())?;
-            returning(draft, delete.returning_clause.as_ref())
+            filter(parsed, delete.where_clause.as_deref())?;
+            returning(parsed, delete.returning_clause.as_ref())
         }
         _ => Err("another kind of statement".into()),
     }
 }
 
-fn table(draft: &Draft, relation: Option<&RangeVar>) -> Result<(), String> {
+fn table(parsed: &ParsedStatement, relation: Option<&RangeVar>) -> Result<(), String> {
     let relation = relation.ok_or("no table")?;
     let schema = (!relation.schemaname.is_empty()).then(|| relation.schemaname.as_str().into());
     let named = TableName {
         schema,
         table: relation.relname.as_str().into(),
     };
-    same("table", &draft.table, &named)?;
+    same("table", &parsed.table, &named)?;
     same("catalog", "", relation.catalogname.as_str())?;
     let alias = relation
         .alias
         .as_ref()
         .map(|alias| alias.aliasname.as_str());
-    same("alias", draft.alias.as_deref(), alias)
+    same("alias", parsed.alias.as_deref(), alias)
 }
 
 fn target(node: &Node) -> Option<&ResTarget> {
@@ -175,14 +175,19 @@ fn target(node: &Node) -> Option<&ResTarget> {
     }
 }
 
-fn inserted(draft: &Draft, insert: &InsertStmt) -> Result<(), String> {
-    table(draft, insert.relation.as_ref())?;
+fn inserted(parsed: &ParsedStatement, insert: &InsertStmt) -> Result<(), String> {
+    table(parsed, insert.relation.as_ref())?;
     let columns: Option<Vec<&str>> = insert
         .cols
         .iter()
         .map(|col| target(col).map(|t| t.name.as_str()))
         .collect();
-    let named: Vec<&str> = draft.columns.iter().flatten().map(|name| &**name).collect();
+    let named: Vec<&str> = parsed
+        .columns
+        .iter()
+        .flatten()
+        .map(|name| &**name)
+        .collect();
     same("columns", Some(named), columns)?;
     let rows = match insert.select_stmt.as_deref().and_then(node) {
         None => Vec::new(),
@@ -193,36 +198,36 @@ fn inserted(draft: &Draft, insert: &InsertStmt) -> Result<(), String> {
         }
         Some(_) => return Err("joined, but no VALUES".into()),
     };
-    same("set based", draft.set_based, rows.len() < 2)?;
+    same("set based", parsed.set_based, rows.len() < 2)?;
     if let [row] = rows.as_slice() {
         let Some(N::List(list)) = &row.node else {
             return Err("a row that is no list".into());
         };
         let given: Vec<String> = list.items.iter().filter_map(node).map(theirs).collect();
-        same("values", draft.values.iter().map(ours).collect(), given)?;
+        same("values", parsed.values.iter().map(ours).collect(), given)?;
         if given_columns(&shape(row)) {
             return Err("joined with a column among the values".into());
         }
     } else {
-        same("values", draft.values.len(), 0)?;
+        same("values", parsed.values.len(), 0)?;
     }
     let overriding = match insert.r#override() {
         OverridingKind::OverridingUserValue => Some("OVERRIDING USER VALUE".to_owned()),
         OverridingKind::OverridingSystemValue => Some("OVERRIDING SYSTEM VALUE".to_owned()),
         _ => None,
     };
-    let written = draft.overriding.as_ref().map(|o| o.to_uppercase());
+    let written = parsed.overriding.as_ref().map(|o| o.to_uppercase());
     same("overriding", written.is_some(), overriding.is_some())?;
-    conflict(draft, insert)?;
-    returning(draft, insert.returning_clause.as_ref())
+    conflict(parsed, insert)?;
+    returning(parsed, insert.returning_clause.as_ref())
 }
 
 fn given_columns(shape: &str) -> bool {
     shape.contains("ColumnRef(")
 }
 
-fn conflict(draft: &Draft, insert: &InsertStmt) -> Result<(), String> {
-    let (ours, theirs) = match (&draft.conflict, &insert.on_conflict_clause) {
+fn conflict(parsed: &ParsedStatement, insert: &InsertStmt) -> Result<(), String> {
+    let (ours, theirs) = match (&parsed.conflict, &insert.on_conflict_clause) {
         (None, None) => return Ok(()),
         (Some(ours), Some(theirs)) => (ours, theirs),
         _ => return Err("ON CONFLICT on one side only".into()),
@@ -255,7 +260,7 @@ fn conflict(draft: &Draft, insert: &InsertStmt) -> Result<(), String> {
     same("target of ON CONFLICT", named, plain)
 }
 
-fn assignments(draft: &Draft, targets: &[Node]) -> Result<(), String> {
+fn assignments(parsed: &ParsedStatement, targets: &[Node]) -> Result<(), String> {
     let given: Option<Vec<(String, String)>> = targets
         .iter()
         .map(|node| {
@@ -274,7 +279,7 @@ fn assignments(draft: &Draft, targets: &[Node]) -> Result<(), String> {
             Some((target.name.clone(), theirs(value)))
         })
         .collect();
-    let set = draft
+    let set = parsed
         .assignments
         .iter()
         .map(|(name, value)| (name.to_string(), ours(value)))
@@ -282,7 +287,7 @@ fn assignments(draft: &Draft, targets: &[Node]) -> Result<(), String> {
     same("assignments", Some(set), given)
 }
 
-fn filter(draft: &Draft, condition: Option<&Node>) -> Result<(), String> {
+fn filter(parsed: &ParsedStatement, condition: Option<&Node>) -> Result<(), String> {
     let mut all = Vec::new();
     conditions(
         condition
@@ -291,7 +296,7 @@ fn filter(draft: &Draft, condition: Option<&Node>) -> Result<(), String> {
         &mut all,
     );
     let mut given: Vec<String> = all.iter().map(|one| shape(*one)).collect();
-    for (name, value) in &draft.keys {
+    for (name, value) in &parsed.keys {
         let value_shape = ours(value);
         if given_columns(&value_shape) {
             return Err(format!("the key {name} is compared with a column"));
@@ -314,8 +319,8 @@ fn filter(draft: &Draft, condition: Option<&Node>) -> Result<(), String> {
         all.remove(at);
         given.remove(at);
     }
-    same("a key", draft.keys.is_empty(), false)?;
-    let rest = draft.conditions.as_ref().map(sql);
+    same("a key", parsed.keys.is_empty(), false)?;
+    let rest = parsed.conditions.as_ref().map(sql);
     let tree = rest
         .as_deref()
         .map(|rest| expression(rest).ok_or("the conditions cannot be parsed alone"));
@@ -328,10 +333,10 @@ fn filter(draft: &Draft, condition: Option<&Node>) -> Result<(), String> {
 }
 
 fn returning(
-    draft: &Draft,
+    parsed: &ParsedStatement,
     clause: Option<&pg_query::protobuf::ReturningClause>,
 ) -> Result<(), String> {
-    let again = draft.returning.as_ref().and_then(|list| {
+    let again = parsed.returning.as_ref().and_then(|list| {
         let tree = parse(&format!("INSERT INTO x VALUES (1) RETURNING {list}"), true)?;
         match statements(&tree).as_slice() {
             [N::InsertStmt(insert)] => insert.returning_clause.as_ref().map(shape),
@@ -543,8 +548,8 @@ fn lifted(text: &str, standard: bool, found: Option<&[&N]>) -> Result<(), String
         return Ok(());
     };
     let lifted = lifter.lifted();
-    let draft = match read(lifted.template, lifted.types) {
-        Reading::Join(draft) => draft,
+    let parsed = match read(lifted.template, lifted.types) {
+        Reading::Join(parsed) => parsed,
         // What is not joined goes to the server as its client wrote it. Its effect is that of the
         // text.
         Reading::Apart(apart) => return found.map_or(Ok(()), |found| effects(&apart, found)),
@@ -560,7 +565,7 @@ fn lifted(text: &str, standard: bool, found: Option<&[&N]>) -> Result<(), String
     let [template] = statements(&tree)[..] else {
         return Err("several statements in the template".into());
     };
-    joined(&draft, template).map_err(|error| format!("the template: {error}"))?;
+    joined(&parsed, template).map_err(|error| format!("the template: {error}"))?;
     let arguments = windrow_core::statement::Arguments::of(lifted.values, lifted.count())
         .ok_or("values that are not whole")?;
     let mut whole = shape(template);

@@ -1,36 +1,12 @@
 //! The time series of one lane: made with it, and taken out with the last lane of its name.
 
-use std::fmt::Write as _;
 use std::sync::PoisonError;
 
-use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use windrow_core::{FaultClass, Name, Op, Rung};
 
 use super::LaneMetrics;
+use super::labels::Labels;
 use super::meters::{Meters, OPS};
-
-/// The labels of one time series: the lane and, where there is one, a second label.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Labels {
-    lane: Name,
-    more: Option<(&'static str, &'static str)>,
-}
-
-impl EncodeLabelSet for Labels {
-    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let mut pairs = vec![("lane", &*self.lane)];
-        pairs.extend(self.more);
-        for (name, value) in pairs {
-            let mut label = encoder.encode_label();
-            let mut key = label.encode_label_key()?;
-            key.write_str(name)?;
-            let mut text = key.encode_label_value()?;
-            text.write_str(value)?;
-            text.finish()?;
-        }
-        Ok(())
-    }
-}
 
 /// Takes the series of a lane out when the last lane of its name has ended, so that lanes may come
 /// and go.

@@ -27,55 +27,18 @@
 mod direction;
 mod gather;
 mod moves;
+mod setting;
 mod trial;
 mod window;
 
 use std::time::Duration;
 
-use windrow_core::{Limits, Profile};
-
 pub use self::gather::Gather;
 use self::moves::Moves;
+pub use self::setting::{Bounds, Setting};
 use self::trial::{Trial, Verdict};
+pub use self::window::Landing;
 use self::window::{Hopeless, Sample, Window};
-
-/// What a setting may be at most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Flights at once.
-    pub flights: usize,
-    /// Rows in a batch.
-    pub rows: usize,
-}
-
-/// How a lane flies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Flights at once, at most.
-    pub flights: usize,
-    /// Rows in a batch, at most.
-    pub rows: usize,
-    /// True if a flight waits a moment for the clients that the one before it answered
-    /// ([`Gather`]).
-    pub gather: bool,
-}
-
-/// The end of a flight, as far as it matters here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Landing {
-    /// When, since the start of the lane.
-    pub at: Duration,
-    /// Rows of its batch.
-    pub rows: usize,
-    /// True if a limit left rows behind when it departed.
-    pub cut: bool,
-    /// True if its rows had waited for a flight to end before they left.
-    pub waited: bool,
-    /// True if the clients that are answered mostly come back at once ([`Gather::landed`]).
-    pub back: bool,
-    /// Connections that there are for flights.
-    pub connected: usize,
-}
 
 /// The controller of one lane.
 #[derive(Clone, Debug)]
@@ -101,24 +64,13 @@ pub struct Pace {
 /// learned in a short time.
 const START_ROWS: usize = 64;
 
-/// The noise that is assumed before it has been heard, and how fast it is learned.
+/// The noise that is assumed before it has been measured, and how fast it is learned.
 const START_NOISE: f64 = 0.1;
 const NOISE_WEIGHT: f64 = 0.2;
 const MOST_NOISE: f64 = 0.5;
 
 /// The time per row has changed if it differs by this factor, twice in a row.
 const ANOTHER_WORLD: f64 = 1.5;
-
-impl Bounds {
-    /// The bounds of a sink and of a user, whichever is lower; at least one flight of one row.
-    pub fn new(profile: &Profile, limits: &Limits) -> Self {
-        let lower = |limit: Option<usize>, most: usize| limit.unwrap_or(most).min(most).max(1);
-        Self {
-            flights: lower(limits.flights, profile.flights),
-            rows: lower(limits.batch_rows, profile.batch_rows),
-        }
-    }
-}
 
 impl Pace {
     /// Starts with one flight.

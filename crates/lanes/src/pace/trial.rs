@@ -23,7 +23,7 @@ const ENOUGH: f64 = 0.008;
 /// How many standard errors a gain must stand out by; a loss, by one.
 const CERTAIN: f64 = 2.0;
 
-/// So many turns the noise heard before counts for.
+/// So many turns the noise measured before counts for.
 const PRIOR: f64 = 3.0;
 
 /// From so many turns on, the best and the worst are left out.
@@ -151,7 +151,7 @@ impl Trial {
             .collect()
     }
 
-    /// The standard error of the mean gain: at first from the noise heard before, then more and
+    /// The standard error of the mean gain: at first from the noise measured before, then more and
     /// more from the gains.
     fn error(&self, gains: &[f64], mean: f64) -> f64 {
         let count = gains.len() as f64;

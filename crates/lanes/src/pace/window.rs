@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Landing, Setting};
+use super::Setting;
 
 /// The fewest landings of a sample, and the fewest for each flight.
 const LANDINGS: usize = 3;
@@ -19,6 +19,23 @@ const CROWDED_SHARE: f64 = 0.25;
 
 /// Landings that may pass until as many connections are there as a setting asks for.
 const PATIENCE: usize = 256;
+
+/// The end of a flight, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// When, since the start of the lane.
+    pub at: Duration,
+    /// Rows of its batch.
+    pub rows: usize,
+    /// True if a limit left rows behind when it departed.
+    pub cut: bool,
+    /// True if its rows had waited for a flight to end before they left.
+    pub waited: bool,
+    /// True if the clients that are answered mostly come back at once ([`super::Gather::landed`]).
+    pub back: bool,
+    /// Connections that there are for flights.
+    pub connected: usize,
+}
 
 /// A sample that is being taken.
 #[derive(Clone, Debug)]

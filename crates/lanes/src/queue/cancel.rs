@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use windrow_core::{Fault, SourceId};
 
 use super::Queue;
-use super::source::{Chunks, Place};
+use super::source::{Chunks, SourceState};
 use crate::ticket::Tickets;
 
 /// Where the first unit of a source was that is not answered yet.
@@ -41,7 +41,7 @@ impl Queue {
         let Some(source) = self.sources.get_mut(key) else {
             return Found::Nothing;
         };
-        if source.place == Place::Away {
+        if source.state == SourceState::Away {
             return Found::Away(key);
         }
         let chunk = source.chunks.front_mut();
@@ -93,9 +93,9 @@ impl Queue {
 
     /// Notes that a source may have become hollow.
     fn hollow(&mut self, key: usize) {
-        let is_hollow = |chunks: &Chunks, place| chunks.is_empty() && place == Place::Ring;
+        let is_hollow = |chunks: &Chunks, state| chunks.is_empty() && state == SourceState::Ring;
         let source = self.sources.get(key);
-        if source.is_some_and(|source| is_hollow(&source.chunks, source.place)) {
+        if source.is_some_and(|source| is_hollow(&source.chunks, source.state)) {
             self.hollow += 1;
         }
         if self.hollow > HOLLOW && self.hollow * 2 > self.ring.len() {
@@ -119,6 +119,6 @@ impl Queue {
             stays
         };
         self.ring.retain(&mut stays);
-        self.again.retain(stays);
+        self.retries.retain(stays);
     }
 }

@@ -3,7 +3,7 @@
 use windrow_core::Sink;
 
 use super::keys::Keys;
-use super::source::{Chunk, Place, Source};
+use super::source::{Chunk, Source, SourceState};
 use super::{Room, Totals};
 use crate::batch::{Batch, Span};
 use crate::ticket::Tickets;
@@ -54,8 +54,8 @@ impl Filling<'_> {
             }
             let (count, stop) = self.fit(chunk, &mut source.deficit);
             if count > 0 {
-                if source.place != Place::Away {
-                    source.place = Place::Away;
+                if source.state != SourceState::Away {
+                    source.state = SourceState::Away;
                     self.batch.manifest.sources.push(key);
                 }
                 self.load(key, chunk, count);

@@ -8,7 +8,7 @@
 use windrow_core::Sink;
 
 use super::fill::{Filling, Stop};
-use super::source::{Place, Source};
+use super::source::{Source, SourceState};
 use super::{Queue, Room};
 use crate::arena::Arena;
 use crate::batch::Batch;
@@ -29,16 +29,16 @@ impl Queue {
         sink: Option<&dyn Sink>,
     ) -> Option<Batch> {
         // Turns between the two, so that neither waits for the end of the other.
-        let again_first = !self.retried || self.ring.is_empty();
-        let orders = [again_first, !again_first];
-        for again in orders {
-            let batch = if again {
-                self.form_again(room, flight, tickets, sink)
+        let retries_first = !self.retried || self.ring.is_empty();
+        let orders = [retries_first, !retries_first];
+        for retries in orders {
+            let batch = if retries {
+                self.form_retries(room, flight, tickets, sink)
             } else {
                 self.form_fresh(room, flight, tickets, sink)
             };
             if !batch.units.is_empty() {
-                self.retried = again;
+                self.retried = retries;
                 return Some(batch);
             }
         }
@@ -46,7 +46,7 @@ impl Queue {
     }
 
     /// Units that were rolled back before, together only as far as each of them allows.
-    fn form_again(
+    fn form_retries(
         &mut self,
         mut room: Room,
         flight: u64,
@@ -55,13 +55,13 @@ impl Queue {
     ) -> Batch {
         let mut batch = Batch::default();
         batch.manifest.retry = true;
-        while let Some(key) = self.again.pop_front() {
+        while let Some(key) = self.retries.pop_front() {
             let Some(source) = self.sources.get_mut(key) else {
                 continue;
             };
             let cap = source.retry().map_or(room.rows, |retry| retry.rows);
             if batch.manifest.rows > 0 && batch.manifest.rows >= cap.min(room.rows) {
-                self.again.push_front(key);
+                self.retries.push_front(key);
                 break;
             }
             room.rows = room.rows.min(cap);
@@ -77,13 +77,13 @@ impl Queue {
             };
             let stop = filling.take(key, source, true);
             batch = filling.batch;
-            if source.place != Place::Away {
-                source.place = Place::Idle;
+            if source.state != SourceState::Away {
+                source.state = SourceState::Idle;
                 match stop {
                     Stop::Blocked(holder) => self.park(key, holder),
                     Stop::Room => {
-                        source.place = Place::Again;
-                        self.again.push_front(key);
+                        source.state = SourceState::Retry;
+                        self.retries.push_front(key);
                         break;
                     }
                     Stop::Drained | Stop::Share => self.settle(key, true),
@@ -193,7 +193,7 @@ impl Turns {
         };
         source.deficit = source.deficit.saturating_add(share);
         let stop = filling.take(key, source, false);
-        let away = source.place == Place::Away;
+        let away = source.state == SourceState::Away;
         filling.batch.manifest.cut |= stop == Stop::Room;
         match stop {
             Stop::Share => self.more.push(key),

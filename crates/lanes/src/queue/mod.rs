@@ -22,7 +22,7 @@ pub(crate) use self::cancel::Found;
 pub(crate) use self::source::{Chunk, Retry};
 
 use self::keys::Keys;
-use self::source::{Place, Source};
+use self::source::{Source, SourceState};
 use crate::arena::Arena;
 use crate::batch::Manifest;
 use crate::ticket::Tickets;
@@ -52,7 +52,7 @@ pub(crate) struct Queue {
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
     /// Sources whose next units have been rolled back.
-    again: VecDeque<usize>,
+    retries: VecDeque<usize>,
     /// The same, but not before a certain time.
     resting: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Sources that wait for the end of a flight.
@@ -71,7 +71,7 @@ impl Queue {
             sources: Arena::new(),
             by_id: HashMap::default(),
             ring: VecDeque::new(),
-            again: VecDeque::new(),
+            retries: VecDeque::new(),
             resting: BinaryHeap::new(),
             parked: HashMap::default(),
             keys: Keys::default(),
@@ -91,8 +91,8 @@ impl Queue {
             .or_insert_with(|| sources.insert(Source::new(id)));
         if let Some(source) = self.sources.get_mut(key) {
             source.chunks.push_back(chunk);
-            if source.place == Place::Idle {
-                source.place = Place::Ring;
+            if source.state == SourceState::Idle {
+                source.state = SourceState::Ring;
                 self.ring.push_back(key);
             }
         }
@@ -125,7 +125,7 @@ impl Queue {
     /// A source that was away may go on.
     pub(crate) fn release_source(&mut self, key: usize) {
         if let Some(source) = self.sources.get_mut(key) {
-            source.place = Place::Idle;
+            source.state = SourceState::Idle;
             source.deficit = 0;
             self.settle(key, false);
         }
@@ -142,7 +142,7 @@ impl Queue {
             .rev()
         {
             if let Some(source) = self.sources.get_mut(key) {
-                source.place = Place::Idle;
+                source.state = SourceState::Idle;
                 self.settle(key, true);
             }
         }
@@ -164,12 +164,12 @@ impl Queue {
     /// True if a batch could be formed now.
     pub(crate) fn is_ready(&self) -> bool {
         // Hollow entries alone are no reason to form one.
-        self.totals.units > 0 && !(self.ring.is_empty() && self.again.is_empty())
+        self.totals.units > 0 && !(self.ring.is_empty() && self.retries.is_empty())
     }
 
     /// True if units wait that were rolled back before: they are not held back any longer.
     pub(crate) fn has_retries(&self) -> bool {
-        !self.again.is_empty()
+        !self.retries.is_empty()
     }
 
     pub(crate) fn totals(&self) -> &Totals {
@@ -195,8 +195,8 @@ impl Queue {
                     self.sources.forget(key);
                 }
                 Some(source) => {
-                    source.place = Place::Again;
-                    self.again.push_back(key);
+                    source.state = SourceState::Retry;
+                    self.retries.push_back(key);
                 }
                 None => {}
             }
@@ -232,12 +232,12 @@ impl Queue {
     fn is_away(&self, key: usize) -> bool {
         self.sources
             .get(key)
-            .is_none_or(|source| source.place == Place::Away)
+            .is_none_or(|source| source.state == SourceState::Away)
     }
 
     fn park(&mut self, key: usize, holder: u64) {
         if let Some(source) = self.sources.get_mut(key) {
-            source.place = Place::Parked;
+            source.state = SourceState::Parked;
             self.parked.entry(holder).or_default().push(key);
         }
     }
@@ -250,13 +250,13 @@ impl Queue {
         };
         let list = match source.retry() {
             Some(Retry { at: Some(at), .. }) => {
-                source.place = Place::Resting;
+                source.state = SourceState::Resting;
                 self.resting.push(Reverse((at, key)));
                 return;
             }
             Some(_) => {
-                source.place = Place::Again;
-                &mut self.again
+                source.state = SourceState::Retry;
+                &mut self.retries
             }
             None if source.chunks.is_empty() => {
                 self.by_id.remove(&source.id);
@@ -264,7 +264,7 @@ impl Queue {
                 return;
             }
             None => {
-                source.place = Place::Ring;
+                source.state = SourceState::Ring;
                 &mut self.ring
             }
         };

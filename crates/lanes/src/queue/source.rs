@@ -8,13 +8,13 @@ use windrow_core::{SourceId, Unit};
 /// Where a source is at this moment. It is in at most one list of the queue, so that none of its
 /// units overtakes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SourceState {
     /// In none.
     Idle,
     /// In the ring: its next units may leave with any batch.
     Ring,
     /// Among those whose next units have failed to get through and travel in small batches.
-    Again,
+    Retry,
     /// Waiting for its time to be put among those.
     Resting,
     /// Waiting for the flight that holds a key which its next unit touches.
@@ -29,7 +29,7 @@ pub(super) struct Source {
     pub(super) chunks: Chunks,
     /// Rows that it may still add in this turn.
     pub(super) deficit: usize,
-    pub(super) place: Place,
+    pub(super) state: SourceState,
     /// True once its client has closed its side: then nothing of it waits for a lock.
     pub(super) closed: bool,
 }
@@ -40,7 +40,7 @@ impl Source {
             id,
             chunks: Chunks::default(),
             deficit: 0,
-            place: Place::Idle,
+            state: SourceState::Idle,
             closed: false,
         }
     }

@@ -3,9 +3,9 @@
 use tokio::time::Instant;
 use windrow_core::{Fault, Report, Sink, Verdict};
 
-use super::Worker;
+use super::state::Worker;
 use crate::batch::Batch;
-use crate::fleet::Flight;
+use crate::connections::Flight;
 use crate::message::Landed;
 
 impl Worker {
@@ -18,7 +18,7 @@ impl Worker {
         self.expire();
         self.answer_late();
         self.close_idle();
-        self.depart_alone();
+        self.start_lock_waits();
         self.held_until = None;
         self.crowded = self.send_all();
     }
@@ -29,7 +29,7 @@ impl Worker {
             let limit = self.pace.setting().flights;
             let mut flying = 0;
             let mut keyed = true;
-            for flight in self.fleet.flights() {
+            for flight in self.connections.flights() {
                 flying += 1;
                 keyed &= flight.keyed;
             }
@@ -41,21 +41,26 @@ impl Worker {
             if self.is_held_back(now) {
                 break;
             }
-            let Some(pilot) = self.fleet.idle() else {
-                if self.fleet.wants_more(limit, now) {
-                    self.fleet.enlist(&self.sink, &self.signals, &self.tasks);
+            let Some(connection) = self.connections.idle() else {
+                if self.connections.wants_more(limit, now) {
+                    self.connections
+                        .open(&self.sink, &self.signals, &self.tasks);
                 }
                 break;
             };
-            if !self.send_off(pilot, limit > 1 || flying > 0 || self.alone.is_busy(), now) {
+            if !self.send_off(
+                connection,
+                limit > 1 || flying > 0 || self.lock_waits.is_busy(),
+                now,
+            ) {
                 break;
             }
         }
         false
     }
 
-    /// Forms a batch and hands it to a pilot. False if nothing can leave.
-    fn send_off(&mut self, pilot: u64, keyed: bool, now: Instant) -> bool {
+    /// Forms a batch and hands it to a connection. False if nothing can leave.
+    fn send_off(&mut self, connection: u64, keyed: bool, now: Instant) -> bool {
         let id = self.next_flight;
         let sink: Option<&dyn Sink> = if keyed { Some(&*self.sink) } else { None };
         let formed = self.queue.form(self.room(), id, &mut self.tickets, sink);
@@ -80,7 +85,7 @@ impl Worker {
             called_back: Vec::new(),
             waited: self.crowded || (self.pace.setting().gather && self.gather.expects()),
         };
-        if let Err(left) = self.fleet.fly(pilot, units, flight) {
+        if let Err(left) = self.connections.send(connection, units, flight) {
             let (units, flight) = *left;
             let gone = Fault::unavailable("the connection's task has ended; nothing was written");
             let report = Report::broken(units.len(), &Verdict::Again(gone));

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use windrow_core::intake::Hint;
 use windrow_core::{Fault, SourceId};
 
-use super::Worker;
+use super::state::Worker;
 use crate::queue::Found;
 
 /// Hints read in one turn at most.
@@ -31,7 +31,7 @@ impl Worker {
                 Hint::Closed(source) => self.closed(source),
                 Hint::Left(source) => self.left(source),
                 Hint::Rest => {
-                    self.fleet.close_idle(Instant::now(), Duration::ZERO);
+                    self.connections.close_idle(Instant::now(), Duration::ZERO);
                 }
             }
         }
@@ -44,8 +44,8 @@ impl Worker {
             Found::Nothing => {}
             Found::Queued => self.count.fault(fault.class, 1),
             Found::Away(key) => {
-                self.fleet.call_back(key, asked);
-                self.call_back_alone(key, asked);
+                self.connections.call_back(key, asked);
+                self.cancel_lock_wait(key, asked);
             }
         }
     }
@@ -54,13 +54,13 @@ impl Worker {
     /// works; only what waits for a lock is given up.
     fn left(&mut self, source: SourceId) {
         if let Some(key) = self.queue.forgo(source, &mut self.tickets) {
-            self.forgo_alone(key);
+            self.drop_abandoned_lock_waits(key);
         }
     }
 
     fn closed(&mut self, source: SourceId) {
         if let Some(key) = self.queue.close(source) {
-            self.close_alone(key);
+            self.close_lock_waits(key);
         }
     }
 }

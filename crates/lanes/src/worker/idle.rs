@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::Worker;
+use super::state::Worker;
 
 impl Worker {
     /// A connection more is there to look after.
@@ -22,7 +22,7 @@ impl Worker {
         }
         let now = Instant::now();
         if now >= at {
-            self.look_for_idle = self.fleet.close_idle(now, self.limits.idle_close);
+            self.look_for_idle = self.connections.close_idle(now, self.limits.idle_close);
         }
     }
 }

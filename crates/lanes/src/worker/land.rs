@@ -7,24 +7,24 @@ use foldhash::fast::RandomState;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict};
 
-use super::Worker;
-use super::alone::AloneRun;
+use super::lock_waits::LockWaitRun;
+use super::state::Worker;
 use crate::batch::{Manifest, Span};
-use crate::fleet::Flight;
+use crate::connections::Flight;
 use crate::message::Landed;
 use crate::pace::Landing;
 use crate::queue::{Chunk, Retry};
 use crate::retry::{MAX_ATTEMPTS, rest};
 
-/// Units that were not told their outcome.
+/// Units that got no outcome.
 #[derive(Default)]
-struct Untold {
+struct Unanswered {
     /// To be run again, in the order of the batch.
-    again: Vec<AgainRun>,
+    retries: Vec<RetryRun>,
     /// True if others were in the way of some of them.
     conflict: bool,
     /// To be run alone.
-    alone: Vec<AloneRun>,
+    lock_waits: Vec<LockWaitRun>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
     open: HashMap<usize, bool, RandomState>,
     /// Sources whose first unit among these is to be given up, if it is older than the request.
@@ -32,7 +32,7 @@ struct Untold {
 }
 
 /// Neighbouring units of one submission that run again.
-struct AgainRun {
+struct RetryRun {
     span: Span,
     units: Vec<Unit>,
     /// They have been tried; else they only wait for the ones before them.
@@ -40,10 +40,13 @@ struct AgainRun {
 }
 
 impl Worker {
-    /// A pilot is back.
-    pub(super) fn landed(&mut self, pilot: u64, landed: Landed) {
+    /// A flight has ended.
+    pub(super) fn landed(&mut self, connection: u64, landed: Landed) {
         let now = Instant::now();
-        let Some(flight) = self.fleet.landed(pilot, landed.report.usable, now) else {
+        let Some(flight) = self
+            .connections
+            .landed(connection, landed.report.usable, now)
+        else {
             return;
         };
         let clean = landed.report.usable && landed.units.is_empty();
@@ -76,16 +79,16 @@ impl Worker {
             cut,
             waited,
             back,
-            connected: self.fleet.connected(),
+            connected: self.connections.connected(),
         });
     }
 
     /// Tells what is known, and puts the rest where it goes on from.
     pub(super) fn unload(&mut self, flight: Flight, landed: Landed) {
         let manifest = flight.manifest;
-        let mut untold = Untold {
+        let mut unanswered = Unanswered {
             called_back: flight.called_back,
-            ..Untold::default()
+            ..Unanswered::default()
         };
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
@@ -94,20 +97,20 @@ impl Worker {
                 let (verdict, unit) = (verdicts.next(), units.next());
                 match verdict {
                     Some(Verdict::Told(outcome)) => self.tell(span, offset, outcome),
-                    Some(verdict) => self.keep(span, offset, verdict, unit, &mut untold),
+                    Some(verdict) => self.keep(span, offset, verdict, unit, &mut unanswered),
                     None => self.tell(span, offset, Err(unreported().into())),
                 }
             }
         }
-        self.put_back(untold.again, untold.conflict, &manifest);
-        let alone = untold.alone;
-        let held = |key: usize| alone.iter().any(|run| run.source == key);
+        self.put_back(unanswered.retries, unanswered.conflict, &manifest);
+        let lock_waits = unanswered.lock_waits;
+        let held = |key: usize| lock_waits.iter().any(|run| run.source == key);
         self.queue.release(flight.id, &manifest, held);
-        for run in alone {
+        for run in lock_waits {
             if let Some(arrived) = run.oldest() {
                 self.late.waits(arrived);
             }
-            self.set_apart(run);
+            self.begin_lock_wait(run);
         }
     }
 
@@ -124,30 +127,30 @@ impl Worker {
         offset: usize,
         verdict: Verdict,
         unit: Option<Unit>,
-        untold: &mut Untold,
+        unanswered: &mut Unanswered,
     ) {
         let waits = matches!(verdict, Verdict::Alone(_));
-        if self.is_given_up(span, offset, waits, untold) {
+        if self.is_given_up(span, offset, waits, unanswered) {
             // The later ones of its source have been held back for it.
-            untold.open.entry(span.source).or_insert(false);
+            unanswered.open.entry(span.source).or_insert(false);
             return;
         }
-        let before = untold.open.get(&span.source).copied();
+        let before = unanswered.open.get(&span.source).copied();
         let queued = before == Some(true);
         let queues = match (verdict, unit) {
             (Verdict::Again(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
                 self.meters.retried.inc();
-                untold.conflict |= fault.class == FaultClass::Conflict;
-                untold.again(span, offset, unit, true);
+                unanswered.conflict |= fault.class == FaultClass::Conflict;
+                unanswered.retry(span, offset, unit, true);
                 true
             }
             (Verdict::Alone(_), Some(unit)) if !queued => {
                 self.meters.alone.inc();
-                AloneRun::add(&mut untold.alone, span, offset, unit);
+                LockWaitRun::add(&mut unanswered.lock_waits, span, offset, unit);
                 false
             }
             (Verdict::Alone(_) | Verdict::Held, Some(unit)) if before.is_some() => {
-                untold.again(span, offset, unit, false);
+                unanswered.retry(span, offset, unit, false);
                 true
             }
             (Verdict::Again(fault) | Verdict::Alone(fault), _) => {
@@ -163,7 +166,7 @@ impl Worker {
                 return;
             }
         };
-        untold.open.insert(span.source, queued || queues);
+        unanswered.open.insert(span.source, queued || queues);
     }
 
     /// Sees to a unit that was not written and that nobody wants to be run again. `waits`: it is
@@ -173,14 +176,14 @@ impl Worker {
         span: &Span,
         offset: usize,
         waits: bool,
-        untold: &mut Untold,
+        unanswered: &mut Unanswered,
     ) -> bool {
         if self.tickets.is_abandoned(span.ticket) {
             self.tickets.forgo(span.ticket, 1);
             self.meters.abandoned.inc();
             return true;
         }
-        let called_back = untold.is_called_back(span);
+        let called_back = unanswered.is_called_back(span);
         if called_back || (waits && self.queue.is_closed(span.source)) {
             self.tell(span, offset, Err(Fault::called_back().into()));
             return true;
@@ -190,8 +193,8 @@ impl Worker {
 
     /// Units go back in front of their sources: those that were tried, to travel in batches of half
     /// the size, and those that have to wait for others of their source.
-    fn put_back(&mut self, again: Vec<AgainRun>, conflict: bool, batch: &Manifest) {
-        let tried = again.iter().filter(|run| run.tried);
+    fn put_back(&mut self, retries: Vec<RetryRun>, conflict: bool, batch: &Manifest) {
+        let tried = retries.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();
         let pause = attempts.and_then(|attempts| rest(attempts, &mut self.jitter));
         let pause = pause.filter(|_| conflict);
@@ -201,10 +204,10 @@ impl Worker {
             at: pause.map(|pause| Instant::now() + pause),
         });
         if attempts.is_some() {
-            let units: usize = again.iter().map(|run| run.units.len()).sum();
+            let units: usize = retries.iter().map(|run| run.units.len()).sum();
             tracing::debug!(lane = %self.name, units, attempts, ?pause, "rolled back, to be run again");
         }
-        for run in again.into_iter().rev() {
+        for run in retries.into_iter().rev() {
             let chunk = Chunk {
                 ticket: run.span.ticket,
                 first: run.span.first,
@@ -238,7 +241,7 @@ impl Worker {
     }
 }
 
-impl Untold {
+impl Unanswered {
     /// True for the first unit of a source that was called back.
     fn is_called_back(&mut self, span: &Span) -> bool {
         let meant =
@@ -250,9 +253,9 @@ impl Untold {
         })
     }
 
-    fn again(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
+    fn retry(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
         let first = span.first + offset;
-        match self.again.last_mut() {
+        match self.retries.last_mut() {
             Some(run)
                 if run.tried == tried
                     && run.span.ticket == span.ticket
@@ -260,7 +263,7 @@ impl Untold {
             {
                 run.units.push(unit);
             }
-            _ => self.again.push(AgainRun {
+            _ => self.retries.push(RetryRun {
                 span: Span { first, ..*span },
                 units: vec![unit],
                 tried,

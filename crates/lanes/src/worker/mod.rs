@@ -1,39 +1,31 @@
 //! The actor of a lane: owns all of its state, and is the only one who does.
 //!
-//! Each turn of its loop hears one thing (a task's signal, an arrival, the time), drains what has
-//! already arrived, and sends off what may leave.
+//! Each turn of its loop receives one thing (a task's signal, an arrival, the time), drains what
+//! has already arrived, and sends off what may leave.
 
-mod alone;
 mod away;
 mod depart;
+mod expire;
 mod hints;
 mod idle;
 mod land;
 mod late;
-
-use std::sync::Arc;
+mod lock_waits;
+mod run_lock_waits;
+mod state;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::intake::Hint;
-use windrow_core::{Arrivals, Limits, Name, Outcomes, Sink, Submission, Unit};
+use windrow_core::{Outcomes, Submission, Unit};
 
-use self::alone::AloneDesk;
-use self::away::Away;
-pub(crate) use self::away::AwayNote;
-use self::late::Late;
+pub(crate) use self::state::Parts;
+use self::state::Worker;
 use crate::alarm::Alarm;
-use crate::fleet::Fleet;
-use crate::idle::IdleNote;
-use crate::message::{Signal, Signals};
-use crate::metrics::{Count, Meters, SeriesGuard};
-use crate::pace::{Bounds, Gather, Pace};
-use crate::queue::{Chunk, Queue, Room};
-use crate::retry::Jitter;
-use crate::ticket::Tickets;
+use crate::message::Signal;
+use crate::queue::Chunk;
 
 /// Submissions read in one turn at most: a turn ends even while others go on submitting.
 const DRAIN: usize = 4096;
@@ -41,126 +33,22 @@ const DRAIN: usize = 4096;
 /// Room for so many of them is kept while there is nothing to do.
 const KEEP: usize = 64;
 
-/// Gauges that each turn may change.
-const GAUGES: usize = 7;
-
-/// What a worker is made of.
-pub(crate) struct Parts {
-    pub(crate) name: Name,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) limits: Limits,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) meters: Meters,
-    pub(crate) series: SeriesGuard,
-    pub(crate) idle: Arc<IdleNote>,
-    pub(crate) away: watch::Sender<Option<AwayNote>>,
-}
-
-pub(crate) struct Worker {
-    name: Name,
-    sink: Arc<dyn Sink>,
-    limits: Limits,
-    arrivals: Arrivals,
-    /// Submissions that were read in this turn.
-    arrived: Vec<Submission>,
-    /// Read and not followed yet.
-    hints: Vec<Hint>,
-    /// False once no more submissions can come.
-    open: bool,
-    meters: Meters,
-    /// Exposes them as long as the lane runs.
-    _series: SeriesGuard,
-    idle: Arc<IdleNote>,
-    count: Count,
-    abandoned: usize,
-    /// The gauges as they were set last.
-    published: [usize; GAUGES],
-    queue: Queue,
-    tickets: Tickets,
-    pace: Pace,
-    gather: Gather,
-    fleet: Fleet,
-    /// When to look for connections that nothing needs.
-    look_for_idle: Option<Instant>,
-    next_flight: u64,
-    /// True while units are queued because no further flight may leave.
-    crowded: bool,
-    alone: AloneDesk,
-    late: Late,
-    away: Option<Away>,
-    /// What the database last said when it refused a connection, told in the log only once.
-    refused: Option<Box<str>>,
-    away_note: watch::Sender<Option<AwayNote>>,
-    /// With `max_wait`: since when units are held back.
-    held_since: Option<Instant>,
-    /// Until when nothing else keeps them back.
-    held_until: Option<Instant>,
-    started: Instant,
-    /// True in a turn that a timer began.
-    woken: bool,
-    /// True in a turn that began with the landing of several units.
-    company: bool,
-    jitter: Jitter,
-    signals: Signals,
-    tasks: TaskTracker,
-}
-
-/// How many tasks of a lane can have something to say before they wait until it is heard.
+/// How many tasks of a lane can have something to say before they wait until it is read.
 const SIGNALS: usize = 64;
 
 /// Runs a lane until it is told to stop, or until nobody can submit any more, and all that was
 /// accepted is answered.
 pub(crate) async fn run(parts: Parts, stop: oneshot::Receiver<()>) {
-    let (signals, heard) = mpsc::channel(SIGNALS);
+    let (signals, received) = mpsc::channel(SIGNALS);
     let tasks = TaskTracker::new();
     let worker = Worker::new(parts, signals, tasks.clone());
-    worker.run(heard, stop).await;
+    worker.run(received, stop).await;
     tasks.close();
     tasks.wait().await;
 }
 
 impl Worker {
-    fn new(parts: Parts, signals: Signals, tasks: TaskTracker) -> Self {
-        let bounds = Bounds::new(parts.sink.profile(), &parts.limits);
-        Self {
-            name: parts.name,
-            sink: parts.sink,
-            limits: parts.limits,
-            arrivals: parts.arrivals,
-            arrived: Vec::new(),
-            hints: Vec::new(),
-            open: true,
-            meters: parts.meters,
-            _series: parts.series,
-            idle: parts.idle,
-            count: Count::default(),
-            abandoned: 0,
-            published: [0; GAUGES],
-            queue: Queue::new(),
-            tickets: Tickets::new(),
-            pace: Pace::new(bounds),
-            gather: Gather::default(),
-            fleet: Fleet::new(),
-            look_for_idle: None,
-            next_flight: 0,
-            crowded: false,
-            alone: AloneDesk::default(),
-            late: Late::default(),
-            away: None,
-            refused: None,
-            away_note: parts.away,
-            held_since: None,
-            held_until: None,
-            started: Instant::now(),
-            woken: false,
-            company: false,
-            jitter: Jitter::new(),
-            signals,
-            tasks,
-        }
-    }
-
-    async fn run(mut self, mut heard: mpsc::Receiver<Signal>, stop: oneshot::Receiver<()>) {
+    async fn run(mut self, mut received: mpsc::Receiver<Signal>, stop: oneshot::Receiver<()>) {
         let mut stop = Some(stop);
         let mut alarm = Alarm::new();
         self.publish();
@@ -168,20 +56,20 @@ impl Worker {
             alarm.set(self.wake_at());
             tokio::select! {
                 biased;
-                signal = heard.recv() => {
+                signal = received.recv() => {
                     if let Some(signal) = signal {
-                        self.hear(signal);
+                        self.handle(signal);
                     }
                 }
                 Some(hint) = self.arrivals.hints.recv() => self.hints.push(hint),
                 read = self.arrivals.submissions.recv_many(&mut self.arrived, DRAIN), if self.open => {
                     self.open = read > 0;
                 }
-                told = wait(&mut stop) => {
+                asked = wait(&mut stop) => {
                     stop = None;
                     // An error says that the handle is gone without a word: the lane serves on
                     // until all intakes are.
-                    if told {
+                    if asked {
                         self.arrivals.close();
                     }
                 }
@@ -199,14 +87,17 @@ impl Worker {
         }
     }
 
-    fn hear(&mut self, signal: Signal) {
+    fn handle(&mut self, signal: Signal) {
         match signal {
-            Signal::Connected { pilot } => self.connected(pilot),
-            Signal::Unreachable { pilot, fault } => self.unreachable(pilot, fault),
-            Signal::Refused { pilot, fault } => self.refused(pilot, &fault),
-            Signal::Landed { pilot, landed } => self.landed(pilot, landed),
-            Signal::Alone { solo, outcome } => self.alone_ended(solo, outcome),
-            Signal::NoRoom { solo, order } => self.alone_without_room(solo, order),
+            Signal::Connected { connection } => self.connected(connection),
+            Signal::Unreachable { connection, fault } => self.unreachable(connection, fault),
+            Signal::Refused { connection, fault } => self.refused(connection, &fault),
+            Signal::Landed { connection, landed } => self.landed(connection, landed),
+            Signal::LockWaitEnded {
+                connection,
+                outcome,
+            } => self.lock_wait_ended(connection, outcome),
+            Signal::NoRoom { connection, order } => self.lock_wait_without_room(connection, order),
         }
     }
 
@@ -288,45 +179,9 @@ impl Worker {
             self.held_until,
             self.look_for_idle,
             self.late_at(),
-            self.alone.asks_again_at(),
+            self.lock_waits.asks_again_at(),
         ];
         times.into_iter().flatten().min()
-    }
-
-    fn publish(&mut self) {
-        self.idle.set(!self.tickets.is_empty());
-        self.meters.add(&mut self.count);
-        let totals = self.queue.totals();
-        let gauges: [_; GAUGES] = [
-            (&self.meters.queued_units, totals.units),
-            (&self.meters.queued_rows, totals.rows),
-            (&self.meters.queued_bytes, totals.bytes),
-            (&self.meters.connections, self.fleet.connected()),
-            (&self.meters.flights, self.fleet.flights().count()),
-            (&self.meters.flights_limit, self.pace.setting().flights),
-            (&self.meters.batch_rows_limit, self.pace.setting().rows),
-        ];
-        // Most of them are as they were, and to write what others may read costs more than to look.
-        for ((gauge, value), last) in gauges.into_iter().zip(&mut self.published) {
-            if *last != value {
-                *last = value;
-                gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-            }
-        }
-        let abandoned = totals.abandoned;
-        if abandoned > self.abandoned {
-            self.meters
-                .abandoned
-                .inc_by((abandoned - self.abandoned) as u64);
-            self.abandoned = abandoned;
-        }
-    }
-
-    fn room(&self) -> Room {
-        Room {
-            rows: self.pace.setting().rows,
-            bytes: self.limits.batch_bytes.max(1),
-        }
     }
 }
 

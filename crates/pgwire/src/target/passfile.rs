@@ -4,20 +4,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Address, Host, Secret, Target};
+use windrow_core::Secret;
 
-/// Gives each host the password that the file has for it. A file that is not there, or that others
-/// may read, has none.
-pub(super) fn fill_in(target: &mut Target, env: &dyn Fn(&str) -> Option<String>) {
+use super::host::{Address, Host};
+
+/// Gives each host the password that the file has for it, this database and this user. A file that
+/// is not there, or that others may read, has none.
+pub(super) fn fill_in(
+    hosts: &mut [Host],
+    database: &str,
+    user: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+) {
     let path = env("PGPASSFILE")
         .map(PathBuf::from)
         .or_else(|| env("HOME").map(|home| Path::new(&home).join(".pgpass")));
     let Some(text) = path.and_then(|path| read(&path)) else {
         return;
     };
-    let (database, user) = (target.database.as_deref(), target.user.as_str());
-    for host in &mut target.hosts {
-        host.password = find(&text, host, database.unwrap_or(user), user);
+    for host in hosts {
+        host.password = find(&text, host, database, user);
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use windrow_core::Fault;
 
+use super::options::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
 use super::percent::decode;
 use super::url::Raw;
-use super::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
 
 const KNOWN: &str = "host, port, user, password, dbname, sslmode, sslrootcert, sslcert, sslkey, channel_binding, \
                      target_session_attrs, application_name, options, connect_timeout";

@@ -2,8 +2,8 @@
 
 use windrow_core::{Fault, Secret};
 
+use super::host::{Address, Host};
 use super::percent::decode;
-use super::{Address, Host};
 
 /// How URLs begin, and the port that is meant where they name none.
 const SCHEMES: [(&str, u16); 4] = [

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::cursor::Cursor;
+use super::malformed::Malformed;
 use super::server_error::ServerError;
 
 /// One message of the server. Run-time parameters and notifications are dealt with by the wire
@@ -48,20 +49,6 @@ pub enum Answer<'a> {
     CopyData(&'a [u8]),
     /// The end of COPY TO STDOUT.
     CopyDone,
-}
-
-/// A message that does not have the layout it should have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
-
-impl Malformed {
-    /// What to say of it.
-    pub(super) fn of(self, tag: u8) -> String {
-        format!(
-            "the server's message `{}` does not have the layout of PostgreSQL's protocol",
-            tag.escape_ascii()
-        )
-    }
 }
 
 impl<'a> Answer<'a> {

@@ -11,7 +11,7 @@ use postgres_protocol::message::frontend;
 use windrow_core::{Fault, FaultClass};
 
 use super::cursor::Cursor;
-use super::startup::Entrance;
+use super::entrance::Entrance;
 use crate::scram::{KeyClient, Keys};
 use crate::target::ChannelBinding;
 
@@ -150,7 +150,7 @@ impl<'a> Auth<'a> {
     }
 
     fn cleartext(&mut self) -> Result<BytesMut, Fault> {
-        if !self.tls && !self.entrance.place.is_local() {
+        if !self.tls && !self.entrance.endpoint.is_local() {
             return Err(self.denied(
                 "the server asks for the password in clear text over an unencrypted network connection; \
                  it is not sent: use sslmode=require, or scram-sha-256 in the server's pg_hba.conf",

@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,39 +11,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time;
 
-use super::Wire;
-use super::connect::{Refusal, ask_for_tls};
-use super::startup::Entrance;
+use super::endpoint::Endpoint;
+use super::entrance::{Entrance, Refusal};
 use super::tls;
 use crate::target::{Host, Target};
-
-/// Where a server was reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
 
 /// The right to interrupt a connection's statement. Its secret is shown nowhere.
 #[derive(Clone)]
 pub struct CancelKey {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     pub(super) pid: i32,
     pub(super) secret: i32,
     /// The connection is encrypted, and so is the way of its key.
     pub(super) secure: Option<Arc<(Target, Host)>>,
-}
-
-impl Wire {
-    /// The process that serves this connection.
-    pub fn backend_pid(&self) -> i32 {
-        self.cancel.pid
-    }
-
-    /// What is needed to interrupt this connection's statement from outside.
-    pub fn cancel_key(&self) -> CancelKey {
-        self.cancel.clone()
-    }
 }
 
 impl CancelKey {
@@ -57,15 +35,15 @@ impl CancelKey {
     /// If the server cannot be reached within `timeout`.
     pub async fn send(&self, timeout: Duration) -> io::Result<()> {
         let asking = async {
-            match &self.place {
-                Place::Tcp(address) => {
+            match &self.endpoint {
+                Endpoint::Tcp(address) => {
                     let socket = TcpStream::connect(address).await?;
                     match &self.secure {
                         None => self.ask(socket).await,
                         Some(to) => self.ask(self.secured(socket, to).await?).await,
                     }
                 }
-                Place::Unix(path) => self.ask(UnixStream::connect(path).await?).await,
+                Endpoint::Unix(path) => self.ask(UnixStream::connect(path).await?).await,
             }
         };
         time::timeout(timeout, asking).await?
@@ -76,13 +54,13 @@ impl CancelKey {
         mut socket: TcpStream,
         (target, host): &(Target, Host),
     ) -> io::Result<impl AsyncRead + AsyncWrite + Unpin> {
-        if ask_for_tls(&mut socket).await? != b'S' {
+        if tls::ask(&mut socket).await? != b'S' {
             return Err(io::Error::other("the server offers no TLS any more"));
         }
         let entrance = Entrance {
             target,
             host,
-            place: &self.place,
+            endpoint: &self.endpoint,
             settings: &[],
         };
         let secured = tls::secure(socket, &entrance).await;
@@ -104,7 +82,7 @@ impl CancelKey {
 impl fmt::Debug for CancelKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CancelKey")
-            .field("place", &self.place)
+            .field("endpoint", &self.endpoint)
             .field("pid", &self.pid)
             .finish_non_exhaustive()
     }

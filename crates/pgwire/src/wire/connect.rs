@@ -3,18 +3,17 @@
 use std::fmt;
 use std::time::Duration;
 
-use bytes::BytesMut;
-use postgres_protocol::message::frontend;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time;
 use windrow_core::{Fault, FaultClass};
 
-use super::cancel::Place;
-use super::dial::{self, Peer, Plain};
+use super::connection::Wire;
+use super::dial::{self, Plain};
+use super::endpoint::{Endpoint, Peer};
+use super::entrance::{Entrance, Refusal};
 use super::socket::Socket;
-use super::startup::{Entrance, start};
-use super::{Wire, tls};
+use super::startup::start;
+use super::tls;
 use crate::target::{Host, SessionKind, SslMode, Target};
 
 impl Wire {
@@ -35,8 +34,8 @@ impl Wire {
         let timeout = target.connect_timeout.unwrap_or(timeout);
         let mut faults = Vec::new();
         for host in &target.hosts {
-            let places = match within(timeout, host, dial::places(host)).await {
-                Ok(Ok(places)) => places,
+            let endpoints = match within(timeout, host, dial::endpoints(host)).await {
+                Ok(Ok(endpoints)) => endpoints,
                 Ok(Err(error)) => {
                     faults.push(unreachable(
                         host,
@@ -49,14 +48,14 @@ impl Wire {
                     continue;
                 }
             };
-            for place in &places {
+            for endpoint in &endpoints {
                 let entrance = Entrance {
                     target,
                     host,
-                    place,
+                    endpoint,
                     settings,
                 };
-                let tried = within(timeout, &Peer(host, place), enter(&entrance)).await;
+                let tried = within(timeout, &Peer(host, endpoint), enter(&entrance)).await;
                 match tried.and_then(|entered| entered) {
                     Ok(wire) => return Ok(wire),
                     Err(fault) if fault.class == FaultClass::Unavailable => faults.push(fault),
@@ -101,25 +100,10 @@ fn sum_up(mut faults: Vec<Fault>) -> Fault {
     }
 }
 
-/// A refused attempt, and whether the other way (with TLS, without TLS) may be let in.
-pub(super) struct Refusal {
-    pub(super) fault: Fault,
-    pub(super) other_way: bool,
-}
-
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Self {
-            fault,
-            other_way: false,
-        }
-    }
-}
-
 /// With TLS or without, in the order that `sslmode` asks for.
 async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
-    let ways: &[bool] = match (entrance.place, entrance.target.tls.mode) {
-        (Place::Unix(_), _) | (_, SslMode::Disable) => &[false],
+    let ways: &[bool] = match (entrance.endpoint, entrance.target.tls.mode) {
+        (Endpoint::Unix(_), _) | (_, SslMode::Disable) => &[false],
         (_, SslMode::Allow) => &[false, true],
         (_, SslMode::Prefer) => &[true, false],
         _ => &[true],
@@ -141,7 +125,7 @@ async fn enter(entrance: &Entrance<'_>) -> Result<Wire, Fault> {
 
 async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
-    let plain = dial::dial(entrance.place)
+    let plain = dial::dial(entrance.endpoint)
         .await
         .map_err(|error| unreachable(&peer, &error.to_string()))?;
     match plain {
@@ -155,7 +139,7 @@ async fn attempt(entrance: &Entrance<'_>, with_tls: bool) -> Result<Wire, Refusa
 /// insist.
 async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, Refusal> {
     let peer = entrance.peer();
-    match ask_for_tls(&mut socket).await {
+    match tls::ask(&mut socket).await {
         Ok(b'S') => {
             let secured = tls::secure(socket, entrance).await?;
             start(entrance, Socket::Tls(secured.stream), secured.binding).await
@@ -183,15 +167,6 @@ async fn secure(entrance: &Entrance<'_>, mut socket: TcpStream) -> Result<Wire, 
         .into()),
         Err(error) => Err(unreachable(&peer, &error.to_string()).into()),
     }
-}
-
-/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS
-/// handshake, which fails.
-pub(super) async fn ask_for_tls(socket: &mut TcpStream) -> std::io::Result<u8> {
-    let mut request = BytesMut::new();
-    frontend::ssl_request(&mut request);
-    socket.write_all(&request).await?;
-    socket.read_u8().await
 }
 
 /// Passes over servers of the wrong kind.

@@ -14,8 +14,9 @@ use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 
 use super::answer::Answer;
+use super::broken::Broken;
+use super::connection::Wire;
 use super::server_error::ServerError;
-use super::{Broken, Wire};
 
 /// After a failed send, how long the server's last words are waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -40,7 +41,7 @@ pub trait Dialogue: Send {
 }
 
 /// An exchange of which all is said at once.
-pub(super) struct AtOnce<'o>(pub(super) On<'o>);
+struct AtOnce<'o>(On<'o>);
 
 impl Dialogue for AtOnce<'_> {
     fn more(&mut self, _: &mut BytesMut) -> bool {
@@ -50,6 +51,60 @@ impl Dialogue for AtOnce<'_> {
     #[inline]
     fn hear(&mut self, answer: Answer<'_>) {
         (self.0)(answer);
+    }
+}
+
+impl Wire {
+    /// Sends all of [`Wire::out`] while it reads, gives every answer to `on`, and ends after
+    /// `syncs` ReadyForQuery. The out buffer is empty afterwards, whatever happens. There is no
+    /// time limit: a lock may be waited for.
+    ///
+    /// COPY data may be sent along without waiting for [`Answer::CopyIn`]; a server that is not in
+    /// COPY mode drops it.
+    ///
+    /// **Not cancel safe**: a future dropped half-way leaves the connection unusable.
+    ///
+    /// # Errors
+    /// [`Broken`] if the connection ends, or the server says what the protocol does not allow.
+    pub async fn exchange(&mut self, syncs: usize, on: On<'_>) -> Result<(), Broken> {
+        if !self.usable {
+            self.clear_out();
+            return Err(self.unusable());
+        }
+        self.usable = false;
+        run(self, syncs, &mut AtOnce(on), false).await?;
+        self.usable = true;
+        Ok(())
+    }
+
+    /// As [`Wire::exchange`], but what is sent is made while it is sent, piece by piece: what does
+    /// not fit into memory at once, such as the data of a COPY. [`Broken::sent`] counts all
+    /// pieces.
+    ///
+    /// **Not cancel safe**, as [`Wire::exchange`].
+    ///
+    /// # Errors
+    /// As [`Wire::exchange`].
+    pub async fn converse<D: Dialogue>(
+        &mut self,
+        syncs: usize,
+        dialogue: &mut D,
+    ) -> Result<(), Broken> {
+        if !self.usable {
+            self.clear_out();
+            return Err(self.unusable());
+        }
+        self.usable = false;
+        run(self, syncs, dialogue, true).await?;
+        self.usable = true;
+        Ok(())
+    }
+
+    /// Looks, without waiting, whether a connection that nobody uses is still good: false where the
+    /// server has ended it, or said what it was not asked.
+    pub fn is_alive(&mut self) -> bool {
+        self.usable = self.usable && is_quiet(self);
+        self.usable
     }
 }
 
@@ -84,7 +139,7 @@ impl From<String> for Ended {
 
 /// Sends what is in the wire's out buffer, and then (if it is `open`) what the dialogue appends,
 /// and reads until `syncs` ReadyForQuery are seen. The buffer is empty afterwards.
-pub(super) async fn run<D: Dialogue>(
+async fn run<D: Dialogue>(
     wire: &mut Wire,
     syncs: usize,
     dialogue: &mut D,
@@ -114,7 +169,7 @@ pub(super) async fn run<D: Dialogue>(
 }
 
 /// True if an idle connection has nothing to read but what may come at any time.
-pub(super) fn is_quiet(wire: &mut Wire) -> bool {
+fn is_quiet(wire: &mut Wire) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
         loop {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Buf;
 use tokio::io::AsyncWrite;
 
-use super::Wire;
+use super::connection::Wire;
 
 impl Wire {
     /// Marks the connection as one with answers outstanding: no exchange is possible until

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::answer::Malformed;
 use super::cursor::Cursor;
+use super::malformed::Malformed;
 
 /// What the server says went wrong, verbatim. One word in size, for errors are rare and answers are
 /// many.

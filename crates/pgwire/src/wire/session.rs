@@ -1,7 +1,7 @@
 //! What the server tells without being asked: run-time parameters, notices, notifications.
 
-use super::answer::Malformed;
 use super::cursor::Cursor;
+use super::malformed::Malformed;
 use super::server_error::ServerError;
 
 /// The most run-time parameters that are kept, and the longest, in bytes. Servers report about

@@ -7,52 +7,21 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use tokio::io::AsyncWriteExt;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::Fault;
 
-use super::Wire;
 use super::auth::Auth;
-use super::cancel::{CancelKey, Place};
-use super::connect::Refusal;
+use super::cancel::CancelKey;
+use super::connection::Wire;
 use super::cursor::Cursor;
-use super::dial::Peer;
+use super::entrance::{Entrance, Refusal};
 use super::frame::LONGEST;
 use super::inbox::Inbox;
 use super::server_error::ServerError;
 use super::session::Session;
 use super::socket::Socket;
-use crate::target::{Host, Target};
 
 /// The longest message before the server is known to be one, in bytes.
 const LONGEST_AT_START: usize = 64 * 1024;
-
-/// What is to be entered, and where.
-pub(super) struct Entrance<'a> {
-    pub(super) target: &'a Target,
-    pub(super) host: &'a Host,
-    pub(super) place: &'a Place,
-    pub(super) settings: &'a [(&'a str, String)],
-}
-
-impl<'a> Entrance<'a> {
-    pub(super) fn peer(&self) -> Peer<'a> {
-        Peer(self.host, self.place)
-    }
-
-    fn garbled(&self, what: &str) -> Fault {
-        Fault::new(
-            FaultClass::Other,
-            "08P01",
-            format!("the start of a session at {} failed: {what}", self.peer()),
-        )
-    }
-
-    fn lost(&self, why: &str) -> Fault {
-        Fault::unavailable(format!(
-            "cannot connect to PostgreSQL at {}: {why}",
-            self.peer()
-        ))
-    }
-}
 
 /// A session that is not ready yet.
 struct Start<'a> {
@@ -195,7 +164,7 @@ impl Start<'_> {
             out: BytesMut::new(),
             session: self.session,
             cancel: CancelKey {
-                place: self.entrance.place.clone(),
+                endpoint: self.entrance.endpoint.clone(),
                 pid,
                 secret,
                 secure: encrypted.then(|| Arc::new((target.clone(), host.clone()))),

@@ -11,17 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use windrow_core::{Fault, FaultClass};
 
-use super::connect::Refusal;
-use super::startup::Entrance;
+use super::entrance::{Entrance, Refusal};
 use crate::target::{Address, Roots, SslMode, TlsOptions};
 pub use binding::server_end_point;
 use verifier::{Check, Verifier};
@@ -30,6 +32,15 @@ use verifier::{Check, Verifier};
 pub(super) struct Secured {
     pub(super) stream: Box<TlsStream<TcpStream>>,
     pub(super) binding: Option<Vec<u8>>,
+}
+
+/// Reads exactly one byte: whatever a man in the middle put behind it becomes part of the TLS
+/// handshake, which fails.
+pub(super) async fn ask(socket: &mut TcpStream) -> io::Result<u8> {
+    let mut request = BytesMut::new();
+    frontend::ssl_request(&mut request);
+    socket.write_all(&request).await?;
+    socket.read_u8().await
 }
 
 /// Shakes hands.

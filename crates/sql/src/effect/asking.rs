@@ -1,8 +1,8 @@
 //! Questions for a value that a sequence gave.
 
-use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
+use crate::words::Words;
 
 /// What asks for a value that a sequence gave.
 pub(super) fn generated(words: Words<'_>) -> Option<Effect> {

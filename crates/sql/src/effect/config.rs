@@ -2,9 +2,9 @@
 
 use windrow_core::Name;
 
-use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
+use crate::words::Words;
 
 /// What a text does that is one call of `set_config` and nothing else, with all of its arguments in
 /// the text. `None`: it is another text.

@@ -1,10 +1,10 @@
 //! Functions of PostgreSQL that leave nothing behind in a session, as far as drivers and
 //! applications use them in plain queries.
 
-use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::word::listed;
+use crate::words::Words;
 
 /// Built-in functions (in `pg_catalog`) that leave nothing behind. Those that wait for, or take, a
 /// lock until the end of the

@@ -1,10 +1,11 @@
 //! The sequences that a text takes from, and what stands in the place of its questions for what
 //! they gave.
 
-use super::{Words, asking};
+use super::asking;
 use crate::lex::Kind;
 use crate::parse::Tokens;
 use crate::reading::Effect;
+use crate::words::Words;
 
 /// The sequences that a text itself takes from, or sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

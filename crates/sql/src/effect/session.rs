@@ -2,9 +2,9 @@
 
 use windrow_core::Name;
 
-use super::Words;
 use crate::lex::Kind;
 use crate::reading::Effect;
+use crate::words::Words;
 
 type Found = (&'static str, Effect);
 

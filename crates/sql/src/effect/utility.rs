@@ -1,9 +1,10 @@
-//! COPY, EXPLAIN and DDL.
+//! COPY and DDL.
 
-use super::{Words, apart, query};
+use super::query::{query, within};
 use crate::lex::Kind;
 use crate::reading::Effect;
 use crate::word;
+use crate::words::Words;
 
 /// COPY.
 pub(super) fn copy(words: Words<'_>) -> Effect {
@@ -20,42 +21,6 @@ pub(super) fn copy(words: Words<'_>) -> Effect {
     }
 }
 
-/// EXPLAIN, which runs its statement with ANALYZE only.
-pub(super) fn explain(words: Words<'_>) -> Effect {
-    let mut at = 1;
-    let mut analyze = false;
-    if words.kind(1) == Kind::Open
-        && !words.any(2, &["select", "with", "values", "table"])
-        && words.kind(2) != Kind::Open
-    {
-        while !matches!(words.kind(at), Kind::Close | Kind::End) {
-            let off = words.any(at + 1, &["off", "false"]) || words.slice(at + 1) == "0";
-            analyze |= words.any(at, &["analyze", "analyse"]) && !off;
-            at += 1;
-        }
-        at += 1;
-    } else {
-        while words.any(at, &["analyze", "analyse", "verbose"]) {
-            analyze |= !words.is(at, "verbose");
-            at += 1;
-        }
-    }
-    if !analyze {
-        return Effect::Nothing;
-    }
-    within(apart(words.from(at)).effect)
-}
-
-/// What a statement does inside of another one. A question there is not answered as the question
-/// itself would be.
-fn within(effect: Effect) -> Effect {
-    match effect {
-        Effect::Lastval | Effect::Currval(_) => Effect::AsksForGenerated,
-        Effect::Nothing | Effect::Generates | Effect::AsksForGenerated => effect,
-        _ => Effect::Unknown,
-    }
-}
-
 /// DDL that may be about temporary objects.
 pub(super) fn unless_temporary(words: Words<'_>) -> Effect {
     let temporary = (0..words.len())
@@ -67,10 +32,19 @@ pub(super) fn unless_temporary(words: Words<'_>) -> Effect {
     }
 }
 
+impl Words<'_> {
+    /// A statement that writes down, changes or takes away what others run, and runs nothing of
+    /// what it names itself.
+    pub(crate) fn only_defines(self) -> bool {
+        let end = (0..self.len()).find(|at| self.kind(*at) == Kind::Semicolon);
+        only_defines(self.between(0, end.unwrap_or(self.len())))
+    }
+}
+
 /// Of DDL, those that run nothing of what they name: expressions are written down, not evaluated.
 /// Not so an index or a constraint that is added, which look at the rows that are there, and the
 /// bounds of a partition.
-pub(super) fn only_defines(words: Words<'_>) -> bool {
+fn only_defines(words: Words<'_>) -> bool {
     const CREATED: &[&str] = &[
         "aggregate",
         "cast",

@@ -22,59 +22,18 @@
 //! Where the server does not take the parameter after all, it refuses the template when it is
 //! described, and the client's own text goes to it.
 
+mod lifter;
 mod pass;
 #[cfg(test)]
 mod tests;
 mod value;
 mod word;
 
+pub use lifter::{Lifted, Lifter};
 use pass::Pass;
 
 /// The longest text that literals are lifted out of, in bytes.
 const MAX_LIFTED: usize = 1 << 20;
-/// The most literals of one row.
-const MAX_LITERALS: usize = 1_000;
-/// The most literals of several rows: each number of rows is a template of its own.
-const MAX_OF_SEVERAL_ROWS: usize = 32;
-/// The deepest nesting of parentheses and brackets.
-const MAX_DEPTH: u32 = 60;
-
-/// A text whose literals are lifted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lifted<'a> {
-    /// The text with `$n` in the places of the literals, without what comments stand before and
-    /// behind the statement (they often differ from text to text); hints (`/*+ .. */`) stay.
-    pub template: &'a str,
-    /// The type of each literal (an OID); 0: the server decides.
-    pub types: &'a [u32],
-    /// The literals as a Bind message holds them, as text: for each a length (big-endian i32, -1:
-    /// NULL) and that many bytes.
-    pub values: &'a [u8],
-    /// Literals are left in the template, so it may never come again.
-    pub leftover: bool,
-}
-
-impl Lifted<'_> {
-    /// The number of literals.
-    pub fn count(&self) -> usize {
-        self.types.len()
-    }
-}
-
-/// Lifts the literals out of texts, one after the other, in the same buffers.
-#[derive(Debug, Default)]
-pub struct Lifter {
-    template: String,
-    types: Vec<u32>,
-    values: Vec<u8>,
-    leftover: bool,
-}
-
-/// Whether the value of an `E'..'` string depends on no encoding. The server refuses some of those
-/// whose value does.
-pub(crate) fn is_plain_escape(literal: &str) -> bool {
-    value::append_string(&mut Vec::new(), crate::lex::Kind::Escape, literal, true).is_some()
-}
 
 /// As [`Lifter::lift`], for a single text.
 pub fn lift(text: &str, standard_conforming_strings: bool) -> Option<Lifter> {
@@ -84,16 +43,6 @@ pub fn lift(text: &str, standard_conforming_strings: bool) -> Option<Lifter> {
 }
 
 impl Lifter {
-    /// What was lifted last. Meaningless behind a `None` of [`Lifter::lift`].
-    pub fn lifted(&self) -> Lifted<'_> {
-        Lifted {
-            template: &self.template,
-            types: &self.types,
-            values: &self.values,
-            leftover: self.leftover,
-        }
-    }
-
     /// Lifts the literals out of a single INSERT, UPDATE or DELETE. `None` for anything else, for
     /// texts that cannot be cut into tokens without doubt, and for those with so many literals
     /// that their template would hardly come again.
@@ -106,16 +55,5 @@ impl Lifter {
         }
         Pass::new(text, standard_conforming_strings, self)?.run()?;
         Some(self.lifted())
-    }
-
-    /// Forgets what was lifted last. The buffers do not keep the size of the largest text: one that
-    /// waits for its next use would hold memory which nobody counts.
-    pub fn clear(&mut self) {
-        self.template.clear();
-        self.types.clear();
-        self.values.clear();
-        self.leftover = false;
-        self.template.shrink_to(4 * crate::MAX_TEXT);
-        self.values.shrink_to(4 * crate::MAX_TEXT);
     }
 }

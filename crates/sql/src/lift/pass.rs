@@ -1,10 +1,17 @@
 //! One pass over a text: literals are lifted as they come, each once the token behind it is known.
 
+use super::lifter::Lifter;
 use super::value::{self, UNKNOWN};
 use super::word::{Word, word};
-use super::{Lifter, MAX_DEPTH, MAX_LITERALS, MAX_OF_SEVERAL_ROWS};
 use crate::lex::{Kind, Lexer, Token};
 use crate::word::{Use, usage};
+
+/// The most literals of one row.
+pub(super) const MAX_LITERALS: usize = 1_000;
+/// The most literals of several rows: each number of rows is a template of its own.
+const MAX_OF_SEVERAL_ROWS: usize = 32;
+/// The deepest nesting of parentheses and brackets.
+const MAX_DEPTH: u32 = 60;
 
 /// What the token before says about a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 use windrow_core::statement::Arguments;
 
+use super::pass::MAX_LITERALS;
 use super::*;
 
 /// The template, the types and the values of a text.

@@ -2,6 +2,7 @@
 
 use super::word::Word;
 use crate::lex::Kind;
+use crate::string;
 
 /// PostgreSQL's `int4`.
 pub(super) const INT4: u32 = 23;
@@ -109,11 +110,11 @@ pub(super) fn append_string(
     match kind {
         Kind::Text => {
             let body = literal.get(1..literal.len().checked_sub(1)?)?;
-            append(values, |values| unquote(values, body, !standard))
+            append(values, |values| string::unquote(values, body, !standard))
         }
         Kind::Escape => {
             let body = literal.get(2..literal.len().checked_sub(1)?)?;
-            append(values, |values| unquote(values, body, true))
+            append(values, |values| string::unquote(values, body, true))
         }
         Kind::Dollar => {
             let quote = literal.get(1..)?.find('$')? + 2;
@@ -126,71 +127,4 @@ pub(super) fn append_string(
         }
         _ => None,
     }
-}
-
-/// The body of a string in single quotes, where a quote is doubled or, with `escapes`, escaped.
-fn unquote(values: &mut Vec<u8>, body: &str, escapes: bool) -> Option<()> {
-    let mut rest = body.as_bytes();
-    loop {
-        let special = if escapes {
-            memchr::memchr2(b'\'', b'\\', rest)
-        } else {
-            memchr::memchr(b'\'', rest)
-        };
-        let Some(at) = special else {
-            values.extend_from_slice(rest);
-            return Some(());
-        };
-        let (plain, behind) = rest.split_at_checked(at)?;
-        values.extend_from_slice(plain);
-        rest = match behind {
-            [b'\'', b'\'', behind @ ..] => {
-                values.push(b'\'');
-                behind
-            }
-            [b'\\', behind @ ..] => escape(values, behind)?,
-            _ => return None,
-        };
-    }
-}
-
-/// One escape, without its backslash; gives what is behind it. Escapes for characters outside of
-/// ASCII are left alone: what they mean depends on the encodings of both sides.
-fn escape<'a>(values: &mut Vec<u8>, bytes: &'a [u8]) -> Option<&'a [u8]> {
-    let (first, behind) = bytes.split_first()?;
-    let (byte, behind) = match first {
-        b'b' => (8, behind),
-        b'f' => (12, behind),
-        b'n' => (b'\n', behind),
-        b'r' => (b'\r', behind),
-        b't' => (b'\t', behind),
-        b'0'..=b'7' => code(bytes, 8, 3)?,
-        b'x' if behind.first().is_some_and(u8::is_ascii_hexdigit) => code(behind, 16, 2)?,
-        // A vertical tab from PostgreSQL 16 on, the letter before.
-        b'v' => return None,
-        b'u' | b'U' => return None,
-        // The backslash says nothing before any other character, which may be the first byte of
-        // several.
-        other => (*other, behind),
-    };
-    values.push(byte);
-    Some(behind)
-}
-
-/// A character by its number in ASCII, 1 to 127.
-fn code(bytes: &[u8], radix: u32, most: usize) -> Option<(u8, &[u8])> {
-    let mut value = 0_u32;
-    let mut length = 0;
-    while let Some(digit) = bytes
-        .get(length)
-        .and_then(|b| char::from(*b).to_digit(radix))
-    {
-        if length == most {
-            break;
-        }
-        value = value * radix + digit;
-        length += 1;
-    }
-    let byte = u8::try_from(value).ok().filter(|b| (1..128).contains(b))?;
-    Some((byte, bytes.get(length..)?))
 }

@@ -1,14 +1,14 @@
-//! What is read from texts: drafts, reasons and effects.
+//! What is read from texts: parsed statements, reasons and effects.
 
 #![expect(clippy::panic, reason = "helpers of tests may panic")]
 
 mod corpus;
-mod drafts;
 mod effects;
+mod parsed;
 
 use std::sync::Arc;
 
-use windrow_core::Draft;
+use windrow_core::ParsedStatement;
 use windrow_core::statement::{Expression, Piece};
 use windrow_sql::{Apart, Reading, read};
 
@@ -26,9 +26,9 @@ fn what_should_be_joined_is_joined() {
 }
 
 #[track_caller]
-fn draft(text: &str) -> Arc<Draft> {
+fn parsed(text: &str) -> Arc<ParsedStatement> {
     match read(text, &[]) {
-        Reading::Join(draft) => draft,
+        Reading::Join(parsed) => parsed,
         Reading::Apart(apart) => panic!("{text}: {}", apart.reason),
     }
 }

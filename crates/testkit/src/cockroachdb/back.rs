@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Place;
-use super::front::AMBIGUOUS;
-use super::line::Fates;
-use super::refusals::MARK;
+use super::fates::Fates;
+use super::refusals::{AMBIGUOUS, MARK};
+use super::upstream::Upstream;
 use crate::pgclient::backend::Message;
 use crate::pgclient::frontend::message;
 
@@ -23,16 +22,16 @@ const UNREPORTED: [&str; 5] = [
 
 /// One connection's answers.
 pub(super) struct Back<'l> {
-    place: &'l Arc<Place>,
+    upstream: &'l Arc<Upstream>,
     fates: &'l Fates,
     /// The session has begun.
     ready: bool,
 }
 
 impl<'l> Back<'l> {
-    pub(super) fn new(place: &'l Arc<Place>, fates: &'l Fates) -> Self {
+    pub(super) fn new(upstream: &'l Arc<Upstream>, fates: &'l Fates) -> Self {
         Self {
-            place,
+            upstream,
             fates,
             ready: false,
         }
@@ -52,8 +51,8 @@ impl<'l> Back<'l> {
                 None => forward(said, &mut out),
             },
             b'Z' => {
-                if !self.ready && self.place.reports {
-                    status(&mut out, "crdb_version", &self.place.version);
+                if !self.ready && self.upstream.reports {
+                    status(&mut out, "crdb_version", &self.upstream.version);
                 }
                 if std::mem::replace(&mut self.ready, true) && self.fates.next() {
                     error(&mut out, AMBIGUOUS.0, AMBIGUOUS.1);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::Place;
 use super::control::{Control, Trouble};
-use super::line::Fates;
-use super::refusals::{Refusal, failing, refusal};
+use super::fates::Fates;
+use super::refusals::{AMBIGUOUS, Refusal, failing, refusal};
 use super::upsert;
+use super::upstream::Upstream;
 use crate::pgclient::backend::Message;
 use crate::pgclient::frontend;
 
@@ -19,15 +19,9 @@ const RESTART: Refusal = (
     "restart transaction: TransactionRetryWithProtoRefreshError: TransactionRetryError: retry txn (RETRY_SERIALIZABLE - failed preemptive refresh due to encountered recently written committed value)",
 );
 
-/// What is said of a result that is not known.
-pub(super) const AMBIGUOUS: Refusal = (
-    "40003",
-    "result is ambiguous: error=rpc error: code = Unavailable desc = node unavailable; try another peer [exhausted] (last error: unknown)",
-);
-
 /// One connection's statements.
 pub(super) struct Front<'l> {
-    place: &'l Arc<Place>,
+    upstream: &'l Arc<Upstream>,
     control: &'l Control,
     fates: &'l Fates,
     /// Prepared statements by name: do they write?
@@ -37,9 +31,9 @@ pub(super) struct Front<'l> {
 }
 
 impl<'l> Front<'l> {
-    pub(super) fn new(place: &'l Arc<Place>, control: &'l Control, fates: &'l Fates) -> Self {
+    pub(super) fn new(upstream: &'l Arc<Upstream>, control: &'l Control, fates: &'l Fates) -> Self {
         Self {
-            place,
+            upstream,
             control,
             fates,
             writing: HashMap::new(),
@@ -126,9 +120,9 @@ impl<'l> Front<'l> {
         }
         if upsert::is_one(sql) {
             self.control.note_upsert();
-            return upsert::translate(sql, self.place).await;
+            return upsert::translate(sql, self.upstream).await;
         }
-        let version = format!("'{}'::text", self.place.version);
+        let version = format!("'{}'::text", self.upstream.version);
         Ok(sql.replace("version()", &version))
     }
 }

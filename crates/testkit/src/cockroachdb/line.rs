@@ -1,17 +1,17 @@
 //! One connection through the stand-in.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::Place;
 use super::back::Back;
 use super::control::Control;
+use super::fates::Fates;
 use super::front::Front;
+use super::upstream::Upstream;
 use crate::pgclient::backend::{Message, split};
 
 /// A question whether there is TLS, or GSSAPI's encryption.
@@ -23,47 +23,30 @@ const CHUNK: usize = 64 * 1024;
 /// No first packet is longer.
 const LONGEST_STARTUP: u32 = 10_000;
 
-/// What becomes of each Sync and Query under way: `true`, its result is ambiguous although it was
-/// written.
-#[derive(Debug, Default)]
-pub(super) struct Fates(Mutex<VecDeque<bool>>);
-
-impl Fates {
-    pub(super) fn add(&self, ambiguous: bool) {
-        let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        fates.push_back(ambiguous);
-    }
-
-    pub(super) fn next(&self) -> bool {
-        let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        fates.pop_front().unwrap_or(false)
-    }
-}
-
 /// Takes connections for ever.
-pub(super) async fn accept(listener: TcpListener, place: Arc<Place>, control: Arc<Control>) {
+pub(super) async fn accept(listener: TcpListener, upstream: Arc<Upstream>, control: Arc<Control>) {
     let mut lines = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        let (place, control) = (Arc::clone(&place), Arc::clone(&control));
+        let (upstream, control) = (Arc::clone(&upstream), Arc::clone(&control));
         lines.spawn(async move {
             // A connection that fails is closed, which its client sees.
-            run(client, &place, &control).await.ok();
+            run(client, &upstream, &control).await.ok();
         });
         while lines.try_join_next().is_some() {}
     }
 }
 
-async fn run(mut client: TcpStream, place: &Arc<Place>, control: &Control) -> Result<()> {
+async fn run(mut client: TcpStream, upstream: &Arc<Upstream>, control: &Control) -> Result<()> {
     client.set_nodelay(true)?;
     let first = startup(&mut client).await?;
-    let mut server = TcpStream::connect(&place.upstream).await?;
+    let mut server = TcpStream::connect(&upstream.address).await?;
     server.set_nodelay(true)?;
     server.write_all(&first).await?;
     let fates = Fates::default();
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let out = async {
-        let mut front = Front::new(place, control, &fates);
+        let mut front = Front::new(upstream, control, &fates);
         let mut input = Input::default();
         while let Some(message) = input.next(&mut from_client).await? {
             let bytes = front.pass(message).await?;
@@ -72,7 +55,7 @@ async fn run(mut client: TcpStream, place: &Arc<Place>, control: &Control) -> Re
         anyhow::Ok(())
     };
     let back = async {
-        let mut back = Back::new(place, &fates);
+        let mut back = Back::new(upstream, &fates);
         let mut input = Input::default();
         while let Some(message) = input.next(&mut from_server).await? {
             to_client.write_all(&back.pass(&message)).await?;

@@ -9,6 +9,12 @@ const JSON_ARRAYS: [u32; 2] = [199, 3807];
 /// A refusal: SQLSTATE and message.
 pub(super) type Refusal = (&'static str, &'static str);
 
+/// What is said of a result that is not known.
+pub(super) const AMBIGUOUS: Refusal = (
+    "40003",
+    "result is ambiguous: error=rpc error: code = Unavailable desc = node unavailable; try another peer [exhausted] (last error: unknown)",
+);
+
 /// Words of a statement, in lower case, that make CockroachDB refuse it.
 const WORDS: [(&str, Refusal); 8] = [
     (

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::Place;
+use super::upstream::Upstream;
 use crate::postgres;
 
 const WORD: &str = "UPSERT INTO ";
@@ -19,7 +19,7 @@ pub(super) fn is_one(sql: &str) -> bool {
 ///
 /// # Errors
 /// It has another form than `UPSERT INTO table (columns) ..`, or the table has no primary key.
-pub(super) async fn translate(sql: &str, place: &Arc<Place>) -> Result<String> {
+pub(super) async fn translate(sql: &str, upstream: &Arc<Upstream>) -> Result<String> {
     let (before, rest) = sql.split_once(WORD).context("no UPSERT")?;
     let (table, rest) = rest.split_once(" (").context("no columns are named")?;
     let (columns, rest) = rest.split_once(')').context("the columns have no end")?;
@@ -33,7 +33,7 @@ pub(super) async fn translate(sql: &str, place: &Arc<Place>) -> Result<String> {
          where i.indisprimary and i.indrelid = to_regclass('{}')",
         table.replace('\'', "''")
     );
-    let url = place.url.clone();
+    let url = upstream.url.clone();
     let key = tokio::task::spawn_blocking(move || postgres::psql(&url, &asked)).await??;
     anyhow::ensure!(!key.is_empty(), "{table} has no primary key");
     let keys: Vec<&str> = key.split(", ").collect();

@@ -75,6 +75,11 @@ fn read(url: &str) -> Option<Address<'_>> {
     })
 }
 
+/// The statement that makes a database for a test.
+pub(crate) fn creation(name: &str) -> String {
+    format!("create database {name} character set utf8mb4 collate utf8mb4_general_ci")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

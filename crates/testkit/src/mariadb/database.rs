@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use rand::RngExt;
 
-use super::client::sql;
+use super::client::{creation, sql};
 use super::server::MariaDb;
 
 /// The environment variable that names a server for all tests to share, as a URL of a user who may
@@ -49,11 +49,6 @@ fn on_shared(maintenance: String) -> Result<Database> {
         url: with_database(&maintenance, &name),
         home: Home::Shared { maintenance, name },
     })
-}
-
-/// The statement that makes a database for a test.
-pub(crate) fn creation(name: &str) -> String {
-    format!("create database {name} character set utf8mb4 collate utf8mb4_general_ci")
 }
 
 impl Database {

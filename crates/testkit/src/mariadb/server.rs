@@ -14,8 +14,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use super::binaries::{Binaries, as_self};
-use super::client::sql;
-use super::database::creation;
+use super::client::{creation, sql};
 use super::template;
 use crate::postgres::{Stop, Watched, free_port};
 use crate::procfs;

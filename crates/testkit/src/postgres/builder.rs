@@ -22,8 +22,23 @@ pub struct Builder {
     slow_fsync: Option<Duration>,
 }
 
+impl Postgres {
+    /// A server with the default settings and `fsync = off`.
+    ///
+    /// # Errors
+    /// As [`Builder::start`].
+    pub fn start() -> Result<Self> {
+        Self::builder().start()
+    }
+
+    /// A server with other settings.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         let settings = [
             ("listen_addresses", "127.0.0.1"),
             ("max_connections", "300"),

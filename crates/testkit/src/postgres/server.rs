@@ -16,7 +16,6 @@ use tempfile::TempDir;
 
 use super::account::Account;
 use super::binaries::Binaries;
-use super::builder::Builder;
 use super::psql::psql;
 use super::slow_fsync::SlowDisk;
 use super::template::SUPERUSER;
@@ -46,19 +45,6 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A server with the default settings and `fsync = off`.
-    ///
-    /// # Errors
-    /// As [`Builder::start`].
-    pub fn start() -> Result<Self> {
-        Self::builder().start()
-    }
-
-    /// A server with other settings.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
     pub(crate) fn launch(
         binaries: Binaries,
         account: Account,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
-use super::Direction;
+use super::direction::Direction;
 
 /// A number that only grows.
 #[derive(Debug, Default)]

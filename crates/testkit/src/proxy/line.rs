@@ -1,45 +1,32 @@
 //! One connection through the proxy: two directions that end together.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tokio::net::TcpStream;
 
 use super::control::Control;
+use super::delay::Delay;
+use super::direction::Direction;
 use super::pump::{End, pump};
-use super::{Builder, Direction};
+use super::turns::Turns;
 
-/// Tells round trips apart: a client's burst followed by the server's.
-#[derive(Debug, Default)]
-pub(crate) struct Turns {
-    /// The client has sent something that the server has not begun to answer.
-    asked: AtomicBool,
-}
-
-impl Turns {
-    /// Bytes have been read that go this way; true where this is the beginning of an answer.
-    pub(crate) fn answer_begins(&self, direction: Direction) -> bool {
-        match direction {
-            Direction::ToServer => {
-                self.asked.store(true, Ordering::SeqCst);
-                false
-            }
-            Direction::ToClient => self.asked.swap(false, Ordering::SeqCst),
-        }
-    }
+/// How long bytes take each way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delays {
+    pub(crate) to_server: Delay,
+    pub(crate) to_client: Delay,
 }
 
 /// Copies both ways until both sides have closed, one has failed, or it is cut.
 pub(crate) async fn run(
     client: TcpStream,
     server: TcpStream,
-    settings: &Builder,
+    delays: Delays,
     control: &Control,
     seed: u64,
 ) {
     client.set_nodelay(true).ok();
     server.set_nodelay(true).ok();
     let cut = control.cut_comes();
-    let ended = copy_both(&client, &server, settings, control, seed);
+    let ended = copy_both(&client, &server, delays, control, seed);
     let end = tokio::select! {
         () = cut => End::Cut,
         end = ended => end,
@@ -53,7 +40,7 @@ pub(crate) async fn run(
 async fn copy_both(
     client: &TcpStream,
     server: &TcpStream,
-    settings: &Builder,
+    delays: Delays,
     control: &Control,
     seed: u64,
 ) -> End {
@@ -62,7 +49,7 @@ async fn copy_both(
         client,
         server,
         Direction::ToServer,
-        settings.to_server.draws(seed),
+        delays.to_server.draws(seed),
         control,
         &turns,
     );
@@ -70,7 +57,7 @@ async fn copy_both(
         server,
         client,
         Direction::ToClient,
-        settings.to_client.draws(seed),
+        delays.to_client.draws(seed),
         control,
         &turns,
     );

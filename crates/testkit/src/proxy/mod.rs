@@ -3,8 +3,10 @@
 
 mod control;
 mod delay;
+mod direction;
 mod line;
 mod pump;
+mod turns;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,22 +18,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use control::Control;
 pub use delay::Delay;
-
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the client to the server.
-    ToServer,
-    /// From the server to the client.
-    ToClient,
-}
+pub use direction::Direction;
+use line::Delays;
 
 /// A proxy before it listens. Made by [`Proxy::builder`].
 #[derive(Clone, Debug)]
 pub struct Builder {
     upstream: String,
-    to_server: Delay,
-    to_client: Delay,
+    delays: Delays,
 }
 
 /// A listening proxy. It and all its connections end when it is dropped.
@@ -47,14 +41,14 @@ impl Builder {
     /// How long bytes take on their way to the server.
     #[must_use]
     pub fn to_server(mut self, delay: Delay) -> Self {
-        self.to_server = delay;
+        self.delays.to_server = delay;
         self
     }
 
     /// How long answers take on their way back.
     #[must_use]
     pub fn to_client(mut self, delay: Delay) -> Self {
-        self.to_client = delay;
+        self.delays.to_client = delay;
         self
     }
 
@@ -94,8 +88,10 @@ impl Proxy {
     pub fn builder(upstream: impl Into<String>) -> Builder {
         Builder {
             upstream: upstream.into(),
-            to_server: Delay::none(),
-            to_client: Delay::none(),
+            delays: Delays {
+                to_server: Delay::none(),
+                to_client: Delay::none(),
+            },
         }
     }
 
@@ -174,7 +170,7 @@ async fn accept(listener: TcpListener, settings: Builder, control: Arc<Control>)
         let (control, settings) = (Arc::clone(&control), settings.clone());
         lines.spawn(async move {
             if let Ok(server) = TcpStream::connect(&settings.upstream).await {
-                line::run(client, server, &settings, &control, seed).await;
+                line::run(client, server, settings.delays, &control, seed).await;
             }
         });
         while lines.try_join_next().is_some() {}

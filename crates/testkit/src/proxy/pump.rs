@@ -7,10 +7,10 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Direction;
 use super::control::Control;
 use super::delay::Draws;
-use super::line::Turns;
+use super::direction::Direction;
+use super::turns::Turns;
 
 /// Chunks that may be under way in one direction: bounded, so that a paused line pushes back on its
 /// sender.

@@ -1,6 +1,7 @@
 //! A small HTTP/1.1 server on a free loopback port, for stand-ins of databases that speak it: what
 //! it answers is up to its owner, and it can be told to break off at the worst moments.
 
+mod message;
 mod wire;
 
 use std::net::SocketAddr;
@@ -10,48 +11,7 @@ use anyhow::Result;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// A request.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// `GET`, `POST` and so on.
-    pub method: String,
-    /// The path with its query.
-    pub target: String,
-    /// Names in lower case.
-    pub headers: Vec<(String, String)>,
-    /// The body as text.
-    pub body: String,
-}
-
-impl Request {
-    /// A header by its name in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
-/// An answer.
-#[derive(Clone, Debug, Default)]
-pub struct Reply {
-    /// The status.
-    pub status: u16,
-    /// More headers than those of the body.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: String,
-}
-
-impl Reply {
-    /// An answer in JSON.
-    pub fn json(status: u16, body: impl Into<String>) -> Self {
-        Self {
-            status,
-            headers: vec![("content-type".into(), "application/json".into())],
-            body: body.into(),
-        }
-    }
-}
+pub use message::{Reply, Request};
 
 /// What goes wrong with a request.
 #[derive(Clone, Debug)]

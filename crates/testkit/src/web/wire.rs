@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Reply, Request};
+use super::message::{Reply, Request};
 
 /// The most bytes of a head.
 const HEAD: usize = 64 << 10;

@@ -13,19 +13,19 @@ use windrow_pg::{Berth, Berths};
 const TURN: Duration = Duration::from_millis(100);
 
 /// A sink whose connections take berths.
-pub(super) struct Berthed {
+pub(super) struct BerthedSink {
     pub(super) sink: Arc<dyn Sink>,
     pub(super) berths: Arc<Berths>,
 }
 
-struct Moored {
+struct BerthedExecutor {
     executor: Box<dyn Executor>,
     berths: Arc<Berths>,
     berth: Berth,
 }
 
 #[async_trait]
-impl Sink for Berthed {
+impl Sink for BerthedSink {
     fn profile(&self) -> &Profile {
         self.sink.profile()
     }
@@ -33,7 +33,7 @@ impl Sink for Berthed {
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
         let berth = self.berths.take().await?;
         self.berths.settle();
-        Ok(Box::new(Moored {
+        Ok(Box::new(BerthedExecutor {
             executor: self.sink.connect(purpose).await?,
             berths: Arc::clone(&self.berths),
             berth,
@@ -58,7 +58,7 @@ impl Sink for Berthed {
 }
 
 #[async_trait]
-impl Executor for Moored {
+impl Executor for BerthedExecutor {
     async fn execute(&mut self, units: &[Unit]) -> Report {
         let mut report = self.executor.execute(units).await;
         if self.berths.is_wanted() && self.berth.age() > TURN {

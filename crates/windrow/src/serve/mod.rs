@@ -1,9 +1,9 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
 mod berthed;
-mod lane_house;
+mod connection_limit;
 mod pg;
-mod room;
+mod session_lanes;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use self::pg::{PgServer, Shared};
+use crate::databases;
 use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
@@ -44,7 +45,7 @@ impl Server {
     /// A URL that makes no sense, a database that refuses this role for good, an address that
     /// cannot be listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
-        let sink = windrow_sinks::open(settings.url.reveal(), &settings.sink)
+        let sink = databases::open(settings.url.reveal(), &settings.sink)
             .await
             .with_context(|| format!("the database {} cannot be opened", settings.database))?;
         check(&*sink, settings).await?;
@@ -175,14 +176,18 @@ fn lanes(
     sink: &Arc<dyn Sink>,
     pg: Option<&PgServer>,
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-    let (watch, house) = (lane.watch(), pg.map(PgServer::lanes));
+    let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
     let sink = Arc::clone(sink);
     Arc::new(move || {
-        let others = house.as_ref().map(|house| house.status());
+        let others = session_lanes
+            .as_ref()
+            .map(|session_lanes| session_lanes.status());
         let others = others.into_iter().flatten().map(|(_, status)| status);
         let lanes: Vec<LaneStatus> = std::iter::once(watch.status()).chain(others).collect();
         let mut tables = sink.standings();
-        let others = house.as_ref().map(|house| house.standings());
+        let others = session_lanes
+            .as_ref()
+            .map(|session_lanes| session_lanes.standings());
         let others = others.into_iter().flatten();
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);

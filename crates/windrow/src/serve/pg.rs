@@ -10,8 +10,8 @@ use windrow_core::{Budget, Name};
 use windrow_lanes::{LaneMetrics, LaneStatus};
 use windrow_pg::{Berths, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
 
-use super::lane_house::LaneHouse;
-use super::room;
+use super::connection_limit;
+use super::session_lanes::SessionLanes;
 use crate::settings::{PgSettings, Settings};
 
 /// Reads the settings again.
@@ -20,7 +20,7 @@ pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
 /// A PostgreSQL frontend that listens, and its lanes.
 pub(super) struct PgServer {
     pg: Pg,
-    house: Arc<LaneHouse>,
+    session_lanes: Arc<SessionLanes>,
 }
 
 /// What it shares with the rest of the process.
@@ -47,14 +47,16 @@ impl PgServer {
             };
             let most = match pg.max_server_connections {
                 Some(most) => most,
-                None => room::of(database, &config.databases, config.connect_timeout).await,
+                None => {
+                    connection_limit::of(database, &config.databases, config.connect_timeout).await
+                }
             };
             let berths = Berths::new(&*database.name, most, config.server_wait);
             if let Some(database) = config.databases.get_mut(at) {
                 database.berths = Some(berths);
             }
         }
-        let house = LaneHouse::new(
+        let session_lanes = SessionLanes::new(
             config.databases.clone(),
             settings.sink.clone(),
             settings.limits.clone(),
@@ -63,15 +65,15 @@ impl PgServer {
             pg.max_lanes,
         );
         let services = Services {
-            lanes: house.clone(),
+            lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
-            console: console(&house, shared.reread, shared.stop),
+            console: console(&session_lanes, shared.reread, shared.stop),
         };
         let pg = Pg::bind(config, services)
             .await
             .context("the PostgreSQL frontend cannot listen")?;
-        Ok(Self { pg, house })
+        Ok(Self { pg, session_lanes })
     }
 
     pub(super) fn addr(&self) -> SocketAddr {
@@ -79,24 +81,28 @@ impl PgServer {
     }
 
     /// Who tells what the lanes are doing.
-    pub(super) fn lanes(&self) -> Arc<LaneHouse> {
-        self.house.clone()
+    pub(super) fn lanes(&self) -> Arc<SessionLanes> {
+        self.session_lanes.clone()
     }
 
     /// Serves until `stop` is cancelled, then finishes what was accepted.
     pub(super) async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = self.pg.run(stop) => {}
-            () = self.house.tidy() => {}
+            () = self.session_lanes.tidy() => {}
         }
-        self.house.shutdown().await;
+        self.session_lanes.shutdown().await;
     }
 }
 
-fn console(house: &Arc<LaneHouse>, reread: Arc<Reread>, stop: CancellationToken) -> Console {
-    let house = house.clone();
+fn console(
+    session_lanes: &Arc<SessionLanes>,
+    reread: Arc<Reread>,
+    stop: CancellationToken,
+) -> Console {
+    let session_lanes = session_lanes.clone();
     Console {
-        lanes: Arc::new(move || house.status().into_iter().map(line).collect()),
+        lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),
         reload: Arc::new(move || roles(&*reread).map_err(|error| format!("{error:#}"))),
         shutdown: stop,
     }

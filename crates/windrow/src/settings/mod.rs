@@ -7,6 +7,7 @@
 mod file;
 mod pg;
 mod shown;
+mod size;
 mod tls;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
@@ -16,11 +17,13 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use windrow_core::{Limits, Secret};
+use windrow_database::{Options, Synchronous};
 use windrow_http::HttpConfig;
-use windrow_sinks::{Options, Synchronous};
 
 pub use file::{Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Sqlite, Sync, Tls};
 pub use pg::PgSettings;
+
+use size::bytes;
 
 /// The annotated example of a configuration file: every knob with its default.
 pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
@@ -188,13 +191,6 @@ fn limits(file: &Limit) -> anyhow::Result<Limits> {
         idle_close: file.idle_close.unwrap_or(defaults.idle_close),
         away_wait: file.away_wait.unwrap_or(defaults.away_wait),
     })
-}
-
-fn bytes(name: &str, size: Option<bytesize::ByteSize>, default: usize) -> anyhow::Result<usize> {
-    let Some(size) = size else { return Ok(default) };
-    ensure!(size.as_u64() > 0, "{name} must be more than 0 bytes");
-    usize::try_from(size.as_u64())
-        .with_context(|| format!("{name}: {size} is more than this machine can address"))
 }
 
 fn token(http: &Http) -> anyhow::Result<Option<Secret>> {

@@ -9,7 +9,8 @@ use windrow_pg::{DatabaseConfig, PgConfig, Trusted, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
 
 use super::file::{self, File, Pg, PgDatabase, PgUser};
-use super::{bytes, tls};
+use super::size::bytes;
+use super::tls;
 
 /// The console's name among the databases.
 const CONSOLE: &str = "windrow";

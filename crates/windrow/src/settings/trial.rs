@@ -2,10 +2,10 @@
 //! takes those that it kept.
 
 use windrow_core::Fault;
-use windrow_sinks::Options;
-use windrow_sinks::registry::DRIVERS;
+use windrow_database::Options;
 
 use super::{File, Settings};
+use crate::databases::{self, DRIVERS};
 
 /// Stands wherever a secret may stand.
 const SECRET: &str = "s3ntinel";
@@ -70,7 +70,7 @@ pub fn url(bytes: &[u8]) {
 /// What a driver says of a URL that it refuses.
 fn opened(url: &str) -> Option<Result<(), String>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    let opened = runtime.block_on(windrow_sinks::open(url, &Options::default()));
+    let opened = runtime.block_on(databases::open(url, &Options::default()));
     Some(
         opened
             .map(drop)

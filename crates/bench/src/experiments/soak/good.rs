@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::super::outcomes::Remembered;
-use super::Ways;
+use super::ways::Ways;
 use crate::http::connection::Connection;
 use crate::http::job::Writer;
 use crate::http::report::as_f64;

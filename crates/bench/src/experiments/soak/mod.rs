@@ -5,6 +5,7 @@
 mod good;
 mod manners;
 mod others;
+mod ways;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::say;
 use crate::servers;
 use good::Good;
 use others::Others;
+use ways::Ways;
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -69,13 +71,6 @@ const OTHERS_TABLE: &str =
 
 const ALONE: &str = "without others";
 const BESIDE: &str = "beside others";
-
-/// Everybody's way to the server.
-#[derive(Clone, Debug)]
-struct Ways {
-    pg: Address,
-    http: std::net::SocketAddr,
-}
 
 impl Soak {
     /// Measures, prints and stores.

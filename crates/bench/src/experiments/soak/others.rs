@@ -10,8 +10,8 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use super::Ways;
 use super::manners::{self, MANNERS};
+use super::ways::Ways;
 use crate::http::report::as_f64;
 
 /// How often is looked whether they are to end.

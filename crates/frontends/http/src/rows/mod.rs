@@ -6,12 +6,12 @@
 mod array;
 mod csv;
 pub(crate) mod object;
-mod place;
+mod position;
 mod stream;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod trial;
 
-pub(crate) use place::Place;
+pub(crate) use position::Position;
 pub(crate) use stream::{RowStream, Take};
 
 /// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use windrow_core::name::check_column;
 use windrow_core::{Fault, Name, Shape, Value};
 
-use crate::rows::place::{Place, RowError};
+use crate::rows::position::{Position, RowError};
 use crate::rows::{MAX_COLUMNS, MAX_DEPTH};
 
 /// The columns of a row that was read.
@@ -25,7 +25,7 @@ pub(crate) enum Columns {
 /// [`Vec::with_capacity`].
 ///
 /// # Errors
-/// What is wrong, at a place counted from the start of the text.
+/// What is wrong, at a position counted from the start of the text.
 pub(crate) fn read(
     text: &[u8],
     guess: Option<&Arc<Shape>>,
@@ -40,9 +40,9 @@ pub(crate) fn read(
         .map_err(|error| json_error(&error))
 }
 
-/// An error of serde_json, with the place taken out of its message.
+/// An error of serde_json, with the position taken out of its message.
 pub(crate) fn json_error(error: &serde_json::Error) -> RowError {
-    let place = Place {
+    let position = Position {
         line: (error.line() as u64).max(1),
         column: (error.column() as u64).max(1),
     };
@@ -58,7 +58,7 @@ pub(crate) fn json_error(error: &serde_json::Error) -> RowError {
     } else {
         message.to_owned()
     };
-    RowError::text(place, message)
+    RowError::text(position, message)
 }
 
 struct Object<'s> {

@@ -30,8 +30,8 @@ fn named(text: &str, guess: &[&str]) -> (Vec<String>, Vec<Value>) {
 fn message(text: &[u8]) -> (u64, u64, String) {
     let error = read(text, None, 0).unwrap_err();
     (
-        error.place.line,
-        error.place.column,
+        error.position.line,
+        error.position.column,
         error.fault.message.into(),
     )
 }

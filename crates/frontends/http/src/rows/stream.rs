@@ -9,7 +9,7 @@ use crate::query::CsvStyle;
 use crate::rows::array::ArrayCutter;
 use crate::rows::csv::Csv;
 use crate::rows::object::{self, Columns};
-use crate::rows::place::{Place, RowError};
+use crate::rows::position::{Position, RowError};
 
 /// What writes are handed to.
 pub(crate) trait Take {
@@ -30,7 +30,7 @@ pub(crate) struct RowStream<'p> {
     /// The start of a row whose end is not there yet.
     carry: Vec<u8>,
     /// Where the next row starts.
-    place: Place,
+    position: Position,
     max_row: usize,
 }
 
@@ -61,7 +61,7 @@ impl<'p> RowStream<'p> {
             plan,
             last,
             carry: Vec::new(),
-            place: Place::START,
+            position: Position::START,
             max_row,
         }
     }
@@ -104,12 +104,12 @@ impl<'p> RowStream<'p> {
     /// A last row that cannot be read or is not complete.
     pub(crate) fn finish(&mut self, out: &mut impl Take) -> Result<(), RowError> {
         let rest = std::mem::take(&mut self.carry);
-        let end = self.place.after(&rest);
+        let end = self.position.after(&rest);
         match &self.format {
             Format::Array(cutter) => cutter.finish().map_err(|text| RowError::text(end, text)),
             Format::Csv(csv) if csv.in_quotes() => {
                 let message = "a quoted field is not closed when the body ends";
-                Err(RowError::text(self.place, message))
+                Err(RowError::text(self.position, message))
             }
             Format::Lines | Format::Csv(_) => {
                 if !rest.is_empty() {
@@ -123,7 +123,7 @@ impl<'p> RowStream<'p> {
     fn check_header(&self) -> Result<(), RowError> {
         if matches!(self.format, Format::Csv(_)) && self.last.is_none() {
             let message = "the CSV body has no header line with the names of the columns";
-            return Err(RowError::text(Place::START, message));
+            return Err(RowError::text(Position::START, message));
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl<'p> RowStream<'p> {
             "the row is longer than {} bytes, which is the limit (http.max_row)",
             self.max_row
         ));
-        Err(RowError::new(self.place, fault))
+        Err(RowError::new(self.position, fault))
     }
 
     /// Finds the end of the row that has begun.
@@ -146,14 +146,14 @@ impl<'p> RowStream<'p> {
             Format::Csv(csv) => Ok(csv.cut(text)),
             Format::Array(cutter) => cutter.cut(text).map_err(|(at, message)| {
                 let before = text.get(..at).unwrap_or_default();
-                RowError::text(self.place.after(&self.carry).after(before), message)
+                RowError::text(self.position.after(&self.carry).after(before), message)
             }),
         }
     }
 
     fn row(&mut self, text: &[u8], out: &mut impl Take) -> Result<(), RowError> {
-        let start = self.place;
-        self.place = start.after(text);
+        let start = self.position;
+        self.position = start.after(text);
         let clean = self.strip(text, start);
         if clean.is_empty() {
             return Ok(());
@@ -180,7 +180,7 @@ impl<'p> RowStream<'p> {
         Ok(())
     }
 
-    fn object(&mut self, text: &[u8], start: Place) -> Result<Write, RowError> {
+    fn object(&mut self, text: &[u8], start: Position) -> Result<Write, RowError> {
         let read = object::read(text, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
         let (shape, values) = match (read, &self.last) {
             ((Columns::Guessed, values), Some(shape)) => (Arc::clone(shape), values),
@@ -196,7 +196,7 @@ impl<'p> RowStream<'p> {
 
     /// Takes off what stands before a row: separators of an array, a byte order mark, blanks.
     /// Nothing is left of a blank line.
-    fn strip<'t>(&self, text: &'t [u8], start: Place) -> &'t [u8] {
+    fn strip<'t>(&self, text: &'t [u8], start: Position) -> &'t [u8] {
         match &self.format {
             Format::Array(_) => {
                 let at = text.iter().position(|b| *b == b'{').unwrap_or(text.len());
@@ -217,9 +217,9 @@ impl<'p> RowStream<'p> {
 }
 
 /// Some programs (spreadsheets above all) begin a file with a byte order mark.
-fn strip_mark(text: &[u8], start: Place) -> &[u8] {
+fn strip_mark(text: &[u8], start: Position) -> &[u8] {
     match text.strip_prefix(b"\xef\xbb\xbf") {
-        Some(rest) if start == Place::START => rest,
+        Some(rest) if start == Position::START => rest,
         _ => text,
     }
 }

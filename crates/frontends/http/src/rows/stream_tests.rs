@@ -3,26 +3,26 @@ use windrow_core::{Op, Value, Write};
 
 use super::{RowStream, Take};
 use crate::plan::Plans;
-use crate::rows::trial::{self, All, Kind, Told};
+use crate::rows::trial::{self, All, Kind, ReadRows};
 
 const MAX_ROW: usize = 1000;
 
-fn read<'a>(kind: Kind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
+fn read<'a>(kind: Kind, pieces: impl IntoIterator<Item = &'a [u8]>) -> ReadRows {
     trial::read(kind, MAX_ROW, pieces)
 }
 
-fn one(kind: Kind, text: &str) -> Told {
+fn one(kind: Kind, text: &str) -> ReadRows {
     read(kind, [text.as_bytes()])
 }
 
 fn failure(kind: Kind, text: &str) -> (usize, u64, u64, String) {
     let (rows, error) = one(kind, text);
     let error = error.unwrap();
-    let place = error.place;
+    let position = error.position;
     (
         rows.len(),
-        place.line,
-        place.column,
+        position.line,
+        position.column,
         error.fault.message.into(),
     )
 }

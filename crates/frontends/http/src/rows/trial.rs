@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use windrow_core::{Op, Value, Write};
 
-use super::place::RowError;
+use super::position::RowError;
 use super::{RowStream, Take};
 use crate::plan::Plans;
 use crate::query::CsvStyle;
@@ -27,7 +27,7 @@ impl Take for All {
 }
 
 /// The rows of a body, by their columns, and the error that ended them.
-pub(super) type Told = (Vec<(Vec<String>, Vec<Value>)>, Option<RowError>);
+pub(super) type ReadRows = (Vec<(Vec<String>, Vec<Value>)>, Option<RowError>);
 
 /// The kinds of bodies.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub(super) fn read<'a>(
     kind: Kind,
     max_row: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Told {
+) -> ReadRows {
     let plans = Plans::default();
     let Ok(plan) = plans.get(Op::Insert, "t", "") else {
         return (Vec::new(), None);

@@ -18,10 +18,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use windrow_core::Budget;
 
-use crate::answer::AnswerBody;
+use crate::answers::AnswerBody;
 use crate::app::App;
+use crate::connection_state::{Answering, ConnectionState, Phase};
+use crate::routes::Router;
 use crate::server::gate::Gate;
-use crate::server::link::{Answering, Link, Phase, Ruling, Watch};
+use crate::server::watch::{Ruling, Watch};
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
 const BUFFER: usize = 16 << 10;
@@ -36,27 +38,27 @@ const SLOW_HEAD: &[u8] =
 /// Serves a socket until it closes, fails, is idle for too long, or `stop` ends it between two
 /// requests.
 pub(crate) async fn serve(
-    app: Arc<App>,
+    router: Arc<Router>,
     socket: TcpStream,
     tls: Option<TlsAcceptor>,
     stop: CancellationToken,
 ) {
     // Answers are small and written whole: waiting to fill a packet would only delay them. A socket
     // that refuses is dead.
-    if socket.set_nodelay(true).is_err() || !has_bytes(&app, &socket, &stop).await {
+    if socket.set_nodelay(true).is_err() || !has_bytes(router.app(), &socket, &stop).await {
         return;
     }
     match tls {
         // Boxed, so that a silent connection does not hold the room for it.
-        None => Box::pin(drive(app, socket, stop)).await,
+        None => Box::pin(drive(router, socket, stop)).await,
         Some(acceptor) => {
-            let handshake = timeout(app.config.header_timeout, acceptor.accept(socket));
+            let handshake = timeout(router.app().config.header_timeout, acceptor.accept(socket));
             let shaken = tokio::select! {
                 shaken = Box::pin(handshake) => shaken,
                 () = stop.cancelled() => return,
             };
             match shaken {
-                Ok(Ok(stream)) => Box::pin(drive(app, stream, stop)).await,
+                Ok(Ok(stream)) => Box::pin(drive(router, stream, stop)).await,
                 Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
                 Err(_) => tracing::debug!("TLS handshake took longer than http.header_timeout"),
             }
@@ -76,24 +78,25 @@ async fn has_bytes(app: &App, socket: &TcpStream, stop: &CancellationToken) -> b
 
 /// Speaks HTTP on a stream. Its requests are one source: what one client sends in order stays in
 /// order.
-async fn drive<S>(app: Arc<App>, stream: S, stop: CancellationToken)
+async fn drive<S>(router: Arc<Router>, stream: S, stop: CancellationToken)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let link = Arc::new(Link::default());
+    let state = Arc::new(ConnectionState::default());
+    let app = router.app();
     let (watch, budget) = (Watch::new(&app.config), app.budget().clone());
     let received = app.services.metrics.received.clone();
     let source = app.services.intake.new_source();
-    let gate = Gate::new(stream, Arc::clone(&link), received);
-    let for_requests = Arc::clone(&link);
+    let gate = Gate::new(stream, Arc::clone(&state), received);
+    let for_requests = Arc::clone(&state);
     let service = service_fn(move |request| {
-        let (app, link) = (Arc::clone(&app), Arc::clone(&for_requests));
-        link.enter(Phase::Busy);
+        let (router, state) = (Arc::clone(&router), Arc::clone(&for_requests));
+        state.enter(Phase::Busy);
         async move {
-            let mut answer = app.serve(request, source, &link).await;
-            let answering = || Answering::new(Arc::clone(&link));
+            let mut answer = router.serve(request, source, &state).await;
+            let answering = || Answering::new(Arc::clone(&state));
             if !answer.body_mut().keep(answering) {
-                link.enter(Phase::Idle);
+                state.enter(Phase::Idle);
             }
             Ok::<_, Infallible>(answer)
         }
@@ -106,13 +109,13 @@ where
         .max_buf_size(BUFFER)
         .writev(false)
         .serve_connection(TokioIo::new(gate), service);
-    supervise(connection, (&link, &budget), watch, &stop).await;
+    supervise(connection, (&state, &budget), watch, &stop).await;
 }
 
 /// Lets a connection run, under the watch, to its end.
 async fn supervise<S, H>(
     mut connection: Connection<TokioIo<Gate<S>>, H>,
-    (link, budget): (&Link, &Budget),
+    (state, budget): (&ConnectionState, &Budget),
     mut watch: Watch,
     stop: &CancellationToken,
 ) where
@@ -128,7 +131,7 @@ async fn supervise<S, H>(
                 if let Err(error) = &ended {
                     tracing::debug!(%error, "connection ended");
                 }
-                if ended.is_err() || link.has_unread() {
+                if ended.is_err() || state.has_unread() {
                     linger(connection.into_parts().io.into_inner()).await;
                 }
                 return;
@@ -139,7 +142,7 @@ async fn supervise<S, H>(
             }
             () = &mut tick => {
                 tick.as_mut().reset(Instant::now() + watch.period());
-                match watch.look(link, budget.is_wanted()) {
+                match watch.look(state, budget.is_wanted()) {
                     Ruling::Keep => {}
                     Ruling::Drop => return,
                     Ruling::Retire => retire(&mut connection),

@@ -1,4 +1,4 @@
-//! The socket as hyper sees it: counts what comes in, tells the [`Link`] of it, and knows a
+//! The socket as hyper sees it: counts what comes in, keeps the [`ConnectionState`], and knows a
 //! half-closed connection from a dead one.
 //!
 //! A client that has sent its request may close its sending side and still wait for the answer (`nc
@@ -16,26 +16,26 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use crate::server::link::Link;
+use crate::connection_state::ConnectionState;
 
 /// How long a request may go on after its client has closed its sending side.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-/// A stream with a [`Link`].
+/// A stream with a [`ConnectionState`].
 #[derive(Debug)]
 pub(crate) struct Gate<S> {
     io: S,
-    link: Arc<Link>,
+    state: Arc<ConnectionState>,
     received: Counter,
     has_ended: bool,
     grace: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Gate<S> {
-    pub(crate) fn new(io: S, link: Arc<Link>, received: Counter) -> Self {
+    pub(crate) fn new(io: S, state: Arc<ConnectionState>, received: Counter) -> Self {
         Self {
             io,
-            link,
+            state,
             received,
             has_ended: false,
             grace: None,
@@ -43,10 +43,10 @@ impl<S> Gate<S> {
     }
 
     fn wrote(&self, poll: &Poll<io::Result<usize>>) {
-        self.link.set_stalled(poll.is_pending());
+        self.state.set_stalled(poll.is_pending());
         if let Poll::Ready(written) = poll {
-            self.link.progress();
-            self.link.moved(*written.as_ref().unwrap_or(&0));
+            self.state.progress();
+            self.state.moved(*written.as_ref().unwrap_or(&0));
         }
     }
 }
@@ -64,17 +64,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
             let count = buf.filled().len() - before;
             if count > 0 {
                 this.received.inc_by(count as u64);
-                this.link.received();
+                this.state.received();
                 return Poll::Ready(Ok(()));
             }
             this.has_ended = true;
         }
-        if this.link.is_answering() {
+        if this.state.is_answering() {
             // The answer is not cut off; whether the client still takes it is seen when it is
             // written.
             return Poll::Pending;
         }
-        if !this.link.in_request() {
+        if !this.state.in_request() {
             return Poll::Ready(Ok(()));
         }
         let grace = this.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));

@@ -2,7 +2,7 @@
 
 mod connection;
 mod gate;
-pub(crate) mod link;
+mod watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,8 +15,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::app::App;
 use crate::config::HttpConfig;
+use crate::routes::Router;
 use crate::services::Services;
 
 /// How long to wait after an error of the listening socket, nearly always "too many open files".
@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Http {
     listener: TcpListener,
     local_addr: SocketAddr,
-    app: Arc<App>,
+    router: Arc<Router>,
 }
 
 impl Http {
@@ -53,7 +53,7 @@ impl Http {
         Ok(Self {
             listener,
             local_addr,
-            app: Arc::new(App::new(config, services)),
+            router: Arc::new(Router::new(config, services)),
         })
     }
 
@@ -66,22 +66,22 @@ impl Http {
     /// closed at once, requests that were accepted are finished, and the future ends. Dropping
     /// the future stops the accepting, not the connections.
     pub async fn run(self, shutdown: CancellationToken) {
-        let config = &self.app.config;
+        let config = &self.router.app().config;
         let tls = config.tls.clone().map(TlsAcceptor::from);
-        let seats = Arc::new(Semaphore::new(config.max_connections.max(1)));
+        let slots = Arc::new(Semaphore::new(config.max_connections.max(1)));
         let tracker = TaskTracker::new();
         loop {
-            let (socket, seat) = tokio::select! {
-                accepted = accept(&self.listener, &seats) => accepted,
+            let (socket, slot) = tokio::select! {
+                accepted = accept(&self.listener, &slots) => accepted,
                 () = shutdown.cancelled() => break,
             };
-            let (app, tls, stop) = (Arc::clone(&self.app), tls.clone(), shutdown.clone());
+            let (router, tls, stop) = (Arc::clone(&self.router), tls.clone(), shutdown.clone());
             tracker.spawn(async move {
-                let open = app.services.metrics.connections.clone();
+                let open = router.app().services.metrics.connections.clone();
                 open.inc();
-                connection::serve(app, socket, tls, stop).await;
+                connection::serve(router, socket, tls, stop).await;
                 open.dec();
-                drop(seat);
+                drop(slot);
             });
         }
         drop(self.listener);
@@ -90,16 +90,16 @@ impl Http {
     }
 }
 
-/// The next connection, as soon as there is a seat for it.
+/// The next connection, as soon as there is a slot for it.
 async fn accept(
     listener: &TcpListener,
-    seats: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
 ) -> (TcpStream, Option<OwnedSemaphorePermit>) {
     // The semaphore is never closed.
-    let seat = Arc::clone(seats).acquire_owned().await.ok();
+    let slot = Arc::clone(slots).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((socket, _)) => return (socket, seat),
+            Ok((socket, _)) => return (socket, slot),
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");

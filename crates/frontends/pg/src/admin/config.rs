@@ -1,12 +1,11 @@
 //! SHOW CONFIG: what is set, and no secret.
 
-use super::show::on;
-use super::table::Rows;
+use super::shared::Shared;
+use super::table::{Rows, on};
 use crate::config::PgConfig;
-use crate::house::House;
 
 /// Name and value of each setting.
-pub(super) fn rows(house: &House) -> Rows {
+pub(super) fn rows(shared: &Shared) -> Rows {
     let PgConfig {
         listen,
         unix_socket_dir,
@@ -26,13 +25,13 @@ pub(super) fn rows(house: &House) -> Rows {
         max_pending,
         join,
         connect_timeout,
-    } = &house.config;
+    } = &shared.config;
     let directory = unix_socket_dir.as_ref();
     let names: Vec<_> = databases
         .iter()
         .map(|database| database.name.as_str())
         .collect();
-    let (users, auth_query, admins) = house.access.summary();
+    let (users, auth_query, admins) = shared.access.summary();
     let rows = [
         ("listen", listen.to_string()),
         (

@@ -1,25 +1,15 @@
 //! The extended protocol at the console: statements without parameters, portals that are executed
 //! whole.
 
-use std::collections::HashMap;
-
 use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
 
 use super::command::Command;
-use super::{End, Visitor, columns, table};
+use super::prepared::unknown;
+use super::table;
+use super::visitor::{End, Visitor, columns};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
-
-/// The most statements, and the most portals, of one visitor.
-const MOST: usize = 64;
-
-/// What a visitor has prepared and bound, by name.
-#[derive(Debug, Default)]
-pub(super) struct Prepared {
-    statements: HashMap<Box<[u8]>, Command>,
-    portals: HashMap<Box<[u8]>, Command>,
-}
 
 type Done = Result<(), Fault>;
 
@@ -79,39 +69,5 @@ impl Visitor<'_> {
             None => self.out.put_slice(answer::NO_DATA),
         }
         Ok(())
-    }
-}
-
-impl Prepared {
-    fn of(&mut self, kind: Kind) -> &mut HashMap<Box<[u8]>, Command> {
-        match kind {
-            Kind::Statement => &mut self.statements,
-            Kind::Portal => &mut self.portals,
-        }
-    }
-
-    fn put(&mut self, kind: Kind, name: &[u8], command: Command) -> Done {
-        let all = self.of(kind);
-        if all.len() >= MOST && !all.contains_key(name) {
-            let text =
-                format!("the console keeps at most {MOST} statements and portals: close some");
-            return Err(Fault::new(FaultClass::TooLarge, "54000", text));
-        }
-        all.insert(name.into(), command);
-        Ok(())
-    }
-}
-
-fn unknown(kind: Kind, name: &[u8]) -> Fault {
-    let name = String::from_utf8_lossy(name);
-    match kind {
-        Kind::Statement => {
-            let text = format!("prepared statement \"{name}\" does not exist");
-            Fault::new(FaultClass::Invalid, "26000", text)
-        }
-        Kind::Portal => {
-            let text = format!("portal \"{name}\" does not exist");
-            Fault::new(FaultClass::Invalid, "34000", text)
-        }
     }
 }

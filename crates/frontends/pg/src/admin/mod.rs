@@ -6,78 +6,26 @@ mod act;
 mod command;
 mod config;
 mod extended;
+mod prepared;
+mod shared;
 mod show;
 mod table;
+mod visitor;
 
-use bytes::{Buf, BufMut, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
 
 use crate::client_stream::ClientStream;
-use crate::codec::answer::{self, parameter_status};
-use crate::codec::failure;
 use crate::codec::frame::{self, Front, HEADER};
 use crate::codec::message::Message;
-use crate::house::House;
+use crate::codec::{answer, failure};
 use command::Command;
-use extended::Prepared;
-use table::Column;
-
-/// The longest message, in bytes.
-const LONGEST: usize = 64 * 1024;
-
-/// What a new session at the console is told.
-pub(crate) fn greet(out: &mut BytesMut, role: &str, application_name: &str) {
-    // Drivers read a PostgreSQL version out of it and choose by it what they may ask.
-    let version = format!("16.0 (Windrow {})", env!("CARGO_PKG_VERSION"));
-    for (name, value) in [
-        ("server_version", version.as_str()),
-        ("server_encoding", "UTF8"),
-        ("client_encoding", "UTF8"),
-        ("application_name", application_name),
-        ("is_superuser", "off"),
-        ("session_authorization", role),
-        ("DateStyle", "ISO, MDY"),
-        ("IntervalStyle", "postgres"),
-        ("TimeZone", "UTC"),
-        ("integer_datetimes", "on"),
-        ("standard_conforming_strings", "on"),
-    ] {
-        parameter_status(out, name, value);
-    }
-    out.put_slice(answer::READY);
-}
-
-/// Somebody at the console.
-struct Visitor<'a> {
-    house: &'a House,
-    stream: ClientStream,
-    input: BytesMut,
-    out: BytesMut,
-    prepared: Prepared,
-    /// `I`, `T` or `E`, as drivers believe.
-    status: u8,
-    /// After an error, up to the next Sync.
-    skipping: bool,
-}
-
-/// Why a visit ends.
-enum End {
-    Left,
-    Fatal(Fault),
-}
+pub(crate) use shared::Shared;
+use visitor::{End, LONGEST, Visitor, columns};
 
 /// Serves somebody at the console until it leaves. The greeting was sent.
-pub(crate) async fn run(stream: ClientStream, house: &House) {
-    let mut visitor = Visitor {
-        house,
-        stream,
-        input: BytesMut::new(),
-        out: BytesMut::new(),
-        prepared: Prepared::default(),
-        status: b'I',
-        skipping: false,
-    };
+pub(crate) async fn run(stream: ClientStream, shared: &Shared) {
+    let mut visitor = Visitor::new(stream, shared);
     if let Err(End::Fatal(fault)) = visitor.serve().await {
         failure::fatal(&mut visitor.out, &fault);
         // Whoever does not take it has left.
@@ -112,30 +60,6 @@ impl Visitor<'_> {
             Ok(Front::Part { .. }) => Ok(None),
             Err(violation) => Err(End::Fatal(violation.fault())),
         }
-    }
-
-    async fn receive(&mut self) -> Result<(), End> {
-        tokio::select! {
-            read = self.stream.read_buf(&mut self.input) => match read {
-                Ok(1..) => Ok(()),
-                _ => Err(End::Left),
-            },
-            () = self.house.stop.cancelled() => Err(End::Fatal(Fault::new(
-                FaultClass::Unavailable,
-                "57P01",
-                "terminating connection due to administrator command",
-            ))),
-        }
-    }
-
-    async fn flush(&mut self) -> Result<(), End> {
-        let flushed = async {
-            self.stream.write_all(&self.out).await?;
-            self.stream.flush().await
-        };
-        flushed.await.map_err(|_| End::Left)?;
-        self.out.clear();
-        Ok(())
     }
 
     async fn take(&mut self, message: &[u8]) -> Result<(), End> {
@@ -192,83 +116,5 @@ impl Visitor<'_> {
             }
         }
         Ok(())
-    }
-
-    fn fail(&mut self, fault: &Fault) {
-        failure::fault(&mut self.out, fault);
-        if self.status == b'T' {
-            self.status = b'E';
-        }
-    }
-
-    /// Does what is asked; rows and CommandComplete go out.
-    async fn execute(&mut self, command: &Command) -> Result<Result<(), Fault>, End> {
-        let tag = match command {
-            Command::Empty => {
-                self.out.put_slice(answer::EMPTY_QUERY);
-                return Ok(Ok(()));
-            }
-            Command::Show(show) => self.give(&show::rows(*show, self.house)),
-            Command::Help(show) => self.give(&show::meanings(*show)),
-            Command::One => {
-                answer::one_value(&mut self.out, b"1");
-                "SELECT 1"
-            }
-            Command::Courtesy(tag, status) => {
-                self.status = status.unwrap_or(self.status);
-                tag
-            }
-            Command::Pause(database) => match self.pause(database.as_deref()).await? {
-                Ok(()) => "PAUSE",
-                Err(fault) => return Ok(Err(fault)),
-            },
-            Command::Resume(database) => match act::resume(self.house, database.as_deref()) {
-                Ok(()) => "RESUME",
-                Err(fault) => return Ok(Err(fault)),
-            },
-            Command::Reload => match act::reload(self.house).await {
-                Ok(()) => "RELOAD",
-                Err(fault) => return Ok(Err(fault)),
-            },
-            Command::Shutdown => {
-                act::shutdown(self.house);
-                "SHUTDOWN"
-            }
-        };
-        answer::complete(&mut self.out, tag);
-        Ok(Ok(()))
-    }
-
-    fn give(&mut self, rows: &[Vec<String>]) -> &'static str {
-        table::rows(&mut self.out, rows);
-        "SHOW"
-    }
-
-    /// Waits for what is under way, unless whoever asked for it leaves: then all goes on.
-    async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, End> {
-        self.flush().await?;
-        let house = self.house;
-        let pausing = act::pause(house, database);
-        tokio::pin!(pausing);
-        loop {
-            tokio::select! {
-                biased;
-                paused = &mut pausing => return Ok(paused),
-                received = self.receive() => received?,
-            }
-            if self.input.remaining() > LONGEST {
-                return Err(End::Left);
-            }
-        }
-    }
-}
-
-/// The columns of what a command gives.
-fn columns(command: &Command) -> Option<&'static [Column]> {
-    match command {
-        Command::Show(show) => Some(show::columns(*show)),
-        Command::Help(_) => Some(show::meaning_columns()),
-        Command::One => Some(&[("?column?", "the number one")]),
-        _ => None,
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::command::Show;
-use super::table::{Column, Rows};
-use crate::house::House;
-use crate::presence::State;
+use super::config;
+use super::shared::Shared;
+use super::table::{Column, Rows, on};
+use crate::session_info::State;
 
 const LANES: &[Column] = &[
     ("name", "the lane, as its metrics are labelled"),
@@ -147,22 +148,22 @@ pub(super) fn meanings(show: Show) -> Rows {
 }
 
 /// A table as it is at this moment.
-pub(super) fn rows(show: Show, house: &House) -> Rows {
+pub(super) fn rows(show: Show, shared: &Shared) -> Rows {
     match show {
-        Show::Lanes => lanes(house),
-        Show::Clients => clients(house),
-        Show::Servers => servers(house),
-        Show::Databases => databases(house),
-        Show::Stats => stats(house),
-        Show::Bypass => bypass(house),
-        Show::Config => super::config::rows(house),
+        Show::Lanes => lanes(shared),
+        Show::Clients => clients(shared),
+        Show::Servers => servers(shared),
+        Show::Databases => databases(shared),
+        Show::Stats => stats(shared),
+        Show::Bypass => bypass(shared),
+        Show::Config => config::rows(shared),
         Show::Version => vec![vec![format!("Windrow {}", env!("CARGO_PKG_VERSION"))]],
         Show::Help => help(),
     }
 }
 
-fn lanes(house: &House) -> Rows {
-    let mut lanes = (house.console.lanes)();
+fn lanes(shared: &Shared) -> Rows {
+    let mut lanes = (shared.console.lanes)();
     lanes.sort_by(|a, b| a.name.cmp(&b.name));
     let row = |lane: crate::services::LaneLine| {
         let name = |name: Option<windrow_core::Name>| {
@@ -199,27 +200,27 @@ fn lanes(house: &House) -> Rows {
     lanes.into_iter().map(row).collect()
 }
 
-fn clients(house: &House) -> Rows {
-    let mut all = house.register.list();
+fn clients(shared: &Shared) -> Rows {
+    let mut all = shared.register.list();
     all.sort_by(|a, b| (&a.identity, a.pid).cmp(&(&b.identity, b.pid)));
-    let row = |presence: &std::sync::Arc<crate::presence::Presence>| {
+    let row = |info: &std::sync::Arc<crate::session_info::SessionInfo>| {
         vec![
-            presence.pid.to_string(),
-            presence.identity.database.to_string(),
-            presence.identity.role.to_string(),
-            presence.application_name().to_string(),
-            presence.peer.to_string(),
-            presence.state().as_str().to_owned(),
-            presence.pinned().0.into_string(),
-            presence.pinned().1.to_owned(),
-            presence.joined.load(Ordering::Relaxed).to_string(),
-            presence.relayed.load(Ordering::Relaxed).to_string(),
+            info.pid.to_string(),
+            info.identity.database.to_string(),
+            info.identity.role.to_string(),
+            info.application_name().to_string(),
+            info.peer.to_string(),
+            info.state().as_str().to_owned(),
+            info.pinned().0.into_string(),
+            info.pinned().1.to_owned(),
+            info.joined.load(Ordering::Relaxed).to_string(),
+            info.relayed.load(Ordering::Relaxed).to_string(),
         ]
     };
     all.iter().map(row).collect()
 }
 
-fn servers(house: &House) -> Rows {
+fn servers(shared: &Shared) -> Rows {
     let row = |line: crate::pool::ServerLine| {
         vec![
             line.database.to_string(),
@@ -229,21 +230,21 @@ fn servers(house: &House) -> Rows {
             line.most.to_string(),
         ]
     };
-    house.pool.lines().into_iter().map(row).collect()
+    shared.databases.pool.lines().into_iter().map(row).collect()
 }
 
-fn databases(house: &House) -> Rows {
-    let all = house.register.list();
+fn databases(shared: &Shared) -> Rows {
+    let all = shared.register.list();
     let row = |database: &crate::config::DatabaseConfig| {
         let clients = all
             .iter()
-            .filter(|presence| *presence.identity.database == *database.name);
+            .filter(|info| *info.identity.database == *database.name);
         vec![
             database.name.clone(),
             database.target.database().to_owned(),
             database.target.role().to_owned(),
             on(database.join),
-            if house.gate.is_paused(&database.name) {
+            if shared.gate.is_paused(&database.name) {
                 "yes"
             } else {
                 "no"
@@ -252,18 +253,16 @@ fn databases(house: &House) -> Rows {
             clients.count().to_string(),
         ]
     };
-    house.config.databases.iter().map(row).collect()
+    shared.databases.configured.iter().map(row).collect()
 }
 
-fn stats(house: &House) -> Rows {
-    let lanes = (house.console.lanes)();
+fn stats(shared: &Shared) -> Rows {
+    let lanes = (shared.console.lanes)();
     let sum = |of: fn(&crate::services::LaneLine) -> u64| lanes.iter().map(of).sum::<u64>();
-    let (joined, relayed) = house.register.statements();
-    let all = house.register.list();
-    let pinned = all
-        .iter()
-        .filter(|presence| presence.state() == State::Pinned);
-    let metrics = &house.metrics;
+    let (joined, relayed) = shared.register.statements();
+    let all = shared.register.list();
+    let pinned = all.iter().filter(|info| info.state() == State::Pinned);
+    let metrics = &shared.metrics;
     let number = |gauge: i64| gauge.max(0).to_string();
     let row =
         |name: &str, value: String, meaning: &str| vec![name.to_owned(), value, meaning.to_owned()];
@@ -317,18 +316,18 @@ fn stats(house: &House) -> Rows {
         ),
         row(
             "memory_held",
-            house.budget.held().to_string(),
+            shared.budget.held().to_string(),
             "bytes of what is accepted and not answered",
         ),
         row(
             "memory",
-            house.budget.total().to_string(),
+            shared.budget.total().to_string(),
             "the most of those (limits.memory)",
         ),
     ]
 }
 
-fn bypass(house: &House) -> Rows {
+fn bypass(shared: &Shared) -> Rows {
     let row = |line: crate::bypass::BypassLine| {
         let database = line.database.as_deref().unwrap_or_default();
         vec![
@@ -339,7 +338,7 @@ fn bypass(house: &House) -> Rows {
             line.advice.to_owned(),
         ]
     };
-    house.bypass.lines().into_iter().map(row).collect()
+    shared.bypass.lines().into_iter().map(row).collect()
 }
 
 fn help() -> Rows {
@@ -369,9 +368,4 @@ fn help() -> Rows {
 
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()
-}
-
-/// A switch.
-pub(super) fn on(on: bool) -> String {
-    if on { "on" } else { "off" }.to_owned()
 }

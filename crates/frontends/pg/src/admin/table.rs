@@ -41,3 +41,8 @@ pub(super) fn rows(out: &mut BytesMut, rows: &[Vec<String>]) {
         });
     }
 }
+
+/// How a switch is shown.
+pub(super) fn on(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}

@@ -10,29 +10,18 @@ use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{BadVerifier, Verifier};
 use windrow_pgwire::target::Credential;
 
-use super::lookup::Lookup;
-use crate::config::{PgConfig, UserConfig};
-use crate::memo::Memo;
+use super::lookup::{Found, Lookup};
+use crate::cache::Cache;
+use crate::config::{PgConfig, Roles};
 
 /// Of how many roles is kept what the database said last, for times in which it cannot be asked.
 const MOST: usize = 10_000;
-
-/// What may change while clients are connected.
-#[derive(Clone, Default)]
-pub struct Roles {
-    /// Roles with their verifiers ([`PgConfig::users`]).
-    pub users: Vec<UserConfig>,
-    /// [`PgConfig::auth_query`].
-    pub auth_query: Option<String>,
-    /// [`PgConfig::admins`].
-    pub admins: Vec<String>,
-}
 
 /// The rules in force.
 pub(crate) struct Access {
     rules: RwLock<Arc<Rules>>,
     lookup: Lookup,
-    found: Memo<Box<str>, Found>,
+    found: Cache<Box<str>, Found>,
     /// Makes decoys that stay the same while the process lives.
     secret: [u8; 32],
 }
@@ -49,9 +38,6 @@ struct User {
     verifier: Verifier,
     credential: Option<Credential>,
 }
-
-/// What the database says of a role.
-pub(super) type Found = Option<Result<Verifier, BadVerifier>>;
 
 /// How a role is let in.
 pub(super) enum Way {
@@ -81,7 +67,7 @@ impl Access {
         Ok(Self {
             rules: RwLock::new(Arc::new(Rules::of(roles)?)),
             lookup: Lookup::new(config),
-            found: Memo::new(MOST, Duration::ZERO),
+            found: Cache::new(MOST, Duration::ZERO),
             secret: rand::rng().random(),
         })
     }

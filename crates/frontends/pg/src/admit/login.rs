@@ -5,7 +5,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::scram::{Keys, Mechanism, Server};
 
-use super::{Ended, say};
+use super::ended::Ended;
+use super::say;
 use crate::client_stream::ClientStream;
 
 /// The longest SASL message, in bytes. A client's nonce is the only part of it that may vary.

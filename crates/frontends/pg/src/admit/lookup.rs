@@ -10,10 +10,13 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass};
 use windrow_pgwire::Target;
+use windrow_pgwire::scram::{BadVerifier, Verifier};
 use windrow_pgwire::wire::{Answer, ServerError, Wire};
 
-use super::access::Found;
 use crate::config::PgConfig;
+
+/// What the database says of a role.
+pub(super) type Found = Option<Result<Verifier, BadVerifier>>;
 
 /// Asks one question at a time.
 pub(super) struct Lookup {
@@ -25,7 +28,7 @@ pub(super) struct Lookup {
 
 /// The row that was given.
 #[derive(Default)]
-struct Heard {
+struct Reply {
     verifier: Option<Option<String>>,
     error: Option<ServerError>,
 }
@@ -50,14 +53,14 @@ impl Lookup {
             Some(wire) => wire,
             None => self.connect().await?,
         };
-        let heard = question(&mut wire, query, role).await?;
+        let reply = question(&mut wire, query, role).await?;
         *connection = Some((wire, Instant::now()));
-        if let Some(error) = heard.error {
+        if let Some(error) = reply.error {
             tracing::error!(%error, "the auth_query fails");
             let text = format!("the auth_query failed: {}", error.message);
             return Err(Fault::new(FaultClass::Other, error.code.clone(), text));
         }
-        let verifier = heard.verifier.flatten();
+        let verifier = reply.verifier.flatten();
         Ok(verifier.map(|verifier| verifier.parse()))
     }
 
@@ -79,22 +82,22 @@ impl Lookup {
     }
 }
 
-async fn question(wire: &mut Wire, query: &str, role: &str) -> Result<Heard, Fault> {
+async fn question(wire: &mut Wire, query: &str, role: &str) -> Result<Reply, Fault> {
     let encoded = encode(wire, query, role);
     encoded.ok_or_else(|| Fault::invalid("the auth_query holds a zero byte"))?;
-    let mut heard = Heard::default();
+    let mut reply = Reply::default();
     wire.exchange(1, &mut |answer| match answer {
         Answer::DataRow(row) => {
             let last = row.columns().last().flatten();
             let text = last.map(|text| String::from_utf8_lossy(text).into_owned());
-            heard.verifier.get_or_insert(text);
+            reply.verifier.get_or_insert(text);
         }
-        Answer::Error(error) => heard.error = Some(error),
+        Answer::Error(error) => reply.error = Some(error),
         _ => {}
     })
     .await
     .map_err(|broken| broken.unavailable())?;
-    Ok(heard)
+    Ok(reply)
 }
 
 fn encode(wire: &mut Wire, query: &str, role: &str) -> Option<()> {

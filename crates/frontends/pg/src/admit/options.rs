@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, Name};
 
-use super::Ended;
+use super::ended::Ended;
 use crate::client::{Identity, Settings};
 
 /// What a client asks for.

@@ -6,7 +6,7 @@
 use tokio::io::{AsyncRead, AsyncReadExt};
 use windrow_core::{Fault, FaultClass};
 
-use super::Ended;
+use super::ended::Ended;
 
 /// The shortest and longest startup packet, in bytes, the length included
 /// (`MAX_STARTUP_PACKET_LENGTH` is what follows it).

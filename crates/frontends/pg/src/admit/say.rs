@@ -8,7 +8,7 @@ use windrow_pgwire::scram::ScramError;
 
 use super::packet::PROTOCOL;
 use crate::client_stream::ClientStream;
-use crate::codec::answer::{message, text};
+use crate::codec::answer::{self, message, parameter_status, text};
 use crate::codec::failure;
 
 /// How long a client that is turned away may take to take the words, and how much of what it still
@@ -54,6 +54,28 @@ pub(super) fn key(out: &mut BytesMut, pid: i32, secret: [u8; 4]) {
         out.put_i32(pid);
         out.put_slice(&secret);
     });
+}
+
+/// What a new session at the console is told.
+pub(super) fn greet_console(out: &mut BytesMut, role: &str, application_name: &str) {
+    // Drivers read a PostgreSQL version out of it and choose by it what they may ask.
+    let version = format!("16.0 (Windrow {})", env!("CARGO_PKG_VERSION"));
+    for (name, value) in [
+        ("server_version", version.as_str()),
+        ("server_encoding", "UTF8"),
+        ("client_encoding", "UTF8"),
+        ("application_name", application_name),
+        ("is_superuser", "off"),
+        ("session_authorization", role),
+        ("DateStyle", "ISO, MDY"),
+        ("IntervalStyle", "postgres"),
+        ("TimeZone", "UTC"),
+        ("integer_datetimes", "on"),
+        ("standard_conforming_strings", "on"),
+    ] {
+        parameter_status(out, name, value);
+    }
+    out.put_slice(answer::READY);
 }
 
 /// Says why a client is turned away, as far as it listens, and closes.

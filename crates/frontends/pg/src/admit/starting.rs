@@ -1,7 +1,7 @@
 //! How many may be on their way in at the same time.
 //!
 //! While there is room nobody waits. When there is none, whoever has been on its way for longer
-//! than [`GRACE`] gives up its place: a flood of connections that say nothing keeps nobody out, and
+//! than [`GRACE`] gives up its slot: a flood of connections that say nothing keeps nobody out, and
 //! a crowd that comes all at once only waits its turn.
 
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use tokio_util::sync::CancellationToken;
 /// The most connections on their way in.
 const MOST: usize = 1_000;
 
-/// How long a connection may be on its way in while others wait for its place.
+/// How long a connection may be on its way in while others wait for its slot.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// All that are on their way in.
 #[derive(Debug)]
 pub(crate) struct Starting {
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     since: Mutex<Since>,
 }
 
@@ -32,12 +32,12 @@ struct Since {
     all: BTreeMap<u64, (Instant, CancellationToken)>,
 }
 
-/// A place of one that is on its way in.
+/// The slot of one that is on its way in.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct StartSlot {
     starting: Arc<Starting>,
     number: u64,
-    /// Cancelled when the place is needed by others.
+    /// Cancelled when the slot is needed by others.
     pub(crate) given_up: CancellationToken,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -51,33 +51,33 @@ impl Default for Starting {
 impl Starting {
     fn of(most: usize) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(most)),
+            slots: Arc::new(Semaphore::new(most)),
             since: Mutex::default(),
         }
     }
 
-    /// A place, as soon as there is one. Cancel safe.
-    pub(crate) async fn place(self: &Arc<Self>) -> Place {
-        let acquiring = Arc::clone(&self.places).acquire_owned();
+    /// A slot, as soon as there is one. Cancel safe.
+    pub(crate) async fn slot(self: &Arc<Self>) -> StartSlot {
+        let acquiring = Arc::clone(&self.slots).acquire_owned();
         tokio::pin!(acquiring);
         loop {
             let oldest = self.oldest();
             tokio::select! {
                 biased;
                 // The semaphore is never closed.
-                permit = &mut acquiring => return self.seat(permit.ok()),
+                permit = &mut acquiring => return self.start(permit.ok()),
                 () = sleep_until(oldest.0 + GRACE) => oldest.1.cancel(),
             }
         }
     }
 
-    fn seat(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Place {
+    fn start(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> StartSlot {
         let given_up = CancellationToken::new();
         let mut since = self.since();
         let number = since.next;
         since.next += 1;
         since.all.insert(number, (Instant::now(), given_up.clone()));
-        Place {
+        StartSlot {
             starting: Arc::clone(self),
             number,
             given_up,
@@ -105,7 +105,7 @@ impl Starting {
     }
 }
 
-impl Drop for Place {
+impl Drop for StartSlot {
     fn drop(&mut self) {
         self.starting.since().all.remove(&self.number);
     }
@@ -116,15 +116,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_slow_gives_up_its_place_when_it_is_needed() {
+    async fn who_is_slow_gives_up_its_slot_when_it_is_needed() {
         let starting = Arc::new(Starting::of(2));
-        let (slow, quick) = (starting.place().await, starting.place().await);
+        let (slow, quick) = (starting.slot().await, starting.slot().await);
         tokio::time::advance(2 * GRACE).await;
         // Nobody needs it.
         assert!(!slow.given_up.is_cancelled());
         let third = tokio::spawn({
             let starting = Arc::clone(&starting);
-            async move { starting.place().await }
+            async move { starting.slot().await }
         });
         slow.given_up.cancelled().await;
         drop(slow);
@@ -139,16 +139,16 @@ mod tests {
     async fn a_crowd_waits_its_turn() {
         let starting = Arc::new(Starting::of(1));
         for _ in 0..100 {
-            let place = starting.place().await;
-            let next = starting.place();
+            let slot = starting.slot().await;
+            let next = starting.slot();
             tokio::pin!(next);
             tokio::select! {
                 biased;
                 _ = &mut next => panic!("one too many"),
                 () = tokio::time::sleep(GRACE / 2) => {}
             }
-            assert!(!place.given_up.is_cancelled());
-            drop(place);
+            assert!(!slot.given_up.is_cancelled());
+            drop(slot);
             drop(next.await);
         }
     }

@@ -1,22 +1,16 @@
-//! The server connections of one database: how many there may be, and who gets the next one.
+//! The server connections of one database: how many there may be, and those that nobody uses.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
-use windrow_core::{Fault, Name};
+use windrow_core::Name;
 use windrow_pgwire::Target;
-use windrow_pgwire::wire::{ServerError, Wire};
 
 use super::idle::{Idle, Kind, Parked};
-use super::loan::Loan;
-use super::names::Names;
-use super::probe;
-use super::reports::Report;
-use super::state::State;
-use super::{Reports, Who};
+use super::reports::Reports;
+use super::who::Who;
 use crate::berths::{Berth, Berths, Guest};
 use crate::config::{DatabaseConfig, PgConfig};
 use crate::metrics::PgMetrics;
@@ -24,21 +18,21 @@ use crate::metrics::PgMetrics;
 /// One database.
 pub(super) struct Database {
     name: Name,
-    target: Target,
-    connect_timeout: Duration,
+    pub(super) target: Target,
+    pub(super) connect_timeout: Duration,
     idle_time: Duration,
     /// One for each connection that may be in use.
-    berths: Arc<Berths>,
+    pub(super) berths: Arc<Berths>,
     idle: Mutex<Idle>,
     /// Connections of an earlier generation are closed when they are given back.
-    generation: AtomicU64,
+    pub(super) generation: AtomicU64,
     used: Mutex<BTreeMap<Name, usize>>,
-    reports: Arc<Reports>,
-    metrics: PgMetrics,
+    pub(super) reports: Arc<Reports>,
+    pub(super) metrics: PgMetrics,
 }
 
 /// The right to use a connection.
-pub(super) struct Seat {
+pub(super) struct Slot {
     database: Arc<Database>,
     role: Name,
     _berth: Berth,
@@ -83,47 +77,10 @@ impl Database {
         opened
     }
 
-    pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        let berth = match self.berths.take_now() {
-            Ok(berth) => berth,
-            Err(_) => {
-                let _waiting = Waiting::new(&self.metrics);
-                self.berths.take().await?
-            }
-        };
-        self.occupy(berth, who).await
-    }
-
-    /// As [`Database::take`], without waiting for others.
-    pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        self.occupy(self.berths.take_now()?, who).await
-    }
-
-    async fn occupy(self: &Arc<Self>, berth: Berth, who: &Who) -> Result<Loan, Fault> {
-        let seat = self.seat(&who.identity.role, berth);
-        let kind = Kind::of(who);
-        while let Some(mut parked) = self.take_idle(&kind, who) {
-            // One that the server has ended is closed.
-            if !parked.wire.is_alive() {
-                continue;
-            }
-            if lead(&mut parked, who).await.is_ok() {
-                return Ok(Loan::new(parked, seat));
-            }
-            // So is one that cannot be led to the state that is wanted. A new one shows whether any
-            // can.
-            break;
-        }
-        self.shrink(self.berths.free());
-        let mut parked = self.connect(kind, who).await?;
-        lead(&mut parked, who).await?;
-        Ok(Loan::new(parked, seat))
-    }
-
-    fn seat(self: &Arc<Self>, role: &Name, berth: Berth) -> Seat {
+    pub(super) fn slot(self: &Arc<Self>, role: &Name, berth: Berth) -> Slot {
         self.metrics.servers_used.inc();
         *self.used().entry(Name::clone(role)).or_default() += 1;
-        Seat {
+        Slot {
             database: Arc::clone(self),
             role: Name::clone(role),
             _berth: berth,
@@ -135,47 +92,11 @@ impl Database {
         self.berths.wanted().await;
     }
 
-    fn take_idle(&self, kind: &Kind, who: &Who) -> Option<Parked> {
+    /// A connection that nobody uses, if there is one of the kind.
+    pub(super) fn take_idle(&self, kind: &Kind, who: &Who) -> Option<Parked> {
         let parked = self.idle().take(kind, who)?;
         self.metrics.servers_idle.dec();
         Some(parked)
-    }
-
-    pub(super) async fn knock(&self, who: &Who) -> Result<(), Fault> {
-        let parked = self.connect(Kind::of(who), who).await?;
-        parked.wire.terminate().await;
-        Ok(())
-    }
-
-    async fn connect(&self, kind: Kind, who: &Who) -> Result<Parked, Fault> {
-        let generation = self.generation.load(Ordering::SeqCst);
-        let target = self.target.for_session(&kind.role, &kind.credential);
-        let startup = kind.startup.iter();
-        let mut settings: Vec<_> = startup.map(|(n, v)| (&**n, v.to_string())).collect();
-        settings.push(("application_name", who.application_name.to_string()));
-        let connected = Wire::connect(&target, &settings, self.connect_timeout).await;
-        let wire = connected.inspect_err(|_| {
-            self.metrics.connects_failed.inc();
-        })?;
-        self.metrics.connects_ok.inc();
-        let settings = who.settings.at_start();
-        let key = (who.identity.clone(), settings.clone());
-        let report = Report::of(who.identity.clone(), settings, &wire);
-        self.reports.learn(&key, Arc::new(report));
-        let state = State {
-            application_name: Name::clone(&who.application_name),
-            first_name: Name::clone(&who.application_name),
-            ..State::default()
-        };
-        Ok(Parked {
-            kind,
-            wire,
-            names: Names::default(),
-            state,
-            generation,
-            sender: None,
-            since: Instant::now(),
-        })
     }
 
     /// Takes a connection back.
@@ -259,45 +180,13 @@ impl Database {
     }
 }
 
-/// Leads a connection to the state that is wanted, in one round trip at most.
-async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
-    let way = parked
-        .state
-        .bridge(&who.settings.set, &who.application_name)
-        .unwrap_or_default();
-    if way.is_empty() {
-        return Ok(());
-    }
-    let told = probe::ask(&mut parked.wire, &way).await;
-    let told = told.map_err(|broken| broken.unavailable())?;
-    if let Some(error) = told.into_iter().find_map(|told| told.error) {
-        return Err(refused(error));
-    }
-    parked.state = State {
-        set: who.settings.set.clone(),
-        application_name: Name::clone(&who.application_name),
-        first_name: Name::clone(&parked.state.first_name),
-        touched: false,
-    };
-    Ok(())
-}
-
-fn refused(error: ServerError) -> Fault {
-    let hint = "A server connection could not be given the settings of this session.";
-    let fault = Fault::from(error);
-    match fault.hint() {
-        Some(_) => fault,
-        None => fault.with_hint(Some(hint)),
-    }
-}
-
-impl Seat {
+impl Slot {
     pub(super) fn database(&self) -> &Database {
         &self.database
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.database.metrics.servers_used.dec();
         let mut used = self.database.used();
@@ -319,29 +208,5 @@ impl Guest for Database {
         for parked in superfluous {
             tokio::spawn(parked.wire.terminate());
         }
-    }
-}
-
-/// Counts one that waits, as long as it does.
-struct Waiting<'a> {
-    metrics: &'a PgMetrics,
-    since: Instant,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(metrics: &'a PgMetrics) -> Self {
-        metrics.waiting.inc();
-        Self {
-            metrics,
-            since: Instant::now(),
-        }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.metrics.waiting.dec();
-        let waited = self.since.elapsed().as_secs_f64();
-        self.metrics.wait_seconds.observe(waited);
     }
 }

@@ -7,9 +7,9 @@ use windrow_core::Name;
 use windrow_pgwire::target::Credential;
 use windrow_pgwire::wire::Wire;
 
-use super::Who;
 use super::names::Names;
 use super::state::State;
+use super::who::Who;
 use crate::senders::Sender;
 
 /// What cannot be changed on a connection.

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use windrow_core::Name;
 use windrow_pgwire::wire::{Broken, Wire};
 
-use super::database::Seat;
+use super::database::Slot;
 use super::idle::{Kind, Parked};
 use super::names::Names;
 use super::probe::{self, Drawn, Found};
@@ -25,7 +25,7 @@ pub(crate) struct Loan {
     generation: u64,
     /// That its session, or another one before, has sent notifications over it.
     pub(crate) sender: Option<Sender>,
-    seat: Seat,
+    slot: Slot,
 }
 
 /// What became of a loan.
@@ -40,7 +40,7 @@ pub(crate) enum GivenBack {
 }
 
 impl Loan {
-    pub(super) fn new(parked: Parked, seat: Seat) -> Self {
+    pub(super) fn new(parked: Parked, slot: Slot) -> Self {
         Self {
             wire: parked.wire,
             names: parked.names,
@@ -48,13 +48,13 @@ impl Loan {
             state: parked.state,
             generation: parked.generation,
             sender: parked.sender,
-            seat,
+            slot,
         }
     }
 
     /// Waits until somebody else wants the connection. Cancel safe.
     pub(crate) async fn wanted(&self) {
-        self.seat.database().wanted().await;
+        self.slot.database().wanted().await;
     }
 
     /// Gives the connection back, with nothing under way. `expected`: the settings that the session
@@ -144,7 +144,7 @@ impl Loan {
             first_name: self.state.first_name,
             touched: !clean,
         };
-        self.seat.database().park(Parked {
+        self.slot.database().park(Parked {
             kind: self.kind,
             wire: self.wire,
             names: self.names,
@@ -153,8 +153,8 @@ impl Loan {
             sender: self.sender,
             since: Instant::now(),
         });
-        // The seat goes last: whoever waits for it finds the connection.
-        drop(self.seat);
+        // The slot goes last: whoever waits for it finds the connection.
+        drop(self.slot);
     }
 }
 

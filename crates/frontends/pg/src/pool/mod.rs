@@ -22,19 +22,19 @@ mod names;
 mod probe;
 mod reports;
 mod state;
+mod take;
 #[cfg(test)]
 mod tests;
+mod who;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_core::{Fault, FaultClass, Name};
-use windrow_pgwire::target::Credential;
 
-use crate::client::{Identity, Settings};
+use crate::cache::Cache;
 use crate::config::PgConfig;
-use crate::memo::Memo;
 use crate::metrics::PgMetrics;
 
 use database::Database;
@@ -43,28 +43,14 @@ pub(crate) use loan::{GivenBack, Loan};
 pub(crate) use names::{Names, StatementKey};
 pub(crate) use probe::Drawn;
 pub(crate) use reports::Report;
+use reports::Reports;
 pub(crate) use state::{emptied, lasts, literal};
+pub(crate) use who::Who;
 
 /// How long a report is told to clients without looking at a server connection, and how many
 /// reports are kept. Every new server connection renews the one that it belongs to.
 const BELIEVED: Duration = Duration::from_secs(60);
 const REPORTS: usize = 4096;
-
-/// Who wants a server connection, and how it is to be.
-#[derive(Clone, Debug)]
-pub(crate) struct Who {
-    /// Which database, as which role.
-    pub(crate) identity: Identity,
-    /// Under which settings.
-    pub(crate) settings: Settings,
-    /// What the server shows as `application_name`.
-    pub(crate) application_name: Name,
-    /// What lets it in.
-    pub(crate) credential: Credential,
-}
-
-/// Reports by identity and settings at the start.
-type Reports = Memo<(Identity, Settings), Arc<Report>>;
 
 /// Server connections for what is not joined.
 pub(crate) struct Pool {
@@ -75,7 +61,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool for the configured databases.
     pub(crate) fn new(config: &PgConfig, metrics: &PgMetrics) -> Self {
-        let reports = Arc::new(Memo::new(REPORTS, BELIEVED));
+        let reports = Arc::new(Cache::new(REPORTS, BELIEVED));
         let databases = config.databases.iter().map(|database| {
             let opened = Database::new(database, config, metrics, Arc::clone(&reports));
             (Name::from(&*database.name), opened)
@@ -135,8 +121,8 @@ impl Pool {
     ///
     /// # Errors
     /// The server's refusal, word for word.
-    pub(crate) async fn knock(&self, who: &Who) -> Result<(), Fault> {
-        self.database(who)?.knock(who).await
+    pub(crate) async fn try_connect(&self, who: &Who) -> Result<(), Fault> {
+        self.database(who)?.try_connect(who).await
     }
 
     /// Lets nobody else have a connection to this database that is there now: those in use are

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-use crate::session::Told;
+use crate::statements::FixedTypes;
 
 /// The most statements that are kept prepared on one server connection.
 const MOST: usize = 500;
@@ -18,22 +18,22 @@ pub(crate) type StatementKey = (u64, u64);
 /// Statements by their process-wide number.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    known: HashMap<StatementKey, Told>,
+    known: HashMap<StatementKey, FixedTypes>,
     order: VecDeque<StatementKey>,
     /// The text that is the unnamed statement, and its types; `None`: none of ours.
-    pub(crate) unnamed: Option<(StatementKey, Told)>,
+    pub(crate) unnamed: Option<(StatementKey, FixedTypes)>,
 }
 
 impl Names {
     /// The types that it was prepared with, if it is.
-    pub(crate) fn told(&self, key: StatementKey) -> Option<&Told> {
+    pub(crate) fn fixed_types(&self, key: StatementKey) -> Option<&FixedTypes> {
         self.known.get(&key)
     }
 
     /// Notes that it is prepared now, with which types. Gives the one that has to be closed for it,
     /// if there is one.
-    pub(crate) fn add(&mut self, key: StatementKey, told: Told) -> Option<StatementKey> {
-        if self.known.insert(key, told).is_none() {
+    pub(crate) fn add(&mut self, key: StatementKey, fixed: FixedTypes) -> Option<StatementKey> {
+        if self.known.insert(key, fixed).is_none() {
             self.order.push_back(key);
         }
         if self.known.len() <= MOST {

@@ -27,7 +27,7 @@ pub(crate) struct Drawn {
 
 /// The answer to one statement.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reply {
     /// The first column of the first row.
     pub(super) value: Option<String>,
     pub(super) error: Option<ServerError>,
@@ -54,10 +54,10 @@ const LEFT: [&str; 7] = [
 pub(super) async fn generated(wire: &mut Wire, sequences: &[String]) -> Result<Found, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD SEQUENCES".to_owned());
-    let told = ask(wire, &questions).await?;
+    let replies = ask(wire, &questions).await?;
     Ok(Found {
         left: None,
-        drawn: drawn(&told),
+        drawn: drawn(&replies),
     })
 }
 
@@ -77,8 +77,8 @@ pub(super) async fn still(
     let mut statements = vec!["SAVEPOINT windrow_asks".to_owned()];
     statements.extend(guarded);
     statements.push("RELEASE windrow_asks".to_owned());
-    let told = ask(wire, &statements).await?;
-    let answers: Vec<Told> = told.into_iter().skip(1).step_by(2).collect();
+    let replies = ask(wire, &statements).await?;
+    let answers: Vec<Reply> = replies.into_iter().skip(1).step_by(2).collect();
     Ok(drawn(&answers))
 }
 
@@ -99,9 +99,9 @@ fn questions(sequences: &[String]) -> Vec<String> {
 pub(super) async fn reset(wire: &mut Wire, sequences: &[String]) -> Result<Option<Drawn>, Broken> {
     let mut questions = questions(sequences);
     questions.push("DISCARD ALL".to_owned());
-    let told = ask(wire, &questions).await?;
-    let done = told.last().is_some_and(|told| told.error.is_none());
-    Ok(done.then(|| drawn(&told)))
+    let replies = ask(wire, &questions).await?;
+    let done = replies.last().is_some_and(|reply| reply.error.is_none());
+    Ok(done.then(|| drawn(&replies)))
 }
 
 /// All that can be looked at. `role`: as which the connection was opened.
@@ -114,17 +114,17 @@ pub(super) async fn all(
     // What is not known may have taken values from sequences, too.
     let mut statements = vec![question(expected, role)];
     statements.extend(questions(sequences));
-    let mut told = ask(wire, &statements).await?;
-    let drawn = drawn(told.get(1..).unwrap_or_default());
-    let left = match told.first_mut() {
-        Some(told) if told.status != b'I' => Some("an open transaction"),
-        Some(Told {
+    let mut replies = ask(wire, &statements).await?;
+    let drawn = drawn(replies.get(1..).unwrap_or_default());
+    let left = match replies.first_mut() {
+        Some(reply) if reply.status != b'I' => Some("an open transaction"),
+        Some(Reply {
             error: Some(error), ..
         }) => {
             tracing::debug!(%error, "a session's state cannot be read");
             Some("state that cannot be read")
         }
-        Some(Told { value, .. }) => what(value.as_deref()),
+        Some(Reply { value, .. }) => what(value.as_deref()),
         None => None,
     };
     if left.is_none() && !expected.set.is_empty() && differ(wire, expected).await? {
@@ -145,10 +145,10 @@ async fn differ(wire: &mut Wire, expected: &Settings) -> Result<bool, Broken> {
     let mut statements = vec![question.as_str(), "BEGIN"];
     statements.extend(expected.set.iter().map(|(_, statement)| &**statement));
     statements.extend([question.as_str(), "ROLLBACK"]);
-    let told = ask(wire, &statements).await?;
-    let value = |at: Option<usize>| told.get(at?).and_then(|told| told.value.as_deref());
-    let failed = told.iter().any(|told| told.error.is_some());
-    Ok(failed || value(Some(0)) != value(told.len().checked_sub(2)))
+    let replies = ask(wire, &statements).await?;
+    let value = |at: Option<usize>| replies.get(at?).and_then(|reply| reply.value.as_deref());
+    let failed = replies.iter().any(|reply| reply.error.is_some());
+    Ok(failed || value(Some(0)) != value(replies.len().checked_sub(2)))
 }
 
 fn what(value: Option<&str>) -> Option<&'static str> {
@@ -161,8 +161,8 @@ fn what(value: Option<&str>) -> Option<&'static str> {
 }
 
 /// Reads the answers to [`questions`].
-fn drawn(told: &[Told]) -> Drawn {
-    let mut values = told.iter().map(|told| told.value.as_deref());
+fn drawn(replies: &[Reply]) -> Drawn {
+    let mut values = replies.iter().map(|reply| reply.value.as_deref());
     let last = values.next().flatten();
     let generated = |value: &str| {
         let (sequence, value) = value.split_once(' ')?;
@@ -207,12 +207,12 @@ fn question(expected: &Settings, role: &str) -> String {
     )
 }
 
-/// Sends statements at once, each as a simple query of its own, and collects what they are told.
+/// Sends statements at once, each as a simple query of its own, and collects their replies.
 pub(super) async fn ask(
     wire: &mut Wire,
     statements: &[impl AsRef<str>],
-) -> Result<Vec<Told>, Broken> {
-    let mut told: Vec<Told> = Vec::with_capacity(statements.len());
+) -> Result<Vec<Reply>, Broken> {
+    let mut replies: Vec<Reply> = Vec::with_capacity(statements.len());
     for statement in statements {
         let statement = statement.as_ref();
         // A zero byte cannot come this far: the text was a client's message, which ends at one.
@@ -220,7 +220,7 @@ pub(super) async fn ask(
             frontend::sync(wire.out());
         }
     }
-    let mut now = Told::default();
+    let mut now = Reply::default();
     wire.exchange(statements.len(), &mut |answer| match answer {
         Answer::DataRow(row) => {
             let first = row
@@ -231,10 +231,10 @@ pub(super) async fn ask(
         Answer::Error(error) => now.error = Some(error),
         Answer::Ready(status) => {
             now.status = status;
-            told.push(std::mem::take(&mut now));
+            replies.push(std::mem::take(&mut now));
         }
         _ => {}
     })
     .await?;
-    Ok(told)
+    Ok(replies)
 }

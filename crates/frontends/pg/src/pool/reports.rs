@@ -1,10 +1,16 @@
 //! What a server reports of a new session: the run-time parameters that its clients are told.
 
+use std::sync::Arc;
+
 use bytes::{BufMut, BytesMut};
 use windrow_pgwire::wire::Wire;
 
+use crate::cache::Cache;
 use crate::client::{Identity, Settings};
 use crate::codec::answer::parameter_status;
+
+/// Reports by identity and settings at the start.
+pub(super) type Reports = Cache<(Identity, Settings), Arc<Report>>;
 
 /// What clients of one identity with the same settings are told.
 #[derive(Debug)]

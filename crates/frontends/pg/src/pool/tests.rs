@@ -1,10 +1,12 @@
 use std::time::Duration;
 
 use windrow_pgwire::Target;
+use windrow_pgwire::target::Credential;
 use windrow_testkit::postgres::{Database, Postgres, shared};
 use windrow_testkit::proxy::Proxy;
 
 use super::*;
+use crate::client::{Identity, Settings};
 use crate::config::DatabaseConfig;
 
 fn config(url: &str) -> PgConfig {

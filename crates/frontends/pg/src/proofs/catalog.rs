@@ -7,7 +7,7 @@ use windrow_proof::{Catalog, TEXT, Trusted};
 use windrow_sql::Names;
 
 use super::text::{is_ddl, writes};
-use super::{Scope, Verdict};
+use super::verdict::{Scope, Verdict};
 use crate::pool::literal;
 
 const EVENT_TRIGGERS: &str =

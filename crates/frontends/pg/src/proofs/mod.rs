@@ -1,10 +1,11 @@
 //! What is proven of statements that are relayed: that nothing of them is left behind that others
 //! could meet.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | `text` | what a text alone tells |
 //! | `catalog` | what the catalog says of the names that stand in it |
+//! | `verdict` | what can be known of a statement |
 //! | here | answers that are kept for a short while, and what ends their time |
 //!
 //! A statement runs before it is judged: its session has the connection until it is. What was found
@@ -15,18 +16,20 @@
 
 mod catalog;
 mod text;
+mod verdict;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Apart, Name};
+use windrow_core::Name;
 use windrow_pgwire::wire::{Broken, Wire};
 use windrow_proof::Trusted;
 use windrow_sql::Names;
 
 pub(crate) use text::{changes_catalog, is_about_database, keeps, of_text, runs_nothing, writes};
+pub(crate) use verdict::{Scope, Verdict};
 
 /// How long a look at the catalog's stamp is relied on. Behind half of it, one session looks, while
 /// the others still rely on what was seen before.
@@ -55,41 +58,10 @@ struct Database {
 
 type Question = (Arc<Names>, Scope);
 
-/// Which tables names mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Scope {
-    /// Those that a session sees with a role and settings of this fingerprint.
-    Of(u64),
-    /// Those of any schema: it cannot be told any more what the session saw.
-    Any,
-}
-
 #[derive(Debug)]
 struct Answer {
     epoch: u64,
     verdict: Verdict,
-}
-
-/// What is known of a statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Nothing is left behind but what its text says. The sequences that it may take from, as far
-    /// as the catalog tells.
-    Clean(Arc<[u32]>),
-    /// The same, but that a view, a rule or a trusted function may take values from sequences.
-    Takes(Arc<[u32]>),
-    /// It may run code of which nothing is proven.
-    Unproven(Arc<Apart>),
-}
-
-impl Verdict {
-    /// Whether somebody who has relied on one may rely on the other.
-    fn is_like(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Clean(_), Self::Clean(_)) | (Self::Takes(_), Self::Takes(_)) => true,
-            _ => self == other,
-        }
-    }
 }
 
 /// The catalog is being changed, as long as this lives.

@@ -1,6 +1,8 @@
 //! Listening, and what becomes of each connection.
 
+mod build;
 mod listen;
+mod recheck;
 
 use std::collections::HashSet;
 use std::io;
@@ -14,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin;
-use crate::admit::{Admitted, Arrival, CONSOLE, Place, admit};
+use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, admit};
+use crate::client::Identity;
 use crate::config::PgConfig;
-use crate::house::House;
 use crate::services::Services;
 use crate::session;
-use crate::warrant;
+use build::Parts;
 use listen::Listeners;
 
 /// How often idle server connections are looked at, at most.
@@ -32,7 +34,7 @@ const LEFT: Duration = Duration::from_secs(1);
 pub struct Pg {
     listeners: Listeners,
     local_addr: SocketAddr,
-    house: Arc<House>,
+    parts: Arc<Parts>,
 }
 
 impl Pg {
@@ -46,9 +48,9 @@ impl Pg {
     pub async fn bind(config: PgConfig, services: Services) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         check(&config).map_err(invalid)?;
-        let house = House::new(config, services).map_err(invalid)?;
-        let config = &house.config;
-        if !config.listen.ip().is_loopback() && house.access.trusts() {
+        let parts = Parts::new(config, services).map_err(invalid)?;
+        let config = &parts.console.config;
+        if !config.listen.ip().is_loopback() && parts.admit.access.trusts() {
             return Err(invalid(format!(
                 "{} can be reached from other machines, and neither users nor an auth_query are configured: nobody could come in \
                  from there. Configure pg.users or pg.auth_query, or listen on 127.0.0.1",
@@ -59,7 +61,7 @@ impl Pg {
         Ok(Self {
             local_addr: listeners.local_addr()?,
             listeners,
-            house,
+            parts: Arc::new(parts),
         })
     }
 
@@ -74,39 +76,40 @@ impl Pg {
     /// sessions.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
-        let sweeping = tracker.spawn(sweep(Arc::clone(&self.house)));
-        let leaving = tracker.spawn(leave(Arc::clone(&self.house)));
-        let checking = tracker.spawn(warrant::check(Arc::clone(&self.house)));
+        let sweeping = tracker.spawn(sweep(Arc::clone(&self.parts)));
+        let leaving = tracker.spawn(leave(Arc::clone(&self.parts)));
+        let recheck = Arc::clone(&self.parts.recheck);
+        let checking = tracker.spawn(recheck::run(recheck, self.parts.stop.clone()));
         let accepting = self.accept(&tracker);
         tokio::select! {
             () = stop.cancelled() => {}
             () = accepting => {}
         }
-        self.house.stop.cancel();
+        self.parts.stop.cancel();
         // Whoever is held back has to hear of it.
-        self.house.gate.resume(None);
+        self.parts.console.gate.resume(None);
         drop(self.listeners);
         tracker.close();
         tracker.wait().await;
         // Nobody uses a server connection any more.
-        self.house.pool.close().await;
+        self.parts.sessions.databases.pool.close().await;
         drop((sweeping, leaving, checking));
     }
 
     /// Accepts until somebody at the console ends it.
     async fn accept(&self, tracker: &TaskTracker) {
         loop {
-            let place = tokio::select! {
+            let slot = tokio::select! {
                 biased;
-                () = self.house.stop.cancelled() => return,
-                place = self.house.starting.place() => place,
+                () = self.parts.stop.cancelled() => return,
+                slot = self.parts.starting.slot() => slot,
             };
             let arrival = tokio::select! {
                 biased;
-                () = self.house.stop.cancelled() => return,
+                () = self.parts.stop.cancelled() => return,
                 arrival = self.listeners.accept() => arrival,
             };
-            tracker.spawn(serve(Arc::clone(&self.house), arrival, place));
+            tracker.spawn(serve(Arc::clone(&self.parts), arrival, slot));
         }
     }
 }
@@ -131,18 +134,18 @@ fn check(config: &PgConfig) -> Result<(), String> {
 }
 
 /// One connection, from its first byte to its end.
-async fn serve(house: Arc<House>, arrival: Arrival, place: Place) {
+async fn serve(parts: Arc<Parts>, arrival: Arrival, slot: StartSlot) {
     // Boxed, and gone before the session begins: what it takes to come in is not held for as long
     // as somebody is in.
-    let admitted = Box::pin(admit(&house, arrival, &place)).await;
-    drop(place);
+    let admitted = Box::pin(admit(&parts.admit, arrival, &slot)).await;
+    drop(slot);
     match admitted {
         None => {}
-        Some(Admitted::Console(stream)) => Box::pin(admin::run(stream, &house)).await,
-        Some(Admitted::Session(client, entry, seat)) => {
-            let counted = Counted::new(&house.metrics.clients);
-            Box::pin(session::run(*client, Arc::clone(&house))).await;
-            drop((counted, entry, seat));
+        Some(Admitted::Console(stream)) => Box::pin(admin::run(stream, &parts.console)).await,
+        Some(Admitted::Session(client, entry, client_slot)) => {
+            let counted = Counted::new(&parts.admit.metrics.clients);
+            Box::pin(session::run(*client, Arc::clone(&parts.sessions))).await;
+            drop((counted, entry, client_slot));
         }
     }
 }
@@ -165,35 +168,42 @@ impl Drop for Counted {
 
 /// Closes the connections to databases that nobody is in any more: as long as there is one, nobody
 /// can drop them.
-async fn leave(house: Arc<House>) {
+async fn leave(parts: Arc<Parts>) {
+    let databases = &parts.sessions.databases;
     let mut left: HashSet<String> = HashSet::new();
     let mut tick = interval(LEFT);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = house.stop.cancelled() => return,
+            () = parts.stop.cancelled() => return,
             _ = tick.tick() => {}
         }
         // Who comes back at once finds them still.
-        let names = house.config.databases.iter().map(|database| &database.name);
-        let now: HashSet<String> = names.filter(|name| house.is_left(name)).cloned().collect();
-        house.let_go(|database| now.contains(&database.name) && left.contains(&database.name));
+        let names = databases.configured.iter().map(|database| &database.name);
+        let is_left = |name: &str| {
+            let is = |identity: &Identity| *identity.database == *name;
+            parts.admit.register.count(is) == 0
+        };
+        let now: HashSet<String> = names.filter(|name| is_left(name)).cloned().collect();
+        databases
+            .close_idle(|database| now.contains(&database.name) && left.contains(&database.name));
         left = now;
     }
 }
 
 /// Looks after idle server connections.
-async fn sweep(house: Arc<House>) {
+async fn sweep(parts: Arc<Parts>) {
+    let databases = &parts.sessions.databases;
     let mut tick =
-        interval((house.config.server_idle / 2).clamp(Duration::from_millis(100), SWEEP));
+        interval((parts.console.config.server_idle / 2).clamp(Duration::from_millis(100), SWEEP));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = house.stop.cancelled() => return,
+            () = parts.stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        house.pool.sweep().await;
-        house.access.sweep().await;
-        house.moments.sweep().await;
+        databases.pool.sweep().await;
+        parts.admit.access.sweep().await;
+        databases.role_states.sweep().await;
     }
 }

@@ -4,9 +4,9 @@
 use windrow_core::Fault;
 use windrow_sql::Effect;
 
-use super::engine::Session;
 use super::local::{self, Reply};
-use super::readings::Prepared;
+use super::state::Session;
+use crate::statements::Prepared;
 
 impl Session {
     /// What the session says to a statement. Nothing of it is under way.
@@ -51,11 +51,11 @@ impl Session {
         let Some(sequence) = self.values.last_sequence() else {
             return;
         };
-        let epoch = self.house.proofs.epoch(&self.who.identity.database);
+        let epoch = self.shared.proofs.epoch(&self.who.identity.database);
         if self.epoch == epoch {
             return;
         }
-        let Ok(mut loan) = self.house.pool.take(&self.who).await else {
+        let Ok(mut loan) = self.shared.databases.pool.take(&self.who).await else {
             return;
         };
         let sql = format!("SELECT FROM pg_catalog.pg_class WHERE oid = {sequence}");

@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use windrow_core::{Apart, Described, Draft, Fault, FaultClass, Statement};
+use windrow_core::{Apart, Described, Fault, FaultClass, ParsedStatement, SourceId, Statement};
 use windrow_pgwire::target::Credential;
 
 use crate::client::Identity;
 use crate::services::{Door, LaneKey, Lanes};
+use crate::session_info::Interrupt;
 
 /// How long it is believed that a statement cannot be joined.
 const APART: Duration = Duration::from_secs(10);
 
 /// Why there is no lane for a session.
-pub(super) const ALONE: &str = "settings that no other session has";
+pub(super) const UNSHARED: &str = "settings that no other session has";
 
 /// The most descriptions that a lane keeps.
 const MOST: usize = 10_000;
@@ -25,8 +26,8 @@ const MOST: usize = 10_000;
 const FREELY: usize = 8;
 
 /// All lanes that are open, and who wants to be in one.
-#[derive(Default)]
 pub(crate) struct LaneBook {
+    lanes: Arc<dyn Lanes>,
     open: Mutex<HashMap<LaneKey, Weak<Lane>>>,
     wishes: Mutex<HashMap<LaneKey, Weak<Wish>>>,
 }
@@ -46,6 +47,19 @@ pub(crate) struct Lane {
     known: Mutex<HashMap<u64, Known>>,
 }
 
+/// A session among those who hand units to a lane.
+pub(super) struct LaneSource {
+    pub(super) lane: Arc<Lane>,
+    pub(super) id: SourceId,
+}
+
+impl LaneSource {
+    /// What a cancel request means while the session has something in its lane.
+    pub(super) fn interrupt(&self) -> Interrupt {
+        Interrupt::Lane(self.lane.door.intake.clone(), self.id)
+    }
+}
+
 /// What is known of a statement.
 #[derive(Clone)]
 enum Known {
@@ -55,6 +69,15 @@ enum Known {
 }
 
 impl LaneBook {
+    /// A book in which no lane is open. `lanes`: those of the process.
+    pub(crate) fn new(lanes: Arc<dyn Lanes>) -> Self {
+        Self {
+            lanes,
+            open: Mutex::default(),
+            wishes: Mutex::default(),
+        }
+    }
+
     /// Notes that a session wants to be in the lane of a key, as long as it keeps what this gives.
     pub(crate) fn wish(&self, key: &LaneKey) -> Arc<Wish> {
         let mut wishes = lock(&self.wishes);
@@ -69,7 +92,7 @@ impl LaneBook {
 
     /// True where settings are those of one session alone, so that a lane for them would join
     /// nothing.
-    fn is_alone(&self, key: &LaneKey, wish: &Arc<Wish>) -> bool {
+    fn is_unshared(&self, key: &LaneKey, wish: &Arc<Wish>) -> bool {
         let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
         !freely && Arc::strong_count(wish) < 2
     }
@@ -80,21 +103,17 @@ impl LaneBook {
     /// # Errors
     /// Those of [`Lanes::open`]; [`windrow_core::FaultClass::Overloaded`] where nobody else has
     /// these settings.
-    pub(crate) async fn open(
-        &self,
-        lanes: &dyn Lanes,
-        (key, wish): (&LaneKey, &Arc<Wish>),
-    ) -> Result<Arc<Lane>, Fault> {
+    pub(crate) async fn open(&self, key: &LaneKey, wish: &Arc<Wish>) -> Result<Arc<Lane>, Fault> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
             return Ok(lane);
         }
-        if self.is_alone(key, wish) {
-            return Err(Fault::new(FaultClass::Overloaded, "53400", ALONE));
+        if self.is_unshared(key, wish) {
+            return Err(Fault::new(FaultClass::Overloaded, "53400", UNSHARED));
         }
         let lane = Arc::new(Lane {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            door: lanes.open(key).await?,
+            door: self.lanes.open(key).await?,
             known: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
         });
@@ -108,27 +127,28 @@ impl LaneBook {
         Ok(lane)
     }
 
-    /// Forgets the lanes of a role and a credential that are not let in any more.
+    /// Forgets and ends the lanes of a role and a credential that are not let in any more.
     pub(crate) fn revoke(&self, identity: &Identity, credential: &Credential) {
         let other = |key: &LaneKey| key.identity != *identity || key.credential != *credential;
         lock(&self.open).retain(|key, _| other(key));
+        self.lanes.revoke(identity, credential);
     }
 }
 
 impl Lane {
-    /// What the lane's database says of a draft. `number`: the statement's process-wide number.
-    /// Cancel safe.
+    /// What the lane's database says of a parsed statement. `number`: the statement's process-wide
+    /// number. Cancel safe.
     ///
     /// # Errors
     /// Those of [`windrow_core::Describer::describe`].
     pub(crate) async fn describe(
         &self,
         number: u64,
-        draft: &Arc<Draft>,
+        parsed: &Arc<ParsedStatement>,
     ) -> Result<Described, Fault> {
         match self.known(number) {
             Some(described) => Ok(described),
-            None => Box::pin(self.ask(number, draft)).await,
+            None => Box::pin(self.ask(number, parsed)).await,
         }
     }
 
@@ -175,7 +195,7 @@ impl Lane {
         Ok(holds)
     }
 
-    async fn ask(&self, number: u64, draft: &Arc<Draft>) -> Result<Described, Fault> {
+    async fn ask(&self, number: u64, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
         // One at a time: when a thousand sessions send a new text at once, the database is asked
         // once.
         let _turn = self.asking.lock().await;
@@ -183,7 +203,7 @@ impl Lane {
             return Ok(described);
         }
         let since = Instant::now();
-        let described = self.door.describer.describe(draft).await?;
+        let described = self.door.describer.describe(parsed).await?;
         let known = match &described {
             Described::Joined(statement) => Known::Joined(Arc::clone(statement), since),
             Described::Apart(reason) => Known::Apart(Arc::clone(reason), Instant::now()),

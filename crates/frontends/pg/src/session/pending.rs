@@ -8,9 +8,9 @@ use windrow_core::intake::Receipt;
 use windrow_core::statement::Formats;
 use windrow_core::{Done, Fault, FaultClass, Op, Signature, Statement, UnitFault, UnitOutcome};
 
-use super::statements::Told;
 use super::values::Values;
 use crate::codec::{answer, failure};
+use crate::statements::FixedTypes;
 
 /// What is to be said once the outcome of a unit is there.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub(crate) struct Said {
 #[derive(Clone, Debug)]
 pub(crate) struct Fresh {
     /// Where its session keeps them.
-    pub(crate) told: Told,
+    pub(crate) fixed: FixedTypes,
     /// What they are, where nothing has changed since it was described.
     pub(crate) signature: Arc<Signature>,
 }
@@ -128,7 +128,7 @@ impl Pending {
         // What failed has the types that it was believed to have.
         let undone = calls.iter().skip(dones.len());
         for fresh in undone.filter_map(|said| said.fresh.as_ref()) {
-            fresh.told.set(&fresh.signature);
+            fresh.fixed.set(&fresh.signature);
         }
         out.put_slice(text.get(from..end).unwrap_or_default());
         if let Some(fault) = fault {
@@ -187,7 +187,7 @@ impl Said {
         let Some(fresh) = &self.fresh else {
             return out.put_slice(text);
         };
-        fresh.told.set(news.unwrap_or(&fresh.signature));
+        fresh.fixed.set(news.unwrap_or(&fresh.signature));
         match news {
             Some(news) => answer::described_anew(out, text, &fresh.signature, news),
             None => out.put_slice(text),

@@ -14,17 +14,13 @@ use windrow_sql::Effect;
 
 use super::local;
 use super::pending::{Asked, Fresh, Said, Script};
-use super::readings::Prepared;
-use super::statements::{Entry, Statements, Told};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
+use crate::statements::{ClientName, Entry, FixedTypes, Prepared, Statements};
 
 /// The most names of statements and portals in one segment that is joined: they are searched one by
 /// one.
 const NAMES: usize = 64;
-
-/// A name given by a client.
-pub(crate) type ClientName = SmallVec<[u8; 16]>;
 
 /// The messages since the last Sync.
 #[derive(Default)]
@@ -141,9 +137,9 @@ impl Segment {
             let mut said = self.script.calls.iter();
             let is_used = |said: &Said| {
                 let fresh = said.fresh.as_ref();
-                fresh.is_some_and(|fresh| fresh.told.is(&entry.told))
+                fresh.is_some_and(|fresh| fresh.fixed.is(&entry.fixed))
             };
-            entry.told.get().is_none() && entry.seen.is_some() && !said.any(is_used)
+            entry.fixed.get().is_none() && entry.seen.is_some() && !said.any(is_used)
         };
         entries.filter(unfixed).cloned().collect()
     }
@@ -164,14 +160,14 @@ impl Segment {
     pub(crate) fn bind(
         &mut self,
         bind: &Bind<'_>,
-        (prepared, fresh): (&Arc<Prepared>, Option<Told>),
+        (prepared, fresh): (&Arc<Prepared>, Option<FixedTypes>),
         meaning: Meaning,
     ) -> Result<(), Elsewhere> {
         let portal = match meaning {
             Meaning::Call(statement) => {
                 let call = call(bind, statement, fresh.is_some())?;
-                let fresh = fresh.map(|told| Fresh {
-                    told,
+                let fresh = fresh.map(|fixed| Fresh {
+                    fixed,
                     signature: Arc::clone(call.statement.signature()),
                 });
                 Portal::Call(Some((call, self.script.text.len(), fresh)))
@@ -260,7 +256,7 @@ impl Segment {
         self.script.calls.push(Said {
             bound,
             done: self.script.text.len(),
-            op: call.statement.draft().op,
+            op: call.statement.parsed().op,
             fresh,
             portal: (!portal.is_empty()).then(|| portal.into()),
         });

@@ -8,14 +8,13 @@ use windrow_core::statement::{Arguments, Formats};
 use windrow_core::{Call, Statement};
 use windrow_sql::Effect;
 
-use super::engine::{End, Session};
-use super::extended::{Next, View};
 use super::local;
+use super::meaning::{Next, View};
 use super::pending::{Ending, Pending, Said, Script};
-use super::readings::Simple;
 use super::segment::Meaning;
-use super::statements::Entry;
+use super::state::{End, Session};
 use crate::codec::{answer, failure};
+use crate::statements::{Entry, Simple};
 
 impl Session {
     /// Deals with a simple query, which stands at the front of the inbox.
@@ -76,8 +75,8 @@ impl Session {
         View {
             join: self.join,
             utf8: self.utf8,
-            readings: &self.house.readings,
-            lane: self.seat.as_ref().map(|seat| &seat.lane),
+            readings: &self.shared.readings,
+            lane: self.source.as_ref().map(|source| &source.lane),
             fresh: self.fresh.as_ref(),
             under_way: !self.pending.is_empty(),
             in_segment: false,
@@ -92,12 +91,6 @@ impl Session {
         (*zero == 0 && !text.contains(&0)).then(|| self.readings_of_query(text))
     }
 
-    /// What a simple query's text says.
-    pub(crate) fn readings_of_query(&self, text: &[u8]) -> Simple {
-        let readings = &self.house.readings;
-        readings.simple(text, self.standard_strings, self.utf8)
-    }
-
     async fn submit_query(
         &mut self,
         total: usize,
@@ -110,7 +103,7 @@ impl Session {
         else {
             return self.relay("literals that do not fit").await;
         };
-        let op = statement.draft().op;
+        let op = statement.parsed().op;
         let call = Call {
             statement: Arc::clone(&statement),
             arguments,

@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use tokio::task::block_in_place;
 use windrow_core::intake::Hint;
 use windrow_core::{
-    Apart, Arrivals, Budget, Call, Described, Describer, Done, Draft, Fault, FaultClass, Generated,
-    Intake, Signature, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
+    Apart, Arrivals, Budget, Call, Described, Describer, Done, Fault, FaultClass, Generated,
+    Intake, ParsedStatement, Signature, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
 };
 use windrow_pg::{Door, Identity, LaneKey, Lanes};
 use windrow_pgwire::target::Credential;
@@ -98,14 +98,14 @@ struct Asker(Mutex<Client>, Arc<Control>);
 
 #[async_trait]
 impl Describer for Asker {
-    async fn describe(&self, draft: &Arc<Draft>) -> Result<Described, Fault> {
+    async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
         self.1.described.fetch_add(1, Ordering::SeqCst);
-        let Some(signature) = self.signature(draft) else {
+        let Some(signature) = self.signature(parsed) else {
             return Ok(Described::Apart(Arc::new(Apart::of(
                 "the server refuses it",
             ))));
         };
-        let statement = Statement::new(Arc::clone(draft), Arc::new(signature), Box::new(()));
+        let statement = Statement::new(Arc::clone(parsed), Arc::new(signature), Box::new(()));
         let statement = Arc::new(statement);
         let mut statements = self.1.statements.lock().unwrap();
         statements.push(Arc::clone(&statement));
@@ -113,7 +113,7 @@ impl Describer for Asker {
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
-        let holds = self.signature(statement.draft()).as_ref() == Some(&**statement.signature());
+        let holds = self.signature(statement.parsed()).as_ref() == Some(&**statement.signature());
         if !holds {
             statement.retire();
         }
@@ -122,11 +122,11 @@ impl Describer for Asker {
 }
 
 impl Asker {
-    /// The types that the server gives a draft.
-    fn signature(&self, draft: &Draft) -> Option<Signature> {
+    /// The types that the server gives a parsed statement.
+    fn signature(&self, parsed: &ParsedStatement) -> Option<Signature> {
         let answers = block_in_place(|| {
             let mut out = Vec::new();
-            frontend::parse(&mut out, "", &draft.text, &draft.types);
+            frontend::parse(&mut out, "", &parsed.text, &parsed.types);
             frontend::describe(&mut out, b'S', "");
             frontend::sync(&mut out);
             let mut client = self.0.lock().unwrap();
@@ -246,12 +246,12 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
 }
 
 fn send(out: &mut Vec<u8>, call: &Call) {
-    let draft = call.statement.draft();
-    let sql = call.origin.as_ref().unwrap_or(&draft.text);
+    let parsed = call.statement.parsed();
+    let sql = call.origin.as_ref().unwrap_or(&parsed.text);
     let types = if call.origin.is_some() {
         &[][..]
     } else {
-        &draft.types
+        &parsed.types
     };
     frontend::parse(out, "", sql, types);
     let count = match call.origin {

@@ -97,8 +97,8 @@ async fn binding_that_is_required_is_not_done_without() {
 #[test]
 fn a_clear_password_does_not_pass_through_an_open_network() {
     use crate::wire::auth::Auth;
-    use crate::wire::cancel::Place;
-    use crate::wire::startup::Entrance;
+    use crate::wire::endpoint::Endpoint;
+    use crate::wire::entrance::Entrance;
 
     let target = super::support::target("postgres://u:hush@192.0.2.1/d");
     for (address, tls, sent) in [
@@ -110,7 +110,7 @@ fn a_clear_password_does_not_pass_through_an_open_network() {
         let entrance = Entrance {
             target: &target,
             host: &target.hosts[0],
-            place: &Place::Tcp(address.parse().unwrap()),
+            endpoint: &Endpoint::Tcp(address.parse().unwrap()),
             settings: &[],
         };
         let reply = Auth::new(&entrance, tls, None).step(&[0, 0, 0, 3]);

@@ -1,0 +1,27 @@
+//! What a frontend hands to a lane.
+
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+use super::Reply;
+use crate::budget::Permit;
+use crate::source::SourceId;
+use crate::unit::Unit;
+
+/// The units of a submission. Nearly always one, kept without an allocation.
+pub type Units = SmallVec<[Unit; 1]>;
+
+/// Units that one source hands over at once, to be answered at once.
+#[derive(Debug)]
+pub struct Submission {
+    /// Who asks.
+    pub source: SourceId,
+    /// What is asked for, in order.
+    pub units: Units,
+    /// The memory that the units take. The lane gives it back when all of them are answered.
+    pub permit: Permit,
+    /// When it was handed over.
+    pub arrived: Instant,
+    /// Where the outcomes go, one for each unit, in order.
+    pub reply: Reply,
+}

@@ -1,0 +1,126 @@
+//! What the server says.
+
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use windrow_database::web::Answer;
+
+/// An entry of the array that answers a write.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Entry<'a> {
+    #[serde(default)]
+    pub(crate) error: bool,
+    #[serde(default, rename = "errorNum")]
+    pub(crate) number: i64,
+    #[serde(default, rename = "errorMessage")]
+    pub(crate) message: String,
+    /// The document as it is now, where that was asked for.
+    #[serde(borrow)]
+    pub(crate) new: Option<&'a RawValue>,
+    /// The document as it was, where that was asked for.
+    #[serde(borrow)]
+    pub(crate) old: Option<&'a RawValue>,
+}
+
+/// A request that failed as a whole, or one entry of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// 0 for an entry.
+    pub(crate) status: u16,
+    /// The server's own number; 0 where something else answered in its place.
+    pub(crate) number: i64,
+    pub(crate) message: String,
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    #[serde(rename = "errorNum")]
+    number: i64,
+    #[serde(default, rename = "errorMessage")]
+    message: String,
+}
+
+impl Failure {
+    /// What an answer says that is an error.
+    pub(crate) fn of(answer: &Answer) -> Self {
+        let status = answer.status.as_u16();
+        match serde_json::from_slice::<Failed>(&answer.body) {
+            Ok(Failed { number, message }) => Self {
+                status,
+                number,
+                message,
+            },
+            Err(_) => Self {
+                status,
+                number: 0,
+                message: String::from_utf8_lossy(&answer.body)
+                    .chars()
+                    .take(200)
+                    .collect(),
+            },
+        }
+    }
+
+    /// What an entry says that is an error.
+    pub(crate) fn of_entry(entry: &Entry<'_>) -> Self {
+        Self {
+            status: 0,
+            number: entry.number,
+            message: entry.message.clone(),
+        }
+    }
+}
+
+/// A document: its attributes with their JSON texts, in the order in which the server has them.
+#[derive(Debug, Default)]
+pub(crate) struct Document<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'a> Document<'a> {
+    /// An attribute.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let found = self.0.iter().find(|(attribute, _)| attribute == name);
+        found.map(|(_, raw)| *raw)
+    }
+}
+
+impl<'de> Deserialize<'de> for Document<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Attributes;
+
+        impl<'de> Visitor<'de> for Attributes {
+            type Value = Document<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a document")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut attributes = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    attributes.push(entry);
+                }
+                Ok(Document(attributes))
+            }
+        }
+
+        deserializer.deserialize_map(Attributes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read() {
+        let body = r#"[{"_id":"t/a","_key":"a","_rev":"_x","new":{"_key":"a","n":1.50}},{"error":true,"errorNum":1210,"errorMessage":"unique constraint violated"}]"#;
+        let entries: Vec<Entry<'_>> = serde_json::from_str(body).unwrap();
+        assert_eq!((entries[0].error, entries[1].number), (false, 1210));
+        let new: Document<'_> = serde_json::from_str(entries[0].new.unwrap().get()).unwrap();
+        assert_eq!(new.get("n").map(RawValue::get), Some("1.50"));
+        assert!(new.get("m").is_none());
+    }
+}

@@ -1,0 +1,127 @@
+//! Every write joined with its collection: is it sound, which document does it touch.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use windrow_core::{Done, Fault, FaultClass, Op, Rung, Shape, Value, Write};
+use windrow_database::plan::Fence;
+use windrow_database::web::{Batch, BoundWrite};
+
+use super::request::DocumentRequest;
+use crate::values::encode;
+
+/// A hash for the document of a collection.
+pub(crate) fn hash(collection: &str, key: &str) -> u64 {
+    FixedState::default().hash_one((collection, key))
+}
+
+/// Joins all writes that have no verdict with their collections. What is senseless is told so, what
+/// finds nothing is told that.
+pub(crate) fn bind(
+    batch: &mut Batch<'_>,
+    database: &str,
+) -> (Vec<DocumentRequest>, Vec<BoundWrite>) {
+    let mut requests: Vec<DocumentRequest> = Vec::new();
+    let mut bound = Vec::new();
+    // By what they are, not by address: equal shapes of different requests are one.
+    let mut groups: HashMap<&Shape, Result<u32, Fault>> = HashMap::new();
+    let pending: Vec<_> = batch.pending().collect();
+    for (at, write) in pending {
+        let shape = &write.shape;
+        let group = groups.entry(&**shape).or_insert_with(|| {
+            requests.push(DocumentRequest::new(shape, database)?);
+            u32::try_from(requests.len() - 1).map_err(|_| Fault::internal("too many shapes"))
+        });
+        let group = match group {
+            Ok(group) => *group,
+            Err(fault) => {
+                batch.fail(at, Rung::Solo, fault.clone());
+                continue;
+            }
+        };
+        let Some(request) = requests.get(group as usize) else {
+            continue;
+        };
+        let key = match look(request, write) {
+            Ok(key) => key,
+            Err(Looked::Senseless(fault)) => {
+                batch.fail(at, Rung::Solo, fault);
+                continue;
+            }
+            Err(Looked::Nothing) => {
+                batch.done(at, Rung::Solo, none(request));
+                continue;
+            }
+        };
+        bound.push(BoundWrite {
+            at,
+            group,
+            table: group,
+            key: key.map(|key| hash(&request.collection, &key)),
+            reads: request.op == Op::Get,
+            fence: Fence::None,
+        });
+    }
+    (requests, bound)
+}
+
+/// What a write is told that finds no document.
+pub(crate) fn none(request: &DocumentRequest) -> Done {
+    let returned = (request.returning != windrow_core::Returning::Nothing)
+        .then(|| Box::new(crate::values::decode::nothing(&request.returning)));
+    Done {
+        rows: 0,
+        returned,
+        told: None,
+    }
+}
+
+enum Looked {
+    Senseless(Fault),
+    Nothing,
+}
+
+/// The key of a write, where it names one.
+fn look(request: &DocumentRequest, write: &Write) -> Result<Option<String>, Looked> {
+    let (given, columns) = (write.row.len(), write.shape.columns.len());
+    if given != request.width {
+        let collection = &request.collection;
+        let message = match request.op {
+            Op::Insert => format!(
+                "a row for collection {collection} has {given} values for {columns} columns"
+            ),
+            _ => format!(
+                "the key of collection {collection} is (_key): 1 values are needed, {} given",
+                given.saturating_sub(columns)
+            ),
+        };
+        return Err(Looked::Senseless(Fault::invalid(message)));
+    }
+    let value = request.key.and_then(|place| write.row.get(place));
+    let key = value.and_then(encode::key);
+    match (value, &key) {
+        (Some(Value::Null), _) if request.op != Op::Insert => return Err(Looked::Nothing),
+        (Some(Value::Bytes(_) | Value::Json(_)), _) => {
+            return Err(Looked::Senseless(unwritable(
+                request,
+                super::request::KEY,
+                "a key is a text or a number",
+            )));
+        }
+        _ => {}
+    }
+    for (column, value) in write.shape.columns.iter().zip(write.values()) {
+        if let Err(why) = encode::check(value) {
+            return Err(Looked::Senseless(unwritable(request, column, why.0)));
+        }
+    }
+    Ok(key)
+}
+
+fn unwritable(request: &DocumentRequest, column: &str, why: &str) -> Fault {
+    let message = format!("the value of column \"{column}\" cannot be sent: {why}");
+    Fault::new(FaultClass::Value, "22003", message)
+        .with_table(Some(&*request.collection))
+        .with_column(Some(column))
+}

@@ -1,0 +1,22 @@
+//! A connection to the server.
+
+use windrow_core::Fault;
+
+use super::session::Session;
+
+/// A connection.
+pub(crate) struct Connection {
+    pub(super) session: Session,
+    /// Collections that are not there are made.
+    pub(super) creates: bool,
+}
+
+/// Why a batch ended before all of its writes were sent: none of the others was.
+#[derive(Debug)]
+pub(super) struct Stop(pub(super) Fault);
+
+impl Connection {
+    pub(crate) fn new(session: Session, creates: bool) -> Self {
+        Self { session, creates }
+    }
+}

@@ -1,0 +1,241 @@
+//! A shape as a request: method, path, and what an entry of its array is.
+
+use http::Method;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value};
+use windrow_database::web::push_text;
+
+use crate::values::encode;
+use crate::values::encode::Unwritable;
+
+/// The attribute that is a document's key.
+pub(crate) const KEY: &str = "_key";
+
+/// What stands in a path as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// How the writes of one shape are sent.
+#[derive(Clone, Debug)]
+pub(crate) struct DocumentRequest {
+    pub(crate) op: Op,
+    pub(crate) on_conflict: OnConflict,
+    pub(crate) returning: Returning,
+    pub(crate) collection: Name,
+    pub(crate) method: Method,
+    /// Behind `/_db/DATABASE`.
+    pub(crate) path: String,
+    /// How many values a row must have.
+    pub(crate) width: usize,
+    /// The place, in a row, of the key; none where the server makes one.
+    pub(crate) key: Option<usize>,
+}
+
+/// A name, as it stands in a path.
+pub(crate) fn in_path(name: &str) -> String {
+    utf8_percent_encode(name, PLAIN).to_string()
+}
+
+impl DocumentRequest {
+    /// # Errors
+    /// ArangoDB cannot do it, or it makes no sense.
+    pub(crate) fn new(shape: &Shape, database: &str) -> Result<Self, Fault> {
+        check(shape, database)?;
+        let (method, query) = match (shape.op, shape.on_conflict) {
+            // Two inserts of one key: the second is told apart by its error, also where it is to be
+            // ignored, for `overwriteMode=ignore` does not tell whether it wrote.
+            (Op::Insert, OnConflict::Error | OnConflict::Ignore) => (Method::POST, "?"),
+            (Op::Insert, OnConflict::Update) => (
+                Method::POST,
+                "?overwriteMode=update&keepNull=true&mergeObjects=false&",
+            ),
+            (Op::Update, _) => (Method::PATCH, "?keepNull=true&mergeObjects=false&"),
+            (Op::Delete, _) => (Method::DELETE, "?"),
+            (Op::Get, _) => (Method::PUT, "?onlyget=true&"),
+        };
+        let back = match (&shape.returning, shape.op) {
+            (Returning::Nothing, _) | (_, Op::Get) => "",
+            (_, Op::Delete) => "returnOld=true",
+            _ => "returnNew=true",
+        };
+        let path = format!(
+            "/_api/document/{}{query}{back}",
+            in_path(&shape.table.table)
+        );
+        let stored = shape.columns.iter().position(|column| &**column == KEY);
+        Ok(Self {
+            op: shape.op,
+            on_conflict: shape.on_conflict,
+            returning: shape.returning.clone(),
+            collection: shape.table.table.clone(),
+            method,
+            path: path.trim_end_matches(['?', '&']).to_owned(),
+            width: shape.columns.len() + usize::from(shape.has_key_values()),
+            key: match shape.op {
+                Op::Insert => stored,
+                _ => Some(shape.columns.len()),
+            },
+        })
+    }
+
+    /// Appends one entry of the array.
+    pub(crate) fn push(
+        &self,
+        columns: &[Name],
+        row: &[Value],
+        out: &mut Vec<u8>,
+    ) -> Result<(), (Name, Unwritable)> {
+        let key = self
+            .key
+            .and_then(|place| row.get(place))
+            .and_then(encode::key);
+        if matches!(self.op, Op::Get | Op::Delete) {
+            push_text(out, &key.unwrap_or_default());
+            return Ok(());
+        }
+        out.push(b'{');
+        let mut first = true;
+        if let Some(key) = key {
+            out.extend_from_slice(b"\"_key\":");
+            push_text(out, &key);
+            first = false;
+        }
+        let others = columns.iter().zip(row).filter(|(name, _)| &***name != KEY);
+        for (name, value) in others {
+            if !first {
+                out.push(b',');
+            }
+            first = false;
+            push_text(out, name);
+            out.push(b':');
+            encode::push(value, out).map_err(|why| (name.clone(), why))?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+fn check(shape: &Shape, database: &str) -> Result<(), Fault> {
+    if let Some(schema) = &shape.table.schema
+        && **schema != *database
+    {
+        return Err(Fault::new(
+            FaultClass::NoTable,
+            "3F000",
+            format!(
+                "no such schema: {schema}; ArangoDB has none, the database is named by the URL"
+            ),
+        ));
+    }
+    for (place, name) in shape.columns.iter().enumerate() {
+        if shape
+            .columns
+            .iter()
+            .take(place)
+            .any(|before| before == name)
+        {
+            let message = format!("column {name} is named twice");
+            return Err(Fault::new(FaultClass::Invalid, "42701", message));
+        }
+    }
+    let by_key = match &shape.key {
+        Key::Primary => true,
+        Key::Columns(names) => matches!(&**names, [name] if &**name == KEY),
+    };
+    if !by_key && (shape.has_key_values() || shape.on_conflict != OnConflict::Error) {
+        return Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            format!(
+                "documents of collection {} are found by _key only",
+                shape.table.table
+            ),
+        ));
+    }
+    if shape.op == Op::Update && shape.columns.iter().any(|name| &**name == KEY) {
+        return Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            "the _key of a document cannot be changed; delete it and insert another one",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::TableName;
+    use windrow_core::shape::ShapeParts;
+
+    use super::*;
+
+    fn shape(op: Op, columns: &[&str]) -> ShapeParts {
+        ShapeParts {
+            op,
+            table: TableName::bare("t \u{e9}"),
+            columns: columns.iter().map(|c| Name::from(*c)).collect(),
+            key: Key::Primary,
+            on_conflict: OnConflict::Error,
+            returning: Returning::Nothing,
+        }
+    }
+
+    fn entry(parts: ShapeParts, row: &[Value]) -> (String, String) {
+        let shape = Shape::new(parts);
+        let request = DocumentRequest::new(&shape, "d").unwrap();
+        let mut out = Vec::new();
+        request.push(&shape.columns, row, &mut out).unwrap();
+        (
+            format!("{} {}", request.method, request.path),
+            String::from_utf8(out).unwrap(),
+        )
+    }
+
+    #[test]
+    fn shapes_become_requests() {
+        let (request, body) = entry(shape(Op::Insert, &["a\"", "_key"]), &[1.into(), 7.into()]);
+        assert_eq!(request, "POST /_api/document/t%20%C3%A9");
+        assert_eq!(body, r#"{"_key":"7","a\"":1}"#);
+        let (_, body) = entry(shape(Op::Insert, &["_key"]), &[Value::Null]);
+        assert_eq!(body, "{}");
+        let (request, body) = entry(shape(Op::Update, &["a"]), &[Value::Null, "k".into()]);
+        assert_eq!(
+            request,
+            "PATCH /_api/document/t%20%C3%A9?keepNull=true&mergeObjects=false"
+        );
+        assert_eq!(body, r#"{"_key":"k","a":null}"#);
+        let mut get = shape(Op::Get, &[]);
+        get.returning = Returning::All;
+        assert_eq!(
+            entry(get, &["k".into()]).0,
+            "PUT /_api/document/t%20%C3%A9?onlyget=true"
+        );
+        let mut delete = shape(Op::Delete, &[]);
+        delete.returning = Returning::All;
+        let (request, body) = entry(delete, &["k".into()]);
+        assert_eq!(
+            (&*request, &*body),
+            ("DELETE /_api/document/t%20%C3%A9?returnOld=true", "\"k\"")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let mut other = shape(Op::Delete, &[]);
+        other.key = Key::Columns(["name".into()].into());
+        let mut schema = shape(Op::Insert, &["a"]);
+        schema.table.schema = Some("s".into());
+        for (parts, code) in [
+            (other, "0A000"),
+            (schema, "3F000"),
+            (shape(Op::Update, &["_key"]), "0A000"),
+            (shape(Op::Insert, &["a", "a"]), "42701"),
+        ] {
+            let fault = DocumentRequest::new(&Shape::new(parts), "d").unwrap_err();
+            assert_eq!(&*fault.code, code);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! One connection: who we are, a request out, an answer in.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use serde::Deserialize;
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass, Secret, Tally};
+use windrow_database::web::{Answer, Ask, Client, Loss, Origin, push_text, secret};
+
+use super::answer::Failure;
+use super::request::in_path;
+use crate::fault::meaning;
+
+/// The most bytes that an answer may have.
+const ANSWER: usize = 64 << 20;
+
+/// How we tell who we are.
+#[derive(Clone, Debug)]
+pub(crate) enum Identity {
+    /// By the URL's user in every request, if it names one.
+    Basic,
+    /// By a token that the server gives for the URL's user, and gives anew when it has expired.
+    Session,
+    /// By the URL's own token.
+    Token(Secret),
+}
+
+/// A connection to a database.
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    identity: Identity,
+    pub(crate) database: Arc<str>,
+}
+
+/// An answer, or in the server's words why there is none.
+pub(crate) type Heard = Result<Answer, Failure>;
+
+#[derive(Deserialize)]
+struct Given {
+    jwt: String,
+}
+
+impl Session {
+    pub(crate) fn new(origin: Arc<Origin>, identity: Identity, database: Arc<str>) -> Self {
+        let mut client = Client::new(origin, HeaderMap::new());
+        match &identity {
+            Identity::Basic => {}
+            Identity::Session => client.authorize(None),
+            Identity::Token(token) => client.authorize(secret("Bearer", token.reveal())),
+        }
+        Self {
+            client,
+            identity,
+            database,
+        }
+    }
+
+    /// Shows who we are, and asks for a sign of life of the database.
+    ///
+    /// # Errors
+    /// [`FaultClass::Unavailable`] where trying again may help.
+    pub(crate) async fn greet(&mut self) -> Result<(), Fault> {
+        if matches!(self.identity, Identity::Session) {
+            self.log_in().await?;
+        }
+        let mut tally = Tally::default();
+        let heard = self
+            .ask(Method::GET, "/_api/version", Bytes::new(), &mut tally)
+            .await;
+        match heard.map_err(Loss::harmless)? {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(self.refused(&failure)),
+        }
+    }
+
+    fn refused(&self, failure: &Failure) -> Fault {
+        let mut fault = meaning(failure, &self.database).into_fault();
+        if matches!(fault.class, FaultClass::Unknown | FaultClass::Conflict) {
+            fault.class = FaultClass::Unavailable;
+            fault.code = "08001".into();
+        }
+        fault
+    }
+
+    /// Asks for a token. A server that does not mind who we are knows no such path.
+    async fn log_in(&mut self) -> Result<(), Fault> {
+        let Some(login) = self.client.origin().login() else {
+            return Ok(());
+        };
+        let mut body = b"{\"username\":".to_vec();
+        push_text(&mut body, &login.user);
+        body.extend_from_slice(b",\"password\":");
+        push_text(&mut body, login.password.reveal());
+        body.push(b'}');
+        self.client.authorize(None);
+        let ask = Ask {
+            method: Method::POST,
+            path: "/_open/auth".to_owned(),
+            body: Bytes::from(body),
+            most: 1 << 20,
+        };
+        let answer = self.client.exchange(&ask).await.map_err(Loss::harmless)?;
+        if answer.status == http::StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+        if !answer.status.is_success() {
+            return Err(self.refused(&Failure::of(&answer)));
+        }
+        let given: Given = serde_json::from_slice(&answer.body)
+            .map_err(|_| Fault::new(FaultClass::Denied, "28000", "ArangoDB gave no token"))?;
+        self.client.authorize(secret("Bearer", &given.jwt));
+        Ok(())
+    }
+
+    /// One request. `path` stands behind the database's.
+    pub(crate) async fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        tally: &mut Tally,
+    ) -> Result<Heard, Loss> {
+        let ask = Ask {
+            method,
+            path: format!("/_db/{}{path}", in_path(&self.database)),
+            body,
+            most: ANSWER,
+        };
+        let start = Instant::now();
+        let mut answered = self.client.exchange(&ask).await;
+        tally.round_trips += 1;
+        let expired = |answer: &Answer| answer.status == http::StatusCode::UNAUTHORIZED;
+        if matches!(self.identity, Identity::Session) && answered.as_ref().is_ok_and(expired) {
+            // A token lasts an hour. Whoever is not let in has written nothing.
+            self.log_in().await.map_err(Loss::NotSent)?;
+            answered = self.client.exchange(&ask).await;
+            tally.round_trips += 2;
+        }
+        tally.in_database += start.elapsed();
+        let answer = answered?;
+        Ok(match answer.status.is_success() {
+            true => Ok(answer),
+            false => Err(Failure::of(&answer)),
+        })
+    }
+}

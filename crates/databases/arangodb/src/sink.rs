@@ -1,0 +1,137 @@
+//! The sink: connections, and what they share.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, Lack, Op, Profile, Promise, Secret, Sink, TableName, Unit};
+use windrow_database::Options;
+use windrow_database::web::{Origin, Target, alive, connected};
+
+use super::ladder::bind::hash;
+use super::ladder::connection::Connection;
+use super::ladder::request::KEY;
+use super::ladder::session::{Identity, Session};
+use super::values::encode;
+
+/// The database that is there from the start.
+const SYSTEM: &str = "_system";
+
+/// What ArangoDB can do.
+pub(super) const PROFILE: Profile = Profile {
+    name: "ArangoDB",
+    transactional: false,
+    flights: 8,
+    batch_rows: 10_000,
+    lacks: &[
+        Lack {
+            promise: Promise::Atomic,
+            why: "Arrays of documents are no transactions across collections and shards: a unit of several writes is refused.",
+        },
+        Lack {
+            promise: Promise::Committed,
+            why: "Unless the collection has waitForSync, a write is answered before it is on disk: it survives the end of the process, not the loss of power.",
+        },
+        Lack {
+            promise: Promise::Values,
+            why: "Numbers are doubles or whole numbers of 64 bits: one with more digits is refused, within JSON values it is rounded.",
+        },
+        Lack {
+            promise: Promise::ForeignKeys,
+            why: "ArangoDB has no foreign keys.",
+        },
+    ],
+};
+
+/// A database of an ArangoDB server or cluster.
+pub(super) struct ArangoSink {
+    origin: Arc<Origin>,
+    identity: Identity,
+    database: Arc<str>,
+    options: Options,
+}
+
+impl ArangoSink {
+    /// # Errors
+    /// The URL makes no sense.
+    pub(super) fn new(mut target: Target, options: &Options) -> Result<Self, Fault> {
+        let database = match target.path.as_slice() {
+            [] => Arc::from(SYSTEM),
+            [database] => Arc::from(&**database),
+            _ => {
+                return Err(Fault::invalid(
+                    "the path of a URL of ArangoDB is a database, one name",
+                ));
+            }
+        };
+        let identity = match (
+            target.take("token"),
+            target.take("auth").as_ref().map(Secret::reveal),
+        ) {
+            (Some(token), None) => Identity::Token(token),
+            (None, None | Some("basic")) => Identity::Basic,
+            (None, Some("jwt")) => Identity::Session,
+            _ => {
+                return Err(Fault::invalid(
+                    "the URL's auth is basic or jwt, or else it has a token",
+                ));
+            }
+        };
+        target.finish(", auth, token")?;
+        let origin = Origin::new(target, PROFILE.name, options.connect_timeout)?;
+        Ok(Self {
+            origin: Arc::new(origin),
+            identity,
+            database,
+            options: options.clone(),
+        })
+    }
+
+    async fn session(&self) -> Result<Session, Fault> {
+        let (identity, database) = (self.identity.clone(), self.database.clone());
+        let mut session = Session::new(self.origin.clone(), identity, database);
+        session.greet().await?;
+        Ok(session)
+    }
+}
+
+#[async_trait]
+impl Sink for ArangoSink {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    // A document that somebody else is writing is a conflict at once: nobody waits.
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        let limit = self.options.connect_timeout;
+        let session = connected(&self.origin, limit, self.session()).await?;
+        Ok(Box::new(Connection::new(
+            session,
+            self.options.create_tables,
+        )))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        alive(&self.origin, self.session()).await
+    }
+
+    /// Users, queues, graphs and the code of its services are in collections of the database
+    /// (ArangoDB's documentation, "System collections").
+    fn owns(&self, table: &TableName) -> bool {
+        table.table.starts_with('_')
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
+            let shape = &write.shape;
+            let place = match shape.op {
+                Op::Insert => shape.columns.iter().position(|column| &**column == KEY),
+                _ => Some(shape.columns.len()),
+            };
+            let key = place
+                .and_then(|place| write.row.get(place))
+                .and_then(encode::key);
+            hashes.extend(key.map(|key| hash(&shape.table.table, &key)));
+        }
+    }
+}

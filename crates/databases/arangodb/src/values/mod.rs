@@ -1,0 +1,4 @@
+//! Documents, in and out.
+
+pub(crate) mod decode;
+pub(crate) mod encode;

@@ -1,0 +1,153 @@
+//! What the tests share: a database, a sink on it, and short words for writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use windrow_core::sink::Purpose;
+use windrow_core::{Done, Executor, Fault, Report, Sink, Unit, UnitOutcome, Value, Verdict};
+use windrow_database::Driver;
+use windrow_database::Options;
+use windrow_testkit::arangodb::ArangoDb;
+use windrow_testkit::writes;
+pub(crate) use windrow_testkit::writes::{Make, fault, json, number, returned, rung, told};
+
+/// A collection name that no other test has.
+fn collection() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("w_{}_{number}", std::process::id())
+}
+
+/// A database with one connection; collections are made from rows.
+pub(crate) struct Bed {
+    pub(crate) stand_in: Option<ArangoDb>,
+    pub(crate) url: String,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) executor: Box<dyn Executor>,
+    /// The collection of the test.
+    pub(crate) table: String,
+}
+
+pub(crate) fn creating() -> Options {
+    Options {
+        create_tables: true,
+        ..Options::default()
+    }
+}
+
+impl Bed {
+    /// With a collection that holds nothing.
+    pub(crate) async fn new() -> Self {
+        let mut bed = match std::env::var("WINDROW_TEST_ARANGODB") {
+            Ok(url) => Self::at(url, None, &creating()).await,
+            Err(_) => Self::empty().await,
+        };
+        bed.make().await;
+        bed
+    }
+
+    /// On the stand-in in any case.
+    pub(crate) async fn stand_in() -> Self {
+        let mut bed = Self::empty().await;
+        bed.make().await;
+        bed
+    }
+
+    /// On the stand-in, without a collection.
+    async fn empty() -> Self {
+        let stand_in = ArangoDb::start().await.unwrap();
+        Self::at(stand_in.url(), Some(stand_in), &creating()).await
+    }
+
+    pub(crate) async fn at(url: String, stand_in: Option<ArangoDb>, options: &Options) -> Self {
+        let sink = Driver::open(&windrow_arangodb::ArangoDb, &url, options)
+            .await
+            .unwrap();
+        let executor = sink.connect(Purpose::Batches).await.unwrap();
+        Self {
+            stand_in,
+            url,
+            sink,
+            executor,
+            table: collection(),
+        }
+    }
+
+    /// Makes the collection by a document that goes again.
+    async fn make(&mut self) {
+        let units = [
+            self.insert(&["_key"]).unit(["first".into()]),
+            self.delete().unit(["first".into()]),
+        ];
+        assert_eq!(brief(&self.outcomes(&units).await), ["1", "1"]);
+    }
+
+    pub(crate) fn kit(&self) -> &ArangoDb {
+        self.stand_in.as_ref().unwrap()
+    }
+
+    /// A document by its key.
+    pub(crate) async fn read(&mut self, key: &str, columns: &[&str]) -> Option<Vec<Value>> {
+        let get = self.get().returning(columns).unit([key.into()]);
+        returned(&self.one(get).await.unwrap()).pop()
+    }
+
+    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
+        let report = self.executor.execute(units).await;
+        assert_eq!(report.verdicts.len(), units.len());
+        report
+    }
+
+    /// One batch that is told its outcomes.
+    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
+        let report = self.run(units).await;
+        assert!(report.usable);
+        report.verdicts.into_iter().map(told).collect()
+    }
+
+    /// One write alone.
+    pub(crate) async fn one(&mut self, unit: Unit) -> Result<Done, Fault> {
+        let outcome = self.outcomes(&[unit]).await.remove(0);
+        Ok(outcome.map_err(|f| f.fault)?.remove(0))
+    }
+
+    pub(crate) fn insert(&self, columns: &[&str]) -> Make {
+        writes::insert(&self.table, columns)
+    }
+
+    pub(crate) fn update(&self, columns: &[&str]) -> Make {
+        writes::update(&self.table, columns)
+    }
+
+    pub(crate) fn delete(&self) -> Make {
+        writes::delete(&self.table)
+    }
+
+    pub(crate) fn get(&self) -> Make {
+        writes::get(&self.table)
+    }
+}
+
+/// What each unit got, in short: its count or its code.
+pub(crate) fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome| match outcome {
+        Ok(dones) => dones
+            .iter()
+            .map(|d| d.rows.to_string())
+            .collect::<Vec<_>>()
+            .join(","),
+        Err(failed) => failed.fault.code.to_string(),
+    };
+    outcomes.iter().map(one).collect()
+}
+
+/// The same of a whole report: `again` for what was given back.
+pub(crate) fn verdicts(report: &Report) -> Vec<String> {
+    let one = |verdict: &Verdict| match verdict {
+        Verdict::Told(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
+        Verdict::Again(fault) => format!("again {}", fault.code),
+        Verdict::Alone(_) => "alone".to_owned(),
+        Verdict::Held => "held".to_owned(),
+    };
+    report.verdicts.iter().map(one).collect()
+}

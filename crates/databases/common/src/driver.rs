@@ -1,0 +1,31 @@
+//! The port of a database: which URLs are its own, and how it is opened.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Fault, Profile, Sink};
+
+use crate::Options;
+
+/// A kind of sink: what it is called, which URLs are its own, how it is opened.
+#[async_trait]
+pub trait Driver: Send + Sync {
+    /// The URL schemes that name it, without the colon.
+    fn schemes(&self) -> &'static [&'static str];
+
+    /// The form of its URLs, for help and error texts.
+    fn url_form(&self) -> &'static str;
+
+    /// What the databases behind it can do and cannot promise, for documentation: one for each that
+    /// it tells apart.
+    fn profiles(&self) -> &'static [Profile] {
+        &[]
+    }
+
+    /// Opens the sink that a URL names. No connection has to be made yet: a database that is away
+    /// is no error here.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] if the URL makes no sense.
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault>;
+}

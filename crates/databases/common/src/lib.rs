@@ -1,0 +1,31 @@
+//! What the databases have in common.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`driver`] | the port: which URLs are a database's own, and how it is opened |
+//! | [`options`] | what a user may set of a database |
+//! | [`quote`] | identifiers in SQL |
+//! | [`plan`] | the order in which the writes of a batch become statements |
+//! | [`sources`] | which units of a batch come from one client |
+//! | [`described`] | descriptions of tables that executors share |
+//! | [`infer`], [`new_table`], [`wish`] | tables and columns that are made from rows |
+//! | [`binary`], [`decimal`], [`record`] | values as texts |
+//! | [`web`] | HTTP, for the databases that speak it |
+
+pub mod binary;
+pub mod decimal;
+pub mod described;
+pub mod driver;
+pub mod infer;
+pub mod new_table;
+pub mod options;
+pub mod plan;
+pub mod quote;
+pub mod record;
+pub mod sources;
+#[cfg(feature = "web")]
+pub mod web;
+pub mod wish;
+
+pub use driver::Driver;
+pub use options::{Options, Synchronous};

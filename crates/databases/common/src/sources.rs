@@ -1,0 +1,91 @@
+//! Which units of a batch are of one source: they were not asked for concurrently, so the later one
+//! may rely on the earlier one.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use windrow_core::{SourceId, Unit};
+
+/// The sources that have several units in a batch.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// The number of each unit's source, without gaps; empty where each unit has a source of its
+    /// own.
+    numbers: Vec<u32>,
+}
+
+/// In the place of a number: nobody else in the batch is of this unit's source.
+const OWN: u32 = u32::MAX;
+
+impl Sources {
+    /// Those of a batch.
+    pub fn of(units: &[Unit]) -> Self {
+        // Nearly always all are different, which is quicker seen than they are counted.
+        let mut all: Vec<SourceId> = units.iter().map(Unit::source).collect();
+        all.sort_unstable();
+        let same = |pair: &[SourceId]| matches!(pair, [a, b] if a == b && *a != SourceId::OWN);
+        if !all.windows(2).any(same) {
+            return Self::default();
+        }
+        let mut several: HashMap<SourceId, u32, RandomState> = HashMap::default();
+        for source in all.windows(2).filter(|pair| same(pair)).flatten() {
+            let next = u32::try_from(several.len()).unwrap_or(OWN);
+            several.entry(*source).or_insert(next);
+        }
+        let number = |unit: &Unit| several.get(&unit.source()).copied().unwrap_or(OWN);
+        Self {
+            numbers: units.iter().map(number).collect(),
+        }
+    }
+
+    /// True if any source has several units.
+    pub fn any(&self) -> bool {
+        !self.numbers.is_empty()
+    }
+
+    /// The number of the unit's source; `None`: no other unit is of it.
+    pub fn of_unit(&self, unit: u32) -> Option<u32> {
+        let number = self.numbers.get(unit as usize).copied();
+        number.filter(|number| *number != OWN)
+    }
+
+    /// The units behind this one that are of its source.
+    pub fn followers(&self, unit: u32) -> impl Iterator<Item = u32> {
+        let source = self.of_unit(unit);
+        let behind = (0_u32..).zip(&self.numbers).skip(unit as usize + 1);
+        behind
+            .filter(move |(_, number)| source == Some(**number))
+            .map(|(unit, _)| unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(sources: &[u64]) -> Vec<Unit> {
+        let unit = |source: &u64| {
+            let mut unit = Unit::of([]);
+            unit.hand_over(SourceId(*source));
+            unit
+        };
+        sources.iter().map(unit).collect()
+    }
+
+    #[test]
+    fn a_source_of_its_own_follows_nobody() {
+        assert!(!Sources::of(&units(&[3, 1, 2])).any());
+        assert!(!Sources::of(&[Unit::of([]), Unit::of([])]).any());
+    }
+
+    #[test]
+    fn those_of_one_source_follow_each_other() {
+        let sources = Sources::of(&units(&[7, 5, 7, 9, 5, 7]));
+        assert_eq!(sources.of_unit(3), None);
+        assert_eq!(sources.of_unit(0), sources.of_unit(2));
+        assert_ne!(sources.of_unit(0), sources.of_unit(1));
+        assert_eq!(sources.followers(0).collect::<Vec<_>>(), [2, 5]);
+        assert_eq!(sources.followers(3).count(), 0);
+        assert_eq!(sources.followers(5).count(), 0);
+    }
+}

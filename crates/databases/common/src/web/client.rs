@@ -1,0 +1,323 @@
+//! One connection: a request out, an answer in, or the reason why there is none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use windrow_core::{Fault, FaultClass};
+
+use super::body::{Unread, Whole, read};
+use super::secure::Secure;
+use super::target::{Login, Target};
+
+/// The server, and what all connections to it share.
+#[derive(Debug)]
+pub struct Origin {
+    target: Target,
+    secure: Secure,
+    /// What the server is called in messages.
+    name: &'static str,
+    host: HeaderValue,
+    connect_timeout: Duration,
+}
+
+impl Origin {
+    /// # Errors
+    /// The host cannot be written into a header.
+    pub fn new(
+        target: Target,
+        name: &'static str,
+        connect_timeout: Duration,
+    ) -> Result<Self, Fault> {
+        let host = match target.host.contains(':') {
+            true => format!("[{}]:{}", target.host, target.port),
+            false => format!("{}:{}", target.host, target.port),
+        };
+        let host = HeaderValue::from_str(&host)
+            .map_err(|_| Fault::invalid("the host of the URL is no name of a host"))?;
+        Ok(Self {
+            secure: Secure::new(target.roots.clone()),
+            target,
+            name,
+            host,
+            connect_timeout,
+        })
+    }
+
+    /// What the server is called in messages, with its address.
+    pub fn peer(&self) -> String {
+        let (host, port) = (&self.target.host, self.target.port);
+        format!("{} at {host}:{port}", self.name)
+    }
+
+    /// Who the URL says we are.
+    pub fn login(&self) -> Option<&Login> {
+        self.target.login.as_ref()
+    }
+
+    /// The header that HTTP's basic authentication has for the URL's user.
+    pub fn basic(&self) -> Option<HeaderValue> {
+        let login = self.login()?;
+        let pair = STANDARD.encode(format!("{}:{}", login.user, login.password.reveal()));
+        secret("Basic", &pair)
+    }
+}
+
+/// A header that tells who we are; it is shown nowhere.
+pub fn secret(scheme: &str, token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("{scheme} {token}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The method of the request.
+    pub method: Method,
+    /// Path and query, percent-encoded.
+    pub path: String,
+    /// JSON.
+    pub body: Bytes,
+    /// The most bytes that the answer may have.
+    pub most: usize,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its whole body.
+    pub body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub enum Loss {
+    /// The request did not leave, or not as a whole: certainly nothing was done.
+    NotSent(Fault),
+    /// The request left, and what became of it is not known.
+    Unanswered(String),
+    /// The answer has more bytes than were allowed: whatever was asked for, was done.
+    TooLarge(String),
+}
+
+impl Loss {
+    /// The fault for something whose being done twice does no harm.
+    pub fn harmless(self) -> Fault {
+        match self {
+            Self::NotSent(fault) => fault,
+            Self::Unanswered(why) => Fault::unavailable(why),
+            Self::TooLarge(why) => Fault::too_large(why),
+        }
+    }
+}
+
+/// One connection, opened when it is needed.
+#[derive(Debug)]
+pub struct Client {
+    origin: Arc<Origin>,
+    line: Option<Line>,
+    authorization: Option<HeaderValue>,
+    extra: HeaderMap,
+}
+
+#[derive(Debug)]
+struct Line {
+    sender: SendRequest<Whole>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Client {
+    /// A client that is not connected yet. `extra` headers go with every request.
+    pub fn new(origin: Arc<Origin>, extra: HeaderMap) -> Self {
+        Self {
+            authorization: origin.basic(),
+            origin,
+            line: None,
+            extra,
+        }
+    }
+
+    /// Tells who we are in another way than before.
+    pub fn authorize(&mut self, header: Option<HeaderValue>) {
+        self.authorization = header;
+    }
+
+    /// Where it is connected to.
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// One request and its answer. **Not cancel safe**: a dropped future leaves open what became of
+    /// the request.
+    ///
+    /// # Errors
+    /// There is no answer; the connection is given up, the next request opens another one.
+    pub async fn exchange(&mut self, ask: &Ask) -> Result<Answer, Loss> {
+        match self.attempt(ask).await {
+            // The server had closed a connection that was kept: nothing has left yet, so another
+            // one may be tried.
+            Err((Loss::NotSent(_), true)) => self.attempt(ask).await.map_err(|(loss, _)| loss),
+            other => other.map_err(|(loss, _)| loss),
+        }
+    }
+
+    /// The flag says that the connection had been used before.
+    async fn attempt(&mut self, ask: &Ask) -> Result<Answer, (Loss, bool)> {
+        let request = self.request(ask).map_err(|f| (Loss::NotSent(f), false))?;
+        let used = self.ready().await.map_err(|f| (Loss::NotSent(f), false))?;
+        let Some(line) = self.line.as_mut() else {
+            let fault = Fault::internal("a connection is missing");
+            return Err((Loss::NotSent(fault), false));
+        };
+        let limit = self.origin.target.timeout;
+        let answered = match timeout(limit, converse(line, request, ask.most)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Trouble::Open(format!(
+                "no answer within {} seconds",
+                limit.as_secs()
+            ))),
+        };
+        answered.map_err(|trouble| {
+            self.line = None;
+            (self.loss(trouble, ask.most), used)
+        })
+    }
+
+    fn loss(&self, trouble: Trouble, most: usize) -> Loss {
+        let peer = self.origin.peer();
+        match trouble {
+            Trouble::NotSent(why) => Loss::NotSent(Fault::unavailable(format!(
+                "the connection to {peer} was closed before the request left: {why}"
+            ))),
+            Trouble::Open(why) => Loss::Unanswered(format!("{peer} gave no answer: {why}")),
+            Trouble::TooLarge => Loss::TooLarge(format!(
+                "the answer of {peer} is larger than {most} bytes, the most that is taken"
+            )),
+        }
+    }
+
+    fn request(&self, ask: &Ask) -> Result<Request<Whole>, Fault> {
+        let mut request = Request::new(Whole::new(ask.body.clone()));
+        *request.method_mut() = ask.method.clone();
+        *request.uri_mut() = ask
+            .path
+            .parse()
+            .map_err(|_| Fault::invalid("a name cannot be written into the path of a request"))?;
+        let headers = request.headers_mut();
+        headers.extend(self.extra.clone());
+        headers.insert(HOST, self.origin.host.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(authorization) = &self.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        Ok(request)
+    }
+
+    /// Sees to it that there is a connection; says whether it was there before.
+    async fn ready(&mut self) -> Result<bool, Fault> {
+        if let Some(line) = &mut self.line
+            && line.sender.ready().await.is_ok()
+        {
+            return Ok(true);
+        }
+        self.line = None;
+        let limit = self.origin.connect_timeout;
+        let opened = timeout(limit, open(&self.origin)).await.map_err(|_| {
+            let peer = self.origin.peer();
+            Fault::unavailable(format!("no connection to {peer} within {limit:?}"))
+        })??;
+        self.line = Some(opened);
+        Ok(false)
+    }
+}
+
+enum Trouble {
+    NotSent(String),
+    Open(String),
+    TooLarge,
+}
+
+async fn converse(
+    line: &mut Line,
+    request: Request<Whole>,
+    most: usize,
+) -> Result<Answer, Trouble> {
+    let response = line.sender.try_send_request(request).await;
+    let response = response.map_err(|mut error| match error.take_message() {
+        Some(_) => Trouble::NotSent(error.error().to_string()),
+        None => Trouble::Open(error.error().to_string()),
+    })?;
+    let status = response.status();
+    match read(response.into_body(), most).await {
+        Ok(body) => Ok(Answer { status, body }),
+        Err(Unread::TooLarge) => Err(Trouble::TooLarge),
+        Err(Unread::Broken(error)) => Err(Trouble::Open(error.to_string())),
+    }
+}
+
+async fn open(origin: &Origin) -> Result<Line, Fault> {
+    let target = &origin.target;
+    let away = |error: &dyn std::fmt::Display| {
+        Fault::unavailable(format!("no connection to {}: {error}", origin.peer()))
+    };
+    let socket = TcpStream::connect((&*target.host, target.port))
+        .await
+        .map_err(|error| away(&error))?;
+    // Small requests must not wait for the answer to the one before.
+    socket.set_nodelay(true).map_err(|error| away(&error))?;
+    if !target.tls {
+        return start(socket).await.map_err(|error| away(&error));
+    }
+    let name = ServerName::try_from(target.host.clone())
+        .map_err(|_| Fault::invalid("the host of the URL is no name that TLS could use"))?;
+    let connector = origin.secure.connector().await?;
+    let stream = connector.connect(name, socket).await.map_err(|error| {
+        let rustls = error
+            .get_ref()
+            .and_then(|e| e.downcast_ref::<rustls::Error>());
+        match rustls {
+            // What the certificate is blamed for does not get better by trying again.
+            Some(rustls) => {
+                let message = format!("TLS with {} failed: {rustls}", origin.peer());
+                Fault::new(FaultClass::Denied, "28000", message)
+            }
+            None => away(&error),
+        }
+    })?;
+    start(stream).await.map_err(|error| away(&error))
+}
+
+async fn start<S>(stream: S) -> Result<Line, hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    let task = tokio::spawn(async move {
+        // Its end is seen by whoever waits for an answer.
+        connection.await.ok();
+    });
+    Ok(Line { sender, task })
+}
+
+#[cfg(test)]
+mod tests;

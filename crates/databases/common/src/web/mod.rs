@@ -1,0 +1,29 @@
+//! HTTP/1.1 for the sinks whose databases speak it: one keep-alive connection an executor, answers
+//! of bounded size, time limits, and an exact account of what may have been received.
+//!
+//! | room | what it holds |
+//! | --- | --- |
+//! | `target` | what a URL names: where, who, which parameters |
+//! | `secure` | TLS |
+//! | `client` | one connection, opened when it is needed: a request out, an answer in, or the reason why there is none |
+//! | `body` | whole bodies out, bounded bodies in |
+//! | `greeting` | connections that show a sign of life within their time |
+//! | `meaning` | what a failure means for the writes of its request |
+//! | `json` | JSON texts, written |
+//! | `batch` | a batch without transactions: one write a unit, and the steps in which the writes go out |
+
+mod batch;
+mod body;
+mod client;
+mod greeting;
+mod json;
+mod meaning;
+mod secure;
+mod target;
+
+pub use batch::{Batch, BoundWrite};
+pub use client::{Answer, Ask, Client, Loss, Origin, secret};
+pub use greeting::{alive, connected};
+pub use json::{is_json, push_text};
+pub use meaning::{Meaning, of_status};
+pub use target::Target;

@@ -1,0 +1,76 @@
+//! The tables that were read, shared by all connections of a sink.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::TableName;
+use windrow_database::described::{Described, Descriptions};
+
+use super::column::{Column, Kind};
+use super::table::{Facts, Table};
+
+/// How long a description is used before it is read again. A stale one costs speed or a refusal by
+/// the server, never truth: the server converts and judges every value itself.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The columns of a table. Fields of object columns are listed too, as `column['field']`, without a
+/// position.
+pub(crate) const COLUMNS: &str = "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
+     WHERE table_schema = ? AND table_name = ? AND ordinal_position IS NOT NULL ORDER BY ordinal_position";
+
+/// The columns of its primary key.
+pub(crate) const KEY: &str = "SELECT column_name FROM information_schema.key_column_usage \
+     WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position";
+
+/// Descriptions by name.
+pub(crate) type Catalog = Descriptions<Table>;
+
+impl Described for Table {
+    type Facts = Facts;
+
+    fn new(version: u64, facts: Facts) -> Self {
+        Self {
+            version,
+            read_at: Instant::now(),
+            facts,
+        }
+    }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() < FRESH
+    }
+}
+
+/// What the answers to [`COLUMNS`] and [`KEY`] say of a table; `None`: there is none.
+pub(crate) fn facts(
+    name: TableName,
+    columns: Vec<(String, String, bool)>,
+    key: &[String],
+) -> Option<Facts> {
+    let columns: Vec<Column> = columns
+        .into_iter()
+        // Older servers give fields of objects a position.
+        .filter(|(name, ..)| !name.contains("['"))
+        .map(|(name, data_type, nullable)| Column {
+            name: name.into(),
+            kind: Kind::of(&data_type),
+            not_null: !nullable,
+        })
+        .collect();
+    let place = |name: &String| columns.iter().position(|c| *c.name == **name);
+    let primary: Option<Vec<usize>> = key.iter().map(place).collect();
+    (!columns.is_empty()).then(|| Facts {
+        name,
+        // A key that holds a field of an object is none that a write could name.
+        primary: primary.unwrap_or_default(),
+        columns,
+    })
+}

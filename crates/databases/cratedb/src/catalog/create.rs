@@ -1,0 +1,139 @@
+//! Tables and columns that are made from the rows that name them.
+//!
+//! CrateDB does not change the type of a column, so nothing is ever widened: the first rows decide,
+//! and a later value that does not fit has its own error.
+
+use windrow_core::{Name, Shape, TableName, Value};
+use windrow_database::infer::{Kind, Sight, Sights};
+use windrow_database::new_table::NewTable;
+use windrow_database::quote::{push_ident, push_idents, push_table};
+
+use super::table::Facts;
+
+/// What the rows of a batch ask of one table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wish {
+    sights: Sights,
+    /// Columns that held an array.
+    arrays: Vec<Name>,
+    new: NewTable,
+}
+
+impl Wish {
+    /// Takes in one write.
+    pub(crate) fn see(&mut self, shape: &Shape, row: &[Value]) {
+        self.sights.see(&shape.columns, row);
+        for (name, value) in shape.columns.iter().zip(row) {
+            let array = matches!(value, Value::Json(json) if !json.trim_start().starts_with('{'));
+            if array && !self.arrays.contains(name) {
+                self.arrays.push(name.clone());
+            }
+        }
+        self.new.see(shape, row);
+    }
+
+    /// The type of a new column; none while all of its values were NULL.
+    fn type_of(&self, sight: &Sight) -> Option<&'static str> {
+        Some(match sight.kind? {
+            Kind::Bool => "BOOLEAN",
+            Kind::Int => "BIGINT",
+            Kind::Number if sight.double => "DOUBLE PRECISION",
+            // Takes whatever an object holds, without one row's fields deciding over those of the
+            // next.
+            Kind::Json if !self.arrays.contains(&sight.name) => "OBJECT(IGNORED)",
+            Kind::Number | Kind::Json | Kind::Text | Kind::Bytes | Kind::Own(_) => "TEXT",
+        })
+    }
+}
+
+/// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's
+/// own defaults.
+pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -> Vec<String> {
+    let typed = |sight| Some((sight, wish.type_of(sight)?));
+    let columns: Vec<_> = wish.sights.columns().iter().filter_map(typed).collect();
+    let mut table = String::new();
+    push_table(&mut table, name);
+    let Some(facts) = facts else {
+        let makes = wish.new.is_wanted() && !columns.is_empty();
+        return makes
+            .then(|| creation(&table, &columns, &wish.new.primary(&wish.sights)))
+            .into_iter()
+            .collect();
+    };
+    let missing = columns
+        .iter()
+        .filter(|(sight, _)| facts.column(&sight.name).is_none());
+    let addition = |(sight, type_name): &(&Sight, &str)| {
+        let mut sql = format!("ALTER TABLE {table} ADD COLUMN ");
+        push_ident(&mut sql, &sight.name);
+        sql.push(' ');
+        sql.push_str(type_name);
+        sql
+    };
+    missing.map(addition).collect()
+}
+
+fn creation(table: &str, columns: &[(&Sight, &'static str)], primary: &[Name]) -> String {
+    let mut sql = format!("CREATE TABLE IF NOT EXISTS {table} (");
+    for (place, (sight, type_name)) in columns.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        push_ident(&mut sql, &sight.name);
+        sql.push(' ');
+        sql.push_str(type_name);
+    }
+    if !primary.is_empty() {
+        sql.push_str(", PRIMARY KEY (");
+        push_idents(&mut sql, primary);
+        sql.push(')');
+    }
+    sql.push(')');
+    sql
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::shape::ShapeParts;
+
+    use windrow_core::{Key, OnConflict, Op, Returning};
+
+    use super::*;
+
+    fn shape(columns: &[&str], key: Key) -> Shape {
+        Shape::new(ShapeParts {
+            op: Op::Insert,
+            table: TableName::bare("t"),
+            columns: columns.iter().map(|c| Name::from(*c)).collect(),
+            key,
+            on_conflict: OnConflict::Update,
+            returning: Returning::Nothing,
+        })
+    }
+
+    #[test]
+    fn a_table_is_made_of_what_was_seen() {
+        let mut wish = Wish::default();
+        let columns = ["id", "f", "d", "o", "a", "later"];
+        let row = |d: &str| {
+            [
+                7.into(),
+                Value::Number("1.5".into()),
+                Value::Number(d.into()),
+                Value::Json("{}".into()),
+                Value::Json("[]".into()),
+                Value::Null,
+            ]
+        };
+        wish.see(&shape(&columns, Key::Primary), &row("1"));
+        wish.see(
+            &shape(&columns, Key::Primary),
+            &row("0.12345678901234567890123"),
+        );
+        let made = statements(&TableName::bare("t"), None, &wish);
+        assert_eq!(
+            made,
+            [
+                r#"CREATE TABLE IF NOT EXISTS "t" ("id" BIGINT, "f" DOUBLE PRECISION, "d" TEXT, "o" OBJECT(IGNORED), "a" TEXT, PRIMARY KEY ("id"))"#
+            ]
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! What the catalog says of a table.
+
+use tokio::time::Instant;
+use windrow_core::{Key, Name, TableName};
+
+use super::column::Column;
+
+/// A table, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// Changes whenever its [`Facts`] do; statements belong to one version.
+    pub(crate) version: u64,
+    /// When it was read.
+    pub(crate) read_at: Instant,
+    pub(crate) facts: Facts,
+}
+
+/// The description itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// With its schema.
+    pub(crate) name: TableName,
+    pub(crate) columns: Vec<Column>,
+    /// Places of the primary key's columns, in its order; empty without one.
+    pub(crate) primary: Vec<usize>,
+}
+
+impl std::ops::Deref for Table {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Facts {
+    /// A column by its name.
+    pub(crate) fn column(&self, name: &Name) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == *name)
+    }
+
+    /// The columns of the primary key.
+    pub(crate) fn key(&self) -> impl Iterator<Item = &Column> {
+        self.primary
+            .iter()
+            .filter_map(|place| self.columns.get(*place))
+    }
+
+    /// The names that a write finds its row by, in the order in which its row has their values.
+    pub(crate) fn key_names(&self, key: &Key) -> Vec<Name> {
+        match key {
+            Key::Columns(names) => names.to_vec(),
+            Key::Primary => self.key().map(|column| column.name.clone()).collect(),
+        }
+    }
+
+    /// True if the names are those of the primary key, in whatever order.
+    pub(crate) fn is_primary(&self, names: &[Name]) -> bool {
+        !names.is_empty()
+            && names.len() == self.primary.len()
+            && self.key().all(|column| names.contains(&column.name))
+    }
+}

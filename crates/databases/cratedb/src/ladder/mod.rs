@@ -1,0 +1,14 @@
+//! The way of a batch: from units to requests, and from answers to verdicts.
+
+pub(crate) mod answer;
+mod bind;
+mod bulk;
+pub(crate) mod connection;
+mod executor;
+mod grow;
+mod knowledge;
+mod lookup;
+pub(crate) mod session;
+mod settle;
+mod single;
+mod statement;

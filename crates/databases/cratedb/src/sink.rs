@@ -1,0 +1,113 @@
+//! The sink: connections, and what they share.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, Lack, Profile, Promise, Sink, Unit};
+use windrow_database::Options;
+use windrow_database::web::{Origin, Target, alive, connected};
+
+use super::catalog::cache::Catalog;
+use super::ladder::connection::Connection;
+use super::ladder::session::Session;
+use super::values::key;
+
+/// What CrateDB can do.
+pub(super) const PROFILE: Profile = Profile {
+    name: "CrateDB",
+    transactional: false,
+    flights: 8,
+    batch_rows: 10_000,
+    lacks: &[
+        Lack {
+            promise: Promise::Returned,
+            why: "CrateDB gives nothing back from a delete: one that asks for it is refused.",
+        },
+        Lack {
+            promise: Promise::Atomic,
+            why: "CrateDB has no transactions: a unit of several writes is refused.",
+        },
+        Lack {
+            promise: Promise::Committed,
+            why: "Reads by primary key see every answered write; reads, updates and deletes by other columns see it after the table's next refresh.",
+        },
+        Lack {
+            promise: Promise::Values,
+            why: "CrateDB has no type for decimals without a precision: a column that is created for them is a double, or text once a value needs more digits.",
+        },
+        Lack {
+            promise: Promise::Unique,
+            why: "CrateDB has no unique key besides the primary key.",
+        },
+        Lack {
+            promise: Promise::ForeignKeys,
+            why: "CrateDB has no foreign keys.",
+        },
+    ],
+};
+
+/// A CrateDB cluster.
+pub(super) struct CrateSink {
+    origin: Arc<Origin>,
+    schema: Option<String>,
+    options: Options,
+    catalog: Arc<Catalog>,
+}
+
+impl CrateSink {
+    /// # Errors
+    /// The URL makes no sense.
+    pub(super) fn new(target: Target, options: &Options) -> Result<Self, Fault> {
+        let schema = match target.path.as_slice() {
+            [] => None,
+            [schema] => Some(schema.clone()),
+            _ => {
+                return Err(Fault::invalid(
+                    "the path of a URL of CrateDB is a schema, one name",
+                ));
+            }
+        };
+        let origin = Origin::new(target, PROFILE.name, options.connect_timeout)?;
+        Ok(Self {
+            origin: Arc::new(origin),
+            schema,
+            options: options.clone(),
+            catalog: Arc::default(),
+        })
+    }
+
+    async fn session(&self) -> Result<Session, Fault> {
+        let mut session = Session::new(self.origin.clone(), self.schema.as_deref())?;
+        session.greet().await?;
+        Ok(session)
+    }
+}
+
+#[async_trait]
+impl Sink for CrateSink {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    // Nobody waits for the lock of another: there are none.
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        let limit = self.options.connect_timeout;
+        let session = connected(&self.origin, limit, self.session()).await?;
+        let connection = Connection::new(session, self.catalog.clone(), self.options.create_tables);
+        Ok(Box::new(connection))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        alive(&self.origin, self.session()).await
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
+            if let Some(table) = self.catalog.get(&write.shape.table) {
+                let places = key::places(&write.shape, &table);
+                hashes.extend(key::find(&table, &places, &write.row).hash(&table));
+            }
+        }
+    }
+}

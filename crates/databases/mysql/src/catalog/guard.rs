@@ -1,0 +1,81 @@
+//! Whether a table is as it was described: asked of the server in front of what relies on it.
+
+use mysql_async::Column;
+use windrow_core::TableName;
+use windrow_database::quote::backtick::push_table;
+
+use super::information::about;
+use super::table::Print;
+use crate::line::Seen;
+use crate::values::cell::text;
+
+/// Appends queries for a table's columns and its definition. The first one's lock keeps the table
+/// as it is until the end of a transaction.
+pub(crate) fn push(sql: &mut String, name: &TableName) {
+    sql.push_str("SELECT * FROM ");
+    push_table(sql, name);
+    sql.push_str(" LIMIT 0; SHOW CREATE TABLE ");
+    push_table(sql, name);
+}
+
+/// How many results [`push`] has.
+pub(crate) const RESULTS: usize = 2;
+
+/// The same, and its triggers.
+pub(crate) fn push_all(sql: &mut String, name: &TableName) {
+    push(sql, name);
+    let what = "TRIGGER_NAME, EVENT_MANIPULATION, ACTION_STATEMENT, SQL_MODE";
+    let order = " ORDER BY TRIGGER_NAME";
+    sql.push_str("; ");
+    sql.push_str(&about("TRIGGERS", what, "EVENT_OBJECT", name, order));
+}
+
+/// What these results say of a table, of [`push_all`].
+pub(crate) fn print(seen: &[Seen]) -> Option<Print> {
+    let triggers = seen.get(RESULTS)?;
+    let rows = triggers
+        .rows
+        .iter()
+        .flat_map(|row| (0..4).map(|at| text(row, at) + "\n"));
+    Some(Print {
+        table: table(seen)?.into(),
+        triggers: rows.collect::<String>().into(),
+    })
+}
+
+/// Whether a table is as it was described, by the results of [`push`] or of [`push_all`].
+pub(crate) fn holds(expected: &Print, seen: &[Seen]) -> bool {
+    match seen.len() {
+        RESULTS => table(seen).as_deref() == Some(&*expected.table),
+        _ => print(seen).as_ref() == Some(expected),
+    }
+}
+
+fn table(seen: &[Seen]) -> Option<String> {
+    let (columns, definition) = (seen.first()?, seen.get(1)?.rows.first()?);
+    let definition = text(definition, 1);
+    // How far the numbers have been counted is no change.
+    let counted = definition.rsplit_once(" AUTO_INCREMENT=");
+    let definition = match counted {
+        Some((before, behind)) => {
+            let rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{before}{rest}")
+        }
+        None => definition,
+    };
+    Some(columns.columns.iter().map(column).collect::<String>() + &definition)
+}
+
+/// What a result's column looks like: it changes with the name, type and keys of the table's
+/// column.
+fn column(column: &Column) -> String {
+    format!(
+        "{}:{:?}:{}:{}:{}:{};",
+        column.name_str(),
+        column.column_type(),
+        column.flags().bits(),
+        column.character_set(),
+        column.column_length(),
+        column.decimals()
+    )
+}

@@ -1,0 +1,76 @@
+//! Who may see triggers: the server shows them only to those who could make them.
+
+/// Whether the user may see the triggers of a table. `grants`: what SHOW GRANTS says.
+pub(crate) fn may_see_triggers(grants: &[String], database: &str, table: &str) -> bool {
+    grants.iter().any(|grant| {
+        let Some((what, rest)) = grant
+            .strip_prefix("GRANT ")
+            .and_then(|g| g.split_once(" ON "))
+        else {
+            return false;
+        };
+        let mut privileges = what.split(',').map(str::trim);
+        let enough = privileges.any(|p| matches!(p, "TRIGGER" | "ALL PRIVILEGES" | "ALL"));
+        let Some((place, _)) = rest.split_once(" TO ").filter(|_| enough) else {
+            return false;
+        };
+        match parts(place) {
+            Some((None, _)) => true,
+            Some((Some(pattern), None)) => is_like(&pattern, database),
+            Some((Some(schema), Some(name))) => schema == database && name == table,
+            None => false,
+        }
+    })
+}
+
+/// The database and the table of `*.*`, `` `database`.* `` or `` `database`.`table` ``; `None`
+/// where it stands for all.
+fn parts(place: &str) -> Option<(Option<String>, Option<String>)> {
+    let (database, rest) = part(place)?;
+    let (table, rest) = part(rest.strip_prefix('.')?)?;
+    rest.is_empty().then_some((database, table))
+}
+
+fn part(text: &str) -> Option<(Option<String>, &str)> {
+    if let Some(rest) = text.strip_prefix('*') {
+        return Some((None, rest));
+    }
+    let mut rest = text.strip_prefix('`')?;
+    let mut name = String::new();
+    loop {
+        let (before, behind) = rest.split_once('`')?;
+        name.push_str(before);
+        match behind.strip_prefix('`') {
+            Some(more) => {
+                name.push('`');
+                rest = more;
+            }
+            None => return Some((Some(name), behind)),
+        }
+    }
+}
+
+/// Whether a name is of a pattern in which `_` stands for a letter, `%` for any number of them, and
+/// `\` takes that away.
+fn is_like(pattern: &str, name: &str) -> bool {
+    let mut letters = pattern.chars();
+    match letters.next() {
+        None => name.is_empty(),
+        Some('%') => {
+            let rest = letters.as_str();
+            name.char_indices()
+                .any(|(at, _)| is_like(rest, name.get(at..).unwrap_or("")))
+                || is_like(rest, "")
+        }
+        Some(letter) => {
+            let (any, letter) = match letter {
+                '_' => (true, '_'),
+                '\\' => (false, letters.next().unwrap_or('\\')),
+                other => (false, other),
+            };
+            let mut left = name.chars();
+            let first = left.next();
+            first.is_some_and(|c| any || c == letter) && is_like(letters.as_str(), left.as_str())
+        }
+    }
+}

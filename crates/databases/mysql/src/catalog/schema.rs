@@ -1,0 +1,262 @@
+//! Reading a table's description from the information schema.
+
+use mysql_async::Row;
+use windrow_core::apart::Apart;
+use windrow_core::{Op, TableName};
+
+use super::column::{Column, Kind};
+use super::guard;
+use super::information::about;
+use super::proof;
+use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
+use crate::fault::{Scope, Trouble};
+use crate::line::{Line, Seen};
+use crate::values::cell::{get, text};
+
+/// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps
+/// the table as it is until all has been read.
+///
+/// # Errors
+/// As the server refuses, or the connection is lost.
+pub(crate) async fn read(line: &mut Line, name: &TableName) -> Result<Option<Facts>, Trouble> {
+    let mut held = "START TRANSACTION; ".to_owned();
+    guard::push_all(&mut held, name);
+    let (seen, ended) = line.looks(&held).await;
+    let seen = match ended {
+        Ok(()) => Some(seen),
+        Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => {
+            match refusal.number {
+                // No such table, or no such database.
+                1146 | 1049 => {
+                    line.say("ROLLBACK").await?;
+                    return Ok(None);
+                }
+                // Who may insert but not select gets no guard.
+                1142 | 1143 => None,
+                _ => {
+                    line.say("ROLLBACK").await?;
+                    return Err(Trouble::Refused(refusal));
+                }
+            }
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    let facts = describe(line, name, seen.as_deref()).await;
+    line.say("ROLLBACK").await?;
+    facts
+}
+
+async fn describe(
+    line: &mut Line,
+    name: &TableName,
+    seen: Option<&[Seen]>,
+) -> Result<Option<Facts>, Trouble> {
+    let table = line
+        .rows(&about("TABLES", TABLES, "TABLE", name, ""))
+        .await?;
+    let Some(table) = table.first() else {
+        return Ok(None);
+    };
+    let order = " ORDER BY ORDINAL_POSITION";
+    let rows = line
+        .rows(&about("COLUMNS", COLUMNS, "TABLE", name, order))
+        .await?;
+    let mut columns: Vec<Column> = rows.iter().map(column).collect();
+    if line.server.mariadb {
+        let checks = "CHECK_CLAUSE";
+        let rows = line
+            .rows(&about("CHECK_CONSTRAINTS", checks, "CONSTRAINT", name, ""))
+            .await?;
+        mark_json(&mut columns, &rows);
+    }
+    let indexes = line
+        .rows(&about(
+            "STATISTICS",
+            INDEXES,
+            "TABLE",
+            name,
+            " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX",
+        ))
+        .await?;
+    let own = " AND REFERENCED_TABLE_NAME = TABLE_NAME AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA LIMIT 1";
+    let own = about("KEY_COLUMN_USAGE", "1", "TABLE", name, own);
+    let (more, ended) = line.looks(&format!("{own}; SHOW GRANTS")).await;
+    ended?;
+    let more = |at: usize| more.get(at).map_or(&[][..], |seen| &seen.rows);
+    let (own_parent, grants) = (more(0), more(1));
+    let place = (text(table, 3), text(table, 4));
+    let grants: Vec<String> = grants.iter().map(|row| text(row, 0)).collect();
+    let sees_triggers = proof::may_see_triggers(&grants, &place.0, &place.1);
+    let kind = Kindred {
+        plain: text(table, 0) == "BASE TABLE",
+        versioned: text(table, 0) == "SYSTEM VERSIONED",
+        innodb: text(table, 5) == "InnoDB",
+        numbered: rows.iter().any(|row| number(row, 12) > 0),
+    };
+    let (uniques, hidden_unique) = uniques(&columns, &indexes);
+    let mut facts = Facts {
+        name: name.clone(),
+        columns,
+        uniques,
+        hidden_unique,
+        transactional: text(table, 2) == "YES" || text(table, 0) == "VIEW",
+        fuses: kind.plain && kind.innodb && own_parent.is_empty(),
+        apart: kind.why_apart(name, seen, sees_triggers),
+        triggers: Vec::new(),
+        ours: text(table, 1) == OURS,
+        print: seen.and_then(guard::print),
+    };
+    let triggers = seen.and_then(|seen| seen.get(2));
+    let triggers = triggers.map_or(&[][..], |seen| &seen.rows).iter();
+    facts.triggers = triggers.filter_map(|row| trigger(&facts, row)).collect();
+    Ok(Some(facts))
+}
+
+const TABLES: &str = "TABLE_TYPE, TABLE_COMMENT, (SELECT e.TRANSACTIONS FROM information_schema.ENGINES e \
+    WHERE e.ENGINE = x.ENGINE), TABLE_SCHEMA, TABLE_NAME, ENGINE";
+
+/// What sort of table it is.
+struct Kindred {
+    plain: bool,
+    versioned: bool,
+    innodb: bool,
+    /// The numbers of transactions are stored in its rows.
+    numbered: bool,
+}
+
+impl Kindred {
+    fn why_apart(
+        &self,
+        name: &TableName,
+        seen: Option<&[Seen]>,
+        sees_triggers: bool,
+    ) -> Option<Apart> {
+        if !(self.plain || self.versioned) {
+            let view = Apart::of("a view").by(format!("view {name}"));
+            return Some(view.advised("write to the table itself").unproven());
+        }
+        if self.numbered {
+            return Some(Apart::of("numbers of transactions").by(format!("table {name}")));
+        }
+        let definition = seen.and_then(|seen| seen.get(1)?.rows.first());
+        let Some(definition) = definition.map(|row| text(row, 1)) else {
+            let hidden = Apart::of("a definition that cannot be seen").by(format!("table {name}"));
+            return Some(hidden.advised("grant SELECT on the table").unproven());
+        };
+        if let Err(what) = proof::definition(&definition) {
+            let odd = Apart::of("a definition that is not proven");
+            return Some(odd.by(format!("{what} in table {name}")).unproven());
+        }
+        if !sees_triggers {
+            let hidden = Apart::of("triggers that cannot be seen").by(format!("table {name}"));
+            return Some(hidden.advised("grant TRIGGER on the table").unproven());
+        }
+        // Other engines undo statements otherwise, or not at all.
+        let other = Apart::of("another engine than InnoDB").by(format!("table {name}"));
+        (!self.innodb).then(|| other.advised("ALTER TABLE .. ENGINE = InnoDB"))
+    }
+}
+
+/// A trigger, as the guard's query says it.
+fn trigger(facts: &Facts, row: &Row) -> Option<Trigger> {
+    let op = match &*text(row, 1) {
+        "INSERT" => Op::Insert,
+        "UPDATE" => Op::Update,
+        "DELETE" => Op::Delete,
+        _ => return None,
+    };
+    let apart = |what: String| {
+        let object = format!("trigger {} on {} ({what})", text(row, 0), facts.name);
+        let advice = "let it do nothing but SET NEW.column, IF and SIGNAL, with built-in functions";
+        let apart = Apart::of("a trigger that is not proven").by(object);
+        apart.advised(advice).unproven()
+    };
+    let sets = proof::trigger(&text(row, 2), &text(row, 3)).and_then(|names| {
+        let place = |name: &String| facts.place_of(name).ok_or_else(|| name.clone());
+        names.iter().map(place).collect()
+    });
+    Some(Trigger {
+        op,
+        sets: sets.map_err(apart),
+    })
+}
+
+const COLUMNS: &str = "COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, IS_NULLABLE, EXTRA, COLUMN_DEFAULT, CHARACTER_SET_NAME, \
+    COLLATION_NAME, COALESCE(CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, 0), COALESCE(NUMERIC_PRECISION, 0), \
+    COALESCE(NUMERIC_SCALE, 0), COLUMN_COMMENT, COALESCE(GENERATION_EXPRESSION = 'ROW START' AND DATA_TYPE = 'bigint', 0)";
+
+const INDEXES: &str = "INDEX_NAME, COLUMN_NAME, SUB_PART";
+
+fn column(row: &Row) -> Column {
+    let (data_type, column_type) = (text(row, 1), text(row, 2));
+    let extra = text(row, 4).to_ascii_lowercase();
+    let not_null = text(row, 3) == "NO";
+    let default = get::<String>(row, 5).filter(|default| default != "NULL");
+    let kind = Kind::of(&data_type, &column_type, number(row, 9), number(row, 10));
+    let length = match kind {
+        // Characters of TEXT are not counted, its bytes are: too few are no danger.
+        Kind::Json | Kind::Blob => 0,
+        Kind::Bit => number(row, 9),
+        _ => number(row, 8),
+    };
+    Column {
+        name: text(row, 0).into(),
+        kind,
+        not_null,
+        auto: extra.contains("auto_increment"),
+        generated: extra.contains("virtual")
+            || extra.contains("stored generated")
+            || extra.contains("persistent"),
+        null_by_default: !not_null && default.is_none(),
+        charset: text(row, 6).into(),
+        collation: text(row, 7).into(),
+        length,
+        no_value_yet: text(row, 11) == NO_VALUE_YET,
+    }
+}
+
+/// MariaDB's JSON is text with a check.
+fn mark_json(columns: &mut [Column], checks: &[Row]) {
+    for check in checks {
+        let clause = text(check, 0);
+        let name = clause
+            .strip_prefix("json_valid(`")
+            .and_then(|rest| rest.strip_suffix("`)"));
+        if let Some(column) = columns.iter_mut().find(|c| Some(&*c.name) == name) {
+            column.kind = Kind::Json;
+            column.length = 0;
+        }
+    }
+}
+
+fn uniques(columns: &[Column], rows: &[Row]) -> (Vec<Unique>, bool) {
+    let mut indexes: Vec<(String, Option<Vec<usize>>)> = Vec::new();
+    for row in rows {
+        let name = text(row, 0);
+        if indexes.last().is_none_or(|(last, _)| *last != name) {
+            indexes.push((name, Some(Vec::new())));
+        }
+        let column = text(row, 1);
+        let place = columns.iter().position(|c| *c.name == *column);
+        let whole = get::<u64>(row, 2).is_none();
+        if let Some((_, places)) = indexes.last_mut() {
+            match (places.as_mut(), place.filter(|_| whole)) {
+                (Some(places), Some(place)) => places.push(place),
+                _ => *places = None,
+            }
+        }
+    }
+    let hidden = indexes.iter().any(|(_, places)| places.is_none());
+    let unique = |(name, places): (String, Option<Vec<usize>>)| {
+        Some(Unique {
+            columns: places?.into(),
+            primary: name == "PRIMARY",
+            name: name.into(),
+        })
+    };
+    (indexes.into_iter().filter_map(unique).collect(), hidden)
+}
+
+fn number(row: &Row, place: usize) -> usize {
+    get(row, place).unwrap_or_default()
+}

@@ -1,0 +1,174 @@
+//! What the database says of a table.
+
+use tokio::time::Instant;
+use windrow_core::apart::Apart;
+use windrow_core::{Key, Level, Name, Op, Standing, TableName};
+
+use super::column::Column;
+
+/// A table, as it was when it was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    /// Changes whenever its [`Facts`] do; statements belong to one version.
+    pub(crate) version: u64,
+    /// When it was read.
+    pub(crate) read_at: Instant,
+    pub(crate) facts: Facts,
+}
+
+/// The description itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) name: TableName,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) uniques: Vec<Unique>,
+    /// A unique index that is not described in `uniques`: over parts of columns or expressions.
+    pub(crate) hidden_unique: bool,
+    /// Its engine can undo a statement.
+    pub(crate) transactional: bool,
+    /// An ordinary table of InnoDB without a foreign key to itself: writes may become one
+    /// statement, as far as its triggers allow it.
+    pub(crate) fuses: bool,
+    /// Why no write to it shares a transaction with others, and no read of it.
+    pub(crate) apart: Option<Apart>,
+    pub(crate) triggers: Vec<Trigger>,
+    /// Windrow made it, so Windrow may widen it.
+    pub(crate) ours: bool,
+    /// What a guard says; `None`: the user may not look at it.
+    pub(crate) print: Option<Print>,
+}
+
+/// What a table looks like to a guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Print {
+    /// Its columns and its definition.
+    pub(crate) table: Box<str>,
+    pub(crate) triggers: Box<str>,
+}
+
+/// A trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trigger {
+    /// What it fires at.
+    pub(crate) op: Op,
+    /// The columns that it gives values to, where that is all it does; else why its writes are not
+    /// joined.
+    pub(crate) sets: Result<Box<[usize]>, Apart>,
+}
+
+/// A unique index over whole columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unique {
+    pub(crate) name: Box<str>,
+    /// Places in [`Facts::columns`], in the order of the index.
+    pub(crate) columns: Box<[usize]>,
+    pub(crate) primary: bool,
+}
+
+/// The mark of tables that Windrow made: their comment.
+pub(crate) const OURS: &str = "created by windrow";
+
+/// The comment of a column that Windrow made and that has had no value but NULL: its type is not
+/// known yet.
+pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
+
+impl std::ops::Deref for Table {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+impl Facts {
+    /// Why a write that does this shares no transaction with others. `also`: what else it may do.
+    pub(crate) fn why_apart(&self, op: Op, also: Option<Op>) -> Option<&Apart> {
+        let fired = self.fired(op, also).find_map(|t| t.sets.as_ref().err());
+        self.apart.as_ref().or(fired)
+    }
+
+    /// The columns that triggers give values to.
+    pub(crate) fn set_by_triggers(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = usize> {
+        let sets = self.fired(op, also).filter_map(|t| t.sets.as_ref().ok());
+        sets.flatten().copied()
+    }
+
+    /// What its inserts, updates, deletes and reads share with others, for operators.
+    pub(crate) fn standings(&self, name: &TableName, standings: &mut Vec<Standing>) {
+        for op in [Op::Insert, Op::Update, Op::Delete, Op::Get] {
+            let why = self.why_apart(op, None).cloned();
+            let own = Apart::of("an engine, a version history or a reference to itself");
+            let (level, why) = match why {
+                Some(why) => (Level::Apart, Some(why)),
+                None if self.fuses => (Level::Fused, None),
+                None => (Level::Grouped, Some(own.by(format!("table {name}")))),
+            };
+            Standing::add(standings, name, op, level, why);
+        }
+    }
+
+    fn fired(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = &Trigger> {
+        let triggers = self.triggers.iter();
+        triggers.filter(move |trigger| trigger.op == op || Some(trigger.op) == also)
+    }
+
+    /// The place of a column. The server does not tell names apart that differ in their case.
+    pub(crate) fn place_of(&self, name: &str) -> Option<usize> {
+        let mut columns = self.columns.iter();
+        columns.position(|column| {
+            &*column.name == name || column.name.to_lowercase() == name.to_lowercase()
+        })
+    }
+
+    /// The columns of a key by their names; `None`: the table has no primary key.
+    pub(crate) fn key_names(&self, key: &Key) -> Option<Vec<Name>> {
+        if let Key::Columns(names) = key {
+            return Some(names.to_vec());
+        }
+        let primary = self.uniques.iter().find(|unique| unique.primary)?;
+        let name = |place: &usize| self.columns.get(*place).map(|column| column.name.clone());
+        primary.columns.iter().map(name).collect()
+    }
+
+    /// Whether these columns, in whatever order, are a unique index.
+    pub(crate) fn is_unique(&self, places: &[usize]) -> bool {
+        self.uniques
+            .iter()
+            .any(|unique| same(&unique.columns, places))
+    }
+
+    /// Whether a column is part of a unique index over whole columns.
+    pub(crate) fn is_in_unique(&self, place: usize) -> bool {
+        let mut uniques = self.uniques.iter();
+        uniques.any(|unique| unique.columns.contains(&place))
+    }
+
+    /// Whether these columns name one row at most.
+    pub(crate) fn names_one(&self, places: &[usize]) -> bool {
+        let within = |unique: &Unique| unique.columns.iter().all(|place| places.contains(place));
+        self.uniques.iter().any(within)
+    }
+
+    /// Whether a row with values in these columns can conflict with another row by something else
+    /// than this key. A column that is numbered by the server and not given conflicts with
+    /// nothing, nor does one that is NULL. What is computed can be anything.
+    pub(crate) fn has_rival(&self, key: &[usize], given: &[usize]) -> bool {
+        let may_meet = |unique: &&Unique| {
+            unique.columns.iter().all(|place| {
+                let column = self.columns.get(*place);
+                let nothing = |c: &Column| c.auto || c.null_by_default && !c.generated;
+                given.contains(place) || !column.is_some_and(nothing)
+            })
+        };
+        let others = self
+            .uniques
+            .iter()
+            .filter(|unique| !same(&unique.columns, key));
+        self.hidden_unique || others.filter(may_meet).count() > 0
+    }
+}
+
+/// Whether these are the same columns, in whatever order.
+pub(crate) fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().all(|place| b.contains(place))
+}

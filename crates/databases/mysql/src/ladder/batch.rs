@@ -1,0 +1,414 @@
+//! A batch under way: its units, their writes joined with the tables' descriptions, and what is
+//! known of each unit.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mysql_async::Value as Cell;
+use windrow_core::{
+    Done, Dones, Fault, FaultClass, Op, Shape, TableName, Unit, UnitFault, Verdict,
+};
+use windrow_database::plan::{self, Fence, Item, Step};
+use windrow_database::sources::Sources;
+
+use super::compiled::Compiled;
+use crate::catalog::table::Table;
+use crate::values::key::{Canon, Found};
+
+/// Descriptions of the tables of a batch; `None`: there is no such table.
+pub(crate) type Tables<'n> = HashMap<&'n TableName, Option<Arc<Table>>>;
+
+/// Joins a shape with its table.
+pub(crate) type Compile<'c> = dyn Fn(&Arc<Shape>, &Arc<Table>) -> Arc<Compiled> + Sync + 'c;
+
+/// One write, joined with its table.
+#[derive(Debug)]
+pub(crate) struct BoundWrite {
+    pub(crate) unit: u32,
+    /// Its number in the unit.
+    pub(crate) write: u32,
+    pub(crate) compiled: Arc<Compiled>,
+    /// The place of its shape in [`Batch::shapes`].
+    shape: u32,
+    pub(crate) row: Box<[Cell]>,
+    pub(crate) canon: Option<Canon>,
+    /// It is about a row that cannot be there.
+    pub(crate) nothing: bool,
+    /// It may travel in a statement for many.
+    pub(crate) sets: bool,
+    keys: std::ops::Range<usize>,
+    fence: Fence,
+}
+
+impl BoundWrite {
+    /// The same write, found by another key; `None` where that cannot be told.
+    pub(crate) fn by_key(&self, compiled: &Arc<Compiled>) -> Option<Self> {
+        let places = compiled.finds.as_ref()?;
+        let Found::Row(canon) = compiled.found(&self.row, places) else {
+            return None;
+        };
+        Some(Self {
+            unit: self.unit,
+            write: self.write,
+            compiled: compiled.clone(),
+            shape: self.shape,
+            row: self.row.clone(),
+            canon: Some(canon),
+            nothing: false,
+            sets: false,
+            keys: 0..0,
+            fence: self.fence,
+        })
+    }
+}
+
+/// The units and all that is found out about them.
+pub(crate) struct Batch<'a> {
+    pub(crate) units: &'a [Unit],
+    pub(crate) sources: Sources,
+    shapes: Vec<Arc<Compiled>>,
+    pub(crate) bound: Vec<BoundWrite>,
+    hashes: Vec<u64>,
+    /// Where each unit's writes begin in `bound`.
+    starts: Vec<usize>,
+    /// What Windrow itself has against a unit.
+    pub(crate) refused: Vec<Option<UnitFault>>,
+    /// What writes were told in the transaction under way.
+    pub(crate) done: Vec<Option<Done>>,
+    pub(crate) verdicts: Vec<Option<Verdict>>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(units: &'a [Unit]) -> Self {
+        let calls = |unit: &Unit| {
+            let message = "SQL calls are for databases of PostgreSQL's protocol";
+            let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
+            (!unit.calls().is_empty()).then(|| Verdict::Told(Err(fault.into())))
+        };
+        Self {
+            units,
+            sources: Sources::of(units),
+            shapes: Vec::new(),
+            bound: Vec::new(),
+            hashes: Vec::new(),
+            starts: Vec::new(),
+            refused: Vec::new(),
+            done: Vec::new(),
+            verdicts: units.iter().map(calls).collect(),
+        }
+    }
+
+    /// The tables that the batch is about, each once.
+    pub(crate) fn tables(&self) -> Vec<&'a TableName> {
+        let mut seen = HashSet::new();
+        let mut last: Option<&Arc<Shape>> = None;
+        let mut tables = Vec::new();
+        for write in self.units.iter().flat_map(Unit::writes) {
+            if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
+                continue;
+            }
+            last = Some(&write.shape);
+            if seen.insert(&write.shape.table) {
+                tables.push(&write.shape.table);
+            }
+        }
+        tables
+    }
+
+    /// Joins all writes with the descriptions. May be done again when a description has changed.
+    pub(crate) fn bind(&mut self, tables: &Tables<'_>, compile: &Compile<'_>) {
+        self.shapes.clear();
+        self.bound.clear();
+        self.hashes.clear();
+        self.starts.clear();
+        self.refused.clear();
+        let mut known: HashMap<*const Shape, u32> = HashMap::new();
+        for (number, unit) in (0_u32..).zip(self.units) {
+            self.starts.push(self.bound.len());
+            let refused = self.bind_unit(number, unit, tables, &mut known, compile);
+            self.refused.push(refused.err());
+        }
+        self.starts.push(self.bound.len());
+        self.done.clear();
+        self.done.resize_with(self.bound.len(), || None);
+    }
+
+    /// The first trouble of a unit is the one that it would have met.
+    fn bind_unit(
+        &mut self,
+        number: u32,
+        unit: &Unit,
+        tables: &Tables<'_>,
+        known: &mut HashMap<*const Shape, u32>,
+        compile: &Compile<'_>,
+    ) -> Result<(), UnitFault> {
+        for (at, write) in unit.writes().iter().enumerate() {
+            let refuse = |fault| UnitFault {
+                at,
+                fault,
+                before: Vec::new(),
+            };
+            let table = tables.get(&write.shape.table).and_then(Option::as_ref);
+            let table = table.ok_or_else(|| refuse(no_table(&write.shape.table)))?;
+            let shape = *known
+                .entry(Arc::as_ptr(&write.shape))
+                .or_insert_with(|| add_shape(&mut self.shapes, compile(&write.shape, table)));
+            let Some(compiled) = self.shapes.get(shape as usize) else {
+                continue;
+            };
+            if let Some(fault) = &compiled.trouble {
+                return Err(refuse(fault.clone()));
+            }
+            let from = self.hashes.len();
+            let encoded = compiled.encode(write, &mut self.hashes).map_err(refuse)?;
+            let fence = match encoded.unknown {
+                true => compiled.fence.max(Fence::Table),
+                false => compiled.fence,
+            };
+            self.bound.push(BoundWrite {
+                unit: number,
+                write: u32::try_from(at).unwrap_or(u32::MAX),
+                compiled: compiled.clone(),
+                shape,
+                row: encoded.row,
+                canon: encoded.canon,
+                nothing: encoded.nothing,
+                sets: encoded.sets,
+                keys: from..self.hashes.len(),
+                fence,
+            });
+        }
+        Ok(())
+    }
+
+    /// The units that Windrow refuses are told so.
+    pub(crate) fn conclude_refused(&mut self) {
+        for (refused, verdict) in self.refused.iter().zip(&mut self.verdicts) {
+            if let (Some(fault), None) = (refused, &verdict) {
+                *verdict = Some(Verdict::Told(Err(fault.clone())));
+            }
+        }
+    }
+
+    /// The places in `bound` of a unit's writes.
+    pub(crate) fn writes_of(&self, unit: u32) -> std::ops::Range<usize> {
+        let unit = unit as usize;
+        let start = self.starts.get(unit).copied().unwrap_or_default();
+        let end = self.starts.get(unit + 1).copied().unwrap_or(start);
+        start..end
+    }
+
+    /// The tables that units are about, each once.
+    pub(crate) fn tables_of(&self, units: &[u32]) -> Vec<Arc<Table>> {
+        let mut tables: Vec<Arc<Table>> = Vec::new();
+        let mut last = None;
+        for bound in units.iter().flat_map(|unit| self.bound_of(*unit)) {
+            if last.replace(bound.shape) == Some(bound.shape) {
+                continue;
+            }
+            let table = &bound.compiled.table;
+            if !tables.iter().any(|t| t.version == table.version) {
+                tables.push(table.clone());
+            }
+        }
+        tables
+    }
+
+    /// The writes of a unit.
+    pub(crate) fn bound_of(&self, unit: u32) -> impl Iterator<Item = &BoundWrite> {
+        self.bound.get(self.writes_of(unit)).into_iter().flatten()
+    }
+
+    /// Whether a unit shares no transaction with others.
+    pub(crate) fn is_apart(&self, unit: u32) -> bool {
+        self.bound_of(unit).any(|p| p.compiled.apart.is_some())
+    }
+
+    /// Whether code runs for a unit of which nothing is known.
+    pub(crate) fn runs_unproven(&self, unit: u32) -> bool {
+        let mut writes = self.bound_of(unit);
+        writes.any(|p| {
+            p.compiled
+                .apart
+                .as_ref()
+                .is_some_and(|apart| apart.unproven)
+        })
+    }
+
+    /// Whether the server may number rows of these units: it remembers what it gave last.
+    pub(crate) fn takes_numbers(&self, units: &[u32]) -> bool {
+        let mut bound = units.iter().flat_map(|unit| self.bound_of(*unit));
+        bound.any(|p| {
+            let mut columns = p.compiled.table.columns.iter();
+            p.compiled.action.fires().0 == Op::Insert && columns.any(|column| column.auto)
+        })
+    }
+
+    /// Whether the tables of a unit can undo what it does.
+    pub(crate) fn undoes(&self, unit: u32) -> bool {
+        self.bound_of(unit).all(|p| p.compiled.table.transactional)
+    }
+
+    /// Whether a unit is a single write.
+    pub(crate) fn is_single(&self, unit: u32) -> bool {
+        self.writes_of(unit).len() == 1
+    }
+
+    /// Whether all that units do is to read.
+    pub(crate) fn only_read(&self, units: &[u32]) -> bool {
+        let mut all = units.iter().flat_map(|unit| self.bound_of(*unit));
+        all.all(|bound| bound.compiled.shape.op == Op::Get)
+    }
+
+    /// The statements of units in their order, with the places of their writes; those whose number
+    /// is even may become one.
+    pub(crate) fn steps(&self, units: &[u32]) -> Vec<Step> {
+        let places: Vec<usize> = units
+            .iter()
+            .flat_map(|unit| self.writes_of(*unit))
+            .collect();
+        let items = places.iter().filter_map(|place| {
+            let bound = self.bound.get(*place)?;
+            Some(Item {
+                group: bound.shape * 2 + u32::from(!bound.sets),
+                unit: bound.unit,
+                source: self.sources.of_unit(bound.unit),
+                table: u32::try_from(bound.compiled.table.version).unwrap_or(u32::MAX),
+                keys: self.hashes.get(bound.keys.clone()).unwrap_or_default(),
+                reads: bound.compiled.shape.op == Op::Get,
+                fence: bound.fence,
+                free: false,
+            })
+        });
+        let mut steps = plan::plan(numbered(items));
+        for step in &mut steps {
+            for item in &mut step.items {
+                let place = places.get(*item as usize).copied().unwrap_or_default();
+                *item = u32::try_from(place).unwrap_or(u32::MAX);
+            }
+            let canon = |item: &u32| {
+                self.bound
+                    .get(*item as usize)
+                    .and_then(|p| p.canon.as_ref())
+            };
+            // Rows are locked in one order; where one cannot be told from the others, all stay in
+            // the order of the batch.
+            if step.group.is_multiple_of(2) && step.items.iter().all(|i| canon(i).is_some()) {
+                let firsts = self.first_of_each(&step.items);
+                let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
+                step.items.sort_by(|a, b| first(a).cmp(&first(b)));
+            }
+        }
+        steps
+    }
+
+    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it,
+    /// and a row may refer to one before it.
+    fn chain(&self, item: u32) -> Option<(bool, u32)> {
+        let unit = self.bound.get(item as usize)?.unit;
+        let source = self.sources.of_unit(unit);
+        Some(source.map_or((false, unit), |source| (true, source)))
+    }
+
+    /// The first key of each source or unit; empty where each has one write.
+    fn first_of_each(&self, items: &[u32]) -> HashMap<Option<(bool, u32)>, &Canon> {
+        let mut firsts = HashMap::new();
+        if !self.sources.any() && self.bound.len() <= self.units.len() {
+            return firsts;
+        }
+        for item in items {
+            let bound = self.bound.get(*item as usize);
+            if let Some(canon) = bound.and_then(|bound| bound.canon.as_ref()) {
+                let first = firsts.entry(self.chain(*item)).or_insert(canon);
+                *first = canon.min(*first);
+            }
+        }
+        firsts
+    }
+
+    /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
+    pub(crate) fn hold(&mut self) {
+        for unit in 0_u32.. {
+            let verdict = match self.verdicts.get(unit as usize) {
+                Some(verdict) if self.sources.any() => verdict,
+                _ => return,
+            };
+            if !matches!(verdict, Some(Verdict::Again(_) | Verdict::Alone(_))) {
+                continue;
+            }
+            for follower in self.sources.followers(unit) {
+                if let Some(slot) = self.verdicts.get_mut(follower as usize) {
+                    slot.get_or_insert(Verdict::Held);
+                }
+            }
+        }
+    }
+
+    /// The unit is answered with what its writes were told.
+    pub(crate) fn succeed(&mut self, unit: u32) {
+        let writes = self.writes_of(unit);
+        let dones: Option<Dones> = self
+            .done
+            .get_mut(writes)
+            .and_then(|dones| dones.iter_mut().map(Option::take).collect());
+        let outcome = dones.ok_or_else(|| Fault::internal("a write got no answer").into());
+        self.conclude(unit, Verdict::Told(outcome));
+    }
+
+    /// The unit gets its verdict.
+    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict) {
+        if let Some(slot) = self.verdicts.get_mut(unit as usize) {
+            *slot = Some(verdict);
+        }
+    }
+
+    /// All units that are about the table and have no verdict get this one.
+    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
+        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
+            let mut writes = unit.writes().iter();
+            if let Some(at) = writes.position(|w| w.shape.table == *table) {
+                slot.get_or_insert_with(|| verdict.for_write(at));
+            }
+        }
+    }
+
+    /// All units without a verdict get this one.
+    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict) {
+        for slot in &mut self.verdicts {
+            slot.get_or_insert_with(|| verdict.clone());
+        }
+    }
+
+    /// The units without a verdict.
+    pub(crate) fn pending(&self) -> Vec<u32> {
+        let numbered = (0_u32..).zip(&self.verdicts);
+        let pending = numbered.filter(|(_, verdict)| verdict.is_none());
+        pending.map(|(unit, _)| unit).collect()
+    }
+}
+
+/// Numbers tables from 0 without gaps, as the planner wants them.
+fn numbered<'i>(items: impl Iterator<Item = Item<'i>>) -> impl Iterator<Item = Item<'i>> {
+    let mut tables: HashMap<u32, u32> = HashMap::new();
+    items.map(move |item| {
+        let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
+        let table = *tables.entry(item.table).or_insert(next);
+        Item { table, ..item }
+    })
+}
+
+fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {
+    let place = shapes
+        .iter()
+        .position(|known| known.shape == compiled.shape);
+    let place = place.unwrap_or_else(|| {
+        shapes.push(compiled);
+        shapes.len() - 1
+    });
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+fn no_table(name: &TableName) -> Fault {
+    let message = format!("no such table: {name}");
+    Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*name.table))
+}

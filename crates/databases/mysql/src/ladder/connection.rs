@@ -1,0 +1,86 @@
+//! A connection to the server, and what it has learned.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Fault, Verdict};
+
+use super::interrupt::Interrupt;
+use super::transaction::{Break, TRUSTED, Verified};
+use crate::catalog::cache::Catalog;
+use crate::catalog::guard;
+use crate::catalog::table::Table;
+use crate::fault::{Scope, Trouble};
+use crate::line::Line;
+
+/// A connection and what it has learned.
+pub(crate) struct Connection {
+    pub(super) line: Line,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) purpose: Purpose,
+    pub(super) creates: bool,
+    pub(super) verified: Verified,
+    pub(super) interrupt: Arc<Interrupt>,
+    /// The server remembers a number that it gave last.
+    pub(super) numbered: bool,
+}
+
+impl Connection {
+    /// `creates`: tables and columns that are not there are made.
+    pub(crate) fn new(
+        (line, interrupt): (Line, Arc<Interrupt>),
+        catalog: Arc<Catalog>,
+        purpose: Purpose,
+        creates: bool,
+    ) -> Self {
+        Self {
+            line,
+            interrupt,
+            catalog,
+            purpose,
+            creates,
+            verified: HashMap::new(),
+            numbered: false,
+        }
+    }
+
+    /// What a write is told that waits for a foreign lock.
+    pub(super) fn waits(&self, fault: Fault) -> Verdict {
+        match self.purpose {
+            Purpose::Batches => Verdict::Alone(fault),
+            Purpose::Alone => Verdict::Told(Err(fault.into())),
+        }
+    }
+
+    /// Looks whether a table is as it was described, unless that was done a moment ago.
+    pub(super) async fn verify(&mut self, table: &Arc<Table>) -> Result<(), Break> {
+        let Some(expected) = &table.print else {
+            return Ok(());
+        };
+        let at = self.verified.get(&table.version);
+        if at.is_some_and(|at| at.elapsed() < TRUSTED) {
+            return Ok(());
+        }
+        let mut sql = String::new();
+        guard::push_all(&mut sql, &table.name);
+        let (seen, ended) = self.line.looks(&sql).await;
+        match ended {
+            Ok(()) if guard::holds(expected, &seen) => {
+                if self.verified.len() > 10_000 {
+                    self.verified.clear();
+                }
+                self.verified.insert(table.version, Instant::now());
+                Ok(())
+            }
+            Ok(()) => Err(Break::Stale),
+            Err(Trouble::Refused(refusal)) => match refusal.scope {
+                Scope::Statement => Err(Break::Stale),
+                Scope::Lock => Err(Break::Locked(table.name.clone(), refusal.fault)),
+                _ => Err(Trouble::Refused(refusal).into()),
+            },
+            Err(lost) => Err(lost.into()),
+        }
+    }
+}

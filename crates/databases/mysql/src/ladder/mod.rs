@@ -1,0 +1,16 @@
+//! The way of a batch: from units to statements, and from answers to verdicts.
+
+pub(crate) mod batch;
+mod bind;
+pub(crate) mod compiled;
+pub(crate) mod connection;
+mod executor;
+pub(crate) mod interrupt;
+mod one_statement;
+mod set;
+mod single;
+mod step;
+mod text;
+mod transaction;
+mod units;
+mod wishes;

@@ -1,0 +1,297 @@
+//! The texts of statements.
+
+use mysql_async::Value as Cell;
+
+use windrow_database::quote::backtick::{push_ident, push_table};
+
+use super::compiled::{Action, Compiled};
+use crate::catalog::column::{Column, Kind};
+use crate::catalog::table::Facts;
+use crate::values::literal;
+
+/// What an insert does with a row that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// The statement fails.
+    Fails,
+    /// It changes the row.
+    Changes,
+    /// There is a warning, as there is for whatever else would be an error.
+    Warns,
+}
+
+impl Met {
+    /// What writes of an action do.
+    pub(crate) fn of(action: Action) -> Self {
+        match action {
+            Action::Upsert => Self::Changes,
+            _ => Self::Fails,
+        }
+    }
+}
+
+/// An insert of so many rows. `back`: the columns that it gives back.
+pub(crate) fn insert(compiled: &Compiled, met: Met, rows: usize, back: &[usize]) -> String {
+    let facts = &compiled.table.facts;
+    let width = compiled.columns.len();
+    let mut sql = String::with_capacity(96 + width * 24 + rows * (2 * width + 3));
+    sql.push_str(match met {
+        Met::Warns => "INSERT IGNORE INTO ",
+        Met::Fails | Met::Changes => "INSERT INTO ",
+    });
+    push_table(&mut sql, &compiled.shape.table);
+    sql.push_str(" (");
+    push_columns(&mut sql, facts, &compiled.columns);
+    sql.push_str(") VALUES ");
+    for row in 0..rows {
+        sql.push_str(if row > 0 { ",(" } else { "(" });
+        push_marks(&mut sql, width);
+        sql.push(')');
+    }
+    if met == Met::Changes {
+        push_conflict(&mut sql, compiled);
+    }
+    push_returning(&mut sql, facts, back);
+    sql
+}
+
+/// What an upsert does to the row that it meets: the statement fails unless it is the one that has
+/// the same key. For that the key stands for itself, under a condition that is a number out of
+/// range where the row was met by another key.
+fn push_conflict(sql: &mut String, compiled: &Compiled) {
+    let facts = &compiled.table.facts;
+    let Some(own) = compiled.key.first() else {
+        return;
+    };
+    sql.push_str(" ON DUPLICATE KEY UPDATE ");
+    push_column(sql, facts, *own);
+    sql.push_str(" = IF(18446744073709551615 + (NOT (");
+    for (number, place) in compiled.key.iter().enumerate() {
+        sql.push_str(if number > 0 { " AND " } else { "" });
+        push_column(sql, facts, *place);
+        sql.push_str(" <=> VALUES(");
+        push_column(sql, facts, *place);
+        sql.push(')');
+    }
+    sql.push_str(")), ");
+    push_columns(sql, facts, &[*own, *own]);
+    sql.push(')');
+    let others = compiled.columns.iter();
+    for place in others.filter(|place| !compiled.key.contains(place)) {
+        sql.push_str(", ");
+        push_column(sql, facts, *place);
+        sql.push_str(" = VALUES(");
+        push_column(sql, facts, *place);
+        sql.push(')');
+    }
+}
+
+/// An update of one row. `columns`: those that change, in the order of their parameters.
+pub(crate) fn update(compiled: &Compiled, columns: &[usize]) -> String {
+    let facts = &compiled.table.facts;
+    let mut sql = "UPDATE ".to_owned();
+    push_table(&mut sql, &compiled.shape.table);
+    sql.push_str(" SET ");
+    for (number, place) in columns.iter().enumerate() {
+        sql.push_str(if number > 0 { ", " } else { "" });
+        push_column(&mut sql, facts, *place);
+        sql.push_str(" = ?");
+    }
+    push_where(&mut sql, compiled);
+    sql
+}
+
+/// A delete of one row.
+pub(crate) fn delete(compiled: &Compiled, back: &[usize]) -> String {
+    let mut sql = "DELETE FROM ".to_owned();
+    push_table(&mut sql, &compiled.shape.table);
+    push_where(&mut sql, compiled);
+    push_returning(&mut sql, &compiled.table.facts, back);
+    sql
+}
+
+/// A read of one row, with a lock if the text says so.
+pub(crate) fn select(compiled: &Compiled, columns: &[usize], lock: &str) -> String {
+    let mut sql = String::new();
+    push_select(&mut sql, compiled, columns);
+    push_where(&mut sql, compiled);
+    sql.push_str(lock);
+    sql
+}
+
+/// A read of so many rows.
+pub(crate) fn select_many(
+    compiled: &Compiled,
+    columns: &[usize],
+    rows: usize,
+    lock: &str,
+) -> String {
+    let mut sql = String::with_capacity(128 + rows * 3 * compiled.key.len());
+    push_select(&mut sql, compiled, columns);
+    push_in(&mut sql, compiled, rows);
+    sql.push_str(lock);
+    sql
+}
+
+/// A delete of so many rows.
+pub(crate) fn delete_many(compiled: &Compiled, back: &[usize], rows: usize) -> String {
+    let mut sql = String::with_capacity(128 + rows * 3 * compiled.key.len());
+    sql.push_str("DELETE FROM ");
+    push_table(&mut sql, &compiled.shape.table);
+    push_in(&mut sql, compiled, rows);
+    push_returning(&mut sql, &compiled.table.facts, back);
+    sql
+}
+
+/// An update of many rows, with its values in the text: the columns of a derived table have the
+/// types of its literals, while those of parameters would be guessed before the values are known.
+/// `rows`: the new values, and behind them the key's.
+pub(crate) fn update_many(compiled: &Compiled, mariadb: bool, rows: &[&[Cell]]) -> String {
+    let facts = &compiled.table.facts;
+    let mut sql = "UPDATE (".to_owned();
+    for (number, row) in rows.iter().enumerate() {
+        sql.push_str(match number {
+            0 => "SELECT ",
+            1 if mariadb => " UNION ALL VALUES (",
+            1 => " UNION ALL VALUES ROW(",
+            _ if mariadb => ",(",
+            _ => ",ROW(",
+        });
+        for (at, (cell, place)) in row.iter().zip(&compiled.row).enumerate() {
+            let binary = facts
+                .columns
+                .get(*place)
+                .is_some_and(|c| c.kind.is_binary());
+            sql.push_str(if at > 0 { "," } else { "" });
+            literal::push(&mut sql, cell, binary);
+            if number == 0 {
+                sql.push_str(&format!(" AS w{at}"));
+            }
+        }
+        sql.push_str(if number > 0 { ")" } else { "" });
+    }
+    sql.push_str(") AS w STRAIGHT_JOIN ");
+    push_table(&mut sql, &compiled.shape.table);
+    sql.push_str(" AS t ON ");
+    let given = compiled.columns.len();
+    for (number, place) in compiled.key.iter().enumerate() {
+        sql.push_str(if number > 0 { " AND t." } else { "t." });
+        push_column(&mut sql, facts, *place);
+        sql.push_str(" = ");
+        push_joined(&mut sql, facts.columns.get(*place), given + number);
+    }
+    sql.push_str(" SET ");
+    for (number, place) in compiled.columns.iter().enumerate() {
+        sql.push_str(if number > 0 { ", t." } else { "t." });
+        push_column(&mut sql, facts, *place);
+        sql.push_str(&format!(" = w.w{number}"));
+    }
+    sql
+}
+
+/// A column of the derived table as the column that it is compared with: only alike are an index
+/// and its collation used.
+fn push_joined(sql: &mut String, column: Option<&Column>, number: usize) {
+    let name = format!("w.w{number}");
+    match column {
+        Some(column) if matches!(column.kind, Kind::Text | Kind::Char | Kind::Enum) => {
+            sql.push_str(&format!("CONVERT({name} USING "));
+            push_word(sql, &column.charset);
+            sql.push_str(") COLLATE ");
+            push_word(sql, &column.collation);
+        }
+        Some(column) => match column.kind {
+            Kind::Decimal(digits, scale) => {
+                sql.push_str(&format!("CAST({name} AS DECIMAL({digits},{scale}))"));
+            }
+            Kind::Date => sql.push_str(&format!("CAST({name} AS DATE)")),
+            Kind::DateTime | Kind::Timestamp => {
+                sql.push_str(&format!("CAST({name} AS DATETIME({}))", column.length));
+            }
+            _ => sql.push_str(&name),
+        },
+        None => sql.push_str(&name),
+    }
+}
+
+/// A word of the server's own, such as a collation: nothing but letters, digits and underscores.
+fn push_word(sql: &mut String, word: &str) {
+    sql.extend(
+        word.chars()
+            .filter(|c| c.is_ascii_alphanumeric() || *c == '_'),
+    );
+}
+
+fn push_select(sql: &mut String, compiled: &Compiled, columns: &[usize]) {
+    sql.push_str("SELECT ");
+    if columns.is_empty() {
+        sql.push('1');
+    }
+    push_columns(sql, &compiled.table.facts, columns);
+    sql.push_str(" FROM ");
+    push_table(sql, &compiled.shape.table);
+}
+
+fn push_where(sql: &mut String, compiled: &Compiled) {
+    for (number, place) in compiled.key.iter().enumerate() {
+        sql.push_str(if number > 0 { " AND " } else { " WHERE " });
+        push_column(sql, &compiled.table.facts, *place);
+        sql.push_str(" = ");
+        sql.push_str(&mark(compiled.table.columns.get(*place)));
+    }
+}
+
+fn push_in(sql: &mut String, compiled: &Compiled, rows: usize) {
+    let several = compiled.key.len() > 1;
+    sql.push_str(if several { " WHERE (" } else { " WHERE " });
+    push_columns(sql, &compiled.table.facts, &compiled.key);
+    sql.push_str(if several { ") IN (" } else { " IN (" });
+    let marks = compiled
+        .key
+        .iter()
+        .map(|place| mark(compiled.table.columns.get(*place)));
+    let marks = marks.collect::<Vec<_>>().join(",");
+    for row in 0..rows {
+        sql.push_str(if row > 0 { "," } else { "" });
+        sql.push_str(if several { "(" } else { "" });
+        sql.push_str(&marks);
+        sql.push_str(if several { ")" } else { "" });
+    }
+    sql.push(')');
+}
+
+/// A parameter that is compared with a column. Text would be compared with exact numbers as
+/// doubles.
+fn mark(column: Option<&Column>) -> String {
+    match column.map(|column| column.kind) {
+        Some(Kind::Decimal(digits, scale)) => format!("CAST(? AS DECIMAL({digits},{scale}))"),
+        _ => "?".to_owned(),
+    }
+}
+
+fn push_returning(sql: &mut String, facts: &Facts, back: &[usize]) {
+    if !back.is_empty() {
+        sql.push_str(" RETURNING ");
+        push_columns(sql, facts, back);
+    }
+}
+
+fn push_marks(sql: &mut String, count: usize) {
+    for number in 0..count {
+        sql.push_str(if number > 0 { ",?" } else { "?" });
+    }
+}
+
+fn push_columns(sql: &mut String, facts: &Facts, places: &[usize]) {
+    for (number, place) in places.iter().enumerate() {
+        sql.push_str(if number > 0 { ", " } else { "" });
+        push_column(sql, facts, *place);
+    }
+}
+
+fn push_column(sql: &mut String, facts: &Facts, place: usize) {
+    push_ident(
+        sql,
+        facts.columns.get(place).map_or("", |column| &column.name),
+    );
+}

@@ -1,0 +1,257 @@
+//! One transaction: what it knows of its units, how it is opened, committed and undone.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Done, Fault, Rung, TableName, Tally, Verdict};
+
+use super::batch::Batch;
+use crate::catalog::guard;
+use crate::fault::{Scope, Trouble, unknown};
+use crate::line::Line;
+
+/// How a transaction goes about its units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Statements for many where they can be.
+    Sets,
+    /// The same, with a savepoint around each unit of several writes: one of them has failed.
+    Apart,
+    /// Each write by its own statement.
+    Grouped,
+    /// One unit, whose writes are tried once: what they leave behind cannot be undone.
+    Once,
+}
+
+/// How long a description that was found to be true counts as true for a statement that is a
+/// transaction of its own. What is stored by an older one is what it would have become if the write
+/// had come before the change. After this time the connection is also tried before such a statement
+/// is sent: of one that is lost then nothing was under way.
+pub(crate) const TRUSTED: Duration = Duration::from_secs(1);
+
+/// Why a transaction did not end as it should. Unless it says otherwise, nothing of it was written.
+#[derive(Debug)]
+pub(crate) enum Break {
+    /// The connection was lost before the commit was sent.
+    Lost(Box<str>),
+    /// The server rolled it back for no fault of its own.
+    Gone(Fault),
+    /// The server ends the connection.
+    Ended(Fault),
+    /// A unit of several writes failed; units of several writes need savepoints.
+    Apart,
+    /// An answer could not be told whose it is.
+    Unsure,
+    /// A table is not as it was described.
+    Stale,
+    /// Somebody holds a lock on a whole table.
+    Locked(TableName, Fault),
+    /// Units wait for locks, and what follows them must not be written before them.
+    Overtaken(Vec<(u32, Verdict)>),
+    /// It may have been committed.
+    Unknown(Fault),
+}
+
+impl From<Trouble> for Break {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Lost(why) => Self::Lost(why),
+            Trouble::Refused(refusal) => match refusal.scope {
+                Scope::Connection => Self::Ended(refusal.fault),
+                _ => Self::Gone(refusal.fault),
+            },
+        }
+    }
+}
+
+/// When a description was last found to be true.
+pub(crate) type Verified = HashMap<u64, Instant>;
+
+/// A transaction under way.
+pub(crate) struct Transaction<'t, 'u> {
+    pub(crate) line: &'t mut Line,
+    pub(crate) batch: &'t mut Batch<'u>,
+    pub(crate) purpose: Purpose,
+    verified: &'t mut Verified,
+    tally: &'t mut Tally,
+    pub(super) counts: [usize; Rung::ALL.len()],
+    pub(super) failed: Vec<(u32, Verdict)>,
+    /// What a unit of several writes failed with.
+    pub(super) blame: Option<Verdict>,
+    /// Everything counts as set apart.
+    isolated: bool,
+    /// A unit that fails is undone with all of the transaction.
+    pub(super) once: bool,
+}
+
+impl<'t, 'u> Transaction<'t, 'u> {
+    pub(crate) fn new(
+        line: &'t mut Line,
+        batch: &'t mut Batch<'u>,
+        purpose: Purpose,
+        verified: &'t mut Verified,
+        tally: &'t mut Tally,
+        isolated: bool,
+    ) -> Self {
+        Self {
+            line,
+            batch,
+            purpose,
+            verified,
+            tally,
+            counts: [0; Rung::ALL.len()],
+            failed: Vec::new(),
+            blame: None,
+            isolated,
+            once: false,
+        }
+    }
+
+    /// A unit that was tried once has failed. It waits for a lock only if it may be tried again.
+    pub(super) async fn undo_once(&mut self, units: &[u32]) -> Result<(), Break> {
+        self.line.say("ROLLBACK").await?;
+        let undone = self.line.undid_all().await?;
+        let verdict = match self.blame.take() {
+            Some(Verdict::Alone(fault)) if !undone => Verdict::Told(Err(fault.into())),
+            Some(verdict) => verdict,
+            None => defect(),
+        };
+        for unit in units {
+            self.batch.conclude(*unit, verdict.clone());
+        }
+        Ok(())
+    }
+
+    /// Opens the transaction and looks whether the tables are as they were described; from here on
+    /// they stay so. Triggers are looked at where that was not done a moment ago.
+    pub(super) async fn open(&mut self, units: &[u32]) -> Result<(), Break> {
+        let tables = self.batch.tables_of(units);
+        let mut sql = "START TRANSACTION".to_owned();
+        let mut guarded = Vec::new();
+        for table in &tables {
+            let Some(expected) = &table.print else {
+                continue;
+            };
+            let at = self.verified.get(&table.version);
+            let seen = at.is_some_and(|at| at.elapsed() < TRUSTED);
+            sql.push_str("; ");
+            match seen {
+                true => guard::push(&mut sql, &table.name),
+                false => guard::push_all(&mut sql, &table.name),
+            }
+            guarded.push((table, expected, guard::RESULTS + usize::from(!seen)));
+        }
+        let (mut seen, ended) = self.line.looks(&sql).await;
+        match ended {
+            Ok(()) => {}
+            Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Lock => {
+                let mut left = seen.len();
+                let at = guarded.iter().find(|(_, _, results)| {
+                    let here = left < *results;
+                    left = left.saturating_sub(*results);
+                    here
+                });
+                return Err(match at {
+                    Some((table, ..)) => Break::Locked(table.name.clone(), refusal.fault),
+                    None => Break::Gone(refusal.fault),
+                });
+            }
+            Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => {
+                return Err(Break::Stale);
+            }
+            Err(trouble) => return Err(trouble.into()),
+        }
+        let now = Instant::now();
+        for (table, expected, results) in guarded {
+            let behind = seen.split_off(results.min(seen.len()));
+            if !guard::holds(expected, &seen) {
+                return Err(Break::Stale);
+            }
+            if results > guard::RESULTS {
+                self.verified.insert(table.version, now);
+            }
+            seen = behind;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn commit(&mut self, units: &[u32]) -> Result<(), Break> {
+        let reads = self.batch.only_read(units);
+        match self.line.say("COMMIT").await {
+            Ok(_) => {}
+            Err(_) if reads => {}
+            Err(Trouble::Lost(why)) => return Err(Break::Unknown(unknown(&why))),
+            Err(Trouble::Refused(refusal)) => match refusal.scope {
+                // Another node of a cluster was faster, or a lock: certainly rolled back.
+                Scope::Transaction | Scope::Lock => return Err(Break::Gone(refusal.fault)),
+                Scope::Statement | Scope::Connection => {
+                    return Err(Break::Unknown(unknown(&refusal.fault.message)));
+                }
+            },
+        }
+        self.tally.commits += u32::from(!reads);
+        for (rung, count) in Rung::ALL.into_iter().zip(self.counts) {
+            self.tally.add(rung, count);
+        }
+        for (unit, verdict) in self.failed.drain(..) {
+            self.batch.conclude(unit, verdict);
+        }
+        for unit in units {
+            let open = self.batch.verdicts.get(*unit as usize);
+            if open.is_some_and(Option::is_none) {
+                self.batch.succeed(*unit);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of units that wait for locks, none may be followed by one that has been written.
+    pub(super) fn none_overtaken(&self) -> Result<(), Break> {
+        let waits = |verdict: &Verdict| matches!(verdict, Verdict::Alone(_));
+        let waiting = self.failed.iter().filter(|(_, verdict)| waits(verdict));
+        let told = |unit: u32| self.failed.iter().any(|(failed, _)| *failed == unit);
+        let open = |unit: u32| {
+            let verdict = self.batch.verdicts.get(unit as usize);
+            verdict.is_some_and(Option::is_none) && !told(unit)
+        };
+        let overtakes = |unit: u32| self.batch.sources.followers(unit).any(open);
+        match waiting.clone().any(|(unit, _)| overtakes(*unit)) {
+            true => Err(Break::Overtaken(waiting.cloned().collect())),
+            false => Ok(()),
+        }
+    }
+
+    /// A write was told so, if the transaction is committed.
+    pub(crate) fn done(&mut self, item: u32, done: Done, rung: Rung) {
+        if let Some(slot) = self.batch.done.get_mut(item as usize) {
+            *slot = Some(done);
+        }
+        let rung = if self.isolated { Rung::Isolated } else { rung };
+        self.count(rung, 1);
+    }
+
+    pub(crate) fn count(&mut self, rung: Rung, writes: usize) {
+        let place = Rung::ALL.iter().position(|r| *r == rung);
+        if let Some(count) = place.and_then(|place| self.counts.get_mut(place)) {
+            *count += writes;
+        }
+    }
+
+    /// A unit of one write has failed, and nothing of it is left. One of several must be undone.
+    pub(crate) fn fail(&mut self, unit: u32, verdict: Verdict) -> Result<(), Break> {
+        if self.batch.is_single(unit) && !self.once {
+            self.failed.push((unit, verdict));
+            Ok(())
+        } else {
+            self.blame = Some(verdict);
+            Err(Break::Apart)
+        }
+    }
+}
+
+/// For a unit whose failure is not known: a defect.
+pub(super) fn defect() -> Verdict {
+    Verdict::Told(Err(Fault::internal("a unit failed without a fault").into()))
+}

@@ -1,0 +1,56 @@
+//! What the rows of a batch ask of their tables, and who is told where they do not get it.
+
+use windrow_core::{Op, TableName, Verdict, Write};
+use windrow_database::wish::Wish;
+
+use super::batch::Batch;
+use crate::catalog::cache::Catalog;
+use crate::catalog::create;
+
+/// What the rows of a batch ask of their tables, as far as the descriptions say.
+pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Wish)> {
+    let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
+    let open = batch
+        .units
+        .iter()
+        .zip(&batch.verdicts)
+        .filter(|(_, verdict)| verdict.is_none());
+    for write in open.flat_map(|(unit, _)| unit.writes()) {
+        if !matches!(write.shape.op, Op::Insert | Op::Update) {
+            continue;
+        }
+        let name = &write.shape.table;
+        let place = wishes.iter().position(|(known, _)| *known == name);
+        let place = place.unwrap_or_else(|| {
+            wishes.push((name, Wish::default()));
+            wishes.len() - 1
+        });
+        if let Some((_, wish)) = wishes.get_mut(place) {
+            wish.see(&write.shape, write.values());
+        }
+    }
+    wishes.retain(|(name, wish)| match catalog.get(name) {
+        None => wish.new.is_wanted(),
+        Some(table) => !create::changes(&table.facts, wish).is_empty(),
+    });
+    wishes
+}
+
+/// The units without a verdict whose rows do not fit the table get this one.
+pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict) {
+    let writes = |write: &Write| write.shape.table == *table && write.shape.op == Op::Insert;
+    let troubled: Vec<(u32, usize)> = (0_u32..)
+        .zip(batch.units)
+        .filter_map(|(unit, of)| {
+            let refused = batch
+                .refused
+                .get(unit as usize)
+                .is_some_and(Option::is_some);
+            let at = of.writes().iter().position(writes)?;
+            refused.then_some((unit, at))
+        })
+        .collect();
+    for (unit, at) in troubled {
+        batch.conclude(unit, verdict.for_write(at));
+    }
+}

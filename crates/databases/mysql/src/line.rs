@@ -1,0 +1,388 @@
+//! A connection to the server: its settings, its prepared statements, what it costs.
+
+mod script;
+mod settings;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use mysql_async::prelude::Queryable;
+use mysql_async::{
+    Column, Conn, DriverError, Error, IoError, LocalInfileError, Opts, Params, Row, Statement,
+    Value as Cell,
+};
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Fault, FaultClass, Tally};
+use windrow_database::Options;
+
+pub(super) use self::script::Fetched;
+use self::settings::{FIRST, Variables};
+use super::fault::{NOT_UNDONE, Trouble, refusal};
+use super::ladder::interrupt::Interrupt;
+use super::values::cell::get;
+
+/// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here
+/// and on the server.
+const MOST_PLACEHOLDERS: usize = 1 << 16;
+
+/// Prepared statements that a connection keeps.
+const MOST_STATEMENTS: usize = 256;
+
+/// The contents of a file that LOAD DATA LOCAL reads.
+pub(super) type FileStream = BoxStream<'static, std::io::Result<Bytes>>;
+
+/// What the server is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Server {
+    pub(super) mariadb: bool,
+    /// INSERT and DELETE give rows back (MariaDB 10.5).
+    pub(super) returning: bool,
+    /// A locking read can pass over rows that others hold (MariaDB 10.6, MySQL 8.0.1).
+    pub(super) skips_locked: bool,
+    /// It tells of every warning which row it is of (MariaDB 10.7).
+    pub(super) numbers_rows: bool,
+    /// The longest packet, in bytes.
+    pub(super) packet: usize,
+    /// A statement that waits too long for a lock takes its transaction with it.
+    pub(super) timeout_ends_all: bool,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Line {
+    conn: Conn,
+    pub(super) server: Server,
+    /// What sets it up.
+    settings: Box<str>,
+    statements: HashMap<Box<str>, Statement>,
+    placeholders: usize,
+    round_trips: u32,
+    in_database: Duration,
+    /// The server said that it ends the connection.
+    ending: bool,
+    lock_wait: Option<u64>,
+    impatient: bool,
+}
+
+/// What a statement answered.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Rows that were inserted, found by an update, or deleted.
+    pub(super) affected: u64,
+    /// The value that AUTO_INCREMENT gave, where it gave one.
+    pub(super) generated: Option<u64>,
+    pub(super) warnings: u16,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A result, with what its columns are.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) columns: Arc<[Column]>,
+    pub(super) rows: Vec<Row>,
+}
+
+impl Line {
+    /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at
+    /// once.
+    pub(super) async fn connect(
+        opts: &Opts,
+        purpose: Option<Purpose>,
+        options: &Options,
+    ) -> Result<Self, Fault> {
+        let connecting = open(opts, purpose, options);
+        match tokio::time::timeout(options.connect_timeout, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(Fault::unavailable(format!(
+                "MySQL did not answer within {:?} (connect_timeout)",
+                options.connect_timeout
+            ))),
+        }
+    }
+
+    /// The right to interrupt what it executes.
+    pub(super) async fn interrupt(&mut self, opts: &Opts) -> Result<Arc<Interrupt>, Fault> {
+        let interrupt = Interrupt::of(opts, &mut self.conn).await;
+        interrupt.map_err(of_connecting)
+    }
+
+    /// Executes a prepared statement, preparing it first where that was not done yet.
+    pub(super) async fn execute(&mut self, sql: &str, cells: Vec<Cell>) -> Result<Answer, Trouble> {
+        let statement = self.prepare(sql, cells.len()).await?;
+        let start = Instant::now();
+        self.round_trips += 1;
+        let answer = run(&mut self.conn, statement, cells).await;
+        self.in_database += start.elapsed();
+        answer.map_err(|error| self.trouble(error))
+    }
+
+    /// Executes a text that gives no rows back.
+    pub(super) async fn say(&mut self, sql: &str) -> Result<u64, Trouble> {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let said = self.conn.query_drop(sql).await;
+        self.in_database += start.elapsed();
+        match said {
+            Ok(()) => Ok(self.conn.affected_rows()),
+            Err(error) => Err(self.trouble(error)),
+        }
+    }
+
+    /// Executes a LOAD DATA LOCAL whose file is this, whatever name the server asks for. Gives back
+    /// how many rows were written, and how many warnings there are (65,535 at most).
+    pub(super) async fn load(
+        &mut self,
+        sql: &str,
+        file: FileStream,
+    ) -> Result<(u64, u64), Trouble> {
+        // The library wants it to be `Sync`, which a stream is not.
+        let file = std::sync::Mutex::new(Some(file));
+        self.conn.set_infile_handler(async move {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(file
+                .take()
+                .unwrap_or_else(|| Box::pin(futures_util::stream::empty())))
+        });
+        let said = self.say(sql).await;
+        // If the file was not asked for, it must not be there for another statement.
+        self.conn
+            .set_infile_handler(async { Err(LocalInfileError::NoHandler.into()) });
+        Ok((said?, self.conn.get_warnings().into()))
+    }
+
+    /// Executes a text of one or more queries, and gives back each result that has columns, as far
+    /// as it came.
+    pub(super) async fn looks(&mut self, sql: &str) -> (Vec<Seen>, Result<(), Trouble>) {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let mut all = Vec::new();
+        let ended = seen(&mut self.conn, sql, &mut all).await;
+        self.in_database += start.elapsed();
+        (all, ended.map_err(|error| self.trouble(error)))
+    }
+
+    /// Whether all was undone that was undone last: the server warns where a table without
+    /// transactions kept what was written to it.
+    pub(super) async fn undid_all(&mut self) -> Result<bool, Trouble> {
+        let warnings = self.rows("SHOW WARNINGS").await?;
+        let kept = |row: &Row| get::<u16>(row, 1) == Some(NOT_UNDONE);
+        Ok(!warnings.iter().any(kept))
+    }
+
+    /// Makes the connection as new as it was: whatever unproven code has left behind is gone.
+    ///
+    /// # Errors
+    /// It cannot be used any more.
+    pub(super) async fn renew(&mut self) -> Result<(), Trouble> {
+        let start = Instant::now();
+        self.round_trips += 2;
+        self.statements.clear();
+        self.placeholders = 0;
+        self.impatient = false;
+        let renewed = match self.conn.reset().await {
+            Ok(true) => self.conn.query_drop(&*self.settings).await,
+            // Too old a server for that.
+            Ok(false) => Err(Error::Driver(DriverError::ConnectionClosed)),
+            Err(error) => Err(error),
+        };
+        self.in_database += start.elapsed();
+        renewed.map_err(|error| {
+            self.give_up();
+            self.trouble(error)
+        })
+    }
+
+    /// Executes a text that gives rows back.
+    pub(super) async fn rows(&mut self, sql: &str) -> Result<Vec<Row>, Trouble> {
+        let start = Instant::now();
+        self.round_trips += 1;
+        let rows = self.conn.query::<Row, _>(sql).await;
+        self.in_database += start.elapsed();
+        rows.map_err(|error| self.trouble(error))
+    }
+
+    /// From now on a statement that meets a foreign lock fails at once (or again as the connection
+    /// is set up): once one has waited, the search for the row that waits must not wait anew
+    /// each time. MySQL knows seconds only, so there it waits one.
+    pub(super) async fn hurry(&mut self, on: bool) -> Result<(), Trouble> {
+        let (Some(usual), true) = (self.lock_wait, self.server.mariadb && self.impatient != on)
+        else {
+            return Ok(());
+        };
+        let wait = if on { 0 } else { usual };
+        self.say(&format!("SET SESSION innodb_lock_wait_timeout = {wait}"))
+            .await?;
+        self.impatient = on;
+        Ok(())
+    }
+
+    /// Moves what was spent into a tally.
+    pub(super) fn settle(&mut self, tally: &mut Tally) {
+        tally.round_trips += std::mem::take(&mut self.round_trips);
+        tally.in_database += std::mem::take(&mut self.in_database);
+    }
+
+    /// False once nothing more can be sent.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.ending && !self.conn.is_disconnected()
+    }
+
+    /// The connection is not to be used any more.
+    pub(super) fn give_up(&mut self) {
+        self.ending = true;
+    }
+
+    /// Says good-bye.
+    pub(super) async fn close(self) {
+        // The server notices the end of a connection without it.
+        self.conn.disconnect().await.ok();
+    }
+
+    async fn prepare(&mut self, sql: &str, placeholders: usize) -> Result<Statement, Trouble> {
+        if let Some(known) = self.statements.get(sql) {
+            return Ok(known.clone());
+        }
+        let full = self.placeholders + placeholders > MOST_PLACEHOLDERS
+            || self.statements.len() >= MOST_STATEMENTS;
+        if full {
+            self.placeholders = 0;
+            for (_, statement) in std::mem::take(&mut self.statements) {
+                if let Err(error) = self.conn.close(statement).await {
+                    return Err(self.trouble(error));
+                }
+            }
+        }
+        let start = Instant::now();
+        self.round_trips += 1;
+        let prepared = self.conn.prep(sql).await;
+        self.in_database += start.elapsed();
+        let statement = prepared.map_err(|error| self.trouble(error))?;
+        self.placeholders += placeholders;
+        self.statements.insert(sql.into(), statement.clone());
+        Ok(statement)
+    }
+
+    fn trouble(&mut self, error: Error) -> Trouble {
+        let trouble = Trouble::from(error);
+        self.ending |= match &trouble {
+            Trouble::Refused(refusal) => refusal.fault.class == FaultClass::Unavailable,
+            Trouble::Lost(_) => true,
+        };
+        trouble
+    }
+}
+
+async fn run(conn: &mut Conn, statement: Statement, cells: Vec<Cell>) -> Result<Answer, Error> {
+    let mut result = conn.exec_iter(statement, Params::Positional(cells)).await?;
+    let rows = result.collect::<Row>().await?;
+    let answer = Answer {
+        affected: result.affected_rows(),
+        generated: result.last_insert_id(),
+        warnings: result.warnings(),
+        rows,
+    };
+    result.drop_result().await?;
+    Ok(answer)
+}
+
+async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<Seen>) -> Result<(), Error> {
+    let mut result = conn.query_iter(sql).await?;
+    while let Some(columns) = result.columns() {
+        let rows = result.collect::<Row>().await?;
+        if !columns.is_empty() {
+            all.push(Seen { columns, rows });
+        }
+        if result.is_empty() {
+            break;
+        }
+    }
+    result.drop_result().await
+}
+
+async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Result<Line, Fault> {
+    let mut conn = Conn::new(opts.clone()).await.map_err(of_connecting)?;
+    // Whole seconds; a shorter wait is rounded up, for 0 would not wait at all.
+    let wait = options
+        .lock_wait
+        .as_millis()
+        .div_ceil(1000)
+        .clamp(1, 86_400);
+    let wait = u64::try_from(wait).unwrap_or(1);
+    let wait = (purpose == Some(Purpose::Batches)).then_some(wait);
+    conn.query_drop(FIRST).await.map_err(of_connecting)?;
+    let known = conn.query::<Row, _>(Variables::question()).await;
+    let known = Variables::read(&known.map_err(of_connecting)?);
+    let settings = known.settings(purpose, wait);
+    conn.query_drop(&*settings).await.map_err(of_connecting)?;
+    let version = known.get("version");
+    let mariadb = version.contains("MariaDB");
+    Ok(Line {
+        conn,
+        server: Server {
+            mariadb,
+            returning: mariadb && at_least(version, (10, 5)),
+            skips_locked: at_least(version, if mariadb { (10, 6) } else { (8, 0) }),
+            numbers_rows: mariadb && at_least(version, (10, 7)),
+            packet: known.get("max_allowed_packet").parse().unwrap_or(1 << 20),
+            timeout_ends_all: known.get("innodb_rollback_on_timeout") == "ON",
+        },
+        settings: settings.into(),
+        statements: HashMap::new(),
+        placeholders: 0,
+        round_trips: 0,
+        in_database: Duration::ZERO,
+        ending: false,
+        lock_wait: wait,
+        impatient: false,
+    })
+}
+
+fn at_least(version: &str, least: (u32, u32)) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= least
+}
+
+/// Why there is no connection. Only what the server itself refuses for good is no matter of
+/// waiting.
+fn of_connecting(error: Error) -> Fault {
+    match error {
+        Error::Server(error) => {
+            let fault = refusal(&error).fault;
+            match fault.class {
+                FaultClass::NoTable => Fault::new(FaultClass::Invalid, "3D000", fault.message),
+                _ => fault,
+            }
+        }
+        Error::Io(IoError::Io(error)) => {
+            Fault::unavailable(format!("MySQL cannot be reached: {error}"))
+        }
+        Error::Io(IoError::Tls(error)) => Fault::new(
+            FaultClass::Denied,
+            "08001",
+            format!("no encrypted connection to MySQL: {error}"),
+        ),
+        Error::Driver(error) => Fault::new(
+            FaultClass::Unavailable,
+            "08001",
+            format!("no connection to MySQL: {error}"),
+        ),
+        other => Fault::unavailable(format!("no connection to MySQL: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_numbers() {
+        assert!(at_least("10.11.6-MariaDB-0+deb12u1", (10, 5)));
+        assert!(at_least("11.0.2-MariaDB", (10, 5)));
+        assert!(!at_least("10.4.30-MariaDB", (10, 5)));
+        assert!(!at_least("5.5.68-MariaDB", (10, 5)));
+    }
+}

@@ -1,0 +1,199 @@
+//! What a connection is set to: all that the sink's own statements rely on, whatever the server's
+//! defaults are.
+//!
+//! What changes only the meaning of a client's own values (how a division is rounded, what the
+//! strict modes refuse, how numbers are counted up) stays the server's: it is the same alone and in
+//! company.
+
+use std::collections::HashMap;
+
+use mysql_async::Row;
+use windrow_core::sink::Purpose;
+
+use crate::values::cell::get;
+
+/// Comes before anything is asked: a limit of rows would cut the answer.
+pub(super) const FIRST: &str = "SET sql_select_limit = 18446744073709551615, \
+    max_join_size = 18446744073709551615, sql_big_selects = 1";
+
+/// Settings and their values, in the order in which they are set. Those that a server does not know
+/// are left out.
+const FIXED: [(&str, &str); 21] = [
+    ("autocommit", "1"),
+    ("completion_type", "'NO_CHAIN'"),
+    ("sql_select_limit", "18446744073709551615"),
+    // Setting the first one changes the second.
+    ("max_join_size", "18446744073709551615"),
+    ("sql_big_selects", "1"),
+    ("sql_safe_updates", "0"),
+    ("sql_auto_is_null", "0"),
+    ("foreign_key_checks", "1"),
+    ("unique_checks", "1"),
+    ("check_constraint_checks", "1"),
+    ("time_zone", "'+00:00'"),
+    // The texts of errors say which key was met, and which row.
+    ("lc_messages", "'en_US'"),
+    // Warnings are counted; notes are said of values that are written as they should be.
+    ("sql_notes", "0"),
+    ("max_error_count", "1024"),
+    ("sql_quote_show_create", "1"),
+    // A long list of keys would become another statement.
+    ("in_predicate_conversion_threshold", "0"),
+    ("idle_transaction_timeout", "0"),
+    ("idle_readonly_transaction_timeout", "0"),
+    ("idle_write_transaction_timeout", "0"),
+    ("max_statement_time", "0"),
+    ("max_execution_time", "0"),
+];
+
+/// How long a statement may take: the server's limit is for one write, and not for those of many.
+const TIMES: [&str; 2] = ["max_statement_time", "max_execution_time"];
+
+/// What else is asked.
+const ASKED: [&str; 7] = [
+    "version",
+    "max_allowed_packet",
+    "innodb_rollback_on_timeout",
+    "sql_mode",
+    "old_mode",
+    "log_bin",
+    "binlog_format",
+];
+
+/// Parts of `sql_mode` that change how a text of SQL is read, or that hide what is looked at here.
+const READS_OTHERWISE: [&str; 18] = [
+    "ANSI",
+    "ANSI_QUOTES",
+    "DB2",
+    "HIGH_NOT_PRECEDENCE",
+    "IGNORE_SPACE",
+    "MAXDB",
+    "MSSQL",
+    "MYSQL323",
+    "MYSQL40",
+    "NO_BACKSLASH_ESCAPES",
+    "NO_FIELD_OPTIONS",
+    "NO_KEY_OPTIONS",
+    "NO_TABLE_OPTIONS",
+    "ORACLE",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "PIPES_AS_CONCAT",
+    "POSTGRESQL",
+    "REAL_AS_FLOAT",
+];
+
+/// What the server's variables are.
+#[derive(Debug, Default)]
+pub(super) struct Variables(HashMap<String, String>);
+
+impl Variables {
+    /// The query for them.
+    pub(super) fn question() -> String {
+        let names = FIXED.iter().map(|(name, _)| *name).chain(ASKED);
+        let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+        let names = names.join(", ");
+        format!("SHOW SESSION VARIABLES WHERE Variable_name IN ({names})")
+    }
+
+    pub(super) fn read(rows: &[Row]) -> Self {
+        let pair = |row: &Row| {
+            let name: String = get(row, 0)?;
+            Some((name.to_ascii_lowercase(), get(row, 1).unwrap_or_default()))
+        };
+        Self(rows.iter().filter_map(pair).collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        matches!(self.get(name), "ON" | "1")
+    }
+
+    /// The statements that set a connection up. `wait`: seconds that a statement waits for a lock.
+    pub(super) fn settings(&self, purpose: Option<Purpose>, wait: Option<u64>) -> String {
+        // A statement sees what was committed before it began, also within a transaction of many. A
+        // log of statements does not allow that.
+        let by_statement = self.is_on("log_bin") && self.get("binlog_format") == "STATEMENT";
+        let isolation = match by_statement {
+            true => "REPEATABLE READ",
+            false => "READ COMMITTED",
+        };
+        let mut sql = format!(
+            "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci; \
+             SET SESSION TRANSACTION ISOLATION LEVEL {isolation}, READ WRITE; SET sql_mode = '{}'",
+            without(self.get("sql_mode"), &READS_OTHERWISE)
+        );
+        if self.0.contains_key("old_mode") {
+            // A row that is left out for its key has to be counted.
+            let hides = ["NO_DUP_KEY_WARNINGS_WITH_IGNORE"];
+            let rest = without(self.get("old_mode"), &hides);
+            sql.push_str(&format!(", old_mode = '{rest}'"));
+        }
+        let alone = purpose == Some(Purpose::Alone);
+        for (name, value) in FIXED {
+            let is_known = self.0.contains_key(name);
+            if is_known && !(alone && TIMES.contains(&name)) {
+                sql.push_str(&format!(", {name} = {value}"));
+            }
+        }
+        if let Some(wait) = wait {
+            sql.push_str(&format!(
+                ", innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
+            ));
+        }
+        sql
+    }
+}
+
+/// A list of flags without some of them.
+fn without(flags: &str, unwanted: &[&str]) -> String {
+    let kept = flags
+        .split(',')
+        .filter(|flag| !unwanted.contains(&&*flag.trim().to_ascii_uppercase()));
+    // The server's own words hold nothing that would have to be quoted.
+    let plain = kept.map(|flag| flag.replace(['\'', '\\'], ""));
+    plain.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(pairs: &[(&str, &str)]) -> Variables {
+        let pairs = pairs.iter();
+        Variables(
+            pairs
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn strictness_stays_and_readings_go() {
+        let mode = "PIPES_AS_CONCAT,ANSI_QUOTES,STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO";
+        let sql = known(&[("sql_mode", mode)]).settings(None, None);
+        assert!(
+            sql.contains("sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"),
+            "{sql}"
+        );
+    }
+
+    #[test]
+    fn only_what_the_server_knows_is_set() {
+        let server = known(&[("foreign_key_checks", "OFF"), ("max_statement_time", "1")]);
+        let of = |purpose| server.settings(Some(purpose), Some(1));
+        assert!(of(Purpose::Batches).contains("foreign_key_checks = 1, max_statement_time = 0"));
+        assert!(!of(Purpose::Alone).contains("max_statement_time"));
+        assert!(!of(Purpose::Alone).contains("check_constraint_checks"));
+    }
+
+    #[test]
+    fn a_log_of_statements_allows_one_isolation_only() {
+        let of =
+            |format| known(&[("log_bin", "ON"), ("binlog_format", format)]).settings(None, None);
+        assert!(of("STATEMENT").contains("REPEATABLE READ"));
+        assert!(of("MIXED").contains("READ COMMITTED"));
+    }
+}

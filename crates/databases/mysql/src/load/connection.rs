@@ -1,0 +1,89 @@
+//! A connection that loads, and what every portion takes.
+
+use windrow_core::{Fault, FaultClass, LoadFault, Rows};
+
+use super::fault::{miscounted, of_trouble};
+use super::feed;
+use super::plan::Load;
+use super::probe::Probe;
+use super::selection::Selection;
+use crate::catalog::guard;
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// A connection that loads.
+#[derive(Debug)]
+pub(super) struct MysqlLoader {
+    pub(super) line: Line,
+    pub(super) load: Load,
+    pub(super) probe: Probe,
+}
+
+impl MysqlLoader {
+    pub(super) fn new(line: Line, load: Load) -> Self {
+        let probe = Probe::new();
+        Self { line, load, probe }
+    }
+
+    /// Opens the transaction; the table is as it was described.
+    pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
+        let (seen, ended) = self.line.looks(&self.load.open).await;
+        ended.map_err(of_trouble)?;
+        if guard::holds(&self.load.print, &seen) {
+            return Ok(());
+        }
+        let message = format!("table {} was altered", self.load.table);
+        Err(LoadFault::Again(Fault::new(
+            FaultClass::Conflict,
+            "55006",
+            message,
+        )))
+    }
+
+    /// The first warning of the last statement, as a fault.
+    pub(super) async fn first_warning(
+        &mut self,
+        sent: u64,
+        written: u64,
+    ) -> Result<Fault, LoadFault> {
+        let sql = "SHOW WARNINGS LIMIT 1";
+        let rows = self.line.rows(sql).await.map_err(of_trouble)?;
+        let warning = rows.first().and_then(|row| get::<String>(row, 2));
+        Ok(match warning {
+            Some(warning) => Fault::new(FaultClass::Other, "01000", warning),
+            None => miscounted(sent, written),
+        })
+    }
+}
+
+/// Executes a LOAD DATA whose file is these rows, or those of a selection. Gives back how many rows
+/// were written, and how many warnings there are.
+pub(super) async fn send(
+    line: &mut Line,
+    load: &Load,
+    sql: &str,
+    rows: &Rows,
+    mut selection: Option<&mut Selection>,
+) -> Result<(u64, u64), LoadFault> {
+    if rows.columns() != load.width() {
+        let why = "a portion has another number of columns than its load";
+        return Err(LoadFault::Hopeless(Fault::internal(why)));
+    }
+    if let Some(selection) = &mut selection {
+        selection.begin();
+    }
+    let (file, contents) = feed::file();
+    let (said, fed) = {
+        let mut loading = std::pin::pin!(line.load(sql, contents));
+        let mut feeding = std::pin::pin!(feed::write(rows, load, selection, file));
+        // Where the statement ends before it has read all, it says why.
+        tokio::select! {
+            biased;
+            said = &mut loading => (said, Ok(())),
+            fed = &mut feeding => (loading.await, fed),
+        }
+    };
+    let answer = said.map_err(of_trouble)?;
+    fed.map_err(LoadFault::Refused)?;
+    Ok(answer)
+}

@@ -1,0 +1,224 @@
+//! Values as LOAD DATA reads them: text with tabs between fields, in the session's own character
+//! set.
+//!
+//! Each becomes what the lane's own encoding makes of it. Most texts go as they are, for the lane
+//! sends them as they are too; whatever else goes the lane's way first.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mysql_async::Value as Cell;
+use windrow_core::{Fault, FaultClass, Field, TableName};
+
+use crate::catalog::column::{Column, Kind};
+use crate::values::encode;
+
+/// Appends a value.
+///
+/// # Errors
+/// The value cannot be read, or LOAD DATA would read another value than the lane writes.
+pub(super) fn push(
+    out: &mut Vec<u8>,
+    table: &TableName,
+    column: &Column,
+    field: Field<'_>,
+) -> Result<(), Fault> {
+    let kind = column.kind;
+    match field {
+        // LOAD DATA would put something else in the place of NULL.
+        Field::Null if column.not_null && !column.auto => return Err(null(table, column)),
+        Field::Null => out.extend_from_slice(b"\\N"),
+        Field::Plain(text) | Field::Text(text) if is_words(kind) => escape(out, text.as_bytes()),
+        Field::Plain(text) | Field::Text(text) | Field::Number(text) if is_numeric(kind) => {
+            escape(out, text.as_bytes());
+        }
+        Field::Plain(text) | Field::Text(text) if is_time(kind) && goes_as_it_is(text) => {
+            escape(out, text.as_bytes());
+        }
+        other => return convert(out, table, column, other),
+    }
+    Ok(())
+}
+
+/// The same by way of what the lane sends.
+fn convert(
+    out: &mut Vec<u8>,
+    table: &TableName,
+    column: &Column,
+    field: Field<'_>,
+) -> Result<(), Fault> {
+    let kind = column.kind;
+    match encode::stored(table, column, &field.value())? {
+        Cell::NULL => out.extend_from_slice(b"\\N"),
+        Cell::Int(n) if kind.is_binary() => push_base64(out, n.to_string().as_bytes()),
+        Cell::UInt(n) if kind.is_binary() => push_base64(out, n.to_string().as_bytes()),
+        Cell::Bytes(bytes) if kind.is_binary() => push_base64(out, &bytes),
+        Cell::Int(n) if means_the_same(kind, n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Cell::UInt(n) if !is_time(kind) => out.extend_from_slice(n.to_string().as_bytes()),
+        // As text it would be the bits of its letters.
+        Cell::Bytes(bytes) if kind != Kind::Bit && std::str::from_utf8(&bytes).is_ok() => {
+            escape(out, &bytes);
+        }
+        _ => return Err(unspeakable(table, column)),
+    }
+    Ok(())
+}
+
+/// Whether a whole number and its digits as a text are the same to a column.
+fn means_the_same(kind: Kind, n: i64) -> bool {
+    match kind {
+        Kind::Bit => n >= 0,
+        // Of two digits they mean other years.
+        Kind::Year => (1901..=2155).contains(&n),
+        Kind::Date => (10_000_000..=99_999_999).contains(&n),
+        Kind::DateTime | Kind::Timestamp | Kind::Time => false,
+        _ => true,
+    }
+}
+
+/// Columns that keep the spelling of what they are given.
+fn is_words(kind: Kind) -> bool {
+    matches!(kind, Kind::Char | Kind::Text | Kind::Enum | Kind::Other)
+}
+
+fn is_numeric(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Int | Kind::Bool | Kind::Decimal(..) | Kind::Double | Kind::Float
+    )
+}
+
+fn is_time(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Date | Kind::DateTime | Kind::Timestamp | Kind::Time | Kind::Year
+    )
+}
+
+/// A date that is no number and has no zone.
+fn goes_as_it_is(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let dashes = bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
+    let behind = bytes.get(10..).unwrap_or_default();
+    let zone = |b: &u8| matches!(b, b'Z' | b'z' | b'+' | b'-');
+    dashes && !behind.iter().any(zone)
+}
+
+fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    let before = out.len();
+    let length = base64::encoded_len(bytes.len(), true).unwrap_or(0);
+    out.resize(before + length, 0);
+    if let Some(room) = out.get_mut(before..) {
+        // The room is what it takes.
+        STANDARD.encode_slice(bytes, room).ok();
+    }
+}
+
+/// Appends text. What separates fields and rows is escaped.
+fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr3(b'\\', b'\t', b'\n', rest) {
+        let (plain, behind) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        let (special, behind) = behind.split_at(behind.len().min(1));
+        out.extend_from_slice(match special {
+            b"\t" => b"\\t",
+            b"\n" => b"\\n",
+            _ => b"\\\\",
+        });
+        rest = behind;
+    }
+    out.extend_from_slice(rest);
+}
+
+fn null(table: &TableName, column: &Column) -> Fault {
+    let message = format!("column {} of table {table} cannot be NULL", column.name);
+    place(
+        Fault::new(FaultClass::NotNull, "23502", message),
+        table,
+        column,
+    )
+}
+
+fn unspeakable(table: &TableName, column: &Column) -> Fault {
+    let message = format!(
+        "a value for column {} of table {table} cannot be written for LOAD DATA",
+        column.name
+    );
+    place(
+        Fault::new(FaultClass::Unsupported, "0A000", message),
+        table,
+        column,
+    )
+}
+
+fn place(fault: Fault, table: &TableName, column: &Column) -> Fault {
+    fault
+        .with_table(Some(&*table.table))
+        .with_column(Some(&*column.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::column::sample;
+
+    fn written(kind: Kind, field: Field<'_>) -> Option<String> {
+        let mut out = Vec::new();
+        push(&mut out, &TableName::bare("t"), &sample(kind), field).ok()?;
+        Some(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let text = Field::Plain("a\\N\tb\nc\r\0'\"é");
+        let expected = "a\\\\N\\tb\\nc\r\0'\"é";
+        assert_eq!(written(Kind::Text, text).as_deref(), Some(expected));
+        assert_eq!(written(Kind::Text, Field::Null).as_deref(), Some("\\N"));
+        assert_eq!(written(Kind::Text, Field::Text("")).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn values_are_what_the_lane_makes_of_them() {
+        for (kind, field, expected) in [
+            (Kind::Bool, Field::Bool(true), Some("1")),
+            (Kind::Text, Field::Bool(true), Some("true")),
+            (Kind::Blob, Field::Text("AP8="), Some("AP8=")),
+            (Kind::Blob, Field::Bytes(b"\0\xff"), Some("AP8=")),
+            (Kind::Blob, Field::Plain("12"), Some("MTI=")),
+            (Kind::Blob, Field::Text("?"), None),
+            (Kind::Bit, Field::Plain("5"), Some("5")),
+            (Kind::Bit, Field::Plain("-5"), None),
+            (Kind::Bit, Field::Plain("1.5"), None),
+            (Kind::Json, Field::Json("{\"a\":1}"), Some("{\"a\":1}")),
+            (Kind::Json, Field::Text("a\"b"), Some("\"a\\\\\"b\"")),
+            (Kind::Year, Field::Plain("2013"), Some("2013")),
+            (Kind::Year, Field::Plain("0"), None),
+            (Kind::Text, Field::Bytes(b"\xff"), None),
+            (Kind::Int, Field::Plain("007"), Some("007")),
+        ] {
+            assert_eq!(
+                written(kind, field).as_deref(),
+                expected,
+                "{kind:?} {field:?}"
+            );
+        }
+        let zoned = Field::Plain("2020-01-01T01:00:00+01:00");
+        let utc = Some("2020-01-01 00:00:00");
+        assert_eq!(written(Kind::Timestamp, zoned).as_deref(), utc);
+        let plain = Field::Plain("2020-01-01T01:00:00");
+        let same = Some("2020-01-01T01:00:00");
+        assert_eq!(written(Kind::DateTime, plain).as_deref(), same);
+    }
+
+    #[test]
+    fn null_is_not_left_to_the_server_where_it_must_not_be() {
+        let mut column = sample(Kind::Int);
+        column.not_null = true;
+        let mut out = Vec::new();
+        let table = TableName::bare("t");
+        let fault = push(&mut out, &table, &column, Field::Null).unwrap_err();
+        assert_eq!(fault.class, FaultClass::NotNull);
+        column.auto = true;
+        push(&mut out, &table, &column, Field::Null).unwrap();
+    }
+}

@@ -1,0 +1,154 @@
+//! Bulk loads: LOAD DATA LOCAL, whose "file" is made of the rows at hand.
+//!
+//! The server asks for the file in the course of the statement. What it is given is always these
+//! rows, whatever name it asks for: no file is ever read.
+//!
+//! With LOCAL the server cannot stop the sender, so it behaves as if IGNORE had been said: a row
+//! that it does not like is left out or bent, with a warning. So a portion is committed only where
+//! every row was written and there was no warning at all.
+//!
+//! Where a portion is sifted, warnings tell which rows are left out: it is committed where every
+//! row without a warning was written, and none with one. So that none is bent, values are tried out
+//! in a temporary table before. What was not written goes through a lane, which tells each row its
+//! own error.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the form: which tables, how many connections |
+//! | `plan` | whether a table can be loaded, and the statement |
+//! | `field` | values as the statement reads them |
+//! | `feed` | the file |
+//! | `loader` | a portion: one transaction |
+//! | `connection` | a connection that loads, and what every portion takes |
+//! | `whole` | a portion of which all rows are written, or none |
+//! | `sift` | a portion without the rows that are not taken |
+//! | `selection` | which rows those are |
+//! | `warnings` | the server's warnings, and the rows that they are of |
+//! | `numbering` | how it counts those rows |
+//! | `verdict` | what the warnings mean for the rows |
+//! | `probe` | the temporary table |
+//! | `marks` | what was loaded before |
+//! | `fault` | what a failure means for a portion |
+
+mod connection;
+mod fault;
+mod feed;
+mod field;
+mod loader;
+mod marks;
+mod numbering;
+mod plan;
+mod probe;
+mod selection;
+mod sift;
+mod verdict;
+mod warnings;
+mod whole;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mysql_async::Opts;
+use windrow_core::{
+    Bulk, Fault, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
+};
+use windrow_database::Options;
+use windrow_database::wish::Wish;
+
+use self::connection::MysqlLoader;
+use self::marks::MysqlMarks;
+use super::catalog::column::{Column, Kind};
+use super::catalog::create;
+use super::catalog::schema;
+use super::fault::Trouble;
+use super::line::Line;
+
+/// LOAD DATA LOCAL.
+pub(super) struct MysqlBulk {
+    opts: Opts,
+    options: Options,
+}
+
+impl MysqlBulk {
+    pub(super) fn new(opts: &Opts, options: &Options) -> Self {
+        Self {
+            opts: opts.clone(),
+            options: options.clone(),
+        }
+    }
+
+    /// A connection that waits for locks as long as the server lets it.
+    async fn connect(&self) -> Result<Line, Fault> {
+        Line::connect(&self.opts, None, &self.options).await
+    }
+}
+
+#[async_trait]
+impl Bulk for MysqlBulk {
+    fn form(&self) -> &'static str {
+        "LOAD DATA LOCAL"
+    }
+
+    fn most_loaders(&self) -> usize {
+        8
+    }
+
+    fn portion_rows(&self) -> usize {
+        20_000
+    }
+
+    fn sifts(&self) -> bool {
+        true
+    }
+
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
+        let mut line = self.connect().await?;
+        let facts = schema::read(&mut line, table).await;
+        line.close().await;
+        let facts = facts.map_err(Trouble::into_fault)?;
+        Ok(facts.map(|facts| {
+            let grows = self.options.create_tables && facts.ours;
+            let columns = facts.columns.into_iter();
+            columns.map(|column| load_column(column, grows)).collect()
+        }))
+    }
+
+    async fn make(
+        &self,
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+    ) -> Result<bool, Fault> {
+        let mut line = self.connect().await?;
+        let wish = Wish::of_rows(plan, rows, declared, true);
+        let grown = create::grow(&mut line, &plan.table, &wish).await;
+        line.close().await;
+        grown.map_err(Trouble::into_fault)?;
+        Ok(true)
+    }
+
+    async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        let mut line = self.connect().await?;
+        let load = plan::make(&mut line, plan, self.options.create_tables).await?;
+        Ok(Box::new(MysqlLoader::new(line, load)))
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        Some(Arc::new(MysqlMarks::new(&self.opts, &self.options)))
+    }
+}
+
+/// `grows`: its type follows from its values.
+fn load_column(column: Column, grows: bool) -> LoadColumn {
+    LoadColumn {
+        generated: column.generated,
+        defaults: !column.null_by_default,
+        means: match column.kind {
+            _ if grows => Means::Looks,
+            Kind::Json => Means::Json,
+            _ => Means::Itself,
+        },
+        name: column.name,
+        type_name: column.kind.as_str().into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Which number the server gives a row of a file in its warnings.
+//!
+//! Rows that a CHECK refuses are not counted by MariaDB 10.11 (`sql_load.cc` leaves them out where
+//! it counts rows, and LOAD DATA's own message is that much short). As nobody promises that, it is
+//! tried out.
+
+use bytes::Bytes;
+use windrow_core::TableName;
+use windrow_database::quote::backtick::push_table;
+
+use super::feed;
+use super::warnings;
+use super::warnings::Warning;
+use crate::fault::Trouble;
+use crate::line::Line;
+
+/// Which number a row has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// Its place in the file.
+    All,
+    /// Its place among the rows that no CHECK refuses. A row that one does refuse has the number of
+    /// the next one.
+    NotChecked,
+    /// Not known: nothing can be said of a row behind one that a CHECK refuses.
+    Unknown,
+}
+
+/// A CHECK refuses a row (MariaDB).
+pub(super) const CHECK: u32 = 4025;
+
+/// Finds out by a temporary table of this name; outside of transactions.
+///
+/// # Errors
+/// There cannot be such a table; the connection is lost.
+pub(super) async fn find(line: &mut Line, table: &TableName) -> Result<Numbering, Trouble> {
+    if !line.server.numbers_rows {
+        return Ok(Numbering::Unknown);
+    }
+    let mut name = String::new();
+    push_table(&mut name, table);
+    line.say(&format!(
+        "CREATE TEMPORARY TABLE {name} (n INT CHECK (n > 0)) ENGINE = Aria TRANSACTIONAL = 0"
+    ))
+    .await?;
+    let (file, contents) = feed::file();
+    // A row that the CHECK refuses, and one that is bent. There is room for them.
+    file.try_send(Bytes::from_static(b"0\n1x\n")).ok();
+    drop(file);
+    let load =
+        format!("LOAD DATA LOCAL INFILE 'windrow' INTO TABLE {name} LINES TERMINATED BY X'0A' (n)");
+    let (_, count) = line.load(&load, contents).await?;
+    let warnings = warnings::read(line, count).await?;
+    line.say(&format!("DROP TEMPORARY TABLE {name}")).await?;
+    Ok(warnings.map_or(Numbering::Unknown, |warnings| of(&warnings)))
+}
+
+fn of(warnings: &[Warning]) -> Numbering {
+    let numbers: Vec<_> = warnings.iter().map(|warning| warning.row).collect();
+    match (
+        warnings.first().map(|warning| warning.number),
+        numbers.as_slice(),
+    ) {
+        (Some(CHECK), [Some(1), Some(2)]) => Numbering::All,
+        (Some(CHECK), [Some(1), Some(1)]) => Numbering::NotChecked,
+        _ => Numbering::Unknown,
+    }
+}

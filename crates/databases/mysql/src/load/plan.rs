@@ -1,0 +1,247 @@
+//! Whether a table can be loaded, and the statement.
+
+use mysql_async::Row;
+use windrow_core::load::Fields;
+use windrow_core::{Fault, FaultClass, Field, Holds, LoadPlan, OnConflict, TableName};
+use windrow_database::quote::backtick::{push_ident, push_table};
+use windrow_database::{decimal, infer};
+
+use super::field;
+use crate::catalog::column::{Column, Kind};
+use crate::catalog::create;
+use crate::catalog::guard;
+use crate::catalog::information::about;
+use crate::catalog::schema;
+use crate::catalog::table::Facts;
+use crate::catalog::table::Print;
+use crate::fault::Trouble;
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// A load, ready to be executed.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) table: TableName,
+    /// Opens the transaction and looks whether the table is as it was described; from there on it
+    /// stays so.
+    pub(super) open: String,
+    pub(super) print: Print,
+    pub(super) sql: String,
+    /// Rows whose key is there are left out.
+    pub(super) ignores: bool,
+    pub(super) columns: Box<[Column]>,
+    /// Of each column what it holds, where it is widened for what it does not hold.
+    grows: Box<[Option<infer::Kind>]>,
+}
+
+impl Load {
+    /// Appends the next row.
+    ///
+    /// # Errors
+    /// A value cannot be written.
+    pub(super) fn push_row(&self, fields: &mut Fields<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for (at, (column, grows)) in self.columns.iter().zip(&self.grows).enumerate() {
+            if at > 0 {
+                out.push(b'\t');
+            }
+            let field = fields.next().ok_or_else(|| {
+                Fault::internal("a portion has fewer fields than its load has columns")
+            })?;
+            if grows.is_some_and(|kind| !keeps(kind, column, &field)) {
+                return Err(unsupported("a column is to be widened first"));
+            }
+            field::push(out, &self.table, column, field)?;
+        }
+        out.push(b'\n');
+        Ok(())
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+}
+
+/// Reads the table and makes the statement.
+///
+/// # Errors
+/// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the
+/// connection is lost.
+pub(super) async fn make(line: &mut Line, plan: &LoadPlan, creates: bool) -> Result<Load, Fault> {
+    // Warnings are all to be seen.
+    let settings = "SET SESSION max_error_count = 65535";
+    line.say(settings).await.map_err(Trouble::into_fault)?;
+    let allowed = line.rows("SELECT @@local_infile").await;
+    let allowed = allowed.map_err(Trouble::into_fault)?;
+    if allowed.first().and_then(|row| get::<u8>(row, 0)) != Some(1) {
+        return Err(unsupported(
+            "the server does not allow LOAD DATA LOCAL (local_infile is off)",
+        ));
+    }
+    let facts = schema::read(line, &plan.table).await;
+    let facts = facts.map_err(Trouble::into_fault)?;
+    let facts = facts.ok_or_else(|| {
+        let message = format!("no such table: {}", plan.table);
+        Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*plan.table.table))
+    })?;
+    let asked = about("COLUMNS", MORE, "TABLE", &plan.table, "");
+    let more = line.rows(&asked).await.map_err(Trouble::into_fault)?;
+    of_facts(plan, &facts, &more, creates)
+}
+
+/// What the description of a table does not say.
+const MORE: &str = "COLUMN_NAME, DATA_TYPE IN ('geometry', 'point', 'linestring', 'polygon', 'multipoint', \
+    'multilinestring', 'multipolygon', 'geometrycollection', 'geomcollection', 'vector'), \
+    IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL";
+
+fn of_facts(plan: &LoadPlan, facts: &Facts, more: &[Row], creates: bool) -> Result<Load, Fault> {
+    let places = places(plan, facts)?;
+    let proven = facts.fuses && facts.apart.is_none() && facts.triggers.is_empty();
+    let Some(print) = facts.print.clone().filter(|_| proven) else {
+        return Err(unsupported(
+            "LOAD DATA is used for tables of InnoDB without triggers that do not refer to themselves, that the user may read, and of whose \
+             definition all is known",
+        ));
+    };
+    for row in more {
+        let (name, shape, needed) = (get::<String>(row, 0), get(row, 1), get(row, 2));
+        let place = name.and_then(|name| facts.place_of(&name));
+        let column = place.and_then(|place| facts.columns.get(place));
+        let given = place.is_some_and(|place| places.contains(&place));
+        if given && (shape == Some(1) || column.is_some_and(|c| c.generated)) {
+            return Err(unsupported("a column's type is not loaded by LOAD DATA"));
+        }
+        if !given && needed == Some(1) && column.is_some_and(|c| !c.auto && !c.generated) {
+            return Err(unsupported(
+                "a column that must have a value is not given one",
+            ));
+        }
+    }
+    check_conflict(plan, facts, &places)?;
+    let columns = places.iter().filter_map(|place| facts.columns.get(*place));
+    let columns: Box<[Column]> = columns.cloned().collect();
+    if creates && columns.iter().any(|column| column.no_value_yet) {
+        return Err(unsupported("a column has no type yet"));
+    }
+    let grows = |column: &Column| match column.kind {
+        _ if !creates => None,
+        Kind::Double if facts.ours => Some(infer::Kind::Number),
+        _ => create::grows(facts, column),
+    };
+    let grows = columns.iter().map(grows).collect();
+    let mut open = "START TRANSACTION; ".to_owned();
+    guard::push_all(&mut open, &plan.table);
+    Ok(Load {
+        open,
+        print,
+        sql: statement(&plan.table, &columns, |_| true),
+        ignores: plan.on_conflict == OnConflict::Ignore,
+        table: plan.table.clone(),
+        columns,
+        grows,
+    })
+}
+
+fn places(plan: &LoadPlan, facts: &Facts) -> Result<Vec<usize>, Fault> {
+    let mut places = Vec::with_capacity(plan.columns.len());
+    for name in &plan.columns {
+        let place = facts.place_of(name).ok_or_else(|| {
+            let message = format!("table {} has no column named {name}", plan.table);
+            Fault::new(FaultClass::NoColumn, "42703", message)
+                .with_table(Some(&*plan.table.table))
+                .with_column(Some(&**name))
+        })?;
+        if places.contains(&place) {
+            let message = format!("column {name} is named twice");
+            return Err(Fault::new(FaultClass::Invalid, "42701", message));
+        }
+        places.push(place);
+    }
+    if places.is_empty() {
+        return Err(unsupported("a load must name at least one column"));
+    }
+    Ok(places)
+}
+
+/// A row that is left out for a key says only that some key was there; so there must be no other
+/// key than the one meant.
+fn check_conflict(plan: &LoadPlan, facts: &Facts, given: &[usize]) -> Result<(), Fault> {
+    match plan.on_conflict {
+        OnConflict::Error => return Ok(()),
+        OnConflict::Update => {
+            return Err(unsupported("LOAD DATA cannot change rows that are there"));
+        }
+        OnConflict::Ignore => {}
+    }
+    let names = facts.key_names(&plan.key).unwrap_or_default();
+    let key: Option<Vec<usize>> = names.iter().map(|name| facts.place_of(name)).collect();
+    match key {
+        Some(key) if facts.is_unique(&key) && !facts.has_rival(&key, given) => Ok(()),
+        _ => Err(unsupported(
+            "with several unique keys LOAD DATA does not tell which one was there already",
+        )),
+    }
+}
+
+/// The statement for a table that has these columns, or those of them that are `there`: what the
+/// file has for the others is read over.
+pub(super) fn statement(
+    table: &TableName,
+    columns: &[Column],
+    there: impl Fn(&Column) -> bool,
+) -> String {
+    // The name is nothing but a name. Separators are in hexadecimal, so that no `sql_mode` can read
+    // them in two ways.
+    let mut sql = "LOAD DATA LOCAL INFILE 'windrow' INTO TABLE ".to_owned();
+    push_table(&mut sql, table);
+    sql.push_str(
+        " CHARACTER SET utf8mb4 FIELDS TERMINATED BY X'09' ENCLOSED BY '' ESCAPED BY X'5C' LINES TERMINATED BY X'0A' (",
+    );
+    let mut set = String::new();
+    for (at, column) in columns.iter().enumerate() {
+        sql.push_str(if at > 0 { ", " } else { "" });
+        let by_variable = by_variable(column.kind);
+        if by_variable.is_none() && there(column) {
+            push_ident(&mut sql, &column.name);
+            continue;
+        }
+        let variable = format!("@windrow_{at}");
+        sql.push_str(&variable);
+        let Some((before, behind)) = by_variable.filter(|_| there(column)) else {
+            continue;
+        };
+        set.push_str(if set.is_empty() { " SET " } else { ", " });
+        push_ident(&mut set, &column.name);
+        set.push_str(&format!(" = {before}{variable}{behind}"));
+    }
+    sql.push(')');
+    sql.push_str(&set);
+    sql
+}
+
+/// What turns the text for a column into its value, where the column does not.
+fn by_variable(kind: Kind) -> Option<(&'static str, &'static str)> {
+    match kind {
+        Kind::Binary | Kind::Blob => Some(("FROM_BASE64(", ")")),
+        Kind::Bit => Some(("CAST(", " AS UNSIGNED)")),
+        _ => None,
+    }
+}
+
+/// Whether a column that Windrow made keeps a field as it is. A double keeps the digits of those
+/// numbers alone that are doubles.
+fn keeps(kind: infer::Kind, column: &Column, field: &Field<'_>) -> bool {
+    let rounds = match *field {
+        Field::Plain(digits) | Field::Number(digits) if column.kind == Kind::Double => {
+            !decimal::is_double(digits)
+        }
+        _ => false,
+    };
+    // A zone is no matter of the column's: its values are in UTC.
+    let zoned =
+        column.kind == Kind::DateTime && infer::Kind::Own(Holds::Timestamptz).takes_field(field);
+    !rounds && (zoned || kind.takes_field(field))
+}
+
+fn unsupported(why: &str) -> Fault {
+    Fault::new(FaultClass::Unsupported, "0A000", why)
+}

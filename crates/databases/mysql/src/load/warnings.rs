@@ -1,0 +1,81 @@
+//! The server's warnings, and the rows of a file that they are of.
+
+use mysql_async::Row;
+
+use crate::fault::Trouble;
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// The most warnings that are read. To read them costs time that grows with their square, and where
+/// so many rows are bad the lane is the better way.
+pub(super) const MOST_READ: u64 = 8192;
+
+/// A warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Warning {
+    /// The row's number in the file, from 1; `None`: the server does not say.
+    pub(super) row: Option<usize>,
+    /// The number of the error that it would be.
+    pub(super) number: u32,
+}
+
+/// Reads so many warnings of the last statement; `None`: that cannot be done.
+///
+/// # Errors
+/// The connection is lost.
+pub(super) async fn read(line: &mut Line, count: u64) -> Result<Option<Vec<Warning>>, Trouble> {
+    if count > MOST_READ {
+        return Ok(None);
+    }
+    let numbers = line.server.numbers_rows;
+    let sql = if numbers {
+        numbered(count)
+    } else {
+        "SHOW WARNINGS".to_owned()
+    };
+    let rows = match line.rows(&sql).await {
+        Ok(rows) => rows,
+        Err(Trouble::Refused(_)) if line.is_usable() => return Ok(None),
+        Err(trouble) => return Err(trouble),
+    };
+    let warnings = match numbers {
+        true => rows
+            .first()
+            .and_then(|row| get::<String>(row, 0))
+            .and_then(|list| listed(&list)),
+        false => rows.iter().map(shown).collect(),
+    };
+    Ok(warnings.filter(|warnings| warnings.len() as u64 == count))
+}
+
+/// The block that makes one text of all warnings: `3:1062,7:1265,`.
+fn numbered(count: u64) -> String {
+    format!(
+        "BEGIN NOT ATOMIC DECLARE i, r, e INT DEFAULT 0; DECLARE s LONGTEXT CHARACTER SET ascii DEFAULT ''; \
+         WHILE i < {count} DO SET i = i + 1; GET DIAGNOSTICS CONDITION i r = ROW_NUMBER, e = MYSQL_ERRNO; \
+         SET s = CONCAT(s, IFNULL(r, 0), ':', e, ','); END WHILE; SELECT s; END"
+    )
+}
+
+/// The warnings of such a text.
+pub(super) fn listed(list: &str) -> Option<Vec<Warning>> {
+    let warning = |entry: &str| {
+        let (row, number) = entry.split_once(':')?;
+        Some(Warning {
+            row: row.parse().ok().filter(|row| *row > 0),
+            number: number.parse().ok()?,
+        })
+    };
+    list.split_terminator(',').map(warning).collect()
+}
+
+/// A row of SHOW WARNINGS. Only the end of its text may tell the row: whatever stands before may be
+/// a value.
+fn shown(row: &Row) -> Option<Warning> {
+    let text = get::<String>(row, 2)?;
+    let digits = text.rsplit_once(" at row ").map(|(_, digits)| digits);
+    Some(Warning {
+        row: digits.and_then(|digits| digits.parse().ok()),
+        number: get(row, 1)?,
+    })
+}

@@ -1,0 +1,91 @@
+//! Final tables: looked up, and made like the source.
+
+use windrow_core::moves::Destination;
+use windrow_core::{Fault, FaultClass, TableName};
+use windrow_database::quote::backtick::push_table;
+
+use super::source::{Source, no_transactions};
+use super::survey;
+use crate::fault::Trouble;
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// Looks a table up, on a connection that has no transaction: making a table would commit it.
+pub(super) async fn open(
+    line: &mut Line,
+    source: &Source,
+    table: &TableName,
+    create: bool,
+) -> Result<Destination, Fault> {
+    if is_same(line, &source.name, table)
+        .await
+        .map_err(Trouble::into_fault)?
+    {
+        return Err(Fault::invalid(format!(
+            "{table} is the source itself; rows cannot be moved into it"
+        )));
+    }
+    let mut facts = survey::facts(line, table).await?;
+    if facts.is_none() && create {
+        make(line, source, table)
+            .await
+            .map_err(Trouble::into_fault)?;
+        facts = survey::facts(line, table).await?;
+    }
+    let Some(facts) = facts else {
+        return Err(Fault::new(
+            FaultClass::NoTable,
+            "42P01",
+            format!("there is no table {table}; create it, or let it be made like the source by --create"),
+        )
+        .with_table(Some(&*table.table)));
+    };
+    if !facts.transactional {
+        return Err(no_transactions(table));
+    }
+    let mut outside = survey::outside(&facts);
+    let required = survey::required(line, table, &facts).await;
+    outside.required = required.map_err(Trouble::into_fault)?;
+    // The server does not tell names of columns apart that differ in their case.
+    let names = outside.columns.iter_mut().chain(&mut outside.generated);
+    for name in names.chain(&mut outside.required) {
+        let lower = name.to_lowercase();
+        if let Some(column) = source.columns.iter().find(|c| c.to_lowercase() == lower) {
+            *name = column.clone();
+        }
+    }
+    Destination::new(table, &outside, &source.columns)
+}
+
+async fn is_same(line: &mut Line, a: &TableName, b: &TableName) -> Result<bool, Trouble> {
+    let rows = line
+        .rows("SELECT DATABASE(), @@lower_case_table_names")
+        .await?;
+    let row = rows.first();
+    let here = row
+        .and_then(|row| get::<String>(row, 0))
+        .unwrap_or_default();
+    let folds = row.and_then(|row| get::<u64>(row, 1)).unwrap_or_default() > 0;
+    let full = |name: &TableName| {
+        let schema = name.schema.as_deref().unwrap_or(&here);
+        let full = (schema.to_owned(), name.table.to_string());
+        if folds {
+            (full.0.to_lowercase(), full.1.to_lowercase())
+        } else {
+            full
+        }
+    };
+    Ok(full(a) == full(b))
+}
+
+/// Columns, defaults, checks and indexes come along; foreign keys and triggers do not. Numbers are
+/// counted up by each table for itself, and rows that are brought here have theirs.
+async fn make(line: &mut Line, source: &Source, table: &TableName) -> Result<(), Trouble> {
+    let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
+    push_table(&mut sql, table);
+    sql.push_str(" LIKE ");
+    push_table(&mut sql, &source.name);
+    line.say(&sql).await?;
+    tracing::info!(sql, "changed");
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Dead letters and noted batches: Windrow's own tables beside the source.
+
+use std::collections::HashMap;
+
+use mysql_async::Value as Cell;
+use windrow_core::moves::{BATCHES, REJECTED, Rejected};
+use windrow_core::{Fault, Name, Value};
+use windrow_database::quote::backtick::push_table;
+use windrow_database::record;
+
+use super::keys;
+use super::keys::{Key, Runs, conditions};
+use super::source::Source;
+use super::text::push_list;
+use crate::catalog::column::Kind;
+use crate::fault::Trouble;
+use crate::line::Line;
+use crate::values::cell::get;
+use crate::values::decode;
+use crate::values::literal::push_text;
+
+/// Dead letters that are written by one statement, where their bytes allow it.
+const TOGETHER: usize = 32;
+
+/// Columns of a dead letter that are given.
+const GIVEN: usize = 7;
+
+/// Makes the tables. The connection's time zone is UTC, and so are the moments in them.
+pub(super) async fn prepare(line: &mut Line, across: bool) -> Result<(), Trouble> {
+    let collation = if line.server.mariadb {
+        "utf8mb4_nopad_bin"
+    } else {
+        "utf8mb4_0900_bin"
+    };
+    let options = format!("ENGINE = InnoDB, CHARACTER SET utf8mb4, COLLATE {collation}");
+    line.say(&format!(
+        "CREATE TABLE IF NOT EXISTS {REJECTED} (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, \
+         moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), source VARCHAR(255) NOT NULL, \
+         destination LONGTEXT NOT NULL, `key` LONGTEXT NOT NULL CHECK (JSON_VALID(`key`)), \
+         `row` LONGTEXT NOT NULL CHECK (JSON_VALID(`row`)), code VARCHAR(16) NOT NULL, message LONGTEXT NOT NULL, \
+         `constraint` TEXT NULL) {options}"
+    ))
+    .await?;
+    if across {
+        line.say(&format!(
+            "CREATE TABLE IF NOT EXISTS {BATCHES} (batch VARCHAR(128) NOT NULL PRIMARY KEY, \
+             moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) {options}"
+        ))
+        .await?;
+    }
+    Ok(())
+}
+
+/// Puts rows into the dead letters; they are still in the source.
+pub(super) async fn write(
+    line: &mut Line,
+    source: &Source,
+    picked: &[Key],
+    rejected: &[Rejected<'_>],
+) -> Result<(), Fault> {
+    let keys: Vec<&Key> = rejected.iter().filter_map(|r| picked.get(r.row)).collect();
+    let mut rows = read(line, source, &keys).await?;
+    let mut letters = Vec::with_capacity(rejected.len());
+    for rejected in rejected {
+        let found = picked.get(rejected.row).and_then(|key| rows.remove(key));
+        let Some((key, row)) = found else {
+            return Err(Fault::internal("a locked row cannot be read any more"));
+        };
+        letters.push(letter(source, rejected, &key, &row));
+    }
+    let most = line.server.packet / 2;
+    for chunk in letters.chunks(TOGETHER) {
+        let bytes: usize = chunk.iter().flatten().map(size).sum();
+        if chunk.len() == TOGETHER && bytes <= most {
+            insert(line, chunk.concat(), TOGETHER).await?;
+            continue;
+        }
+        for letter in chunk {
+            insert(line, letter.clone(), 1).await?;
+        }
+    }
+    Ok(())
+}
+
+fn letter(source: &Source, rejected: &Rejected<'_>, key: &str, row: &str) -> Vec<Cell> {
+    let fault = rejected.fault;
+    let text = |text: &str| Cell::Bytes(text.as_bytes().to_vec());
+    vec![
+        text(&source.name.to_string()),
+        text(rejected.destination),
+        text(key),
+        text(row),
+        text(fault.code.get(..16).unwrap_or(&fault.code)),
+        text(&fault.message),
+        fault.constraint().map_or(Cell::NULL, text),
+    ]
+}
+
+async fn insert(line: &mut Line, cells: Vec<Cell>, letters: usize) -> Result<(), Fault> {
+    let group = format!("({})", ["?"; GIVEN].join(", "));
+    let sql = format!(
+        "INSERT INTO {REJECTED} (source, destination, `key`, `row`, code, message, `constraint`) VALUES {}",
+        vec![group; letters].join(", ")
+    );
+    line.execute(&sql, cells)
+        .await
+        .map_err(Trouble::into_fault)?;
+    Ok(())
+}
+
+/// Keys and rows as JSON.
+async fn read(
+    line: &mut Line,
+    source: &Source,
+    keys: &[&Key],
+) -> Result<HashMap<Key, (String, String)>, Fault> {
+    let mut head = "SELECT ".to_owned();
+    let names = |columns: &[(Name, Kind)]| -> Vec<Name> {
+        columns.iter().map(|(n, _)| n.clone()).collect()
+    };
+    push_list(&mut head, &names(&source.key));
+    head.push_str(", ");
+    push_list(&mut head, &names(&source.all));
+    head.push_str(" FROM ");
+    push_table(&mut head, &source.name);
+    head.push_str(" WHERE ");
+    let mut rows = HashMap::new();
+    for (condition, _) in conditions(&source.key, keys, Runs::Whole) {
+        let sql = format!("{head}{condition}");
+        let fetched = line.fetch(&sql, Vec::new(), usize::MAX).await;
+        let fetched = fetched.map_err(Trouble::into_fault)?;
+        for mut cells in fetched.rows {
+            let mut columns = fetched.columns.iter();
+            let rest = cells.split_off(source.key.len().min(cells.len()));
+            let key = keys::read(&source.key, &cells)?;
+            let values: Vec<Value> = source
+                .key
+                .iter()
+                .zip(columns.by_ref())
+                .zip(cells)
+                .map(|(((_, kind), column), cell)| decode::value(column, Some(*kind), cell))
+                .collect();
+            let fields: Vec<Value> = source
+                .all
+                .iter()
+                .zip(columns)
+                .zip(rest)
+                .map(|(((_, kind), column), cell)| decode::value(column, Some(*kind), cell))
+                .collect();
+            let object = record::object(source.all.iter().map(|(name, _)| name).zip(&fields));
+            rows.insert(key, (record::array(&values), object));
+        }
+    }
+    Ok(rows)
+}
+
+/// Notes a batch.
+pub(super) async fn note(line: &mut Line, batch: &str) -> Result<(), Trouble> {
+    let sql = format!("INSERT INTO {BATCHES} (batch) VALUES (?)");
+    line.execute(&sql, vec![batch.into()]).await?;
+    Ok(())
+}
+
+/// Of each batch, whether it is noted.
+pub(super) async fn noted(line: &mut Line, batches: &[Box<str>]) -> Result<Vec<bool>, Trouble> {
+    let mut found: Vec<String> = Vec::new();
+    for chunk in batches.chunks(keys::MOST) {
+        let sql = format!(
+            "SELECT batch FROM {BATCHES} WHERE batch IN ({})",
+            list(chunk)
+        );
+        let rows = line.rows(&sql).await?;
+        found.extend(rows.iter().filter_map(|row| get::<String>(row, 0)));
+    }
+    let is_found = |batch: &str| found.iter().any(|f| f == batch);
+    Ok(batches.iter().map(|batch| is_found(batch)).collect())
+}
+
+/// The oldest batches that are noted.
+pub(super) async fn oldest(line: &mut Line, most: usize) -> Result<Vec<Box<str>>, Trouble> {
+    let sql = format!("SELECT batch FROM {BATCHES} ORDER BY moved_at, batch LIMIT {most}");
+    let rows = line.rows(&sql).await?;
+    let text = |row| get::<String>(row, 0).map(String::into_boxed_str);
+    Ok(rows.iter().filter_map(text).collect())
+}
+
+/// Takes notes out.
+pub(super) async fn forget(line: &mut Line, batches: &[Box<str>]) -> Result<(), Trouble> {
+    for chunk in batches.chunks(keys::MOST) {
+        line.say(&format!(
+            "DELETE FROM {BATCHES} WHERE batch IN ({})",
+            list(chunk)
+        ))
+        .await?;
+    }
+    Ok(())
+}
+
+fn list(batches: &[Box<str>]) -> String {
+    let mut sql = String::new();
+    for (place, batch) in batches.iter().enumerate() {
+        sql.push_str(if place > 0 { "," } else { "" });
+        push_text(&mut sql, batch);
+    }
+    sql
+}
+
+fn size(cell: &Cell) -> usize {
+    match cell {
+        Cell::Bytes(bytes) => bytes.len() + 16,
+        _ => 16,
+    }
+}

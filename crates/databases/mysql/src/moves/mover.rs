@@ -1,0 +1,396 @@
+//! One connection that moves.
+
+use async_trait::async_trait;
+use mysql_async::{Opts, Value as Cell};
+use windrow_core::moves::{
+    Destination, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
+};
+use windrow_core::{Fault, Mover, TableName, Value};
+use windrow_database::Options;
+use windrow_database::record;
+
+use super::connect::connect;
+use super::held::Held;
+use super::keys;
+use super::keys::Key;
+use super::script::{Broken, Lookup, Script, Verb, not_deleted};
+use super::source::Source;
+use super::{destination, letters};
+use crate::fault::{Scope, Trouble, unknown};
+use crate::line::{Fetched, Line};
+use crate::values::cell::get;
+use crate::values::decode;
+
+/// What is undone where a part of a transaction fails.
+const SAVEPOINT: &str = "windrow";
+
+/// A connection, the rows that it holds, and what it has learned.
+pub(super) struct MysqlMover {
+    line: Line,
+    source: Source,
+    opts: Opts,
+    options: Options,
+    /// For what would commit the transaction: looking tables up and making them.
+    side: Option<Line>,
+    picked: Held,
+    in_transaction: bool,
+    /// The last key that was locked, where there may be more behind it.
+    after: Option<Cell>,
+    lookup: Lookup,
+}
+
+impl MysqlMover {
+    pub(super) fn new(line: Line, source: Source, opts: Opts, options: Options) -> Self {
+        let lookup = match (line.server.mariadb, line.server.timeout_ends_all) {
+            (false, _) => Lookup::Named,
+            (true, false) => Lookup::Quick,
+            (true, true) => Lookup::Single,
+        };
+        Self {
+            line,
+            source,
+            opts,
+            options,
+            side: None,
+            picked: Held::default(),
+            in_transaction: false,
+            after: None,
+            lookup,
+        }
+    }
+
+    /// Begins a transaction and locks rows. If there are none, the transaction has ended.
+    async fn lock(&mut self, most: PickMost) -> Result<Fetched, Fault> {
+        let locked = self.try_lock(most).await;
+        match locked {
+            Ok(fetched) if !fetched.rows.is_empty() => Ok(fetched),
+            Ok(fetched) => {
+                self.rollback().await?;
+                Ok(fetched)
+            }
+            Err(trouble) => {
+                self.undo().await;
+                Err(trouble.into_fault())
+            }
+        }
+    }
+
+    async fn try_lock(&mut self, most: PickMost) -> Result<Fetched, Trouble> {
+        self.picked.clear();
+        self.line.say("START TRANSACTION").await?;
+        self.in_transaction = true;
+        let limit = Cell::UInt(most.rows.max(1) as u64);
+        let (source, line) = (&self.source, &mut self.line);
+        let mut fetched = Fetched::default();
+        if let (Some(sql), Some(after)) = (&source.lock_after, self.after.take()) {
+            let cells = vec![after, limit.clone()];
+            fetched = line.fetch(sql, cells, most.bytes).await?;
+        }
+        // What others have let go of meanwhile may lie before.
+        if fetched.rows.is_empty() {
+            fetched = line.fetch(&source.lock, vec![limit], most.bytes).await?;
+        }
+        if fetched.rows.len() == most.rows {
+            let last = fetched.rows.last().and_then(|row| row.first());
+            self.after = last.filter(|_| source.lock_after.is_some()).cloned();
+        }
+        Ok(fetched)
+    }
+
+    /// Takes a locked row in: its key is kept, the rest is given back.
+    fn take(&mut self, columns: &[mysql_async::Column], cells: Vec<Cell>) -> Result<Picked, Fault> {
+        let source = &self.source;
+        let width = source.key.len();
+        let held = keys::read(&source.key, cells.get(..width).unwrap_or_default())?;
+        let mut picked = Picked::default();
+        let mut cells = cells.into_iter().skip(width);
+        let mut columns = columns.iter().skip(width);
+        let mut value = |kind| match (columns.next(), cells.next()) {
+            (Some(column), Some(cell)) => decode::value(column, kind, cell),
+            _ => Value::Null,
+        };
+        if source.route.is_some() {
+            picked.route = match value(None) {
+                Value::Null => None,
+                Value::Text(text) => Some(text),
+                Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into()),
+                other => Some(format!("{other:?}").into()),
+            };
+        }
+        if !source.read.is_empty() {
+            let names: Vec<Value> = source.names.iter().map(|kind| value(Some(*kind))).collect();
+            picked.name = record::name(&names).into();
+            picked.values = source.read.iter().map(|kind| value(Some(*kind))).collect();
+        }
+        self.picked.push(held, picked.route.clone());
+        Ok(picked)
+    }
+
+    async fn try_sweep(&mut self, rows: usize, to: &Destination) -> Result<u64, Fault> {
+        let most = PickMost {
+            rows,
+            bytes: usize::MAX,
+        };
+        let fetched = self.lock(most).await?;
+        for cells in &fetched.rows {
+            let key = cells.get(..self.source.key.len()).unwrap_or_default();
+            self.picked.push(keys::read(&self.source.key, key)?, None);
+        }
+        if fetched.rows.is_empty() {
+            return Ok(0);
+        }
+        let mut script = Script::new(&self.source, self.lookup, self.line.server.packet);
+        let keys: Vec<&Key> = self.picked.keys().iter().collect();
+        script.copy(0, to, &keys);
+        script.delete(0, &keys);
+        if let Err(broken) = script.run(&mut self.line).await {
+            self.learn(&broken);
+            return Err(self.fault(broken, &[&to.table]));
+        }
+        self.commit().await?;
+        Ok(fetched.rows.len() as u64)
+    }
+
+    /// Runs statements on some of the picked rows: all of them, or none.
+    async fn apply(&mut self, write: impl Fn(&mut Script<'_>, &Held)) -> Result<(), Broken> {
+        loop {
+            let begun = self.line.say(&format!("SAVEPOINT {SAVEPOINT}")).await;
+            begun.map_err(at_start)?;
+            let mut script = Script::new(&self.source, self.lookup, self.line.server.packet);
+            write(&mut script, &self.picked);
+            let Err(broken) = script.run(&mut self.line).await else {
+                return Ok(());
+            };
+            self.back(&broken).await?;
+            if !self.learn(&broken) {
+                return Err(broken);
+            }
+        }
+    }
+
+    /// Goes back to the savepoint, if the transaction is still there.
+    async fn back(&mut self, broken: &Broken) -> Result<(), Broken> {
+        if let Broken::Failed { trouble, .. } = broken
+            && !self.outlives(trouble)
+        {
+            self.in_transaction = false;
+            return Ok(());
+        }
+        let undone = self
+            .line
+            .say(&format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"))
+            .await;
+        undone.map(|_| ()).map_err(at_start)
+    }
+
+    /// Whether the transaction is still there after a failure.
+    fn outlives(&self, trouble: &Trouble) -> bool {
+        match trouble {
+            Trouble::Lost(_) => false,
+            Trouble::Refused(refusal) => match refusal.scope {
+                Scope::Statement => true,
+                Scope::Lock => !self.line.server.timeout_ends_all,
+                Scope::Transaction | Scope::Connection => false,
+            },
+        }
+    }
+
+    /// True if the same may be tried again in another way: a delete that would have had to wait.
+    fn learn(&mut self, broken: &Broken) -> bool {
+        let learned = self.lookup == Lookup::Quick && broken.waits();
+        if learned {
+            self.lookup = Lookup::Single;
+        }
+        learned
+    }
+
+    fn fault(&self, broken: Broken, tables: &[&TableName]) -> Fault {
+        match broken {
+            Broken::Failed { trouble, .. } => trouble.into_fault(),
+            Broken::Miscounted {
+                verb: Verb::Copy,
+                part,
+            } => match tables.get(part) {
+                Some(table) => TableFacts::left_out(table),
+                None => not_deleted(&self.source),
+            },
+            Broken::Miscounted { .. } => not_deleted(&self.source),
+        }
+    }
+
+    /// Rolls back after a failure that is told anyway.
+    async fn undo(&mut self) {
+        self.rollback().await.ok();
+    }
+
+    async fn side(&mut self) -> Result<&mut Line, Fault> {
+        let usable = self.side.as_ref().is_some_and(Line::is_usable);
+        if !usable {
+            self.side = None;
+        }
+        match &mut self.side {
+            Some(line) => Ok(line),
+            empty @ None => Ok(empty.insert(connect(&self.opts, &self.options).await?)),
+        }
+    }
+}
+
+fn at_start(trouble: Trouble) -> Broken {
+    Broken::Failed {
+        verb: Verb::Copy,
+        part: 0,
+        trouble,
+    }
+}
+
+#[async_trait]
+impl Mover for MysqlMover {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
+        loop {
+            let lookup = self.lookup;
+            let fault = match self.try_sweep(rows, to).await {
+                // Those before the last ones that were locked have not been looked at.
+                Ok(rows) => return Ok(Swept { rows, more: true }),
+                Err(fault) => fault,
+            };
+            self.undo().await;
+            if self.lookup == lookup || !self.line.is_usable() {
+                return Err(fault);
+            }
+        }
+    }
+
+    async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
+        let fetched = self.lock(most).await?;
+        let mut picked = Vec::with_capacity(fetched.rows.len());
+        for cells in fetched.rows {
+            match self.take(&fetched.columns, cells) {
+                Ok(row) => picked.push(row),
+                Err(fault) => {
+                    self.undo().await;
+                    return Err(fault);
+                }
+            }
+        }
+        Ok(picked)
+    }
+
+    async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault> {
+        self.side().await?;
+        match &mut self.side {
+            Some(side) => destination::open(side, &self.source, table, create).await,
+            None => Err(Fault::internal("no connection to look a table up by")),
+        }
+    }
+
+    async fn transfer(&mut self, parts: &[Part<'_>]) -> Result<(), Refused> {
+        let write = |script: &mut Script<'_>, picked: &Held| {
+            for (place, part) in parts.iter().enumerate() {
+                match picked.stretch(part.rows) {
+                    Some(stretch) => script.copy_stretch(place, part.to, stretch, part.rows.len()),
+                    None => script.copy(place, part.to, &picked.at(part.rows.iter().copied())),
+                }
+            }
+            // At once, so that they lie side by side. Whose delete failed is found by trying those
+            // of the other parts again.
+            let mut rows: Vec<usize> = parts.iter().flat_map(|part| part.rows).copied().collect();
+            rows.sort_unstable();
+            script.delete(parts.len().saturating_sub(1), &picked.at(rows));
+        };
+        let applied = self.apply(write).await;
+        applied.map_err(|broken| {
+            let (Broken::Failed { part, .. } | Broken::Miscounted { part, .. }) = &broken;
+            let tables: Vec<&TableName> = parts.iter().map(|part| &part.to.table).collect();
+            Refused {
+                at: *part,
+                fault: self.fault(broken, &tables),
+            }
+        })
+    }
+
+    async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
+        let write = |script: &mut Script<'_>, picked: &Held| {
+            script.delete(0, &picked.at(rows.iter().copied()));
+        };
+        let applied = self.apply(write).await;
+        applied.map_err(|broken| self.fault(broken, &[]))
+    }
+
+    async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
+        let begun = self.line.say("SAVEPOINT windrow_letters").await;
+        begun.map_err(Trouble::into_fault)?;
+        let mut done = letters::write(&mut self.line, &self.source, self.picked.keys(), rows).await;
+        if done.is_ok() {
+            let places: Vec<usize> = rows.iter().map(|rejected| rejected.row).collect();
+            done = self.delete(&places).await;
+        }
+        if done.is_err() && self.line.is_usable() {
+            // Where the transaction itself is gone, so is the savepoint.
+            self.line
+                .say("ROLLBACK TO SAVEPOINT windrow_letters")
+                .await
+                .ok();
+        }
+        done
+    }
+
+    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
+        let noted = letters::note(&mut self.line, batch).await;
+        noted.map_err(Trouble::into_fault)
+    }
+
+    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
+        let noted = letters::noted(&mut self.line, batches).await;
+        noted.map_err(Trouble::into_fault)
+    }
+
+    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
+        let oldest = letters::oldest(&mut self.line, most).await;
+        oldest.map_err(Trouble::into_fault)
+    }
+
+    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
+        let forgotten = letters::forget(&mut self.line, batches).await;
+        forgotten.map_err(Trouble::into_fault)
+    }
+
+    async fn commit(&mut self) -> Result<(), Fault> {
+        self.in_transaction = false;
+        self.picked.clear();
+        match self.line.say("COMMIT").await {
+            Ok(_) => Ok(()),
+            Err(Trouble::Lost(why)) => Err(unknown(&why)),
+            Err(Trouble::Refused(refusal)) => match refusal.scope {
+                // Another node of a cluster was faster, or a lock: certainly rolled back.
+                Scope::Transaction | Scope::Lock => Err(refusal.fault),
+                Scope::Statement | Scope::Connection => Err(unknown(&refusal.fault.message)),
+            },
+        }
+    }
+
+    async fn rollback(&mut self) -> Result<(), Fault> {
+        self.picked.clear();
+        self.after = None;
+        if !std::mem::take(&mut self.in_transaction) {
+            return Ok(());
+        }
+        if !self.line.is_usable() {
+            return Err(Fault::unavailable("the connection to MySQL is lost"));
+        }
+        let undone = self.line.say("ROLLBACK").await;
+        undone.map(|_| ()).map_err(Trouble::into_fault)
+    }
+
+    async fn left(&mut self) -> Result<bool, Fault> {
+        let rows = self.line.rows(&self.source.left).await;
+        let rows = rows.map_err(Trouble::into_fault)?;
+        Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
+    }
+
+    async fn close(self: Box<Self>) {
+        self.line.close().await;
+        if let Some(side) = self.side {
+            side.close().await;
+        }
+    }
+}

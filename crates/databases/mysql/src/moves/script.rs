@@ -1,0 +1,244 @@
+//! Statements that copy and delete, gathered into texts: a round trip each.
+
+use windrow_core::Fault;
+use windrow_core::moves::Destination;
+use windrow_database::quote::backtick::{push_ident, push_table};
+
+use super::held::Stretch;
+use super::keys;
+use super::keys::{Key, Runs, conditions};
+use super::source::Source;
+use super::text::push_list;
+use crate::fault::{Scope, Trouble};
+use crate::line::Line;
+use crate::values::literal::push_hex;
+
+/// The most bytes of one text, where the server's packets allow it.
+const MOST_BYTES: usize = 4 << 20;
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Copy,
+    Delete,
+}
+
+/// A statement, as far as its answer is to be understood.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    verb: Verb,
+    /// Of which part.
+    part: usize,
+    rows: usize,
+}
+
+/// How deletes look their rows up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// By lists of keys, as the server likes, without waiting for anybody (MariaDB).
+    Quick,
+    /// By keys that cannot be looked up but one by one (MariaDB, which may read all of the table
+    /// for a list of keys even where the index is named).
+    Single,
+    /// By lists of keys and the key's index (MySQL).
+    Named,
+}
+
+/// What a quick delete begins with.
+const QUICK: &str = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE FROM ";
+
+/// Statements in order.
+pub(super) struct Script<'s> {
+    source: &'s Source,
+    lookup: Lookup,
+    most: usize,
+    texts: Vec<(String, Vec<Step>)>,
+}
+
+/// Why a script broke off.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// A statement failed.
+    Failed {
+        verb: Verb,
+        part: usize,
+        trouble: Trouble,
+    },
+    /// A statement met another number of rows than there are.
+    Miscounted { verb: Verb, part: usize },
+}
+
+impl Broken {
+    /// True where a quick delete met a row that somebody else holds.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, Self::Failed { verb: Verb::Delete, trouble: Trouble::Refused(refusal), .. } if refusal.scope == Scope::Lock)
+    }
+}
+
+impl<'s> Script<'s> {
+    pub(super) fn new(source: &'s Source, lookup: Lookup, packet: usize) -> Self {
+        Self {
+            source,
+            lookup,
+            most: MOST_BYTES.min(packet / 2),
+            texts: Vec::new(),
+        }
+    }
+
+    /// Adds what copies rows.
+    pub(super) fn copy(&mut self, part: usize, to: &Destination, keys: &[&Key]) {
+        let sql = self.copying(to);
+        // A read that locks nothing.
+        for (condition, rows) in conditions(&self.source.key, keys, Runs::Whole) {
+            let verb = Verb::Copy;
+            self.push(&sql, &condition, Step { verb, part, rows });
+        }
+    }
+
+    /// Adds what copies the rows of a stretch.
+    pub(super) fn copy_stretch(
+        &mut self,
+        part: usize,
+        to: &Destination,
+        stretch: Stretch<'_>,
+        rows: usize,
+    ) {
+        let sql = self.copying(to);
+        let mut condition = keys::between(&self.source.key, stretch.first, stretch.last);
+        condition.push_str(" AND ");
+        condition.push_str(self.source.route.as_deref().unwrap_or("NULL"));
+        condition.push_str(" = ");
+        push_hex(&mut condition, stretch.route.as_bytes());
+        let verb = Verb::Copy;
+        self.push(&sql, &condition, Step { verb, part, rows });
+    }
+
+    /// `INSERT .. SELECT .. WHERE `.
+    fn copying(&self, to: &Destination) -> String {
+        let mut sql = "INSERT INTO ".to_owned();
+        push_table(&mut sql, &to.table);
+        sql.push_str(" (");
+        push_list(&mut sql, &to.columns);
+        sql.push_str(") SELECT ");
+        push_list(&mut sql, &to.columns);
+        sql.push_str(" FROM ");
+        push_table(&mut sql, &self.source.name);
+        sql.push_str(" WHERE ");
+        sql
+    }
+
+    /// Adds what deletes rows.
+    pub(super) fn delete(&mut self, part: usize, keys: &[&Key]) {
+        let verb = Verb::Delete;
+        match self.lookup {
+            Lookup::Quick => {
+                let mut sql = QUICK.to_owned();
+                push_table(&mut sql, &self.source.name);
+                sql.push_str(" WHERE ");
+                for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
+                    // With a limit that is below the number of rows the server prefers the index.
+                    let condition = format!("{condition} LIMIT {rows}");
+                    self.push(&sql, &condition, Step { verb, part, rows });
+                }
+            }
+            Lookup::Named => {
+                let mut sql = "DELETE windrow_row FROM ".to_owned();
+                self.push_indexed(&mut sql);
+                sql.push_str(" WHERE ");
+                for (condition, rows) in conditions(&self.source.key, keys, Runs::ButLast) {
+                    self.push(&sql, &condition, Step { verb, part, rows });
+                }
+            }
+            Lookup::Single => self.delete_singly(part, keys),
+        }
+    }
+
+    /// Whole numbers are joined with a list of them; of other keys, whose types a list would not
+    /// keep, each is a statement.
+    fn delete_singly(&mut self, part: usize, keys: &[&Key]) {
+        let verb = Verb::Delete;
+        let (numbers, others): (Vec<&Key>, Vec<&Key>) =
+            keys.iter().partition(|key| matches!(key, Key::Number(_)));
+        let mut join = " windrow_list STRAIGHT_JOIN ".to_owned();
+        self.push_indexed(&mut join);
+        for chunk in numbers.chunks(keys::MOST) {
+            let sql = format!("DELETE windrow_row FROM {}{join}", keys::values(chunk));
+            let on = keys::joined(&self.source.key, chunk);
+            let rows = chunk.len();
+            self.push(&sql, &on, Step { verb, part, rows });
+        }
+        let mut sql = "DELETE FROM ".to_owned();
+        push_table(&mut sql, &self.source.name);
+        sql.push_str(" WHERE ");
+        for key in others {
+            for (condition, rows) in conditions(&self.source.key, &[key], Runs::ButLast) {
+                self.push(&sql, &condition, Step { verb, part, rows });
+            }
+        }
+    }
+
+    fn push_indexed(&self, sql: &mut String) {
+        push_table(sql, &self.source.name);
+        sql.push_str(" AS windrow_row FORCE INDEX (");
+        push_ident(sql, &self.source.index);
+        sql.push(')');
+    }
+
+    fn push(&mut self, head: &str, condition: &str, step: Step) {
+        let more = head.len() + condition.len() + 1;
+        let fits = |text: &String| text.len() + more <= self.most;
+        if !self.texts.last().is_some_and(|(text, _)| fits(text)) {
+            self.texts.push((String::new(), Vec::new()));
+        }
+        if let Some((text, steps)) = self.texts.last_mut() {
+            text.push_str(if text.is_empty() { "" } else { ";" });
+            text.push_str(head);
+            text.push_str(condition);
+            steps.push(step);
+        }
+    }
+
+    /// Executes all statements, up to the first that fails or does not meet as many rows as it
+    /// names.
+    pub(super) async fn run(self, line: &mut Line) -> Result<(), Broken> {
+        for (text, steps) in &self.texts {
+            let (counts, ended) = line.script(text).await;
+            let wrong = steps
+                .iter()
+                .zip(&counts)
+                .find(|(step, count)| **count != step.rows as u64);
+            if let Some((step, _)) = wrong {
+                let Step { verb, part, .. } = *step;
+                return Err(Broken::Miscounted { verb, part });
+            }
+            let Some(step) = steps.get(counts.len().min(steps.len().saturating_sub(1))) else {
+                continue;
+            };
+            let Step { verb, part, .. } = *step;
+            match ended {
+                Ok(()) if counts.len() == steps.len() => {}
+                Ok(()) => return Err(Broken::Miscounted { verb, part }),
+                Err(trouble) => {
+                    return Err(Broken::Failed {
+                        verb,
+                        part,
+                        trouble,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is said where rows that are locked could not be deleted.
+pub(super) fn not_deleted(source: &Source) -> Fault {
+    Fault::new(
+        windrow_core::FaultClass::Other,
+        "09000",
+        format!(
+            "rows of {} were read and locked, but not as many were deleted",
+            source.name
+        ),
+    )
+}

@@ -1,0 +1,249 @@
+//! The source as a mover uses it: its statements, and the kinds of its columns.
+
+use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+use windrow_database::quote::backtick::{push_ident, push_table};
+
+use super::survey;
+use super::text::{bytes_of_route, push_filter, push_list, push_route};
+use crate::catalog::column::Kind;
+use crate::catalog::information::about;
+use crate::fault::Trouble;
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// A table that rows are taken out of.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: TableName,
+    /// The columns of the key, and what they hold.
+    pub(super) key: Vec<(Name, Kind)>,
+    /// All columns of the table, for dead letters.
+    pub(super) all: Vec<(Name, Kind)>,
+    /// What the columns hold that name a row, for plans across databases.
+    pub(super) names: Vec<Kind>,
+    /// What is read of each row, for plans across databases.
+    pub(super) read: Vec<Kind>,
+    /// The columns that are copied, as they stand in the plan.
+    pub(super) columns: Vec<Name>,
+    /// The name of a unique index over columns of the key.
+    pub(super) index: String,
+    /// The route's value as text, told apart by its bytes.
+    pub(super) route: Option<String>,
+    /// Locks rows and reads them; its one parameter is how many.
+    pub(super) lock: String,
+    /// The same for rows whose key is greater than its first parameter; `None` where the key is
+    /// not one whole number.
+    pub(super) lock_after: Option<String>,
+    /// Asks whether there are any rows.
+    pub(super) left: String,
+}
+
+impl Source {
+    /// Reads the table and makes the statements.
+    ///
+    /// # Errors
+    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] where the
+    /// engine knows no transactions or the key holds values that cannot be looked up exactly;
+    /// what the server says.
+    pub(super) async fn read(line: &mut Line, plan: &MovePlan) -> Result<Self, Fault> {
+        let name = &plan.source;
+        let Some(facts) = survey::facts(line, name).await? else {
+            return Err(Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!("there is no table {name}"),
+            ));
+        };
+        if !facts.transactional {
+            return Err(no_transactions(name));
+        }
+        let kind_of = |column: &Name| match facts.place_of(column) {
+            Some(place) => Ok(facts.columns.get(place).map_or(Kind::Other, |c| c.kind)),
+            None => Err(no_column(name, column)),
+        };
+        let kinds = |columns: &[Name]| -> Result<Vec<Kind>, Fault> {
+            columns.iter().map(kind_of).collect()
+        };
+        let key: Vec<(Name, Kind)> = plan.key.iter().cloned().zip(kinds(&plan.key)?).collect();
+        for (column, kind) in &key {
+            check_key(name, column, *kind)?;
+        }
+        let index = index(line, name, &plan.key).await?;
+        let read = kinds(if plan.across { &plan.columns } else { &[] })?;
+        let names = kinds(if plan.across { &plan.names } else { &[] })?;
+        let texts = Texts {
+            plan,
+            index: &index,
+        };
+        let counts = matches!(key.as_slice(), [(_, Kind::Int)]);
+        Ok(Self {
+            name: name.clone(),
+            names,
+            read,
+            all: facts
+                .columns
+                .iter()
+                .map(|c| (c.name.clone(), c.kind))
+                .collect(),
+            columns: plan.columns.to_vec(),
+            route: plan.route.as_ref().map(bytes_of_route),
+            lock: texts.lock(false),
+            lock_after: counts.then(|| texts.lock(true)),
+            left: texts.left(),
+            key,
+            index: index.name,
+        })
+    }
+}
+
+/// An index by which keys are looked up.
+struct Index {
+    name: String,
+    /// Its columns are those of the key, in the key's order: rows come in that order by
+    /// themselves.
+    ordered: bool,
+}
+
+struct Texts<'a> {
+    plan: &'a MovePlan,
+    index: &'a Index,
+}
+
+impl Texts<'_> {
+    fn lock(&self, after: bool) -> String {
+        let plan = self.plan;
+        let mut sql = "SELECT ".to_owned();
+        push_list(&mut sql, &plan.key);
+        if let Some(route) = &plan.route {
+            sql.push_str(", ");
+            push_route(&mut sql, route);
+        }
+        if plan.across {
+            for columns in [&plan.names, &plan.columns] {
+                sql.push_str(if columns.is_empty() { "" } else { ", " });
+                push_list(&mut sql, columns);
+            }
+        }
+        sql.push_str(" FROM ");
+        push_table(&mut sql, &plan.source);
+        if self.index.ordered {
+            // Sorting would lock every row before the first is told.
+            sql.push_str(" FORCE INDEX (");
+            push_ident(&mut sql, &self.index.name);
+            sql.push(')');
+        }
+        push_filter(&mut sql, plan.filter.as_deref());
+        if after {
+            sql.push_str(if plan.filter.is_some() {
+                " AND "
+            } else {
+                " WHERE "
+            });
+            push_list(&mut sql, &plan.key);
+            sql.push_str(" > ?");
+        }
+        sql.push_str(" ORDER BY ");
+        push_list(&mut sql, &plan.key);
+        sql.push_str(" LIMIT ? FOR UPDATE SKIP LOCKED");
+        sql
+    }
+
+    fn left(&self) -> String {
+        let mut sql = "SELECT EXISTS (SELECT 1 FROM ".to_owned();
+        push_table(&mut sql, &self.plan.source);
+        push_filter(&mut sql, self.plan.filter.as_deref());
+        sql.push(')');
+        sql
+    }
+}
+
+/// Finds a unique index all of whose columns are in the key: the one that has the key's own order
+/// first.
+async fn index(line: &mut Line, table: &TableName, key: &[Name]) -> Result<Index, Fault> {
+    let more = " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
+    let sql = about(
+        "STATISTICS",
+        "INDEX_NAME, COLUMN_NAME, SUB_PART, NULLABLE",
+        "TABLE",
+        table,
+        more,
+    );
+    let rows = line.rows(&sql).await.map_err(Trouble::into_fault)?;
+    let mut indexes: Vec<(String, Vec<Option<String>>)> = Vec::new();
+    for row in &rows {
+        let name: String = get(row, 0).unwrap_or_default();
+        if indexes.last().is_none_or(|(last, _)| *last != name) {
+            indexes.push((name, Vec::new()));
+        }
+        let whole =
+            get::<u64>(row, 2).is_none() && get::<String>(row, 3).is_none_or(|n| n != "YES");
+        if let Some((_, columns)) = indexes.last_mut() {
+            columns.push(get::<String>(row, 1).filter(|_| whole));
+        }
+    }
+    let same = |column: &Option<String>, name: &Name| {
+        column
+            .as_ref()
+            .is_some_and(|c| c.to_lowercase() == name.to_lowercase())
+    };
+    let covered = |columns: &[Option<String>]| {
+        columns
+            .iter()
+            .all(|column| key.iter().any(|name| same(column, name)))
+    };
+    let ordered = |columns: &[Option<String>]| {
+        columns.len() == key.len()
+            && columns
+                .iter()
+                .zip(key)
+                .all(|(column, name)| same(column, name))
+    };
+    let found = indexes
+        .iter()
+        .find(|(_, columns)| ordered(columns))
+        .or_else(|| indexes.iter().find(|(_, columns)| covered(columns)));
+    match found {
+        Some((name, columns)) => Ok(Index {
+            name: name.clone(),
+            ordered: ordered(columns),
+        }),
+        None => Err(Fault::invalid(format!(
+            "no unique index of {table} over columns that are NOT NULL lies within the key {}; rows cannot be told apart by it",
+            key.join(", ")
+        ))),
+    }
+}
+
+/// Refuses keys whose values do not come back exactly as they went out.
+fn check_key(table: &TableName, column: &Name, kind: Kind) -> Result<(), Fault> {
+    match kind {
+        Kind::Float | Kind::Double | Kind::Json => Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            format!(
+                "the column {column} of {table} cannot be a part of a move's key: its values cannot be looked up exactly; \
+                 name another unique key by --key"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// An engine that undoes nothing.
+pub(super) fn no_transactions(table: &TableName) -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        format!(
+            "the storage engine of {table} knows no transactions, so rows that are moved could be lost or doubled"
+        ),
+    )
+}
+
+fn no_column(table: &TableName, column: &Name) -> Fault {
+    Fault::new(
+        FaultClass::NoColumn,
+        "42703",
+        format!("the table {table} has no column {column}"),
+    )
+}

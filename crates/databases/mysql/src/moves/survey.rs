@@ -1,0 +1,230 @@
+//! What a move is told before it begins.
+
+use windrow_core::moves::{TableFacts, Takes};
+use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+use windrow_database::quote::backtick::push_table;
+
+use super::text::{bytes_of_route, push_filter, push_list};
+use crate::catalog::column::{Column, Kind};
+use crate::catalog::information::about;
+use crate::catalog::schema;
+use crate::catalog::table::Facts;
+use crate::fault::{Scope, Trouble};
+use crate::line::Line;
+use crate::values::cell::get;
+
+/// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a
+/// server may share them.
+const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'datadir')";
+
+/// A column was given no value, and has no default.
+const NO_DEFAULT: u16 = 1364;
+
+/// What tells this database apart.
+pub(super) async fn place(line: &mut Line) -> Result<String, Trouble> {
+    let server = server(line).await?;
+    let rows = line.rows("SELECT DATABASE()").await?;
+    let database = rows.first().and_then(|row| get::<String>(row, 0));
+    Ok(format!("{server} {database:?}"))
+}
+
+async fn server(line: &mut Line) -> Result<String, Trouble> {
+    let rows = line.rows(SERVER).await?;
+    let mut parts: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some(format!("{:?}", get::<String>(row, 1)?)))
+        .collect();
+    parts.insert(
+        0,
+        if line.server.mariadb {
+            "mariadb"
+        } else {
+            "mysql"
+        }
+        .into(),
+    );
+    Ok(parts.join(" "))
+}
+
+/// What a table is like.
+pub(super) async fn describe(
+    line: &mut Line,
+    name: &TableName,
+) -> Result<Option<TableFacts>, Fault> {
+    let Some(facts) = facts(line, name).await? else {
+        return Ok(None);
+    };
+    let identity = identity(line, name).await.map_err(Trouble::into_fault)?;
+    let mut outside = outside(&facts);
+    if !fills(line, name).await.map_err(Trouble::into_fault)? {
+        let required = required(line, name, &facts).await;
+        outside.required = required.map_err(Trouble::into_fault)?;
+    }
+    Ok(Some(TableFacts {
+        identity,
+        ..outside
+    }))
+}
+
+/// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where
+/// rows come as values, and not where they come from another table.
+async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
+    let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
+    let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
+    let rows = line.rows(&sql).await?;
+    Ok(rows.first().and_then(|row| get::<u64>(row, 0)) > Some(0))
+}
+
+/// The columns that an insert from another table must give a value to. The information schema names
+/// those that may be, the server says whether it insists: its mode or a trigger can be a reason
+/// that it does not.
+pub(super) async fn required(
+    line: &mut Line,
+    name: &TableName,
+    facts: &Facts,
+) -> Result<Vec<Name>, Trouble> {
+    let more = " AND IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL AND DATA_TYPE <> 'enum' \
+        AND EXTRA NOT LIKE '%auto_increment%' AND EXTRA NOT LIKE '%generated%' ORDER BY ORDINAL_POSITION";
+    let rows = line
+        .rows(&about("COLUMNS", "COLUMN_NAME", "TABLE", name, more))
+        .await?;
+    let required: Vec<Name> = rows
+        .iter()
+        .filter_map(|row| Some(get::<String>(row, 0)?.into()))
+        .collect();
+    if required.is_empty() {
+        return Ok(required);
+    }
+    match line.say(&trial(name, facts, &required)).await {
+        Err(Trouble::Refused(refusal)) if refusal.number == NO_DEFAULT => Ok(required),
+        Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => Ok(Vec::new()),
+        Ok(_) => Ok(Vec::new()),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// An insert of no row that gives no value to these columns; to one of them where there are no
+/// others.
+fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
+    let given = |column: &&Column| !column.generated && !required.contains(&column.name);
+    let given: Vec<Name> = facts
+        .columns
+        .iter()
+        .filter(given)
+        .map(|column| column.name.clone())
+        .collect();
+    let given = match given.as_slice() {
+        [] => required.get(..1).unwrap_or_default(),
+        given => given,
+    };
+    let mut sql = "INSERT INTO ".to_owned();
+    push_table(&mut sql, name);
+    sql.push_str(" (");
+    push_list(&mut sql, given);
+    sql.push_str(") SELECT ");
+    push_list(&mut sql, given);
+    sql.push_str(" FROM ");
+    push_table(&mut sql, name);
+    sql.push_str(" WHERE FALSE");
+    sql
+}
+
+/// Reads a table's description, and refuses what is no table.
+pub(super) async fn facts(line: &mut Line, name: &TableName) -> Result<Option<Facts>, Fault> {
+    let facts = schema::read(line, name)
+        .await
+        .map_err(Trouble::into_fault)?;
+    let Some(facts) = facts else {
+        return Ok(None);
+    };
+    let kind = about("TABLES", "TABLE_TYPE", "TABLE", name, "");
+    let rows = line.rows(&kind).await.map_err(Trouble::into_fault)?;
+    let kind: String = rows.first().and_then(|row| get(row, 0)).unwrap_or_default();
+    if kind == "BASE TABLE" || kind == "SYSTEM VERSIONED" {
+        return Ok(Some(facts));
+    }
+    Err(Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        format!("{name} is no table: {}", kind.to_lowercase()),
+    ))
+}
+
+async fn identity(line: &mut Line, name: &TableName) -> Result<String, Trouble> {
+    let server = server(line).await?;
+    let row = line.rows("SELECT DATABASE()").await?;
+    let here: Option<String> = row.first().and_then(|row| get(row, 0));
+    let schema = name.schema.as_deref().or(here.as_deref());
+    Ok(format!("{server} {schema:?} {:?}", &*name.table))
+}
+
+/// The description as a move uses it, but for what the server must be asked.
+pub(super) fn outside(facts: &Facts) -> TableFacts {
+    let named = |places: &[usize]| -> Vec<Name> {
+        let columns = places.iter().filter_map(|place| facts.columns.get(*place));
+        columns.map(|column| column.name.clone()).collect()
+    };
+    let uniques = facts.uniques.iter().filter(|unique| {
+        let mut columns = unique.columns.iter().map(|place| facts.columns.get(*place));
+        columns.all(|column| column.is_some_and(|column| column.not_null))
+    });
+    let primary = facts.uniques.iter().find(|unique| unique.primary);
+    let takes = |column: &Column| match column.kind {
+        Kind::Bit => Some(Takes::Bits(column.length)),
+        Kind::Binary | Kind::Blob => Some(Takes::Bytes),
+        Kind::Json => Some(Takes::Json),
+        Kind::Int | Kind::Bool | Kind::Year => Some(Takes::Whole),
+        Kind::Decimal(..) | Kind::Double | Kind::Float => Some(Takes::Number),
+        _ => None,
+    };
+    TableFacts {
+        columns: facts.columns.iter().map(|c| c.name.clone()).collect(),
+        takes: facts
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.clone(), takes(column)?)))
+            .collect(),
+        generated: facts
+            .columns
+            .iter()
+            .filter(|column| column.generated)
+            .map(|column| column.name.clone())
+            .collect(),
+        key: primary
+            .map(|unique| named(&unique.columns))
+            .unwrap_or_default(),
+        uniques: uniques.map(|unique| named(&unique.columns)).collect(),
+        ..TableFacts::default()
+    }
+}
+
+/// Rows by their route. Routes are told apart by their bytes, whatever the column's collation holds
+/// for equal.
+pub(super) async fn count(
+    line: &mut Line,
+    plan: &MovePlan,
+    most: usize,
+) -> Result<Vec<(Option<Box<str>>, u64)>, Trouble> {
+    let mut sql = "SELECT ".to_owned();
+    match &plan.route {
+        Some(route) => sql.push_str(&bytes_of_route(route)),
+        None => sql.push_str("NULL"),
+    }
+    sql.push_str(" AS windrow_route, COUNT(*) FROM ");
+    push_table(&mut sql, &plan.source);
+    push_filter(&mut sql, plan.filter.as_deref());
+    if plan.route.is_some() {
+        sql.push_str(&format!(
+            " GROUP BY windrow_route ORDER BY windrow_route LIMIT {most}"
+        ));
+    }
+    let rows = line.rows(&sql).await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            let route = get::<Vec<u8>>(row, 0);
+            let route = route.map(|bytes| String::from_utf8_lossy(&bytes).into());
+            (route, get(row, 1).unwrap_or_default())
+        })
+        .collect())
+}

@@ -1,0 +1,36 @@
+//! What several statements have in common.
+
+use windrow_core::Name;
+use windrow_database::quote::backtick::push_ident;
+
+/// Appends names, between commas.
+pub(super) fn push_list(sql: &mut String, columns: &[Name]) {
+    for (place, column) in columns.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        push_ident(sql, column);
+    }
+}
+
+/// Appends the route's value as text.
+pub(super) fn push_route(sql: &mut String, route: &Name) {
+    sql.push_str("CAST(");
+    push_ident(sql, route);
+    sql.push_str(" AS CHAR)");
+}
+
+/// The bytes of the route's value, whatever its collation holds for equal.
+pub(super) fn bytes_of_route(route: &Name) -> String {
+    let mut sql = "CAST(".to_owned();
+    push_route(&mut sql, route);
+    sql.push_str(" AS BINARY)");
+    sql
+}
+
+/// Appends the operator's condition. A line break ends a comment that may stand in it.
+pub(super) fn push_filter(sql: &mut String, filter: Option<&str>) {
+    if let Some(filter) = filter {
+        sql.push_str(" WHERE (");
+        sql.push_str(filter);
+        sql.push_str("\n)");
+    }
+}

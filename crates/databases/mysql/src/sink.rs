@@ -1,0 +1,108 @@
+//! The database as a sink: connections, and what they share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mysql_async::Opts;
+use windrow_core::sink::Purpose;
+use windrow_core::{Bulk, Executor, Fault, Moves, Profile, Sink, Standing, Unit};
+use windrow_database::Options;
+
+use super::catalog::cache::Catalog;
+use super::ladder::connection::Connection;
+use super::line::Line;
+use super::load::MysqlBulk;
+use super::moves;
+
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(5);
+
+/// What MySQL and MariaDB can do.
+pub(super) const PROFILE: Profile = Profile {
+    name: "MySQL and MariaDB",
+    transactional: true,
+    flights: 8,
+    batch_rows: 10_000,
+    lacks: &[],
+};
+
+/// A MySQL or MariaDB database.
+pub(super) struct MysqlSink {
+    opts: Opts,
+    options: Options,
+    catalog: Arc<Catalog>,
+}
+
+impl MysqlSink {
+    pub(super) fn new(opts: Opts, options: &Options) -> Self {
+        Self {
+            opts,
+            options: options.clone(),
+            catalog: Arc::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Sink for MysqlSink {
+    fn profile(&self) -> &Profile {
+        &PROFILE
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        let mut line = Line::connect(&self.opts, Some(purpose), &self.options).await?;
+        let interrupt = line.interrupt(&self.opts).await?;
+        let creates = self.options.create_tables;
+        let connection = Connection::new((line, interrupt), self.catalog.clone(), purpose, creates);
+        Ok(Box::new(connection))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        let sign = async {
+            let mut line = Line::connect(&self.opts, None, &self.options).await?;
+            let answer = line.rows("SELECT 1").await;
+            line.close().await;
+            match answer {
+                Ok(_) => Ok(()),
+                Err(trouble) => Err(trouble.into_fault()),
+            }
+        };
+        match tokio::time::timeout(PING, sign).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Fault::unavailable(format!(
+                "MySQL gave no sign of life within {} seconds",
+                PING.as_secs()
+            ))),
+        }
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(MysqlBulk::new(&self.opts, &self.options)))
+    }
+
+    fn moves(&self) -> Option<Arc<dyn Moves>> {
+        Some(moves::moves(&self.opts, &self.options))
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let mut standings = Vec::new();
+        for (name, table) in self.catalog.all() {
+            table.standings(&name, &mut standings);
+        }
+        standings
+    }
+
+    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+        for write in unit.writes() {
+            let Some(table) = self.catalog.get(&write.shape.table) else {
+                continue;
+            };
+            let compiled = self.catalog.compile(&write.shape, &table);
+            if compiled.trouble.is_none() {
+                // What cannot be encoded is refused later, and touches nothing.
+                compiled.encode(write, hashes).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The MySQL and MariaDB sink against a real server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
+
+mod altered;
+mod apart;
+mod created;
+mod differential;
+mod faults;
+mod generated;
+mod interrupt;
+mod isolation;
+mod keys;
+mod lost;
+mod order;
+mod queue;
+mod settings;
+mod support;
+mod values;

@@ -1,0 +1,209 @@
+//! Every type keeps its values exactly, by one statement and by many.
+
+use windrow_core::{FaultClass, Rung, Unit, Value};
+
+use crate::support::*;
+use windrow_testkit::row;
+
+const TABLE: &str = "
+create table t (
+  id int primary key, i8 tinyint, u64 bigint unsigned, i64 bigint, flag boolean, d decimal(30,10), f float, x double,
+  b bit(10), y year, day date, at datetime(6), stamp timestamp(3) null, span time(2),
+  name varchar(20), fixed char(5), body longtext, e enum('one','two','3'), s set('a','b','c'), j json,
+  bin binary(4), vb varbinary(20), bb longblob, u uuid) character set utf8mb4";
+
+/// A column, what is written, and what comes back.
+fn cases() -> Vec<(&'static str, Value, Value)> {
+    let same = |column, value: Value| (column, value.clone(), value);
+    let long = "\u{1F33E}\u{1F33E} é ' \" \\ ` \0 ; --";
+    vec![
+        same("i8", (-128).into()),
+        same("u64", number("18446744073709551615")),
+        (
+            "u64",
+            "18446744073709551615".into(),
+            number("18446744073709551615"),
+        ),
+        same("i64", Value::Int(i64::MIN)),
+        same("flag", true.into()),
+        same("flag", 7.into()),
+        (
+            "d",
+            number("12345678901234567890.0123456789"),
+            number("12345678901234567890.0123456789"),
+        ),
+        ("d", number("1.5"), number("1.5000000000")),
+        ("d", 3.into(), number("3.0000000000")),
+        same("f", number("0.1")),
+        same("x", number("0.1")),
+        same("x", number("1.7976931348623157e308")),
+        ("x", 3.into(), number("3.0")),
+        same("b", 1023.into()),
+        ("b", "5".into(), 5.into()),
+        same("y", 2026.into()),
+        same("day", "2024-02-29".into()),
+        same("at", "1999-12-31T23:59:59.999999".into()),
+        (
+            "at",
+            "2020-01-01 00:00:00.5".into(),
+            "2020-01-01T00:00:00.5".into(),
+        ),
+        (
+            "at",
+            "2020-01-01T01:00:00+01:00".into(),
+            "2020-01-01T00:00:00".into(),
+        ),
+        same("stamp", "2013-01-01T06:00:00.125Z".into()),
+        (
+            "stamp",
+            "2013-01-01T06:00:00+02:30".into(),
+            "2013-01-01T03:30:00Z".into(),
+        ),
+        same("span", "-838:59:58.5".into()),
+        same("name", "\u{1F33E} é".into()),
+        ("name", 12.into(), "12".into()),
+        ("name", true.into(), "true".into()),
+        ("name", number("1.50"), "1.50".into()),
+        same("body", long.into()),
+        ("fixed", "ab".into(), "ab".into()),
+        same("e", "two".into()),
+        ("e", 3.into(), "3".into()),
+        same("s", "a,c".into()),
+        same("j", json("{\"a\": [1, \"\u{1F33E}\"]}")),
+        ("j", "text".into(), json("\"text\"")),
+        ("j", 5.into(), json("5")),
+        same("bin", vec![0, 1, 2, 255].into()),
+        ("vb", "AP8=".into(), vec![0, 255].into()),
+        same("vb", Vec::new().into()),
+        same("bb", vec![7; 300].into()),
+        same("u", "123e4567-e89b-12d3-a456-426614174000".into()),
+        same("u", Value::Null),
+    ]
+}
+
+fn row_of(id: i32, value: &Value) -> Vec<Value> {
+    vec![id.into(), value.clone()]
+}
+
+#[tokio::test]
+async fn values_come_back_as_they_went_in() {
+    let mut bed = Bed::new(TABLE).await;
+    for (id, (column, given, back)) in (0..).zip(cases()) {
+        let shape = insert("t", &["id", column]).shape();
+        bed.succeed(&[unit(&shape, row_of(id, &given))]).await;
+        let read = get("t").returning(&[column]).shape();
+        let dones = bed.succeed(&[unit(&read, row![id])]).await;
+        let returned = dones[0].returned.as_ref().unwrap();
+        assert_eq!(returned.rows[0][0], back, "{column} {given:?}");
+    }
+}
+
+#[tokio::test]
+async fn by_one_statement_for_many_it_is_the_same() {
+    let mut bed = Bed::new(TABLE).await;
+    for (case, (column, given, back)) in (0..).zip(cases()) {
+        let first = case * 10;
+        let inserts = insert("t", &["id", column]).shape();
+        let units: Vec<Unit> = (first..first + 4)
+            .map(|id| unit(&inserts, row_of(id, &given)))
+            .collect();
+        let report = bed.run(&units).await;
+        assert_eq!(
+            rung(&report, Rung::Fused),
+            4,
+            "{column} {given:?} {report:?}"
+        );
+        let clear = update("t", &[column]).shape();
+        let rows = (first..first + 4).map(|id| unit(&clear, row![None::<&str>, id]));
+        bed.succeed(&rows.collect::<Vec<_>>()).await;
+        let set = update("t", &[column]).shape();
+        let units: Vec<Unit> = (first..first + 4)
+            .map(|id| unit(&set, vec![given.clone(), id.into()]))
+            .collect();
+        let report = bed.run(&units).await;
+        assert_eq!(
+            rung(&report, Rung::Fused),
+            4,
+            "{column} {given:?} {report:?}"
+        );
+        let read = get("t").returning(&[column]).shape();
+        let units: Vec<Unit> = (first..first + 4).map(|id| unit(&read, row![id])).collect();
+        for done in bed.succeed(&units).await {
+            assert_eq!(
+                done.returned.unwrap().rows[0][0],
+                back,
+                "{column} {given:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_given_is_the_default() {
+    let mut bed = Bed::new(
+        "create table t (id int primary key, a int default 5, at timestamp default current_timestamp, n int)",
+    )
+    .await;
+    let shape = insert("t", &["id"]).returning(&["a", "n"]).shape();
+    let units: Vec<Unit> = (0..5).map(|id| unit(&shape, row![id])).collect();
+    for done in bed.succeed(&units).await {
+        let expected: Box<[Value]> = vec![5.into(), Value::Null].into();
+        assert_eq!(done.returned.unwrap().rows[0], expected);
+    }
+    assert_eq!(bed.sql("select count(*) from t where at is null"), "0");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_the_servers_error() {
+    let mut bed = Bed::new(TABLE).await;
+    let cases: Vec<(&str, Value, &str)> = vec![
+        ("i8", 128.into(), "22003"),
+        ("u64", (-1).into(), "22003"),
+        ("u64", number("18446744073709551616"), "22003"),
+        ("i64", "old".into(), "22P02"),
+        ("d", number("123456789012345678901.5"), "22003"),
+        ("x", number("1e400"), "22003"),
+        ("b", 1024.into(), "22001"),
+        ("day", "2023-02-29".into(), "22007"),
+        ("at", "never".into(), "22007"),
+        ("name", "x".repeat(21).into(), "22001"),
+        ("name", vec![255, 254].into(), "22021"),
+        ("e", "four".into(), "22P02"),
+        ("vb", "no base64!".into(), "22P02"),
+    ];
+    for (id, (column, value, code)) in (0..).zip(cases) {
+        let shape = insert("t", &["id", column]).shape();
+        let outcomes = bed.outcomes(&[unit(&shape, row_of(id, &value))]).await;
+        let fault = fault(&outcomes[0]);
+        assert_eq!(
+            (fault.class, &*fault.code),
+            (FaultClass::Value, code),
+            "{column} {value:?}: {fault}"
+        );
+    }
+    assert_eq!(bed.sql("select count(*) from t"), "0");
+}
+
+#[tokio::test]
+async fn sessions_that_are_not_strict_stay_as_they_are() {
+    let mut bed =
+        Bed::new("create table t (id int primary key, n tinyint not null, name varchar(3))").await;
+    bed.sql("set global sql_mode = ''");
+    let mut executor = bed.connect().await;
+    bed.sql("set global sql_mode = default");
+    let shape = insert("t", &["id", "n", "name"]).shape();
+    let mut units: Vec<Unit> = (0..10)
+        .map(|id| unit(&shape, row![id, 1000, "long"]))
+        .collect();
+    // One row of one statement is refused here; among many it would become 0.
+    units.push(unit(&shape, row![10, None::<i32>, "x"]));
+    let verdicts = executor.execute(&units).await.verdicts;
+    let outcomes: Vec<_> = verdicts.into_iter().map(told).collect();
+    assert!(outcomes[..10].iter().all(Result::is_ok), "{outcomes:?}");
+    assert_eq!(fault(&outcomes[10]).class, FaultClass::NotNull);
+    assert_eq!(
+        bed.sql("select count(*), max(n), max(name) from t"),
+        "10|127|lon"
+    );
+    bed.run(&[]).await;
+}

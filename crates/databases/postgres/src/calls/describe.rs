@@ -1,0 +1,259 @@
+//! Asking the server what a parsed statement means: one round trip, one transaction.
+//!
+//! The statement is sent first. That takes the lock that it will take when it runs, so nothing
+//! that follows can be changed by others while it is read.
+
+use postgres_protocol::message::frontend;
+use windrow_core::{ParsedStatement, Signature};
+use windrow_database::quote::push_table;
+
+use crate::catalog::ask::{self, Fields};
+use crate::catalog::schema;
+use crate::catalog::table::Facts;
+use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
+use windrow_proof::Words;
+
+/// What the table is.
+const RELATION: &str = concat!(
+    "SELECT c.oid, n.nspname, c.relname, ",
+    "current_setting('transaction_isolation'), current_setting('transaction_read_only'), ",
+    "(current_schemas(true))[1], current_setting('client_encoding') ",
+    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
+    "WHERE c.oid = to_regclass($1)"
+);
+
+/// Where values of columns come from that are not given. A domain may have a default too.
+const DEFAULTS: &str = "\
+SELECT a.attname, coalesce(s.oid, 0),
+  CASE WHEN a.attidentity <> '' THEN 'nextval(' || quote_literal(s.oid::regclass) || '::regclass)'
+    ELSE coalesce(pg_get_expr(f.adbin, f.adrelid), t.typdefault) END,
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, UPDATE'), false),
+  coalesce(has_sequence_privilege(s.oid, 'USAGE, SELECT'), true)
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+LEFT JOIN LATERAL (
+  SELECT c.oid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class c ON c.oid = d.refobjid AND c.relkind = 'S'
+  WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass
+  UNION ALL
+  SELECT c.oid FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class c ON c.oid = d.objid AND c.relkind = 'S'
+  WHERE a.attidentity <> '' AND d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
+    AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'i'
+  LIMIT 1) s ON true
+WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+  AND (f.oid IS NOT NULL OR a.attidentity <> '' OR t.typdefault IS NOT NULL)
+ORDER BY a.attnum";
+
+/// All functions of these names that a call could mean.
+const FUNCTIONS: &str = "\
+SELECT p.proname, p.pronamespace = 'pg_catalog'::regnamespace, p.provolatile, p.proretset OR p.prokind <> 'f',
+  n.nspname, l.lanname, n.nspname = ANY (current_schemas(true))
+FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+WHERE p.proname = ANY (string_to_array($1, chr(1)))";
+
+/// What the server says of a parsed statement.
+#[derive(Debug, Default)]
+pub(super) struct Sight {
+    /// The types of its parameters.
+    pub(super) parameters: Vec<u32>,
+    /// The body of RowDescription, where it gives rows.
+    pub(super) fields: Option<Box<[u8]>>,
+    /// How many columns it gives.
+    pub(super) width: u16,
+    pub(super) relation: Option<Relation>,
+    pub(super) defaults: Vec<ColumnDefault>,
+    pub(super) functions: Vec<Function>,
+    pub(super) facts: Option<Facts>,
+}
+
+impl Sight {
+    /// The types of the statement.
+    pub(super) fn signature(&self) -> Signature {
+        Signature {
+            parameters: self.parameters.as_slice().into(),
+            fields: self.fields.clone(),
+        }
+    }
+}
+
+/// What a table is.
+#[derive(Debug)]
+pub(super) struct Relation {
+    pub(super) oid: u32,
+    pub(super) schema: Box<str>,
+    pub(super) name: Box<str>,
+    pub(super) isolation: Box<str>,
+    pub(super) read_only: bool,
+    /// The schema that is searched first.
+    pub(super) first_schema: Box<str>,
+    pub(super) encoding: Box<str>,
+}
+
+/// The default of a column.
+#[derive(Debug)]
+pub(super) struct ColumnDefault {
+    pub(super) column: Box<str>,
+    /// The sequence that it takes from, or 0.
+    pub(super) sequence: u32,
+    pub(super) sql: Box<str>,
+    /// The role may take from the sequence by itself.
+    pub(super) may_take: bool,
+    /// The role may be told what was taken.
+    pub(super) may_look: bool,
+}
+
+/// A function that a name may mean.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: Box<str>,
+    pub(super) built_in: bool,
+    /// `pg_proc.provolatile`.
+    pub(super) volatile: u8,
+    /// It gives sets, or is an aggregate or a window function.
+    pub(super) is_odd: bool,
+    pub(super) schema: Box<str>,
+    pub(super) language: Box<str>,
+    /// It is found without its schema.
+    pub(super) is_visible: bool,
+}
+
+/// The types that the server gives a parsed statement now. The same errors as [`ask`].
+pub(super) async fn types_now(
+    wire: &mut Wire,
+    parsed: &ParsedStatement,
+) -> Result<Result<Signature, ServerError>, Broken> {
+    let out = wire.out();
+    let start = out.len();
+    let types = parsed.types.iter().copied();
+    let sent = frontend::parse("", &parsed.text, types, out).is_ok()
+        && frontend::describe(b'S', "", out).is_ok();
+    if !sent {
+        out.truncate(start);
+    }
+    frontend::sync(out);
+    let (mut signature, mut refused) = (Signature::default(), None);
+    wire.exchange(1, &mut |answer| match answer {
+        Answer::ParameterDescription(oids) => signature.parameters = oids.collect(),
+        Answer::RowDescription(fields) => signature.fields = Some(fields.body().into()),
+        Answer::Error(error) => refused = Some(error),
+        _ => {}
+    })
+    .await?;
+    Ok(refused.map_or(Ok(signature), Err))
+}
+
+/// Asks. `types`: the types that are declared for the parameters.
+///
+/// # Errors
+/// Outside: the connection is lost. Inside: the server refuses the statement, or to say.
+pub(super) async fn ask(
+    wire: &mut Wire,
+    parsed: &ParsedStatement,
+    types: &[u32],
+) -> Result<Result<Sight, ServerError>, Broken> {
+    let out = wire.out();
+    let start = out.len();
+    let sent = frontend::parse("", &parsed.text, types.iter().copied(), out).is_ok()
+        && frontend::describe(b'S', "", out).is_ok();
+    if !sent {
+        // What cannot be sent cannot be run either.
+        out.truncate(start);
+    }
+    let mut quoted = String::new();
+    push_table(&mut quoted, &parsed.table);
+    let names: Vec<&str> = parsed.functions.iter().map(|name| &*name.table).collect();
+    ask::ask(wire, RELATION, &quoted);
+    ask::ask(wire, DEFAULTS, &quoted);
+    ask::ask(wire, FUNCTIONS, &names.join("\u{1}"));
+    let words = Words::of(&parsed.text, true).unwrap_or_default();
+    schema::append(wire, &quoted);
+    schema::append_proof(wire, &quoted, &words.names());
+    frontend::sync(wire.out());
+    let mut listener = Listener {
+        query: 0,
+        sight: Sight::default(),
+        schema: schema::Reader::new(&parsed.table, &quoted),
+        error: None,
+    };
+    wire.exchange(1, &mut |answer| listener.hear(answer))
+        .await?;
+    Ok(listener.end())
+}
+
+struct Listener {
+    query: usize,
+    sight: Sight,
+    schema: schema::Reader,
+    error: Option<ServerError>,
+}
+
+impl Listener {
+    fn hear(&mut self, answer: Answer<'_>) {
+        if self.query > 2 {
+            return self.schema.hear(answer);
+        }
+        match answer {
+            Answer::ParameterDescription(oids) => self.sight.parameters = oids.collect(),
+            Answer::RowDescription(fields) => {
+                self.sight.width = u16::try_from(fields.len()).unwrap_or(u16::MAX);
+                self.sight.fields = Some(fields.body().into());
+            }
+            Answer::DataRow(row) => self.row(&Fields(row)),
+            Answer::CommandComplete(_) => self.query += 1,
+            Answer::Error(error) => self.error = Some(error),
+            _ => {}
+        }
+    }
+
+    fn row(&mut self, row: &Fields<'_>) {
+        match self.query {
+            0 => self.sight.relation = Some(relation(row)),
+            1 => self.sight.defaults.push(ColumnDefault {
+                column: row.text(0).into(),
+                sequence: row.number(1),
+                sql: row.text(2).into(),
+                may_take: row.is(3),
+                may_look: row.is(4),
+            }),
+            _ => self.sight.functions.push(Function {
+                name: row.text(0).into(),
+                built_in: row.is(1),
+                volatile: row.byte(2),
+                is_odd: row.is(3),
+                schema: row.text(4).into(),
+                language: row.text(5).into(),
+                is_visible: row.is(6),
+            }),
+        }
+    }
+
+    fn end(self) -> Result<Sight, ServerError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let facts = self.schema.end()?;
+        let mut sight = self.sight;
+        if let (Some(facts), Some(relation)) = (facts, &sight.relation) {
+            // However a statement spells it, a table is one.
+            let name = windrow_core::TableName {
+                schema: Some((*relation.schema).into()),
+                table: (*relation.name).into(),
+            };
+            sight.facts = Some(Facts { name, ..facts });
+        }
+        Ok(sight)
+    }
+}
+
+fn relation(row: &Fields<'_>) -> Relation {
+    Relation {
+        oid: row.number(0),
+        schema: row.text(1).into(),
+        name: row.text(2).into(),
+        isolation: row.text(3).into(),
+        read_only: row.text(4) == "on",
+        first_schema: row.text(5).into(),
+        encoding: row.text(6).into(),
+    }
+}

@@ -1,0 +1,271 @@
+//! Which row a call is about, told from the raw values of a unique key's columns.
+//!
+//! Two spellings of one value (`7` and `007`, a text and a binary number) give the same bytes,
+//! whatever statement they are in. Where equal values cannot be told to be equal, no key is given.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use windrow_core::statement::{Expression, Formats, Piece};
+use windrow_core::{Name, Op, ParsedStatement};
+
+use super::carrier;
+use super::parsed::given;
+use crate::catalog::column::{Column, Kind, oid};
+use crate::catalog::table::Table;
+use crate::touch::seed;
+use crate::values::key::{Found, RowKey};
+use crate::values::scalar;
+
+/// Where the value of a key's column comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    /// The parameter at this place.
+    Parameter(usize, Reader),
+    /// It is the same for all calls of the statement: its canonical bytes.
+    Constant(Box<[u8]>),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// The unique keys of a statement whose columns are all given, each with a seed that tells it from
+/// all others.
+pub(super) type Keys = Vec<(u64, Box<[Part]>)>;
+
+/// How a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// Two, four or eight bytes of a whole number.
+    Number,
+    /// Decimal digits.
+    Digits,
+    /// Bytes that are equal only if the values are.
+    Bytes,
+    /// The text of a UUID.
+    UuidText,
+}
+
+impl Part {
+    /// The part that an expression is for a column. `parameters`: the types of the statement's
+    /// parameters, and whether they are binary.
+    pub(super) fn of(
+        column: &Column,
+        expression: &Expression,
+        parameters: &impl Fn(usize) -> Option<(u32, bool)>,
+    ) -> Self {
+        match expression {
+            Expression::Sql(pieces) => match &**pieces {
+                [Piece::Parameter(place)] => {
+                    let place = usize::from(*place);
+                    parameters(place)
+                        .and_then(|(type_oid, binary)| reader(column, type_oid, binary))
+                        .map_or(Self::Unknown, |reader| Self::Parameter(place, reader))
+                }
+                [Piece::Text(sql)] => {
+                    constant(column, sql.trim()).map_or(Self::Unknown, Self::Constant)
+                }
+                _ => Self::Unknown,
+            },
+            Expression::Default => Self::Unknown,
+        }
+    }
+}
+
+/// Finds them.
+pub(super) fn keys(
+    parsed: &ParsedStatement,
+    table: &Table,
+    parameters: &[u32],
+    formats: &Formats,
+) -> Keys {
+    let inserted;
+    let named: &[(&Name, &Expression)] = if parsed.op == Op::Insert {
+        inserted = given(parsed, table).unwrap_or_default();
+        &inserted
+    } else {
+        inserted = parsed
+            .keys
+            .iter()
+            .map(|(name, value)| (name, value))
+            .collect();
+        &inserted
+    };
+    let parameter = |place: usize| Some((*parameters.get(place)?, formats.is_binary(place)));
+    let mut keys = Vec::new();
+    for (number, unique) in table.uniques.iter().enumerate() {
+        let part = |place: &usize| {
+            let column = table.columns.get(*place)?;
+            match named.iter().find(|(name, _)| **name == column.name) {
+                Some((_, value)) => Some(Part::of(column, value, &parameter)),
+                // A value that is the same for many; what comes from a sequence is nobody else's.
+                None if parsed.op == Op::Insert && is_fixed(column) => Some(Part::Unknown),
+                None => None,
+            }
+        };
+        let parts: Option<Box<[Part]>> = unique.columns.iter().map(part).collect();
+        if let Some(parts) = parts {
+            keys.push((seed(table, number), parts));
+        }
+    }
+    keys
+}
+
+/// Whether something stands in where no value is given that is not a new one each time.
+fn is_fixed(column: &Column) -> bool {
+    let is_new = |sql: &String| sql.contains("nextval(");
+    column.has_default && !column.identity && !column.default.as_ref().is_some_and(is_new)
+}
+
+fn is_whole(kind: &Kind) -> bool {
+    matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8)
+}
+
+/// How equal values of a parameter are told to be equal in the column's own sense.
+fn reader(column: &Column, parameter: u32, binary: bool) -> Option<Reader> {
+    let same = parameter == column.type_oid || parameter == column.base_oid;
+    let whole = matches!(parameter, oid::INT2 | oid::INT4 | oid::INT8);
+    let text = matches!(parameter, oid::TEXT | oid::VARCHAR);
+    match &column.kind {
+        kind if is_whole(kind) && whole => Some(if binary {
+            Reader::Number
+        } else {
+            Reader::Digits
+        }),
+        // A length cuts blanks off.
+        Kind::Text if text && column.bytewise && column.narrowed < 0 => Some(Reader::Bytes),
+        Kind::Uuid if same => Some(if binary {
+            Reader::Bytes
+        } else {
+            Reader::UuidText
+        }),
+        Kind::Enum(_) if same => Some(Reader::Bytes),
+        Kind::Bytea | Kind::Date if same && binary => Some(Reader::Bytes),
+        Kind::Timestamp | Kind::Timestamptz if same && binary && column.narrowed < 0 => {
+            Some(Reader::Bytes)
+        }
+        _ => None,
+    }
+}
+
+/// A constant of the statement's text: decimal digits, or a text in quotes without any escape.
+fn constant(column: &Column, sql: &str) -> Option<Box<[u8]>> {
+    let mut out = Vec::new();
+    let quoted = sql
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
+    let plain = quoted.is_none_or(|text| !text.contains(['\'', '\\']));
+    match &column.kind {
+        kind if is_whole(kind) && plain => {
+            push_number(carrier::int(quoted.unwrap_or(sql).as_bytes())?, &mut out);
+        }
+        Kind::Text if plain && column.bytewise && column.narrowed < 0 => {
+            push_bytes(quoted?.as_bytes(), &mut out);
+        }
+        Kind::Uuid if plain => push_bytes(&scalar::uuid_of(quoted?.as_bytes())?, &mut out),
+        Kind::Enum(_) if plain => push_bytes(quoted?.as_bytes(), &mut out),
+        _ => return None,
+    }
+    Some(out.into())
+}
+
+/// The row that the values name.
+pub(super) fn row_key(
+    seed: u64,
+    parts: &[Part],
+    values: &[Option<&[u8]>],
+    scratch: &mut Vec<u8>,
+) -> Found {
+    scratch.clear();
+    for part in parts {
+        let (place, reader) = match part {
+            Part::Parameter(place, reader) => (*place, *reader),
+            Part::Constant(bytes) => {
+                scratch.extend_from_slice(bytes);
+                continue;
+            }
+            Part::Unknown => return Found::Unknown,
+        };
+        let Some(Some(value)) = values.get(place) else {
+            return Found::Nothing;
+        };
+        if push(reader, value, scratch).is_none() {
+            return Found::Unknown;
+        }
+    }
+    let order = scratch
+        .iter()
+        .chain(std::iter::repeat(&0))
+        .take(8)
+        .fold(0, |order, byte| order << 8 | u64::from(*byte));
+    let hash = FixedState::with_seed(seed).hash_one(&**scratch);
+    Found::Row(RowKey { order, hash })
+}
+
+#[inline]
+fn push(reader: Reader, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    match reader {
+        Reader::Number => push_number(number(value)?, out),
+        Reader::Digits => push_number(carrier::int(value)?, out),
+        Reader::Bytes => push_bytes(value, out),
+        Reader::UuidText => push_bytes(&scalar::uuid_of(value)?, out),
+    }
+    Some(())
+}
+
+fn number(value: &[u8]) -> Option<i64> {
+    match *value {
+        [a, b] => Some(i64::from(i16::from_be_bytes([a, b]))),
+        [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),
+        _ => Some(i64::from_be_bytes(value.try_into().ok()?)),
+    }
+}
+
+fn push_number(n: i64, out: &mut Vec<u8>) {
+    // The sign bit is turned over so that bytes sort as numbers do.
+    out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
+}
+
+/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::column::sample;
+
+    fn found(kind: Kind, parameter: u32, binary: bool, value: &[u8]) -> Found {
+        let column = sample(kind);
+        let expression = Expression::Sql([Piece::Parameter(0)].into());
+        let part = Part::of(&column, &expression, &|_| Some((parameter, binary)));
+        row_key(1, &[part], &[Some(value)], &mut Vec::new())
+    }
+
+    #[test]
+    fn spellings_of_one_number_are_one_row() {
+        let seven = found(Kind::Int4, oid::INT4, true, &[0, 0, 0, 7]);
+        assert_eq!(seven, found(Kind::Int4, oid::INT8, false, b"007"));
+        assert_eq!(seven, found(Kind::Int4, oid::INT2, true, &[0, 7]));
+        assert_ne!(seven, found(Kind::Int4, oid::INT4, false, b"8"));
+        assert_eq!(found(Kind::Int4, oid::NUMERIC, false, b"7"), Found::Unknown);
+        let column = sample(Kind::Int4);
+        let text = Expression::Sql([Piece::Text(" 7 ".into())].into());
+        let part = Part::of(&column, &text, &|_| None);
+        assert_eq!(row_key(1, &[part], &[], &mut Vec::new()), seven);
+    }
+
+    #[test]
+    fn what_may_be_equal_in_another_sense_is_not_told() {
+        let mut column = sample(Kind::Text);
+        column.bytewise = false;
+        assert_eq!(reader(&column, oid::TEXT, false), None);
+        column.bytewise = true;
+        assert_eq!(reader(&column, oid::TEXT, false), Some(Reader::Bytes));
+        assert_eq!(reader(&column, oid::BPCHAR, false), None);
+        assert_eq!(reader(&sample(Kind::Other), 0, true), None);
+        assert_eq!(constant(&column, "'it''s'"), None);
+        assert_eq!(constant(&column, "lower('x')"), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! The set-based statement of an SQL call: its own expressions, with a column of arrays in place of
+//! each parameter.
+//!
+//! Each form tells exactly which calls took place, or fails as a whole:
+//!
+//! - an insert or upsert that gives nothing back counts its rows and divides by zero if one is
+//!   missing;
+//! - everything else gives a row for each call: its place (an int8), whether it took place (an
+//!   int4), the value that it took from a sequence (an int8, where it takes one), and the columns
+//!   that it gives back.
+//!
+//! The source and its columns have names with a blank in them, which no column of the table may
+//! have: what the client's expressions name is never found in the source.
+
+mod by_key;
+mod pieces;
+
+use windrow_core::{Name, Op, ParsedStatement};
+use windrow_database::quote::push_ident;
+
+use super::carrier::Carrier;
+use super::key::Part;
+use super::meaning::Meaning;
+use super::parsed::{bare, given, has_parameters, mentions, sets};
+use crate::catalog::table::{Facts, Unique};
+use crate::rows::fused::{Fused, Told, push_conditions};
+use crate::rows::statement::push;
+
+/// The source of the values, and how its columns begin.
+const W: &str = "\"windrow w\"";
+const OURS: &str = "windrow ";
+
+/// A key by which inserted rows are matched to their source.
+struct Match<'a> {
+    unique: &'a Unique,
+    /// For each of its columns the place of its parameter; `None`: the value taken from the
+    /// sequence.
+    parts: Vec<Option<usize>>,
+}
+
+struct Text<'a> {
+    parsed: &'a ParsedStatement,
+    meaning: &'a Meaning,
+    facts: &'a Facts,
+    carriers: &'a [Carrier],
+    /// The unique keys that the calls give.
+    keys: &'a [(u64, Box<[Part]>)],
+}
+
+/// The set-based form of a statement, if there is one that tells the truth.
+pub(super) fn fused(
+    parsed: &ParsedStatement,
+    meaning: &Meaning,
+    carriers: &[Carrier],
+    keys: &[(u64, Box<[Part]>)],
+) -> Option<Fused> {
+    let text = Text::new(parsed, meaning, carriers, keys)?;
+    match parsed.op {
+        Op::Insert => text.insert(),
+        Op::Update | Op::Delete => text.by_key(),
+        Op::Get => None,
+    }
+}
+
+/// The form of a plain insert that leaves out rows that would fail, and tells which they are:
+/// duplicates, and rows that a check or a foreign key would refuse. What it leaves out wrongly
+/// succeeds on its own; what it lets through wrongly fails as a whole.
+pub(super) fn telling(
+    parsed: &ParsedStatement,
+    meaning: &Meaning,
+    carriers: &[Carrier],
+    keys: &[(u64, Box<[Part]>)],
+) -> Option<Fused> {
+    let text = Text::new(parsed, meaning, carriers, keys)?;
+    let plain = parsed.op == Op::Insert && parsed.conflict.is_none();
+    let taken = meaning.taking.as_ref().is_none_or(|t| t.source.is_some());
+    (plain && taken)
+        .then(|| text.matched_insert(Matched::Telling))
+        .flatten()
+}
+
+/// What a row that is not inserted means to an insert whose rows are matched to their source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Matched {
+    /// A failure of all.
+    All,
+    /// An answer.
+    Some,
+    /// A row that would fail.
+    Telling,
+}
+
+impl<'a> Text<'a> {
+    fn new(
+        parsed: &'a ParsedStatement,
+        meaning: &'a Meaning,
+        carriers: &'a [Carrier],
+        keys: &'a [(u64, Box<[Part]>)],
+    ) -> Option<Self> {
+        let text = Self {
+            parsed,
+            meaning,
+            facts: &meaning.table,
+            carriers,
+            keys,
+        };
+        let mut names = text.facts.columns.iter().map(|column| &column.name);
+        let clear = !carriers.is_empty() && !names.any(|name| name.starts_with(OURS));
+        (clear && text.domains_are_assigned()).then_some(text)
+    }
+}
+
+impl Text<'_> {
+    fn insert(&self) -> Option<Fused> {
+        let conflict = self.parsed.conflict.as_ref();
+        if conflict.is_some_and(|c| has_parameters(&c.sql)) || self.moves_keys() {
+            return None;
+        }
+        let misses = conflict.is_some_and(|c| !c.update || mentions(&c.sql, "where"));
+        let returns = self.parsed.returning.is_some();
+        match &self.meaning.taking {
+            Some(taking) if taking.source.is_none() => None,
+            None if !returns && !misses => Some(self.counted_insert()),
+            Some(_) if !returns && !misses => Some(self.taking_insert()),
+            _ if misses => self.matched_insert(Matched::Some),
+            _ => self.matched_insert(Matched::All),
+        }
+    }
+
+    /// An upsert that changes a unique column frees one value and takes another: there the order of
+    /// the rows matters. And where a row is found by another key than the one that is told, it
+    /// could be meant twice.
+    fn moves_keys(&self) -> bool {
+        let Some(conflict) = self.parsed.conflict.as_ref().filter(|c| c.update) else {
+            return false;
+        };
+        let mut uniques = self.facts.uniques.iter();
+        let arbiter = self.arbiter();
+        self.facts.hidden_unique
+            || !arbiter.is_some_and(|arbiter| self.is_given(arbiter))
+            || uniques.any(|unique| {
+                let mut columns = unique
+                    .columns
+                    .iter()
+                    .filter_map(|p| self.facts.columns.get(*p));
+                columns.any(|column| sets(&conflict.sql, &column.name))
+            })
+    }
+
+    /// Whether it is known of each call which value of the key it is about.
+    fn is_given(&self, unique: &Unique) -> bool {
+        unique
+            .columns
+            .iter()
+            .all(|place| self.part(*place).is_some())
+    }
+
+    /// The key that ON CONFLICT names.
+    fn arbiter(&self) -> Option<&Unique> {
+        let names = self.parsed.conflict.as_ref()?.columns.as_ref()?;
+        let places: Option<Vec<usize>> = names.iter().map(|n| self.facts.place_of(n)).collect();
+        self.facts.unique_of(&places?)
+    }
+
+    /// An insert or upsert that gives nothing back: all rows, or none.
+    fn counted_insert(&self) -> Fused {
+        let mut sql = String::from("WITH \"windrow i\" AS (");
+        self.push_insert(&mut sql);
+        sql.push_str(" FROM ");
+        self.push_source(&mut sql, false);
+        self.push_conflict(&mut sql);
+        sql.push_str(
+            " RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM \"windrow i\"",
+        );
+        Fused {
+            sql,
+            told: Told::All,
+        }
+    }
+
+    /// The same, where each row takes a value from a sequence.
+    fn taking_insert(&self) -> Fused {
+        let mut sql = self.materialized(false);
+        sql.push_str("\"windrow i\" AS (");
+        self.push_insert(&mut sql);
+        push(&mut sql, format_args!(" FROM {W}"));
+        self.push_conflict(&mut sql);
+        push(
+            &mut sql,
+            format_args!(
+                " RETURNING 1) SELECT {W}.\"windrow ord\", 1 / ((SELECT count(*) FROM \"windrow i\") = cardinality($1))::int, {W}.\"windrow new\" FROM {W}"
+            ),
+        );
+        Fused {
+            sql,
+            told: Told::Framed,
+        }
+    }
+
+    /// An insert whose rows are matched to their source by a key.
+    fn matched_insert(&self, matched: Matched) -> Option<Fused> {
+        let matching = self.matching()?;
+        let mut sql = self.materialized(matched == Matched::Telling);
+        sql.push_str("\"windrow i\"(");
+        for number in 0..matching.parts.len() {
+            push(&mut sql, format_args!("{}k{number}", comma(number)));
+        }
+        for number in 0..self.meaning.width {
+            push(&mut sql, format_args!(", c{number}"));
+        }
+        sql.push_str(") AS (");
+        self.push_insert(&mut sql);
+        push(&mut sql, format_args!(" FROM {W}"));
+        self.push_conflict(&mut sql);
+        if matched == Matched::Telling {
+            sql.push_str(" ON CONFLICT DO NOTHING");
+        }
+        sql.push_str(" RETURNING ");
+        for (number, place) in matching.unique.columns.iter().enumerate() {
+            sql.push_str(comma(number));
+            self.push_target(&mut sql);
+            sql.push('.');
+            push_ident(&mut sql, &self.facts.columns.get(*place)?.name);
+        }
+        if let Some(returning) = &self.parsed.returning {
+            push(&mut sql, format_args!(", {returning}"));
+        }
+        push(&mut sql, format_args!(") SELECT {W}.\"windrow ord\", "));
+        sql.push_str(match matched {
+            Matched::All => "1 / (i.k0 IS NOT NULL)::int",
+            Matched::Some | Matched::Telling => "(i.k0 IS NOT NULL)::int",
+        });
+        if self.meaning.taking.is_some() {
+            push(&mut sql, format_args!(", {W}.\"windrow new\""));
+        }
+        for number in 0..self.meaning.width {
+            push(&mut sql, format_args!(", i.c{number}"));
+        }
+        push(
+            &mut sql,
+            format_args!(" FROM {W} LEFT JOIN \"windrow i\" AS i ON "),
+        );
+        for (number, part) in matching.parts.iter().enumerate() {
+            sql.push_str(if number > 0 { " AND " } else { "" });
+            push(&mut sql, format_args!("i.k{number} = "));
+            match part {
+                Some(place) => self.push_parameter(&mut sql, *place),
+                None => push(&mut sql, format_args!("{W}.\"windrow new\"")),
+            }
+        }
+        Some(Fused {
+            sql,
+            told: Told::Framed,
+        })
+    }
+
+    /// A key by which an inserted row finds its source: all of it given by parameters, or taken
+    /// from the sequence in the source. A row that an upsert changes is found by the key of the
+    /// upsert alone. NULL is never found again.
+    fn matching(&self) -> Option<Match<'_>> {
+        let update = self.parsed.conflict.as_ref().is_some_and(|c| c.update);
+        let arbiter = self.arbiter();
+        let uniques = self.facts.uniques.iter().filter(|u| u.immediate);
+        let mut fitting =
+            uniques.filter(|u| !update || arbiter.is_some_and(|a| std::ptr::eq(a, *u)));
+        fitting.find_map(|unique| {
+            let parts: Option<Vec<_>> = unique
+                .columns
+                .iter()
+                .map(|place| self.part(*place))
+                .collect();
+            Some(Match {
+                unique,
+                parts: parts?,
+            })
+        })
+    }
+
+    fn part(&self, place: usize) -> Option<Option<usize>> {
+        let column = self.facts.columns.get(place)?;
+        if !column.not_null {
+            return None;
+        }
+        let taking = self.meaning.taking.as_ref();
+        if taking.is_some_and(|taking| taking.column == column.name) {
+            return (column.narrowed < 0).then_some(None);
+        }
+        let given = given(self.parsed, self.facts)?;
+        let (_, value) = given.into_iter().find(|(name, _)| **name == column.name)?;
+        let parameter = bare(value)?;
+        // What cannot be told to be equal here may not be equal there.
+        let told = self.keys.iter().flat_map(|(_, parts)| parts.iter());
+        let mut told = told.filter_map(|part| match part {
+            Part::Parameter(place, _) => Some(*place),
+            Part::Constant(_) | Part::Unknown => None,
+        });
+        told.any(|place| place == parameter)
+            .then_some(Some(parameter))
+    }
+
+    /// The source as a table of its own, with the values that are taken from the sequence, in the
+    /// order of the calls. `filtered`: without those that would fail; they are not told at all.
+    fn materialized(&self, filtered: bool) -> String {
+        let mut sql = format!("WITH {W} AS MATERIALIZED (SELECT {W}.*");
+        if let Some(source) = self.meaning.taking.as_ref().and_then(|t| t.source.as_ref()) {
+            push(&mut sql, format_args!(", {source} AS \"windrow new\""));
+        }
+        sql.push_str(" FROM ");
+        self.push_source(&mut sql, true);
+        if filtered {
+            let given = given(self.parsed, self.facts).unwrap_or_default();
+            push_conditions(&mut sql, self.facts, &|column| {
+                let name = &self.facts.columns.get(column)?.name;
+                let (_, value) = given.iter().find(|(given, _)| *given == name)?;
+                let mut sql = String::new();
+                self.push_parameter(&mut sql, bare(value)?);
+                Some(sql)
+            });
+        }
+        sql.push_str("), ");
+        sql
+    }
+
+    /// `INSERT INTO t (columns) SELECT expressions`.
+    fn push_insert(&self, sql: &mut String) {
+        let given = given(self.parsed, self.facts).unwrap_or_default();
+        let taking = self.meaning.taking.as_ref();
+        sql.push_str("INSERT INTO ");
+        self.push_table(sql);
+        sql.push_str(" (");
+        let columns = given.iter().map(|(name, _)| *name);
+        for (number, name) in columns.chain(taking.map(|t| &t.column)).enumerate() {
+            sql.push_str(comma(number));
+            push_ident(sql, name);
+        }
+        sql.push(')');
+        match (&self.parsed.overriding, taking) {
+            (Some(overriding), _) => push(sql, format_args!(" {overriding}")),
+            (None, Some(taking)) if self.is_identity(&taking.column) => {
+                sql.push_str(" OVERRIDING SYSTEM VALUE");
+            }
+            (None, _) => {}
+        }
+        sql.push_str(" SELECT ");
+        for (number, (_, value)) in given.iter().enumerate() {
+            sql.push_str(comma(number));
+            self.push_expression(sql, value);
+        }
+        if taking.is_some() {
+            push(
+                sql,
+                format_args!("{}{W}.\"windrow new\"", comma(given.len())),
+            );
+        }
+    }
+
+    fn is_identity(&self, name: &Name) -> bool {
+        let column = self
+            .facts
+            .place_of(name)
+            .and_then(|p| self.facts.columns.get(p));
+        column.is_some_and(|column| column.identity)
+    }
+}
+
+fn comma(number: usize) -> &'static str {
+    if number > 0 { ", " } else { "" }
+}

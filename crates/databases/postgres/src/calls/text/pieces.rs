@@ -1,0 +1,94 @@
+//! The pieces that all forms are made of.
+
+use windrow_core::statement::{Expression, Piece};
+use windrow_database::quote::{push_ident, push_table};
+
+use super::{Text, W, comma};
+use crate::rows::statement::push;
+
+impl Text<'_> {
+    pub(super) fn push_conflict(&self, sql: &mut String) {
+        if let Some(conflict) = &self.parsed.conflict {
+            sql.push(' ');
+            self.push_expression(sql, &conflict.sql);
+        }
+    }
+
+    /// The table as the statement names it: its expressions may name it by that.
+    pub(super) fn push_table(&self, sql: &mut String) {
+        push_table(sql, &self.parsed.table);
+        if let Some(alias) = &self.parsed.alias {
+            sql.push_str(" AS ");
+            push_ident(sql, alias);
+        }
+    }
+
+    /// The name that columns of the table are qualified with.
+    pub(super) fn push_target(&self, sql: &mut String) {
+        push_ident(
+            sql,
+            self.parsed
+                .alias
+                .as_ref()
+                .unwrap_or(&self.parsed.table.table),
+        );
+    }
+
+    pub(super) fn push_expression(&self, sql: &mut String, expression: &Expression) {
+        match expression {
+            Expression::Default => sql.push_str("DEFAULT"),
+            Expression::Sql(pieces) => {
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(text) => sql.push_str(text),
+                        Piece::Parameter(place) => self.push_parameter(sql, usize::from(*place)),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn push_parameter(&self, sql: &mut String, place: usize) {
+        let cast = self
+            .carriers
+            .get(place)
+            .and_then(|carrier| carrier.cast.as_ref());
+        match cast {
+            Some(cast) => push(sql, format_args!("({W}.\"windrow {}\"::{cast})", place + 1)),
+            None => push(sql, format_args!("{W}.\"windrow {}\"", place + 1)),
+        }
+    }
+
+    pub(super) fn push_source(&self, sql: &mut String, numbered: bool) {
+        sql.push_str("unnest(");
+        for number in 0..self.carriers.len() {
+            push(sql, format_args!("{}${}", comma(number), number + 1));
+        }
+        self.push_names(sql, numbered);
+    }
+
+    /// The same, but the planner does not see how long the arrays are: for a long one it would read
+    /// a whole table in place of looking rows up in the index.
+    pub(super) fn push_hidden_source(&self, sql: &mut String) {
+        sql.push_str("unnest(");
+        for number in 0..self.carriers.len() {
+            push(
+                sql,
+                format_args!("{}(SELECT ${})", comma(number), number + 1),
+            );
+        }
+        self.push_names(sql, true);
+    }
+
+    pub(super) fn push_names(&self, sql: &mut String, numbered: bool) {
+        let ordinality = if numbered { " WITH ORDINALITY" } else { "" };
+        push(sql, format_args!("){ordinality} AS {W}("));
+        for number in 0..self.carriers.len() {
+            push(
+                sql,
+                format_args!("{}\"windrow {}\"", comma(number), number + 1),
+            );
+        }
+        sql.push_str(if numbered { ", \"windrow ord\")" } else { ")" });
+    }
+}

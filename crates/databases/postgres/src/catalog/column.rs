@@ -1,0 +1,208 @@
+//! What is known of a column, and what that means for the values that go into it.
+
+use std::sync::Arc;
+
+use postgres_protocol::Oid;
+use windrow_core::Name;
+
+/// One column of a table, as the catalog describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: Name,
+    /// The declared type; a domain's own.
+    pub(crate) type_oid: Oid,
+    /// The declared modifier (length, precision), or -1.
+    pub(crate) typmod: i32,
+    /// The base type's family.
+    pub(crate) kind: Kind,
+    /// How its values travel as one array parameter.
+    pub(crate) form: ArrayForm,
+    /// The array type whose elements are of the base type; 0 where there is none.
+    pub(crate) array_oid: Oid,
+    /// The base type: what a domain stands for.
+    pub(crate) base_oid: Oid,
+    /// What separates elements in an array's text: a comma, but for `box`.
+    pub(crate) delimiter: u8,
+    /// The base type as SQL, without a modifier.
+    pub(crate) type_name: String,
+    /// A length or precision set by the column or by a domain below it, or -1.
+    pub(crate) narrowed: i32,
+    /// NULL is refused, by the column or by its domain.
+    pub(crate) not_null: bool,
+    /// Whether something stands in when no value is given: a default, an identity, a generated
+    /// value.
+    pub(crate) has_default: bool,
+    /// An expression that gives the value that the database would have generated.
+    pub(crate) default: Option<String>,
+    /// A value may not be given: GENERATED ALWAYS.
+    pub(crate) always_generated: bool,
+    /// GENERATED AS IDENTITY.
+    pub(crate) identity: bool,
+    /// Two texts of this column are equal only if their bytes are.
+    pub(crate) bytewise: bool,
+    /// Windrow made it from a NULL: the first value decides what type it gets.
+    pub(crate) no_value_yet: bool,
+}
+
+/// The families of types that are treated alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    Int2,
+    Int4,
+    Int8,
+    Float4,
+    Float8,
+    Numeric,
+    /// `text` and `varchar`.
+    Text,
+    /// `char(n)`, which ignores blanks at its end.
+    Char,
+    Bytea,
+    Uuid,
+    Json,
+    Jsonb,
+    Timestamptz,
+    Timestamp,
+    Date,
+    /// An enum and its labels.
+    Enum(Arc<[Box<str>]>),
+    /// An array: what its elements are, and what separates them.
+    Array(Box<Kind>, u8),
+    /// A composite type.
+    Composite,
+    /// Everything else goes through the text that the type's own input function reads.
+    Other,
+}
+
+/// How the values of a column travel as one array parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArrayForm {
+    /// An array of the base type in binary.
+    Binary,
+    /// An array of the base type as text; the base type's input function reads each element.
+    Literal,
+    /// An array of texts in binary, each cast to the base type: for columns that are arrays
+    /// themselves, and for composites, whose arrays `unnest` would take apart.
+    Cast,
+    /// Not at all.
+    Alone,
+}
+
+/// Type OIDs that never change (`src/include/catalog/pg_type.dat`).
+pub(crate) mod oid {
+    use postgres_protocol::Oid;
+
+    pub(crate) const BOOL: Oid = 16;
+    pub(crate) const BYTEA: Oid = 17;
+    pub(crate) const NAME: Oid = 19;
+    pub(crate) const INT8: Oid = 20;
+    pub(crate) const INT2: Oid = 21;
+    pub(crate) const INT4: Oid = 23;
+    pub(crate) const TEXT: Oid = 25;
+    pub(crate) const OID: Oid = 26;
+    pub(crate) const JSON: Oid = 114;
+    pub(crate) const FLOAT4: Oid = 700;
+    pub(crate) const FLOAT8: Oid = 701;
+    pub(crate) const TEXT_ARRAY: Oid = 1009;
+    pub(crate) const BPCHAR: Oid = 1042;
+    pub(crate) const VARCHAR: Oid = 1043;
+    pub(crate) const DATE: Oid = 1082;
+    pub(crate) const TIME: Oid = 1083;
+    pub(crate) const TIMESTAMP: Oid = 1114;
+    pub(crate) const TIMESTAMPTZ: Oid = 1184;
+    pub(crate) const INTERVAL: Oid = 1186;
+    pub(crate) const NUMERIC: Oid = 1700;
+    pub(crate) const UUID: Oid = 2950;
+    pub(crate) const JSONB: Oid = 3802;
+}
+
+impl Kind {
+    /// The family of a type that is neither an enum nor an array nor a composite.
+    pub(crate) fn of(type_oid: Oid) -> Self {
+        match type_oid {
+            oid::BOOL => Self::Bool,
+            oid::INT2 => Self::Int2,
+            oid::INT4 => Self::Int4,
+            oid::INT8 => Self::Int8,
+            oid::FLOAT4 => Self::Float4,
+            oid::FLOAT8 => Self::Float8,
+            oid::NUMERIC => Self::Numeric,
+            oid::TEXT | oid::VARCHAR => Self::Text,
+            oid::BPCHAR => Self::Char,
+            oid::BYTEA => Self::Bytea,
+            oid::UUID => Self::Uuid,
+            oid::JSON => Self::Json,
+            oid::JSONB => Self::Jsonb,
+            oid::TIMESTAMPTZ => Self::Timestamptz,
+            oid::TIMESTAMP => Self::Timestamp,
+            oid::DATE => Self::Date,
+            _ => Self::Other,
+        }
+    }
+
+    /// How columns of this family travel as an array where PostgreSQL reads it.
+    pub(crate) fn array_form(&self) -> ArrayForm {
+        match self {
+            Self::Array(..) | Self::Composite => ArrayForm::Cast,
+            Self::Numeric | Self::Enum(_) | Self::Other => ArrayForm::Literal,
+            _ => ArrayForm::Binary,
+        }
+    }
+}
+
+impl Column {
+    /// The type of the array parameter, or none where the type has no arrays.
+    pub(crate) fn array_param(&self) -> Option<Oid> {
+        match self.form {
+            ArrayForm::Cast => Some(oid::TEXT_ARRAY),
+            ArrayForm::Binary | ArrayForm::Literal => Some(self.array_oid).filter(|oid| *oid != 0),
+            ArrayForm::Alone => None,
+        }
+    }
+
+    /// The most characters that a `varchar(n)` or `char(n)` takes.
+    pub(crate) fn longest(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Text | Kind::Char => usize::try_from(self.narrowed).ok()?.checked_sub(4),
+            _ => None,
+        }
+    }
+
+    /// Whether equal values of this column can be told from their canonical bytes
+    /// ([`crate::values::key`]), so that the same row is never thought to be two. A precision could
+    /// round two values to one.
+    pub(crate) fn makes_keys(&self) -> bool {
+        match self.kind {
+            Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Uuid | Kind::Bytea => true,
+            Kind::Date | Kind::Enum(_) => true,
+            Kind::Timestamp | Kind::Timestamptz => self.narrowed < 0,
+            Kind::Text | Kind::Char => self.bytewise,
+            _ => false,
+        }
+    }
+}
+
+/// A column that takes any value of its kind, for tests.
+#[cfg(test)]
+pub(crate) fn sample(kind: Kind) -> Column {
+    Column {
+        name: "c".into(),
+        type_oid: 0,
+        typmod: -1,
+        form: kind.array_form(),
+        kind,
+        array_oid: 1,
+        base_oid: 0,
+        delimiter: b',',
+        type_name: "any".to_owned(),
+        narrowed: -1,
+        not_null: true,
+        has_default: false,
+        default: None,
+        always_generated: false,
+        identity: false,
+        bytewise: true,
+        no_value_yet: false,
+    }
+}

@@ -1,0 +1,39 @@
+//! What writes of rows may share, by the proof over the catalog.
+
+use std::sync::Arc;
+
+use windrow_core::{Apart, Name, OnConflict, Op, Shape};
+use windrow_proof::{Deed, Level, Trusted};
+
+use super::table::Facts;
+
+/// The level of a shape's writes. `key`: the names of its key's columns.
+pub(crate) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Trusted) -> Level {
+    if facts.dialect.plain_catalog {
+        return match of_table(facts) {
+            None => Level::Fused,
+            Some(why) => Level::Grouped(Arc::new(why)),
+        };
+    }
+    let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
+    let given = |name: &str| shape.columns.iter().any(|column| **column == *name);
+    let is_key = |name: &str| facts.is_key(name);
+    let deed = Deed {
+        inserts: shape.op == Op::Insert,
+        updates: shape.op == Op::Update || upsert,
+        deletes: shape.op == Op::Delete,
+        defaults: &|name| shape.op == Op::Insert && !given(name),
+        sets: &|name| given(name) && !(upsert && key.iter().any(|column| **column == *name)),
+        is_key: &is_key,
+    };
+    facts.judge(&deed, trusted)
+}
+
+/// Why no writes to the table become one statement, whatever they do.
+pub(crate) fn of_table(facts: &Facts) -> Option<Apart> {
+    let phrase = match facts.dialect.plain_catalog {
+        true => "a trigger, row security or a reference to itself",
+        false => "a reference to itself",
+    };
+    (!facts.fuses).then(|| Apart::of(phrase).by(format!("table {}", facts.name)))
+}

@@ -1,0 +1,19 @@
+//! What the database says of a table, read once and shared; what its writes may share; tables and
+//! columns that are made from rows.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `ask` | questions to the catalog, and the rows of their answers |
+//! | `schema` | reading a table's description; `schema/plain`: where the catalog knows less |
+//! | `table`, `column` | the description |
+//! | `cache` | all descriptions of a sink |
+//! | `level` | what writes of rows may share, by the proof |
+//! | `create` | tables and columns that are made and widened |
+
+pub(crate) mod ask;
+pub(crate) mod cache;
+pub(crate) mod column;
+pub(crate) mod create;
+pub(crate) mod level;
+pub(crate) mod schema;
+pub(crate) mod table;

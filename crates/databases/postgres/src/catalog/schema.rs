@@ -1,0 +1,343 @@
+//! Reading a table's description from the catalog.
+
+mod plain;
+
+use std::sync::Arc;
+
+use postgres_protocol::Oid;
+use postgres_protocol::message::frontend;
+use windrow_core::TableName;
+use windrow_database::quote::push_table;
+
+use super::ask::{Fields, ask, ask_of};
+use super::column::{Column, Kind};
+use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Test, Unique};
+use crate::calls::check;
+use crate::dialect::{Dialect, POSTGRES};
+use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
+use windrow_proof::{Catalog, Relied};
+
+/// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`:
+/// [`check::print`].
+const TABLE: &str = "\
+SELECT c.relkind IN ('r', 'p')
+    AND NOT EXISTS (SELECT FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.confrelid = c.oid)
+    AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class pc ON pc.oid = p.relid WHERE pc.relkind NOT IN ('r', 'p')),
+  EXISTS (SELECT FROM pg_trigger g WHERE NOT g.tgisinternal
+      AND (g.tgrelid = c.oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(c.oid))))
+    OR EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = c.oid),
+  EXISTS (SELECT FROM pg_constraint f WHERE f.confrelid = c.oid AND f.contype = 'f'),
+  coalesce(obj_description(c.oid, 'pg_class'), ''), {print}
+FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
+    THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
+WHERE c.oid = to_regclass($1)";
+
+/// The columns. A domain is followed to its base type.
+const COLUMNS: &str = "\
+SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtype,
+  coalesce(e.oid, 0), e.typtype,
+  b.typdelim, coalesce(e.typdelim, ','), format_type(b.oid, NULL),
+  greatest(a.atttypmod, d.typmod), a.attnotnull OR d.not_null,
+  a.atthasdef OR a.attidentity <> '' OR d.has_default,
+  CASE WHEN a.attidentity <> ''
+    THEN 'nextval(' || quote_literal(pg_get_serial_sequence($1, a.attname)) || '::regclass)'
+    WHEN a.attgenerated = '' THEN pg_get_expr(f.adbin, f.adrelid) END,
+  a.attgenerated <> '' OR a.attidentity = 'a', a.attidentity <> '',
+  coalesce(l.collisdeterministic, true),
+  (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n
+    WHERE n.enumtypid IN (b.oid, e.oid)),
+  coalesce(col_description(a.attrelid, a.attnum), '')
+FROM pg_attribute a
+JOIN LATERAL (
+  WITH RECURSIVE chain AS (
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault FROM pg_type t WHERE t.oid = a.atttypid
+    UNION ALL
+    SELECT t.oid, t.typtype, t.typbasetype, t.typtypmod, t.typnotnull, t.typdefault
+    FROM chain JOIN pg_type t ON t.oid = chain.typbasetype WHERE chain.typtype = 'd')
+  SELECT max(chain.oid) FILTER (WHERE chain.typtype <> 'd') AS base, max(chain.typtypmod) AS typmod,
+    bool_or(chain.typnotnull) AS not_null, bool_or(chain.typdefault IS NOT NULL) AS has_default FROM chain) d ON true
+JOIN pg_type b ON b.oid = d.base
+LEFT JOIN pg_type e ON e.oid = b.typelem AND e.typarray = b.oid
+LEFT JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+LEFT JOIN pg_collation l ON l.oid = a.attcollation
+WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum";
+
+/// Unique indexes and exclusion constraints.
+const UNIQUES: &str = "\
+SELECT i.indisprimary, i.indimmediate, i.indpred IS NOT NULL OR i.indexprs IS NOT NULL OR i.indisexclusion,
+  (SELECT string_agg(k.attnum::text, ' ' ORDER BY k.place)
+    FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place) WHERE k.place <= i.indnkeyatts)
+FROM pg_index i
+WHERE i.indrelid = to_regclass($1) AND i.indislive AND (i.indisunique OR i.indisexclusion)
+ORDER BY i.indisprimary DESC, i.indexrelid";
+
+/// Until the transaction ends, queries are not compiled: in a database of many tables the server
+/// takes the proof's for so large a one that compiling it would take seconds.
+const NOT_COMPILED: &str = "SELECT pg_catalog.set_config('jit', 'off', true)";
+
+/// Checks and foreign keys.
+const CONDITIONS: &str = "\
+SELECT array_to_string(c.conkey, ' '), coalesce(pg_get_expr(c.conbin, c.conrelid), ''),
+  CASE WHEN c.contype = 'f' THEN c.confrelid::regclass::text END,
+  (SELECT json_agg(a.attname ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY AS k(attnum, place)
+    JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.attnum)
+FROM pg_constraint c
+WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
+ORDER BY c.oid";
+
+/// Reads a table, with the proof of what its writes may share; `None`: there is none of that name.
+/// One round trip, or two where the catalog is a plain one.
+///
+/// # Errors
+/// Outside: the connection is lost. Inside: the server refuses to say.
+pub(crate) async fn read(
+    wire: &mut Wire,
+    name: &TableName,
+    dialect: &'static Dialect,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    read_as(wire, name, dialect, true).await
+}
+
+/// The same for who joins no writes: without the proof, which takes the server longer than all the
+/// rest.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn read_unproven(
+    wire: &mut Wire,
+    name: &TableName,
+    dialect: &'static Dialect,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    read_as(wire, name, dialect, false).await
+}
+
+async fn read_as(
+    wire: &mut Wire,
+    name: &TableName,
+    dialect: &'static Dialect,
+    proven: bool,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    let mut quoted = String::new();
+    push_table(&mut quoted, name);
+    let mut read = if dialect.plain_catalog {
+        plain::read(wire, name, &quoted, dialect).await?
+    } else {
+        append(wire, &quoted);
+        if proven {
+            append_proof(wire, &quoted, "");
+        }
+        frontend::sync(wire.out());
+        let mut reader = Reader::new(name, &quoted);
+        wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
+        reader.end()
+    };
+    if let Ok(Some(facts)) = &mut read
+        && is_zoned(wire)
+    {
+        leave_moments(&mut facts.columns);
+    }
+    Ok(read)
+}
+
+/// Names of the zone in which a text without one means what it says.
+const UTC: [&str; 6] = ["UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Universal"];
+
+/// Texts without a zone are in the session's, and that is not UTC.
+fn is_zoned(wire: &Wire) -> bool {
+    wire.parameter("TimeZone")
+        .is_some_and(|zone| !UTC.contains(&zone))
+}
+
+/// Points in time are left to the server, as types are that nothing is known of.
+fn leave_moments(columns: &mut [Column]) {
+    for column in columns.iter_mut().filter(|c| c.kind == Kind::Timestamptz) {
+        column.kind = Kind::Other;
+        column.form = column.kind.array_form();
+    }
+}
+
+/// Appends the questions about a table that has this name in SQL.
+pub(crate) fn append(wire: &mut Wire, quoted: &str) {
+    ask(wire, &TABLE.replace("{print}", &check::print()), quoted);
+    for sql in [COLUMNS, UNIQUES, CONDITIONS] {
+        ask(wire, sql, quoted);
+    }
+}
+
+/// The place of the proof's query among those of a table.
+const PROOF: usize = 5;
+
+/// Appends behind them what its proof needs. `words`: what may name types in a statement on it.
+pub(crate) fn append_proof(wire: &mut Wire, quoted: &str, words: &str) {
+    ask_of(wire, NOT_COMPILED, super::column::oid::TEXT, &[]);
+    ask_of(
+        wire,
+        windrow_proof::TABLE,
+        super::column::oid::TEXT,
+        &[quoted, words],
+    );
+}
+
+/// Puts the rows of the queries together.
+pub(crate) struct Reader {
+    query: usize,
+    facts: Facts,
+    places: Vec<i16>,
+    found: bool,
+    error: Option<ServerError>,
+    proof: Catalog,
+    spelling: Box<str>,
+}
+
+impl Reader {
+    /// `quoted`: the name that was asked for.
+    pub(crate) fn new(name: &TableName, quoted: &str) -> Self {
+        Self {
+            proof: Catalog::default(),
+            spelling: quoted.into(),
+            query: 0,
+            facts: Facts::unread(name, &POSTGRES),
+            places: Vec::new(),
+            found: false,
+            error: None,
+        }
+    }
+
+    pub(crate) fn hear(&mut self, answer: Answer<'_>) {
+        match answer {
+            Answer::DataRow(row) => {
+                let row = Fields(row);
+                match self.query {
+                    0 => self.table(&row),
+                    1 => self.column(&row),
+                    2 => self.unique(&row),
+                    3 => self.condition(&row),
+                    _ => self.proof.take(|place| row.get(place)),
+                }
+            }
+            Answer::CommandComplete(_) => self.query += 1,
+            Answer::Error(error) => self.error = Some(error),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn end(mut self) -> Result<Option<Facts>, ServerError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        // A proof that was not asked for is not one that found nothing.
+        if self.query > PROOF {
+            if let Some(print) = &mut self.facts.print {
+                print.relied = self.proof.relied();
+            }
+            self.facts.proof = Some(Arc::new(self.proof));
+        }
+        Ok(self.found.then_some(self.facts))
+    }
+
+    fn table(&mut self, row: &Fields<'_>) {
+        self.found = true;
+        self.facts.has_hooks = row.is(1);
+        self.facts.fuses = row.is(0);
+        self.facts.referenced = row.is(2);
+        self.facts.ours = row.text(3) == OURS;
+        self.facts.print = Some(Print {
+            table: row.text(4).into(),
+            triggers: row.get(5).map(Into::into),
+            columns: row.text(6).into(),
+            written: row.text(7).into(),
+            file: row.text(8).into(),
+            oids: row
+                .text(9)
+                .split(' ')
+                .filter_map(|oid| oid.parse().ok())
+                .collect(),
+            relied: Relied::default(),
+            spelling: self.spelling.clone(),
+        });
+    }
+
+    fn column(&mut self, row: &Fields<'_>) {
+        self.places.push(row.number(1));
+        let kind = kind(row);
+        self.facts.columns.push(Column {
+            name: row.text(0).into(),
+            type_oid: row.number(2),
+            typmod: row.number(3),
+            form: kind.array_form(),
+            kind,
+            array_oid: row.number(5),
+            base_oid: row.number(4),
+            delimiter: row.byte(9),
+            type_name: row.text(11).to_owned(),
+            narrowed: row.number(12),
+            not_null: row.is(13),
+            has_default: row.is(14),
+            default: row.get(15).map(str::to_owned),
+            always_generated: row.is(16),
+            identity: row.is(17),
+            bytewise: row.is(18),
+            no_value_yet: row.text(20) == NO_VALUE_YET,
+        });
+    }
+
+    fn unique(&mut self, row: &Fields<'_>) {
+        match self.places_of(row.text(3)) {
+            Some(columns) if !row.is(2) => {
+                let immediate = row.is(1);
+                self.facts.hidden_unique |= !immediate;
+                self.facts.uniques.push(Unique {
+                    columns,
+                    primary: row.is(0),
+                    immediate,
+                });
+            }
+            _ => self.facts.hidden_unique = true,
+        }
+    }
+
+    fn condition(&mut self, row: &Fields<'_>) {
+        let Some(columns) = self.places_of(row.text(0)) else {
+            return;
+        };
+        let test = match row.get(2) {
+            None => Test::Check(row.text(1).to_owned()),
+            Some(table) => {
+                let names = serde_json::from_str(row.text(3)).unwrap_or_default();
+                Test::Reference(table.to_owned(), names)
+            }
+        };
+        self.facts.conditions.push(Condition { columns, test });
+    }
+
+    /// Columns by their numbers, separated by blanks. An expression has the number 0.
+    fn places_of(&self, numbers: &str) -> Option<Box<[usize]>> {
+        let place = |number: &str| {
+            let number: i16 = number.parse().ok()?;
+            self.places.iter().position(|place| *place == number)
+        };
+        numbers.split(' ').map(place).collect()
+    }
+}
+
+fn kind(row: &Fields<'_>) -> Kind {
+    let element: Oid = row.number(7);
+    if element != 0 {
+        let inner = simple_kind(element, row.byte(8), row);
+        return Kind::Array(Box::new(inner), row.byte(10));
+    }
+    simple_kind(row.number(4), row.byte(6), row)
+}
+
+/// `typtype`: `b` base, `c` composite, `e` enum, and others.
+fn simple_kind(type_oid: Oid, typtype: u8, row: &Fields<'_>) -> Kind {
+    match typtype {
+        b'e' => {
+            let labels: Vec<Box<str>> = serde_json::from_str(row.text(19)).unwrap_or_default();
+            Kind::Enum(Arc::from(labels))
+        }
+        b'c' => Kind::Composite,
+        _ => Kind::of(type_oid),
+    }
+}

@@ -1,0 +1,58 @@
+//! CockroachDB: PostgreSQL's protocol, and rules of its own.
+//!
+//! The sink is that of [`crate`]; what is different is data in its `dialect`, and its own
+//! way of reading a table's description. A server is told by its own words, so a `postgres://` URL
+//! leads to the same.
+//!
+//! # What is different
+//! - Batches have at most 1,000 rows, and more may be under way at once.
+//! - Upserts of whole rows by the primary key, into tables without other unique keys, are
+//!   `UPSERT`s, which read nothing.
+//! - A transaction that has to be restarted (40001) is run again as a whole, in smaller batches. An
+//!   ambiguous result (40003) is told to the client as an unknown outcome, and never run again.
+//! - JSONB and DECIMAL travel as texts; other types than the common ones are not joined into
+//!   set-based statements, nor are duplicates told apart together with rows that a check or a
+//!   foreign key refuses.
+//! - `create_tables` makes tables and columns, and never gives a column another type.
+//! - Statements of SQL clients go through by themselves: the check that makes it safe to join them
+//!   needs a catalog that says which transaction wrote it.
+//! - Hidden columns (`rowid`, those of hash-sharded indexes and of regional tables) take no part in
+//!   writes.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Fault, Profile, Sink};
+use windrow_database::{Driver, Options};
+use windrow_pgwire::Target;
+
+use super::dialect::COCKROACH_PROFILE;
+use super::server::Named;
+use super::sink::PostgresSink;
+
+/// The driver.
+pub struct Cockroachdb;
+
+#[async_trait]
+impl Driver for Cockroachdb {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["cockroachdb", "cockroach"]
+    }
+
+    fn url_form(&self) -> &'static str {
+        "cockroachdb://USER@HOST:PORT/DATABASE"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &[COCKROACH_PROFILE]
+    }
+
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+        let target = Target::parse(url)?;
+        Ok(Arc::new(PostgresSink::new(
+            target,
+            Named::Cockroach,
+            options,
+        )))
+    }
+}

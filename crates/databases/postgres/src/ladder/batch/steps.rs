@@ -1,0 +1,208 @@
+//! The statements of a segment in their order, and the order of the rows within them.
+//!
+//! Every lane locks rows in one order, that of their keys, or two of them would wait for each
+//! other. But the writes of one source stay as they were sent wherever somebody could tell: numbers
+//! that the database generates rise in that order, and a row does not refer to one that came later.
+//! There a source's writes are kept together, and sources are sorted.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use windrow_core::Op;
+use windrow_database::plan::{self, Fence, Item, Step};
+
+use super::{Batch, FUSE_FROM};
+use crate::ladder::segment::{Mode, Segment};
+use crate::values::key::RowKey;
+
+/// The group of writes that go out one by one, whatever their shapes are.
+const ONE_BY_ONE: u32 = 1;
+
+/// The shape of a step whose writes may become one statement.
+pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
+    step.group
+        .is_multiple_of(2)
+        .then_some(step.group as usize / 2)
+}
+
+impl Batch<'_> {
+    /// The steps of a segment: by the plan, or each write by itself.
+    pub(crate) fn steps(&self, segment: &Segment) -> Vec<Step> {
+        let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
+        let places: Vec<usize> = places.collect();
+        if !matches!(segment.mode, Mode::Sets | Mode::Telling) {
+            return vec![Step {
+                group: ONE_BY_ONE,
+                items: numbers(places),
+            }];
+        }
+        let mut tables = HashMap::new();
+        let items = places.iter().filter_map(|place| {
+            let placed = self.placed.get(*place)?;
+            let compiled = self.shapes.get(placed.shape as usize)?;
+            let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
+            let table = *tables.entry(compiled.table.identity()).or_insert(next);
+            Some(Item {
+                group: placed.shape * 2 + u32::from(!placed.sets),
+                unit: placed.unit,
+                source: self.sources.of_unit(placed.unit),
+                table,
+                keys: self.hashes.get(placed.keys.clone()).unwrap_or_default(),
+                reads: compiled.op == Op::Get,
+                fence: placed.fence,
+                free: placed.fence == Fence::None && !compiled.order_shows,
+            })
+        });
+        let mut steps = plan::plan(items);
+        for item in steps.iter_mut().flat_map(|step| &mut step.items) {
+            let place = places.get(*item as usize).copied().unwrap_or_default();
+            *item = u32::try_from(place).unwrap_or(u32::MAX);
+        }
+        if segment.mode == Mode::Sets {
+            steps = self.unite(steps);
+        }
+        for step in &mut steps {
+            self.arrange(step);
+        }
+        steps
+    }
+
+    /// Neighbouring steps of one table that are too small for a statement of their own become one,
+    /// whose writes are sorted together.
+    fn unite(&self, steps: Vec<Step>) -> Vec<Step> {
+        let is_small = |step: &Step| may_fuse(step).is_none() || step.items.len() < FUSE_FROM;
+        let mut united: Vec<Step> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let small = is_small(&step) && self.is_free_of_fences(&step);
+            match united.last_mut() {
+                Some(last)
+                    if small && last.group == ONE_BY_ONE && self.is_of_table_of(last, &step) =>
+                {
+                    last.items.extend(step.items);
+                }
+                _ if small => united.push(Step {
+                    group: ONE_BY_ONE,
+                    ..step
+                }),
+                _ => united.push(step),
+            }
+        }
+        united
+    }
+
+    fn is_of_table_of(&self, one: &Step, other: &Step) -> bool {
+        let table = |step: &Step| step.items.first().map(|item| self.lock_of(*item).0);
+        table(one) == table(other)
+    }
+
+    fn is_free_of_fences(&self, step: &Step) -> bool {
+        let placed = |item: &u32| self.placed.get(*item as usize);
+        let fence = |item| placed(item).map_or(Fence::All, |p| p.fence);
+        step.items.iter().all(|item| fence(item) == Fence::None)
+    }
+
+    /// Brings the writes of a step into the order in which they lock their rows.
+    fn arrange(&self, step: &mut Step) {
+        if step.items.len() < 2 {
+            return;
+        }
+        let fuses = may_fuse(step).is_some();
+        if !fuses && !self.is_free_of_fences(step) {
+            return;
+        }
+        // Stable: rows without a key stay in the order of the batch.
+        if fuses && !self.tells_order(step) {
+            return step.items.sort_by_key(|item| self.lock_of(*item));
+        }
+        let mut chains = self.chains(step);
+        chains.sort_by_key(|(lock, _)| *lock);
+        step.items = chains.into_iter().flat_map(|(_, items)| items).collect();
+    }
+}
+
+/// By what rows are sorted: their table, and their place in it.
+type Lock = (u64, Option<RowKey>);
+
+/// What keeps two writes in their order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Link {
+    Source(u32),
+    Unit(u32),
+    Row(u64),
+}
+
+impl Batch<'_> {
+    /// Whether anybody could tell in which order the rows of one source were written.
+    fn tells_order(&self, step: &Step) -> bool {
+        let several = self.sources.any() || self.placed.len() > self.units.len();
+        let shows = |item: &u32| {
+            let placed = self.placed.get(*item as usize);
+            let compiled = placed.and_then(|placed| self.compiled(placed));
+            compiled.is_none_or(|compiled| compiled.order_shows)
+        };
+        several && step.items.first().is_some_and(shows)
+    }
+
+    fn lock_of(&self, item: u32) -> Lock {
+        let placed = self.placed.get(item as usize);
+        let order = placed.and_then(|placed| placed.order);
+        (placed.map_or(0, |placed| self.identity_of(placed)), order)
+    }
+
+    /// Writes of one source, of one unit or of one row, in their order; each with the first of the
+    /// locks that they take.
+    fn chains(&self, step: &Step) -> Vec<(Lock, Vec<u32>)> {
+        let mut chains: Vec<(Lock, Vec<u32>)> = Vec::new();
+        let mut linked: HashMap<Link, usize, RandomState> = HashMap::default();
+        for item in &step.items {
+            let links = self.links(*item, may_fuse(step).is_some());
+            let mut known: Vec<usize> = links
+                .iter()
+                .filter_map(|link| linked.get(link).copied())
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            let chain = known.first().copied().unwrap_or(chains.len());
+            if chain == chains.len() {
+                chains.push((self.lock_of(*item), Vec::new()));
+            }
+            // What was apart before and meets here: the places in the step tell the order.
+            let mut items = vec![*item];
+            let mut lock = self.lock_of(*item);
+            for other in known.into_iter().skip(1) {
+                if let Some((of_other, more)) = chains.get_mut(other) {
+                    lock = lock.min(*of_other);
+                    items.splice(0..0, std::mem::take(more));
+                }
+                for to in linked.values_mut().filter(|to| **to == other) {
+                    *to = chain;
+                }
+            }
+            if let Some((first, all)) = chains.get_mut(chain) {
+                *first = lock.min(*first);
+                all.append(&mut items);
+            }
+            linked.extend(links.into_iter().map(|link| (link, chain)));
+        }
+        chains.retain(|(_, items)| !items.is_empty());
+        chains
+    }
+
+    fn links(&self, item: u32, fuses: bool) -> Vec<Link> {
+        let Some(placed) = self.placed.get(item as usize) else {
+            return Vec::new();
+        };
+        let source = self.sources.of_unit(placed.unit).map(Link::Source);
+        let mut links = vec![source.unwrap_or(Link::Unit(placed.unit))];
+        // Rows of one statement are all different.
+        if !fuses {
+            links.extend(self.keys_of(placed).iter().map(|key| Link::Row(*key)));
+        }
+        links
+    }
+}
+
+fn numbers(places: Vec<usize>) -> Vec<u32> {
+    let number = |place| u32::try_from(place).unwrap_or(u32::MAX);
+    places.into_iter().map(number).collect()
+}

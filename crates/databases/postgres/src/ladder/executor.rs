@@ -1,0 +1,304 @@
+//! The way of a batch on one connection: round trips until every unit has its verdict.
+
+mod behind;
+mod careful;
+mod place;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+use windrow_pgwire::wire::Broken;
+
+use self::careful::Ended;
+use super::answers::{AnswerReader, Answers};
+use super::batch::Batch;
+use super::care::Care;
+use super::connection::{Connection, unwritable};
+use super::patience;
+use super::prepare::Trust;
+use super::prepared::StatementKey;
+use super::segment::{Mode, Segment};
+use super::send::{FORGET, Sender, SentTransaction};
+use crate::catalog::create;
+
+/// How often a batch begins anew because a table was changed meanwhile.
+const MOST_CHANGES: usize = 8;
+
+impl Connection {
+    /// Sees to it that what a unit's client allows it to take is counted from its arrival, and
+    /// executes it.
+    async fn go(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        let rest = self.arrived.and_then(|at| self.patience.rest(at));
+        if let Some(settings) = rest {
+            tally.round_trips += 1;
+            patience::set(&mut self.wire, &settings).await?;
+        }
+        self.drive(batch, tally).await
+    }
+
+    /// Runs round trips until every unit has its verdict.
+    async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+        if let Some(news) = self.wariness.news() {
+            tally.round_trips += 1;
+            drop(self.wire.simple(&news).await?);
+        }
+        let mut burst = 0;
+        let mut changes = 0;
+        let mut missed = false;
+        let mut todo = self.begin(batch, false, tally).await?;
+        let main = todo.first().map(|s| s.units.clone()).unwrap_or_default();
+        self.failure_rates.choose_forms(batch, &mut todo);
+        while !todo.is_empty() {
+            if let Some(fault) = self.given_up() {
+                // What has no verdict by now was rolled back, or has not left.
+                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                return Ok(());
+            }
+            let mut changed = Vec::new();
+            let mut care = Care::needed(batch, &todo);
+            let mut stale = false;
+            if care.is_none() {
+                let trust = self.prepare(batch, &todo, tally).await?;
+                if let Trust::Locked(version, error) = trust {
+                    let verdict = self.refused_verbatim(*error);
+                    todo = batch.without_table(todo, version, &verdict);
+                    continue;
+                }
+                stale = trust == Trust::Stale;
+                changed = self.prepared.take_changed();
+            }
+            if !stale && care.is_none() {
+                let (now, later) = batch.in_order(std::mem::take(&mut todo));
+                let cut = batch.behind_unproven(now, later);
+                let (now, later) = self.no_more_than_one_unproven(batch, cut, tally).await?;
+                let unproven = now.iter().any(|segment| batch.is_unproven(segment));
+                let transactions = self.send(batch, now);
+                let answered = self.exchange(batch, transactions, tally).await?;
+                let mut settler = self.settler(batch, tally, burst);
+                for (transaction, answers) in answered {
+                    settler.settle(transaction, answers);
+                }
+                let (leave, gone) = (settler.leave, settler.statements_gone);
+                (stale, burst) = (settler.stale, settler.burst);
+                missed |= settler.missed;
+                changed.append(&mut settler.changed);
+                let unguarded = settler.unguarded;
+                care = settler.care;
+                let outdated = settler.outdated;
+                todo = settler.next;
+                todo.extend(later);
+                for version in unguarded {
+                    self.prepared.fail(StatementKey::Guard(version));
+                }
+                self.outdate(batch, &outdated);
+                self.usable &= !leave;
+                if gone {
+                    self.prepared.clear();
+                }
+                if unproven {
+                    self.behind_unproven(batch, true, tally).await?;
+                    if batch.pending().is_empty() {
+                        todo.clear();
+                    }
+                }
+            }
+            if !stale && let Some(care) = care {
+                todo.clear();
+                if let Ended::Stale(versions) = self.carefully(batch, care, tally).await? {
+                    stale = true;
+                    changed.extend(versions);
+                }
+            }
+            if stale {
+                self.retire(batch, &changed);
+                changes += 1;
+                batch.distrusted = changes > MOST_CHANGES / 2;
+                if changes > MOST_CHANGES {
+                    batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                }
+                todo = self.begin(batch, true, tally).await?;
+            }
+        }
+        batch.hold();
+        self.failure_rates.learn(batch, &main, missed);
+        Ok(())
+    }
+
+    /// Reads the tables that are not known (or all of them), joins the writes with them, and forms
+    /// transactions.
+    async fn begin(
+        &mut self,
+        batch: &mut Batch<'_>,
+        anew: bool,
+        tally: &mut Tally,
+    ) -> Result<Vec<Segment>, Broken> {
+        self.place(batch, anew, tally).await?;
+        if self.creates && self.grow(batch, tally).await? {
+            self.place(batch, true, tally).await?;
+        }
+        Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
+    }
+
+    /// Makes what the rows that do not fit ask for; says whether anything was tried.
+    async fn grow(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<bool, Broken> {
+        let wishes = batch.wishes();
+        let mut grown = false;
+        for (name, wish) in &wishes {
+            let known = self.shared.catalog.get(name);
+            if !create::asks_of(&wish, known.as_ref().map(|table| &table.facts)) {
+                continue;
+            }
+            grown = true;
+            tally.round_trips += 1;
+            if let Err(fault) = create::grow(&mut self.wire, self.dialect, name, wish).await? {
+                batch.conclude_apart(name, &self.refused(fault));
+            }
+        }
+        Ok(grown)
+    }
+
+    /// Appends all transactions. One that cannot be encoded after all is tried write by write, and
+    /// in the end refused.
+    fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<SentTransaction> {
+        let mut transactions = Vec::with_capacity(todo.len());
+        let mut todo: std::collections::VecDeque<_> = todo.into();
+        while let Some(segment) = todo.pop_front() {
+            let mut sender = Sender {
+                batch,
+                prepared: &mut self.prepared,
+                out: self.wire.out(),
+                scratch: &mut self.scratch,
+                part: false,
+            };
+            let unproven = batch.is_unproven(&segment);
+            if unproven && self.used {
+                transactions.extend(sender.send_aside(FORGET));
+            }
+            match sender.send(segment) {
+                Ok(sent) => {
+                    transactions.push(sent);
+                    self.used = !unproven;
+                    if unproven {
+                        transactions.extend(sender.send_reset(&self.restore));
+                        // What was prepared is gone, and not all that was left behind can be taken
+                        // back.
+                        self.usable = false;
+                    }
+                }
+                Err(segment) => match (segment.units.as_slice(), &segment.mode) {
+                    ([unit], Mode::Own | Mode::Fresh | Mode::Grouped | Mode::Probe) => {
+                        batch.fail(*unit, unwritable());
+                    }
+                    (units, _) => {
+                        for piece in Segment::pieces(units, 1, &Mode::Own).into_iter().rev() {
+                            todo.push_front(piece);
+                        }
+                    }
+                },
+            }
+        }
+        transactions
+    }
+
+    /// One round trip. Where the connection breaks, what was answered before counts, and the rest
+    /// is told apart by how far it can have come.
+    async fn exchange(
+        &mut self,
+        batch: &mut Batch<'_>,
+        transactions: Vec<SentTransaction>,
+        tally: &mut Tally,
+    ) -> Result<Vec<(SentTransaction, Answers)>, Broken> {
+        let mut reader = AnswerReader::new(&transactions);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(transactions.len(), &mut |answer| reader.take(answer))
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        let answers = reader.end();
+        let mut answered: Vec<_> = transactions.into_iter().zip(answers).collect();
+        let Err(broken) = ended else {
+            return Ok(answered);
+        };
+        let lost = answered.split_off(broken.syncs_seen.min(answered.len()));
+        let mut settler = self.settler(batch, tally, 0);
+        for (transaction, answers) in answered {
+            settler.settle(transaction, answers);
+        }
+        for (place, (transaction, answers)) in lost.iter().enumerate() {
+            let verdict = verdict_of_lost(&broken, transaction, answers, place == 0);
+            for unit in &transaction.segment.units {
+                batch.conclude(*unit, verdict.clone());
+            }
+        }
+        Err(broken)
+    }
+}
+
+/// What became of a transaction that was under way when the connection broke.
+///
+/// The server answers in order and reads in order. So it cannot have committed what did not wholly
+/// leave, what it had already refused, what came after the one in which it ended the connection, or
+/// that one itself if it had not come to its commit.
+fn verdict_of_lost(
+    broken: &Broken,
+    transaction: &SentTransaction,
+    answers: &Answers,
+    first: bool,
+) -> Verdict {
+    let left = transaction.end <= broken.sent;
+    let at_commit = answers.statements() >= transaction.statements.len();
+    let ended_before = broken.error.is_some() && !(first && at_commit);
+    if transaction.reads || !left || answers.error.is_some() || ended_before {
+        Verdict::Again(broken.unavailable())
+    } else {
+        Verdict::Told(Err(broken.unknown().into()))
+    }
+}
+
+fn keeps_changing() -> Fault {
+    Fault::new(
+        FaultClass::Conflict,
+        "55006",
+        "the table was altered again and again while this write was under way",
+    )
+}
+
+#[async_trait]
+impl Executor for Connection {
+    async fn execute(&mut self, units: &[Unit]) -> Report {
+        self.interrupt.begin();
+        self.makes_up = None;
+        let mut batch = Batch::new(units);
+        batch.creates = self.creates;
+        let mut tally = Tally::default();
+        if let Err(broken) = self.go(&mut batch, &mut tally).await {
+            // Whatever had no verdict was not under way: nothing of it can have been committed.
+            batch.conclude_rest(&Verdict::Again(broken.unavailable()));
+        }
+        let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
+        batch.conclude_rest(&defect);
+        let waits = |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::Alone(_)));
+        self.wariness.ended(batch.verdicts.iter().any(waits));
+        Report {
+            verdicts: batch.verdicts.into_iter().flatten().collect(),
+            tally,
+            usable: self.usable && self.wire.is_usable(),
+        }
+    }
+
+    fn arrived(&mut self, at: Instant) {
+        self.arrived = Some(at);
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        Some(Arc::clone(&self.interrupt) as Arc<dyn Canceller>)
+    }
+
+    async fn close(self: Box<Self>) {
+        self.wire.terminate().await;
+    }
+}

@@ -1,0 +1,311 @@
+//! A transaction in parts, each behind a savepoint: what fails in one leaves the others alone.
+//! Nothing is told before the commit, and there is none before all that would be told is certain.
+
+mod judge;
+
+use postgres_protocol::message::frontend;
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass, Tally, UnitFault, Verdict};
+use windrow_pgwire::class_of;
+use windrow_pgwire::wire::{Answer, Broken, ServerError};
+
+use self::judge::{Judge, Judged, Leg};
+use crate::ladder::answers::{AnswerReader, Answers};
+use crate::ladder::batch::Batch;
+use crate::ladder::care::Care;
+use crate::ladder::connection::{Connection, unwritable};
+use crate::ladder::prepare::Trust;
+use crate::ladder::segment::{Mode, Segment};
+use crate::ladder::send::{BACK, FORGET, KEEP, Sender, SentTransaction};
+
+const OPEN: &str = "BEGIN; SAVEPOINT windrow";
+
+/// Where it is known that somebody holds locks, there is next to no waiting for each of them.
+const OPEN_BRIEFLY: &str = "BEGIN; SET LOCAL lock_timeout = '2ms'; SAVEPOINT windrow";
+
+const COMMIT: &str = "ROLLBACK TO SAVEPOINT windrow; COMMIT";
+
+/// How a batch that went carefully has ended.
+pub(super) enum Ended {
+    /// Every unit has its verdict.
+    Done,
+    /// These versions of tables are not as they were described, or nothing is known of statements
+    /// any more.
+    Stale(Vec<u64>),
+}
+
+impl Connection {
+    /// Executes all units that have no verdict.
+    pub(super) async fn carefully(
+        &mut self,
+        batch: &mut Batch<'_>,
+        mut care: Care,
+        tally: &mut Tally,
+    ) -> Result<Ended, Broken> {
+        care.mark_suspects(batch);
+        care.one_by_one |= batch.has_apart();
+        loop {
+            if let Some(fault) = self.given_up() {
+                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                return Ok(Ended::Done);
+            }
+            batch.hold();
+            let parts = care.parts(batch);
+            if parts.is_empty() {
+                return Ok(Ended::Done);
+            }
+            match self.prepare(batch, &parts, tally).await? {
+                Trust::Good => {}
+                Trust::Stale => return Ok(Ended::Stale(self.prepared.take_changed())),
+                Trust::Locked(version, error) => {
+                    let verdict = self.refused_verbatim(*error);
+                    batch.without_table(parts, version, &verdict);
+                    continue;
+                }
+            }
+            let unproven = parts.iter().any(|part| batch.is_unproven(part));
+            if unproven && self.used {
+                tally.round_trips += 1;
+                drop(self.wire.simple(FORGET).await?);
+            }
+            self.used = !unproven;
+            let judged = self.attempt(batch, &mut care, parts, tally).await?;
+            if judged.is_fine() {
+                self.commit(batch, &mut care, judged, tally).await?;
+                if unproven {
+                    self.behind_unproven(batch, false, tally).await?;
+                }
+                continue;
+            }
+            // Where the transaction is gone already this does nothing.
+            tally.round_trips += 1;
+            drop(self.wire.simple("ROLLBACK").await?);
+            if unproven {
+                self.behind_unproven(batch, false, tally).await?;
+            }
+            if let Some(fault) = judged.again {
+                let again = Verdict::Again(fault);
+                conclude(batch, &judged.units, &again);
+            }
+            if judged.gone {
+                self.prepared.clear();
+            }
+            if judged.stale {
+                return Ok(Ended::Stale(judged.changed));
+            }
+        }
+    }
+
+    /// All but the commit.
+    async fn attempt(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        parts: Vec<Segment>,
+        tally: &mut Tally,
+    ) -> Result<Judged, Broken> {
+        let units = parts.iter().flat_map(|part| part.units.clone()).collect();
+        let mut judged = Judged::of(units);
+        let open = if care.brief { OPEN_BRIEFLY } else { OPEN };
+        let Some(leg) = self.leg(batch, care, Some(open), parts, tally).await? else {
+            judged.rerun = true;
+            return Ok(judged);
+        };
+        self.judge(batch, care, &mut judged).main(leg);
+        let mut missing = std::mem::take(&mut judged.missing);
+        missing.sort_unstable();
+        self.judge(batch, care, &mut judged).overtaken(&missing);
+        if judged.is_fine() && !missing.is_empty() {
+            let parts = Segment::pieces(&missing, 1, &Mode::Own);
+            match self.leg(batch, care, None, parts, tally).await? {
+                Some(leg) => self.judge(batch, care, &mut judged).missing(leg),
+                None => judged.rerun = true,
+            }
+        }
+        self.judge(batch, care, &mut judged).settle();
+        Ok(judged)
+    }
+
+    fn judge<'j, 'u>(
+        &'j mut self,
+        batch: &'j mut Batch<'u>,
+        care: &'j mut Care,
+        judged: &'j mut Judged,
+    ) -> Judge<'j, 'u> {
+        Judge {
+            connection: self,
+            batch,
+            care,
+            judged,
+        }
+    }
+
+    /// One round trip of parts; `None`: one of them cannot be encoded, and nothing was sent.
+    async fn leg(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        open: Option<&str>,
+        parts: Vec<Segment>,
+        tally: &mut Tally,
+    ) -> Result<Option<Leg>, Broken> {
+        let mut transactions = Vec::with_capacity(parts.len() + 1);
+        transactions.extend(open.map(|sql| self.say(sql)));
+        for part in parts {
+            let by_text = batch.goes_by_text(&part);
+            if by_text {
+                transactions.push(self.say(BACK));
+            }
+            let mut sender = Sender {
+                batch,
+                prepared: &mut self.prepared,
+                out: self.wire.out(),
+                scratch: &mut self.scratch,
+                part: true,
+            };
+            match sender.send(part) {
+                Ok(sent) => transactions.push(sent),
+                Err(part) => {
+                    self.wire.out().clear();
+                    match part.units.as_slice() {
+                        [unit] => batch.fail(*unit, unwritable()),
+                        units => units.iter().for_each(|unit| care.mark(*unit, Mode::Own)),
+                    }
+                    return Ok(None);
+                }
+            }
+            if by_text {
+                let kept = KEEP.join("; ");
+                transactions.push(self.say(&kept));
+            }
+        }
+        let answered = self.answers_to(&transactions, tally).await?;
+        let mut leg: Leg = transactions.into_iter().zip(answered).collect();
+        // Of what we say ourselves only the beginning is of interest, and only where it failed.
+        let failed = |(place, (_, answers)): (usize, &(SentTransaction, Answers))| {
+            place == 0 && open.is_some() && answers.error.is_some()
+        };
+        let opened = !leg.iter().enumerate().any(failed);
+        leg.retain(|(transaction, _)| !opened || !transaction.segment.units.is_empty());
+        Ok(Some(leg))
+    }
+
+    /// A statement of our own.
+    fn say(&mut self, sql: &str) -> SentTransaction {
+        let said = frontend::query(sql, self.wire.out());
+        debug_assert!(said.is_ok(), "a text of ours holds no zero byte");
+        SentTransaction {
+            segment: Segment::new(Vec::new(), Mode::Own),
+            statements: Vec::new(),
+            end: self.wire.out().len(),
+            reads: true,
+        }
+    }
+
+    async fn answers_to(
+        &mut self,
+        transactions: &[SentTransaction],
+        tally: &mut Tally,
+    ) -> Result<Vec<Answers>, Broken> {
+        let mut reader = AnswerReader::new(transactions);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(transactions.len(), &mut |answer| reader.take(answer))
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        ended.map(|()| reader.end())
+    }
+
+    /// Commits, and tells what is certain then.
+    async fn commit(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        judged: Judged,
+        tally: &mut Tally,
+    ) -> Result<(), Broken> {
+        let end = self.say(COMMIT).end;
+        let (mut refused, mut committed) = (None, false);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(1, &mut |answer| match answer {
+                Answer::CommandComplete(tag) => committed = tag.is("COMMIT"),
+                Answer::Error(error) => refused = Some(error),
+                _ => {}
+            })
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        if let Err(broken) = ended {
+            if !judged.reads && end <= broken.sent {
+                let unknown = Verdict::Told(Err(broken.unknown().into()));
+                conclude(batch, &judged.units, &unknown);
+            }
+            return Err(broken);
+        }
+        match refused {
+            Some(error) => self.commit_refused(batch, care, &judged, error),
+            None if committed => {
+                tally.commits += u32::from(!judged.reads);
+                for (sum, more) in tally.rungs.iter_mut().zip(judged.tally.rungs) {
+                    *sum += more;
+                }
+                judged.tell(batch);
+            }
+            None => {
+                let fault = Fault::internal("a transaction was rolled back in place of its commit");
+                conclude(batch, &judged.units, &Verdict::Again(fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// The commit names no write: each unit is a transaction of its own from here on.
+    fn commit_refused(
+        &mut self,
+        batch: &mut Batch<'_>,
+        care: &mut Care,
+        judged: &Judged,
+        error: ServerError,
+    ) {
+        let class = class_of(&error.code);
+        let again = matches!(error.code.as_str(), "40001" | "40P01");
+        self.usable &= class != FaultClass::Unavailable;
+        let verdict = match judged.units.as_slice() {
+            _ if again || class == FaultClass::Unavailable => Verdict::Again(error.into()),
+            _ if class == FaultClass::Unknown => {
+                let message =
+                    format!("the database does not know whether this write was committed: {error}");
+                Verdict::Told(Err(Fault::unknown(message).into()))
+            }
+            [unit] => {
+                let calls = batch
+                    .units
+                    .get(*unit as usize)
+                    .map(|unit| unit.calls().len());
+                Verdict::Told(Err(UnitFault {
+                    at: calls.unwrap_or_default(),
+                    fault: error.into(),
+                    before: Vec::new(),
+                }))
+            }
+            _ => {
+                care.one_by_one = true;
+                return;
+            }
+        };
+        conclude(batch, &judged.units, &verdict);
+    }
+}
+
+/// Those that have no verdict get this one.
+fn conclude(batch: &mut Batch<'_>, units: &[u32], verdict: &Verdict) {
+    for unit in units {
+        if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {
+            slot.get_or_insert_with(|| verdict.clone());
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How often the writes of a shape failed lately, so that what keeps failing is not tried by the
+//! quickest form first.
+
+use std::collections::HashMap;
+
+use windrow_core::{FaultClass, Verdict};
+
+use super::batch::{Batch, FUSE_FROM};
+use super::segment::{Mode, Segment};
+
+/// The share of the newest batch in the rate.
+const NEWEST: f32 = 0.25;
+
+/// From this rate on a form is not tried: three of the last four batches failed, or all of the last
+/// two.
+const OFTEN: f32 = 0.4;
+
+/// The most shapes whose rates are kept.
+const MOST: usize = 4096;
+
+/// The share of recent batches in which a write failed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    /// Failures that [`Mode::Telling`] tells apart.
+    told: f32,
+    /// All others.
+    other: f32,
+}
+
+/// Rates by shape.
+#[derive(Debug, Default)]
+pub(crate) struct FailureRates {
+    rates: HashMap<u64, Rate>,
+}
+
+impl FailureRates {
+    /// Chooses another form for segments whose shapes failed lately.
+    pub(crate) fn choose_forms(&self, batch: &Batch<'_>, segments: &mut [Segment]) {
+        if self.rates.is_empty() {
+            return;
+        }
+        for segment in segments.iter_mut().filter(|s| s.mode == Mode::Sets) {
+            let counts = batch.counts(&segment.units);
+            let many = counts.iter().filter(|(_, sets, _)| *sets >= FUSE_FROM);
+            let rates = many.filter_map(|(shape, ..)| {
+                let compiled = batch.shapes.get(*shape)?;
+                self.rates.get(&compiled.failure_key)
+            });
+            let (mut told, mut other) = (false, false);
+            for rate in rates {
+                told |= rate.told > OFTEN;
+                other |= rate.other > OFTEN;
+            }
+            if other {
+                segment.mode = Mode::Grouped;
+            } else if told && batch.can_tell(&segment.units) {
+                segment.mode = Mode::Telling;
+            }
+        }
+    }
+
+    /// Learns from the verdicts of a batch. Units that were expected to fail teach nothing.
+    /// `missed`: a failure was not told apart where it should have been.
+    pub(crate) fn learn(&mut self, batch: &Batch<'_>, units: &[u32], missed: bool) {
+        for (shape, sets, _) in batch.counts(units) {
+            let Some(compiled) = batch.shapes.get(shape).filter(|_| sets >= FUSE_FROM) else {
+                continue;
+            };
+            let mut failed = self.failed(batch, units, shape);
+            failed.1 |= missed && failed.0;
+            let id = compiled.failure_key;
+            if failed == (false, false) && !self.rates.contains_key(&id) {
+                continue;
+            }
+            if self.rates.len() > MOST {
+                self.rates.clear();
+            }
+            let rate = self.rates.entry(id).or_default();
+            mix(&mut rate.told, failed.0);
+            mix(&mut rate.other, failed.1);
+            if rate.told < 0.01 && rate.other < 0.01 {
+                self.rates.remove(&id);
+            }
+        }
+    }
+
+    /// Whether a write of the shape failed as one that can be told apart, and whether one failed
+    /// otherwise.
+    fn failed(&self, batch: &Batch<'_>, units: &[u32], shape: usize) -> (bool, bool) {
+        let mut failed = (false, false);
+        for unit in units {
+            let Some(Some(Verdict::Told(Err(fault)))) = batch.verdicts.get(*unit as usize) else {
+                continue;
+            };
+            let place = batch.writes_of(*unit).start + fault.at;
+            if batch
+                .placed
+                .get(place)
+                .is_some_and(|p| p.shape as usize == shape)
+            {
+                match fault.fault.class {
+                    FaultClass::Unique | FaultClass::Check | FaultClass::ForeignKey => {
+                        failed.0 = true;
+                    }
+                    FaultClass::Unknown => {}
+                    _ => failed.1 = true,
+                }
+            }
+        }
+        failed
+    }
+}
+
+fn mix(rate: &mut f32, failed: bool) {
+    let newest = if failed { 1.0 } else { 0.0 };
+    *rate += (newest - *rate) * NEWEST;
+}

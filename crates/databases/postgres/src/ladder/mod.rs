@@ -1,0 +1,35 @@
+//! The way of a batch: from units to statements, out in one round trip, and from answers to
+//! verdicts.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `executor` | the loop of round trips that ends when every unit has its verdict |
+//! | `connection` | a connection, and what it has learned |
+//! | `form`, `calls` | rows and SQL calls as statements that are ready to be sent |
+//! | `batch` | every write in its place: does it fit, which rows does it touch |
+//! | `segment`, `order` | the transactions of a round trip |
+//! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
+//! | `send` | statements out |
+//! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
+//! | `answers`, `settle`, `codes` | from answers to verdicts, and to what runs again |
+//! | `failure_rates` | which shapes fail often |
+//! | `patience`, `wariness`, `interrupt` | how long is waited, and giving a batch up |
+
+pub(crate) mod answers;
+pub(crate) mod batch;
+pub(crate) mod calls;
+pub(crate) mod care;
+pub(crate) mod codes;
+pub(crate) mod connection;
+pub(crate) mod executor;
+pub(crate) mod failure_rates;
+pub(crate) mod form;
+pub(crate) mod interrupt;
+pub(crate) mod order;
+pub(crate) mod patience;
+pub(crate) mod prepare;
+pub(crate) mod prepared;
+pub(crate) mod segment;
+pub(crate) mod send;
+pub(crate) mod settle;
+pub(crate) mod wariness;

@@ -1,0 +1,195 @@
+//! How long a lane's clients wait: `lock_timeout` and `statement_timeout`, wherever they were set
+//! (by the client, for its role, for the database, on the server).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::Fault;
+use windrow_core::sink::Purpose;
+use windrow_pgwire::wire::{Broken, Wire};
+
+/// What asks for both.
+const QUESTION: &str = "SELECT pg_catalog.current_setting('lock_timeout', true), \
+     pg_catalog.current_setting('statement_timeout', true)";
+
+/// Both, as a session of the lane has them; `None`: as long as it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Patience {
+    pub(crate) lock: Option<Duration>,
+    pub(crate) statement: Option<Duration>,
+}
+
+/// What the newest connection said of `statement_timeout`, in milliseconds; 0: none.
+#[derive(Debug, Default)]
+pub(crate) struct Known(AtomicU64);
+
+impl Known {
+    pub(crate) fn statement(&self) -> Option<Duration> {
+        millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Patience {
+    /// Asks a new session, and where it is for batches, sets how long these wait for a lock: less
+    /// than any client would.
+    ///
+    /// # Errors
+    /// If the connection broke.
+    pub(crate) async fn settle(
+        wire: &mut Wire,
+        purpose: Purpose,
+        lock_wait: Duration,
+        known: &Known,
+    ) -> Result<Self, Fault> {
+        let told = ask(wire, QUESTION).await?;
+        let mut row = told.into_iter().flatten();
+        let mut next = || row.next().flatten().as_deref().and_then(parse);
+        let patience = Self {
+            lock: next(),
+            statement: next(),
+        };
+        let statement = patience.statement.map_or(0, |limit| limit.as_millis());
+        known.0.store(
+            u64::try_from(statement).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
+        if purpose == Purpose::Batches {
+            let millis = whole(patience.of_batches(lock_wait));
+            ask(wire, &format!("SET lock_timeout = {millis}")).await?;
+        }
+        Ok(patience)
+    }
+
+    /// What puts a session of the lane back to how it was, behind a reset. `set`: what each new one
+    /// runs first.
+    pub(crate) fn session(&self, set: &str, purpose: Purpose, lock_wait: Duration) -> String {
+        let behind = if set.is_empty() { "" } else { ";\n" };
+        match purpose {
+            Purpose::Batches => {
+                let millis = whole(self.of_batches(lock_wait));
+                format!("{set}{behind}SET lock_timeout = {millis}")
+            }
+            Purpose::Alone => set.to_owned(),
+        }
+    }
+
+    /// How long a batch waits for a lock, so that a unit that meets one can still go on alone
+    /// within its client's time.
+    pub(crate) fn of_batches(&self, lock_wait: Duration) -> Duration {
+        let halves = [self.lock, self.statement].into_iter().flatten();
+        halves.map(|limit| limit / 2).fold(lock_wait, Duration::min)
+    }
+
+    /// The settings of a unit that arrived at that time: what is left of both.
+    pub(crate) fn rest(&self, arrived: Instant) -> Option<String> {
+        let spent = arrived.elapsed();
+        let left = |limit: Option<Duration>| limit.map(|limit| whole(limit.saturating_sub(spent)));
+        let lock = left(self.lock).map(|millis| format!("SET lock_timeout = {millis};"));
+        let statement = left(self.statement);
+        let statement = statement.map(|millis| format!("SET statement_timeout = {millis};"));
+        let both: String = [lock, statement].into_iter().flatten().collect();
+        (!both.is_empty()).then_some(both)
+    }
+
+    /// True once a statement that arrived at that time has taken too long.
+    pub(crate) fn is_over(&self, arrived: Instant) -> bool {
+        self.statement
+            .is_some_and(|limit| arrived.elapsed() >= limit)
+    }
+}
+
+/// Sets what is left for a unit.
+///
+/// # Errors
+/// If the connection broke.
+pub(crate) async fn set(wire: &mut Wire, settings: &str) -> Result<(), Broken> {
+    if let Err(error) = wire.simple(settings).await? {
+        tracing::warn!(%error, "a client's waiting times could not be set");
+    }
+    Ok(())
+}
+
+async fn ask(wire: &mut Wire, sql: &str) -> Result<Vec<Vec<Option<String>>>, Fault> {
+    match wire.simple(sql).await {
+        Ok(answer) => answer.map_err(Fault::from),
+        Err(broken) => Err(broken.unavailable()),
+    }
+}
+
+/// Whole milliseconds; 0 would be for ever.
+fn whole(duration: Duration) -> u128 {
+    duration.as_millis().clamp(1, i32::MAX as u128)
+}
+
+fn millis(millis: u64) -> Option<Duration> {
+    (millis > 0).then(|| Duration::from_millis(millis))
+}
+
+/// A time as the server shows it: `0`, `50ms`, `2s`, `1min`, `3h`, `1d`.
+fn parse(shown: &str) -> Option<Duration> {
+    let digits = shown.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = shown.split_at_checked(digits)?;
+    let factor = match unit {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    millis(number.parse::<u64>().ok()?.checked_mul(factor)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_the_server_shows_them() {
+        let shown = ["0", "50ms", "2s", "1min", "3h", "1d", "700", "", "1 day"];
+        let read = shown.map(|shown| parse(shown).map(|time| time.as_millis()));
+        let day = 86_400_000;
+        assert_eq!(
+            read,
+            [
+                None,
+                Some(50),
+                Some(2_000),
+                Some(60_000),
+                Some(day / 8),
+                Some(day),
+                Some(700),
+                None,
+                None
+            ]
+        );
+    }
+
+    #[test]
+    fn batches_wait_for_locks_less_than_any_client() {
+        let wait = Duration::from_millis(500);
+        let of = |lock, statement| Patience {
+            lock: millis(lock),
+            statement: millis(statement),
+        };
+        assert_eq!(of(0, 0).of_batches(wait), wait);
+        assert_eq!(of(50, 0).of_batches(wait), Duration::from_millis(25));
+        assert_eq!(of(50, 20).of_batches(wait), Duration::from_millis(10));
+        assert_eq!(of(60_000, 60_000).of_batches(wait), wait);
+    }
+
+    #[test]
+    fn what_is_left_is_never_nothing() {
+        let none = Patience::default();
+        assert_eq!(none.rest(Instant::now()), None);
+        let patience = Patience {
+            lock: millis(1),
+            statement: millis(3_600_000),
+        };
+        let long_ago = Instant::now() - Duration::from_millis(5);
+        let settings = patience.rest(long_ago).unwrap();
+        assert!(settings.starts_with("SET lock_timeout = 1;SET statement_timeout = 3599"));
+        assert!(!patience.is_over(long_ago));
+    }
+}

@@ -1,0 +1,319 @@
+//! Preparing what a round trip needs and the connection does not have yet, in a round trip of its
+//! own.
+//!
+//! Each statement is parsed under a Sync of its own, so that one that cannot be parsed spoils no
+//! other. In a settled state nothing is left to prepare.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use postgres_protocol::message::frontend;
+use windrow_core::Op;
+use windrow_database::quote::push_table;
+
+use super::batch::{Batch, FUSE_FROM};
+use super::prepared;
+use super::prepared::{Prepared, State, StatementKey};
+use super::segment::{Mode, Segment};
+use crate::calls::Check;
+use crate::catalog::table::Table;
+use crate::ladder::form::Compiled;
+use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
+
+/// How long a set-based statement by key keeps its plan: one that was made while the table was
+/// small would read all of it for each batch once it has grown, until the server's own statistics
+/// are renewed.
+const OLDEST: Duration = Duration::from_secs(10);
+
+/// Whether the descriptions may be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// They are what the server has.
+    Good,
+    /// A table has changed since it was read.
+    Stale,
+    /// The table of this version was locked for longer than may be waited, or waiting for it was
+    /// given up.
+    Locked(u64, Box<ServerError>),
+}
+
+/// A statement to be parsed.
+struct Wanted {
+    key: StatementKey,
+    number: u64,
+    sql: String,
+    parameters: Vec<u32>,
+    /// What its rows must look like.
+    expected: Expected,
+}
+
+/// What a statement's rows must look like.
+enum Expected {
+    Anything,
+    /// For guards: the table's columns.
+    Table(Arc<Table>),
+    /// For SQL calls: what their clients were told.
+    Told(Arc<Compiled>),
+}
+
+impl Expected {
+    /// The version of the table that it was expected of.
+    fn version(&self) -> u64 {
+        match self {
+            Self::Table(table) => table.version,
+            Self::Told(compiled) => compiled.table.version,
+            Self::Anything => u64::MAX,
+        }
+    }
+
+    /// What a failure says that is not the statement's.
+    fn locked(&self, error: &ServerError) -> Option<Trust> {
+        let waited = matches!(&*error.code, "55P03" | "57014");
+        let known = !matches!(self, Self::Anything);
+        (waited && known).then(|| Trust::Locked(self.version(), Box::new(error.clone())))
+    }
+}
+
+/// Prepares what the segments need; says also whether the server had to be asked.
+pub(crate) async fn prepare(
+    wire: &mut Wire,
+    prepared: &mut Prepared,
+    batch: &Batch<'_>,
+    segments: &[Segment],
+) -> Result<(Trust, bool), Broken> {
+    let mut wanted = Vec::new();
+    for key in wanted_keys(prepared, batch, segments) {
+        wanted.extend(describe(prepared, batch, key));
+    }
+    if wanted.is_empty() {
+        return Ok((Trust::Good, false));
+    }
+    let closing = prepared.evict(wanted.len());
+    for number in closing {
+        let closed = frontend::close(b'S', &prepared::name(number), wire.out());
+        debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
+    }
+    let syncs = ask(wire, &wanted);
+    let answers = answers(wire, syncs).await?;
+    Ok((settle(prepared, wanted, answers), true))
+}
+
+fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> Vec<StatementKey> {
+    let mut keys = Vec::new();
+    let mut want = |key, anew| {
+        if (anew || !prepared.knows(key)) && !keys.contains(&key) {
+            keys.push(key);
+        }
+    };
+    for segment in segments {
+        if batch.is_apart(segment) {
+            continue;
+        }
+        for table in batch.tables_of(&segment.units) {
+            want(StatementKey::Guard(table.version), false);
+            if let Some(print) = &table.print {
+                let changes = batch.changes(table.version);
+                want(StatementKey::Check(Check::of(print, true, changes)), false);
+                want(StatementKey::Check(Check::of(print, false, changes)), false);
+            }
+        }
+        for (shape, sets, _) in batch.counts(&segment.units) {
+            if let Some(compiled) = batch.shapes.get(shape) {
+                want_of(compiled, &segment.mode, sets, prepared, &mut want);
+            }
+        }
+    }
+    keys
+}
+
+/// Without what a set-based statement of a table's is not to be trusted with types.
+pub(crate) fn guard_of(batch: &Batch<'_>, table: &Table) -> StatementKey {
+    match &table.print {
+        None => StatementKey::Guard(table.version),
+        Some(print) => StatementKey::Check(Check::of(print, true, batch.changes(table.version))),
+    }
+}
+
+/// What so many writes of a shape need, that may travel in sets.
+fn want_of(
+    compiled: &Compiled,
+    mode: &Mode,
+    sets: usize,
+    prepared: &Prepared,
+    want: &mut impl FnMut(StatementKey, bool),
+) {
+    let in_sets = matches!(mode, Mode::Sets | Mode::Telling);
+    let telling = *mode == Mode::Telling && compiled.telling.is_some();
+    let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
+    if fuses {
+        let fused = StatementKey::Fused(compiled.id);
+        want(
+            fused,
+            compiled.op != Op::Insert && prepared.is_older(fused, OLDEST),
+        );
+    }
+    // What a failure would ask for costs less now than in a round trip of its own.
+    if fuses && compiled.telling.is_some() {
+        want(StatementKey::Telling(compiled.id), false);
+    }
+    if in_sets || matches!(mode, Mode::Own | Mode::Grouped) {
+        want(StatementKey::Single(compiled.single_id), false);
+    }
+    if compiled.bound_call().is_some_and(|s| s.generates.is_some()) {
+        want(StatementKey::Lastval, false);
+    }
+}
+
+fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Option<Wanted> {
+    let by_id = |id: u64| batch.shapes.iter().find(|c| c.id == id);
+    let mut parameters = Vec::new();
+    let mut expected = Expected::Anything;
+    let sql = match key {
+        StatementKey::Guard(version) => {
+            let shape = batch.shapes.iter().find(|c| c.table.version == version)?;
+            expected = Expected::Table(shape.table.clone());
+            guard(&shape.table)
+        }
+        StatementKey::Check(check) => check.sql(),
+        StatementKey::Lastval => "SELECT pg_catalog.lastval()".to_owned(),
+        StatementKey::Single(id) => {
+            let compiled = batch.shapes.iter().find(|c| c.single_id == id)?;
+            parameters = compiled.single_types().to_vec();
+            if compiled.bound_call().is_some() {
+                expected = Expected::Told(compiled.clone());
+            }
+            compiled.single.clone().into()
+        }
+        StatementKey::Fused(id) => {
+            let compiled = by_id(id)?;
+            parameters = compiled.set_types()?;
+            compiled.fused.as_ref()?.sql.clone()
+        }
+        StatementKey::Telling(id) => {
+            let compiled = by_id(id)?;
+            parameters = compiled.set_types()?;
+            compiled.telling.as_ref()?.sql.clone()
+        }
+    };
+    Some(Wanted {
+        key,
+        number: prepared.number(),
+        sql,
+        parameters,
+        expected,
+    })
+}
+
+/// A statement that gives no rows and costs next to nothing, but fails ("cached plan must not
+/// change result type") once the columns of its table are not what they were when it was parsed. It
+/// also keeps the table from being altered until the transaction ends.
+fn guard(table: &Table) -> String {
+    let mut sql = String::from("SELECT * FROM ");
+    push_table(&mut sql, &table.name);
+    sql.push_str(" WHERE false");
+    sql
+}
+
+fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
+    let out = wire.out();
+    for statement in wanted {
+        let name = prepared::name(statement.number);
+        let types = statement.parameters.iter().copied();
+        let start = out.len();
+        let mut asked = frontend::parse(&name, &statement.sql, types, out).is_ok();
+        if asked && !matches!(statement.expected, Expected::Anything) {
+            asked = frontend::describe(b'S', &name, out).is_ok();
+        }
+        if !asked {
+            // Nothing was parsed: the Sync alone is answered, and the statement counts as failed.
+            out.truncate(start);
+        }
+        frontend::sync(out);
+    }
+    wanted.len()
+}
+
+/// What was said of one statement.
+#[derive(Default)]
+struct Answered {
+    parsed: bool,
+    error: Option<ServerError>,
+    fields: Vec<(String, u32, i32)>,
+    /// The body of RowDescription.
+    body: Option<Box<[u8]>>,
+}
+
+async fn answers(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
+    let mut answers = Vec::new();
+    let mut now = Answered::default();
+    wire.exchange(syncs, &mut |answer| match answer {
+        Answer::ParseComplete => now.parsed = true,
+        Answer::Error(error) => now.error = Some(error),
+        Answer::RowDescription(fields) => {
+            now.body = Some(fields.body().into());
+            let field = |f: windrow_pgwire::wire::Field<'_>| {
+                (f.name.into_owned(), f.type_oid, f.type_modifier)
+            };
+            now.fields = fields.map(field).collect();
+        }
+        Answer::Ready(_) => answers.push(std::mem::take(&mut now)),
+        _ => {}
+    })
+    .await?;
+    Ok(answers)
+}
+
+fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
+    let mut trust = Trust::Good;
+    for (statement, answer) in wanted.into_iter().zip(answers) {
+        if let Some(locked) = answer
+            .error
+            .as_ref()
+            .and_then(|e| statement.expected.locked(e))
+        {
+            trust = locked;
+            continue;
+        }
+        let is_guard = matches!(statement.expected, Expected::Table(_));
+        let state = match &answer.error {
+            None if answer.parsed => State::Ready,
+            // Who may insert but not select cannot be guarded: its statements are parsed anew each
+            // time.
+            Some(error) if !is_guard || error.code == "42501" => State::Failed,
+            Some(_) => {
+                trust = Trust::Stale;
+                prepared.changed(statement.expected.version());
+                continue;
+            }
+            None => State::Failed,
+        };
+        let as_expected = match &statement.expected {
+            Expected::Table(table) => matches(table, &answer.fields),
+            Expected::Told(compiled) => {
+                compiled.bound_call().and_then(|s| s.fields()) == answer.body.as_deref()
+            }
+            Expected::Anything => true,
+        };
+        if state == State::Ready && !as_expected {
+            trust = Trust::Stale;
+            prepared.changed(statement.expected.version());
+        }
+        prepared.put(statement.key, statement.number, state);
+    }
+    trust
+}
+
+fn matches(table: &Table, fields: &[(String, u32, i32)]) -> bool {
+    let columns = &table.columns;
+    columns.len() == fields.len()
+        && columns
+            .iter()
+            .zip(fields)
+            .all(|(column, (name, type_oid, typmod))| {
+                // The server says the base type in place of a domain.
+                let is_domain = column.type_oid != column.base_oid;
+                *column.name == **name
+                    && column.base_oid == *type_oid
+                    && (is_domain || column.typmod == *typmod)
+            })
+}

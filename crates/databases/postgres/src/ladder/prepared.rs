@@ -1,0 +1,181 @@
+//! The prepared statements of one connection: bounded, least recently used first to go.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::calls::Check;
+
+/// The most statements that a connection keeps; each costs the server some tens of kilobytes.
+const MOST: usize = 256;
+
+/// Which statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum StatementKey {
+    /// Notices changed columns of a version of a table.
+    Guard(u64),
+    /// The statement of one write.
+    Single(u64),
+    /// The set-based statement.
+    Fused(u64),
+    /// The set-based insert that tells duplicates.
+    Telling(u64),
+    /// Notices changes of the tables that SQL calls are about.
+    Check(Check),
+    /// What was taken from a sequence last.
+    Lastval,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It can be bound.
+    Ready,
+    /// The server would not parse it.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Entry {
+    born: Instant,
+    number: u64,
+    used: u64,
+    state: State,
+}
+
+/// Statements by key.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    entries: HashMap<StatementKey, Entry>,
+    numbers: u64,
+    clock: u64,
+    /// To be closed on the server.
+    closing: Vec<u64>,
+    /// Versions of tables that have turned out not to be as they were described.
+    changed: Vec<u64>,
+}
+
+/// The server's name of a statement.
+pub(crate) fn name(number: u64) -> String {
+    format!("w{number}")
+}
+
+impl Prepared {
+    /// Whether anything is known of the statement.
+    pub(crate) fn knows(&self, key: StatementKey) -> bool {
+        self.entries.contains_key(&key)
+    }
+
+    /// Whether anything has been known of it for so long.
+    pub(crate) fn is_older(&self, key: StatementKey, age: Duration) -> bool {
+        let entry = self.entries.get(&key);
+        entry.is_some_and(|entry| entry.born.elapsed() > age)
+    }
+
+    /// The number of a statement that is ready; counts as a use.
+    pub(crate) fn ready(&mut self, key: StatementKey) -> Option<u64> {
+        self.clock += 1;
+        let entry = self.entries.get_mut(&key)?;
+        entry.used = self.clock;
+        (entry.state == State::Ready).then_some(entry.number)
+    }
+
+    /// A number for a new statement.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Takes note of what became of a statement.
+    pub(crate) fn put(&mut self, key: StatementKey, number: u64, state: State) {
+        self.clock += 1;
+        let used = self.clock;
+        let entry = Entry {
+            born: Instant::now(),
+            number,
+            used,
+            state,
+        };
+        if let Some(old) = self.entries.insert(key, entry) {
+            self.closing.push(old.number);
+        }
+    }
+
+    /// The statement cannot be used, though it was parsed.
+    pub(crate) fn fail(&mut self, key: StatementKey) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.state = State::Failed;
+        }
+    }
+
+    /// A table has turned out not to be as it was described.
+    pub(crate) fn changed(&mut self, version: u64) {
+        self.changed.push(version);
+    }
+
+    /// The versions of such tables since the last time.
+    pub(crate) fn take_changed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Forgets statements; they are closed with the next preparation.
+    pub(crate) fn forget(&mut self, gone: impl Fn(StatementKey) -> bool) {
+        let closing = &mut self.closing;
+        self.entries.retain(|key, entry| {
+            if gone(*key) {
+                closing.push(entry.number);
+            }
+            !gone(*key)
+        });
+    }
+
+    /// Forgets all of them; the server has none of them any more.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+        self.closing.clear();
+    }
+
+    /// Makes room for so many more, and says which are to be closed on the server.
+    pub(crate) fn evict(&mut self, more: usize) -> Vec<u64> {
+        let surplus = (self.entries.len() + more).saturating_sub(MOST);
+        if surplus > 0 {
+            let mut by_age: Vec<_> = self.entries.iter().map(|(k, e)| (e.used, *k)).collect();
+            by_age.sort_unstable_by_key(|(used, _)| *used);
+            for (_, key) in by_age.into_iter().take(surplus) {
+                self.forget(|k| k == key);
+            }
+        }
+        std::mem::take(&mut self.closing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_go_first_and_are_closed() {
+        let mut prepared = Prepared::default();
+        for id in 0..MOST as u64 {
+            let number = prepared.number();
+            prepared.put(StatementKey::Single(id), number, State::Ready);
+        }
+        assert!(prepared.evict(0).is_empty());
+        assert!(prepared.ready(StatementKey::Single(0)).is_some());
+        assert_eq!(prepared.evict(2), [2, 3]);
+        assert!(prepared.knows(StatementKey::Single(0)));
+        assert!(!prepared.knows(StatementKey::Single(1)));
+    }
+
+    #[test]
+    fn what_failed_is_known_but_not_ready() {
+        let mut prepared = Prepared::default();
+        prepared.put(StatementKey::Guard(1), 7, State::Failed);
+        assert!(prepared.knows(StatementKey::Guard(1)));
+        assert_eq!(prepared.ready(StatementKey::Guard(1)), None);
+        prepared.put(StatementKey::Guard(1), 8, State::Ready);
+        assert_eq!(prepared.ready(StatementKey::Guard(1)), Some(8));
+        assert_eq!(prepared.evict(0), [7], "the replaced one is closed");
+    }
+}

@@ -1,0 +1,76 @@
+//! PostgreSQL, and CockroachDB by another [`dialect`].
+//!
+//! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes
+//! and one Sync, which is an implicit transaction.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `sink` | rows: connections, and what they share |
+//! | `calls` | SQL statements that clients wrote themselves: their sink, and what they mean |
+//! | `rows` | rows: their statements, one by one and as sets |
+//! | `ladder` | the way of a batch of either kind: from units to statements to verdicts |
+//! | `catalog` | what the database says of a table; tables that are made from rows |
+//! | `values` | values in and out |
+//! | `load` | many rows of one table, by COPY |
+//! | `moves` | tables of pending rows, for `windrow move` |
+//! | `compiled`, `touch` | a statement joined with its table; what it touches and changes |
+//! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise, what is refused |
+//!
+//! The protocol itself is in `windrow-pgwire`.
+
+mod calls;
+mod catalog;
+mod cockroachdb;
+mod compiled;
+mod dialect;
+mod fault;
+mod ladder;
+mod load;
+mod moves;
+mod rows;
+mod server;
+mod sink;
+mod touch;
+mod values;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Fault, Profile, Sink};
+use windrow_database::{Driver, Options};
+
+use windrow_pgwire::Target;
+
+use dialect::PROFILE;
+use server::Named;
+use sink::PostgresSink;
+
+pub use calls::StatementSink;
+pub use cockroachdb::Cockroachdb;
+
+/// The driver.
+pub struct Postgres;
+
+#[async_trait]
+impl Driver for Postgres {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["postgres", "postgresql"]
+    }
+
+    fn url_form(&self) -> &'static str {
+        "postgres://USER@HOST:PORT/DATABASE"
+    }
+
+    fn profiles(&self) -> &'static [Profile] {
+        &[PROFILE]
+    }
+
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+        let target = Target::parse(url)?;
+        Ok(Arc::new(PostgresSink::new(
+            target,
+            Named::Postgres,
+            options,
+        )))
+    }
+}

@@ -1,0 +1,265 @@
+//! What is done with each portion of a load: its columns and its statements.
+
+use std::fmt::Write as _;
+
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, FaultClass, LoadPlan, Name, OnConflict, Op, Returning, Shape};
+use windrow_database::quote::push_idents;
+
+use super::describe::{Described, check, quoted};
+use super::row_checks::RowChecks;
+use super::target::Target;
+use crate::catalog::column::{Column, oid};
+use crate::catalog::create;
+use crate::catalog::table::Facts;
+use crate::rows::statement::{push, push_conflict};
+
+/// The temporary table that rows come to first where keys may be there already.
+const STAGE: &str = "pg_temp.windrow_portion";
+const STAGE_NAME: &str = "windrow_portion";
+
+/// A plan joined with its table.
+pub(super) struct Layout {
+    pub(super) columns: Box<[Target]>,
+    /// All columns can be written in binary.
+    pub(super) binary: bool,
+    /// `COPY .. (..) FROM STDIN`, for the text form.
+    pub(super) copy: String,
+    /// The name of what it copies into, without its schema.
+    pub(super) target: String,
+    /// How rows get from the stage into their table, where they do not go there directly.
+    pub(super) staged: Option<Staged>,
+    /// A trigger may make nothing of a row: whether all were written is looked at before they are
+    /// committed.
+    pub(super) drops: bool,
+    /// How bad rows are found.
+    pub(super) row_checks: RowChecks,
+    pub(super) check: String,
+    /// The parameters of the check.
+    pub(super) table: String,
+    pub(super) print: String,
+}
+
+/// The way by a temporary table.
+pub(super) struct Staged {
+    pub(super) create: String,
+    pub(super) merge: String,
+    /// The same if a key comes more than once, where it is known what that means.
+    pub(super) merge_last: Option<String>,
+    pub(super) on_conflict: OnConflict,
+}
+
+impl Layout {
+    /// # Errors
+    /// Of the plan: a column that is not there, a key that does not make sense;
+    /// [`FaultClass::Unsupported`] where COPY would do something else than the rows' own
+    /// statements. `creates`: columns that are missing will be made by those.
+    pub(super) fn new(plan: &LoadPlan, table: &Described, creates: bool) -> Result<Self, Fault> {
+        let facts = &table.facts;
+        if let Some(why) = table.more.apart {
+            return Err(apart(plan, why));
+        }
+        let columns: Vec<&Column> = plan
+            .columns
+            .iter()
+            .map(|name| column(plan, facts, name, creates))
+            .collect::<Result<_, _>>()?;
+        let staged = match plan.on_conflict {
+            OnConflict::Error => None,
+            _ => Some(Staged::new(plan, table, &columns)?),
+        };
+        let mut copy = String::from("COPY ");
+        match &staged {
+            Some(_) => copy.push_str(STAGE),
+            None => {
+                copy.push_str(&quoted(&plan.table));
+                copy.push_str(" (");
+                push_idents(&mut copy, &plan.columns);
+                copy.push(')');
+            }
+        }
+        copy.push_str(" FROM STDIN");
+        let row_checks = RowChecks::new(plan, table, &columns);
+        let grows = |column: &Column| create::grows(facts, column).filter(|_| creates);
+        let target = |column: &Column| Target::of(column, facts.has_hooks, grows(column));
+        let columns: Box<[Target]> = columns.into_iter().map(target).collect();
+        Ok(Self {
+            binary: columns.iter().all(|c| c.form.is_some()),
+            columns,
+            copy,
+            target: match &staged {
+                Some(_) => STAGE_NAME.to_owned(),
+                None => plan.table.table.to_string(),
+            },
+            staged,
+            drops: facts.has_hooks,
+            row_checks,
+            check: check(),
+            table: quoted(&plan.table),
+            print: table.print.clone(),
+        })
+    }
+
+    /// The statement that brings rows from the stage into the table, if there is one. `repeated`:
+    /// keys come more than once in a portion.
+    pub(super) fn merge(&self, repeated: bool) -> Option<&str> {
+        let staged = self.staged.as_ref()?;
+        Some(match &staged.merge_last {
+            Some(last) if repeated => last,
+            _ => &staged.merge,
+        })
+    }
+}
+
+fn apart(plan: &LoadPlan, why: &str) -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        format!("COPY cannot fill {}: {why}", plan.table),
+    )
+}
+
+fn column<'f>(
+    plan: &LoadPlan,
+    facts: &'f Facts,
+    name: &Name,
+    creates: bool,
+) -> Result<&'f Column, Fault> {
+    let found = facts.place_of(name).and_then(|at| facts.columns.get(at));
+    let Some(column) = found else {
+        if creates {
+            return Err(apart(
+                plan,
+                &format!("the column {name} is still to be made"),
+            ));
+        }
+        return Err(Fault::new(
+            FaultClass::NoColumn,
+            "42703",
+            format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                plan.table
+            ),
+        )
+        .with_column(Some(&**name)));
+    };
+    if column.always_generated {
+        return Err(apart(
+            plan,
+            &format!("the values of its column {name} are always generated"),
+        ));
+    }
+    if column.no_value_yet && creates {
+        return Err(apart(plan, &format!("its column {name} has no type yet")));
+    }
+    if column.base_oid == oid::INTERVAL && column.narrowed >= 0 && column.narrowed >> 16 != 0x7fff {
+        return Err(apart(
+            plan,
+            &format!("COPY reads a number in its column {name} in other units than an INSERT does"),
+        ));
+    }
+    Ok(column)
+}
+
+impl Staged {
+    fn new(plan: &LoadPlan, table: &Described, columns: &[&Column]) -> Result<Self, Fault> {
+        let facts = &table.facts;
+        let Some(key) = facts.key_names(&plan.key) else {
+            return Err(Fault::invalid(format!(
+                "the table {} has no primary key: name the columns that tell its rows apart",
+                plan.table
+            )));
+        };
+        if !table.more.makes_temporary {
+            return Err(apart(
+                plan,
+                "the role may not make the temporary table that keys are compared with",
+            ));
+        }
+        let create = create(table, columns)
+            .ok_or_else(|| Fault::internal("the type of a column is not known"))?;
+        Ok(Self {
+            create,
+            merge: merge(plan, &key, STAGE),
+            merge_last: merge_last(plan, &key, table),
+            on_conflict: plan.on_conflict,
+        })
+    }
+}
+
+/// The stage: the row's place in the portion, then the columns in the plan's order.
+fn create(table: &Described, columns: &[&Column]) -> Option<String> {
+    let mut sql = format!("CREATE TEMPORARY TABLE {STAGE_NAME} (o int8");
+    for (place, column) in columns.iter().enumerate() {
+        let type_name = table.more.type_of(&column.name)?;
+        write!(sql, ", c{place} {type_name}").ok()?;
+        // A row that another one of its portion replaces must be one that the table would have
+        // taken. Only a trigger could give it a value.
+        if column.not_null && !table.facts.has_hooks {
+            sql.push_str(" NOT NULL");
+        }
+    }
+    sql.push_str(") ON COMMIT DROP");
+    Some(sql)
+}
+
+/// From the stage (or a part of it) into the table, in the portion's order.
+fn merge(plan: &LoadPlan, key: &[Name], source: &str) -> String {
+    let mut sql = format!("INSERT INTO {} (", quoted(&plan.table));
+    push_idents(&mut sql, &plan.columns);
+    sql.push_str(") SELECT ");
+    for place in 0..plan.columns.len() {
+        let comma = if place > 0 { ", " } else { "" };
+        push(&mut sql, format_args!("{comma}c{place}"));
+    }
+    push(&mut sql, format_args!(" FROM {source} ORDER BY o"));
+    let shape = Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: plan.table.clone(),
+        columns: plan.columns.clone(),
+        key: plan.key.clone(),
+        on_conflict: plan.on_conflict,
+        returning: Returning::Nothing,
+    });
+    push_conflict(&mut sql, &shape, key);
+    sql
+}
+
+/// The same of the last row of each key. Only where a row that is replaced by a later one could not
+/// have been refused by the table itself: its types and NULLs are judged by the stage, and there is
+/// nothing else that judges.
+fn merge_last(plan: &LoadPlan, key: &[Name], table: &Described) -> Option<String> {
+    let facts = &table.facts;
+    let judges = facts.has_hooks
+        || facts.hidden_unique
+        || facts.uniques.len() != 1
+        || !facts.conditions.is_empty()
+        || !table.more.ordinary
+        || facts
+            .columns
+            .iter()
+            .any(|c| c.always_generated && !c.identity);
+    let bytewise = |name: &&Name| {
+        let column = facts.place_of(name).and_then(|at| facts.columns.get(at));
+        column.is_some_and(|c| c.bytewise)
+    };
+    if plan.on_conflict != OnConflict::Update || judges || !key.iter().all(|name| bytewise(&name)) {
+        return None;
+    }
+    let place = |name: &Name| plan.columns.iter().position(|column| column == name);
+    let places: Vec<usize> = key.iter().map(place).collect::<Option<_>>()?;
+    let mut source = String::from("(SELECT *, row_number() OVER (PARTITION BY ");
+    for (number, place) in places.iter().enumerate() {
+        let comma = if number > 0 { ", " } else { "" };
+        push(&mut source, format_args!("{comma}c{place}"));
+    }
+    push(
+        &mut source,
+        format_args!(" ORDER BY o DESC) AS r FROM {STAGE}) AS s WHERE r = 1"),
+    );
+    // A key with a NULL in it is like no other.
+    for place in &places {
+        push(&mut source, format_args!(" OR c{place} IS NULL"));
+    }
+    Some(merge(plan, key, &source))
+}

@@ -1,0 +1,198 @@
+//! Loading many rows by COPY.
+//!
+//! A portion is one round trip and one transaction: COPY, its data, the mark, a check that the
+//! table still is what it was described as, and the Sync that commits. What a field means is what a
+//! write of it alone would mean.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `describe`, `layout` | what is known of the table, and the statements that follow from it |
+//! | `binary`, `numeric`, `plain`, `misspelled` | fields in COPY's two forms, and what neither can say |
+//! | `stream`, `verbatim`, `transfer` | a portion on its way: encoded while the server takes it in, or as its file has it |
+//! | `row_checks`, `without_bad` | which rows would be refused, and the portion without them |
+//! | `heard` | from the server's answers to what became of the portion |
+//! | `loader`, `marks` | the ports |
+//!
+//! Rows go in binary, which costs the server half the time of text where their columns are numbers
+//! and times, or as records of CSV that nobody has taken apart, which costs nothing here: who loads
+//! finds out which is faster. A portion with a field that is not spelled as the writer knows it
+//! goes as text, so that the server itself judges. Where keys may be there already, rows go into
+//! a temporary table and from there by `INSERT .. SELECT .. ON CONFLICT`.
+//!
+//! CockroachDB has COPY too, but it is no part of a transaction that other statements of the
+//! extended protocol belong to, and earlier releases commit it in pieces of a hundred rows: there
+//! rows go through a lane.
+
+mod binary;
+mod data;
+mod describe;
+mod heard;
+mod layout;
+mod loader;
+mod marks;
+mod message;
+mod misspelled;
+mod numeric;
+mod plain;
+mod row_checks;
+mod stream;
+mod target;
+mod transfer;
+mod verbatim;
+mod without_bad;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use windrow_core::{
+    Bulk, Fault, FaultClass, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
+};
+use windrow_database::wish::Wish;
+
+use self::describe::{describe, no_table};
+use self::layout::Layout;
+use self::loader::PortionLoader;
+use self::marks::TableOfMarks;
+use super::catalog::column::{Column, Kind};
+use super::catalog::create;
+use super::catalog::schema;
+use super::dialect::Dialect;
+use super::server::Server;
+use windrow_pgwire::wire::Wire;
+
+/// COPY into one database.
+pub(super) struct Copy {
+    server: Arc<Server>,
+    /// The connection that the table's columns were asked on: it knows the catalog already, and is
+    /// the first that loads.
+    spare: Mutex<Option<(Wire, &'static Dialect)>>,
+}
+
+impl Copy {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self {
+            server,
+            spare: Mutex::default(),
+        }
+    }
+
+    async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
+        let mut spare = self.spare().take();
+        match spare.take_if(|(wire, _)| wire.is_alive()) {
+            Some(spare) => Ok(spare),
+            None => self.server.wire().await,
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<(Wire, &'static Dialect)>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn layout(
+        &self,
+        wire: &mut Wire,
+        dialect: &'static Dialect,
+        plan: &LoadPlan,
+    ) -> Result<Layout, Fault> {
+        if let Some(why) = dialect.no_copy {
+            return Err(Fault::new(FaultClass::Unsupported, "0A000", why));
+        }
+        let creates = self.server.options.create_tables;
+        match describe(wire, &plan.table, dialect).await? {
+            Some(table) => Layout::new(plan, &table, creates),
+            None if creates => Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                format!("COPY cannot fill {}: it is still to be made", plan.table),
+            )),
+            None => Err(no_table(&plan.table)),
+        }
+    }
+}
+
+#[async_trait]
+impl Bulk for Copy {
+    fn form(&self) -> &'static str {
+        "COPY"
+    }
+
+    /// A portion is a commit: its wait is not to show beside its rows.
+    fn portion_rows(&self) -> usize {
+        20_000
+    }
+
+    fn passes(&self) -> bool {
+        self.server.dialect().no_copy.is_none()
+    }
+
+    fn sifts(&self) -> bool {
+        true
+    }
+
+    fn most_loaders(&self) -> usize {
+        self.server.dialect().profile.flights
+    }
+
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
+        let (mut wire, dialect) = self.wire().await?;
+        let read = schema::read_unproven(&mut wire, table, dialect).await;
+        if wire.is_usable() {
+            self.spare().replace((wire, dialect));
+        }
+        let facts = read.map_err(|broken| broken.unavailable())??;
+        let creates = self.server.options.create_tables;
+        Ok(facts.map(|facts| {
+            let grows = creates && facts.ours;
+            let columns = facts.columns.into_iter();
+            columns.map(|column| load_column(column, grows)).collect()
+        }))
+    }
+
+    async fn make(
+        &self,
+        plan: &LoadPlan,
+        rows: &Rows,
+        declared: &[Option<Holds>],
+    ) -> Result<bool, Fault> {
+        let (mut wire, dialect) = self.wire().await?;
+        // A column of times that cannot become one of texts would refuse what may still come.
+        let wish = Wish::of_rows(plan, rows, declared, dialect.alters);
+        let grown = create::grow(&mut wire, dialect, &plan.table, &wish).await;
+        if wire.is_usable() {
+            self.spare().replace((wire, dialect));
+        }
+        grown.map_err(|broken| broken.unavailable())??;
+        Ok(true)
+    }
+
+    async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        let (mut wire, dialect) = self.wire().await?;
+        match self.layout(&mut wire, dialect, plan).await {
+            Ok(layout) => Ok(Box::new(PortionLoader::new(wire, layout))),
+            Err(fault) => {
+                wire.terminate().await;
+                Err(fault)
+            }
+        }
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        let server = self.server.clone();
+        Some(Arc::new(TableOfMarks::new(server)))
+    }
+}
+
+/// `grows`: its type follows from its values.
+fn load_column(column: Column, grows: bool) -> LoadColumn {
+    LoadColumn {
+        generated: column.always_generated,
+        defaults: column.has_default,
+        means: match column.kind {
+            _ if grows => Means::Looks,
+            Kind::Json | Kind::Jsonb => Means::Json,
+            _ => Means::Itself,
+        },
+        name: column.name,
+        type_name: column.type_name.into(),
+    }
+}

@@ -1,0 +1,88 @@
+//! A column that a portion fills.
+
+use windrow_core::Field;
+use windrow_database::infer;
+
+use super::binary::Form;
+use crate::catalog::column::{Column, Kind};
+
+/// A column that a portion fills.
+pub(super) struct Target {
+    pub(super) kind: Kind,
+    /// How it is written in binary, if it can be.
+    pub(super) form: Option<Form>,
+    /// NULL is refused, whatever else happens.
+    not_null: bool,
+    /// The most characters.
+    longest: Option<usize>,
+    /// The most digits before and behind the point.
+    digits: Option<(usize, usize)>,
+    /// What it holds, where it is widened for what it does not hold.
+    grows: Option<infer::Kind>,
+}
+
+impl Target {
+    /// The column of a table. `hooks`: a trigger may give it a value. `grows`: what it holds, where
+    /// it is widened for what it does not hold.
+    pub(super) fn of(column: &Column, hooks: bool, grows: Option<infer::Kind>) -> Self {
+        Self {
+            kind: column.kind.clone(),
+            form: Form::of(column),
+            // A trigger may give it a value.
+            not_null: column.not_null && !hooks,
+            longest: column.longest(),
+            digits: digits(column),
+            grows,
+        }
+    }
+
+    /// False if the column is to be widened before it keeps a field as it is.
+    #[inline]
+    pub(super) fn keeps(&self, field: &Field<'_>) -> bool {
+        self.grows.is_none_or(|kind| kind.takes_field(field))
+    }
+
+    /// True if the type of the column follows from its values.
+    pub(super) fn grows(&self) -> bool {
+        self.grows.is_some()
+    }
+
+    /// False if the column looks as though it would refuse a field, for a reason that its spelling
+    /// does not show.
+    pub(super) fn takes(&self, field: &Field<'_>) -> bool {
+        let text = match *field {
+            Field::Null => return !self.not_null,
+            Field::Plain(text) | Field::Text(text) | Field::Number(text) => text,
+            Field::Bool(_) | Field::Json(_) | Field::Bytes(_) => return true,
+        };
+        let short = |most: usize| {
+            // Blanks at the end are cut off.
+            text.len() <= most || text.trim_end_matches(' ').chars().count() <= most
+        };
+        let small = |(most, scale): (usize, usize)| {
+            let number = text.trim_start_matches(['-', '+']);
+            let number = number.trim_start_matches('0');
+            let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+            // Digits that are too many behind the point may carry.
+            let carries = fraction.len() > scale && whole.bytes().all(|digit| digit == b'9');
+            whole.len() + usize::from(carries) <= most || number.contains(['e', 'E'])
+        };
+        self.longest.is_none_or(short) && self.digits.is_none_or(small)
+    }
+}
+
+/// The digits that a `numeric(p, s)` takes before and behind the point (`numeric_typmod_precision`
+/// of `src/backend/utils/adt/numeric.c`).
+fn digits(column: &Column) -> Option<(usize, usize)> {
+    let modifier = column.narrowed.checked_sub(4).filter(|m| *m >= 0)?;
+    let (precision, scale) = (modifier >> 16 & 0xffff, modifier & 0x7ff);
+    // The scale has a sign of its own; with a negative one there may be more digits than the
+    // precision says.
+    match column.kind == Kind::Numeric && scale <= 1000 {
+        true => Some((
+            usize::try_from(precision - scale).ok()?,
+            usize::try_from(scale).ok()?,
+        )),
+        false => None,
+    }
+}

@@ -1,0 +1,214 @@
+//! A portion on its way: encoded piece by piece while the server takes it in.
+
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use windrow_core::{Claim, Mark, OnConflict};
+
+use super::data::{Data, push_break};
+use super::heard::{Heard, Step};
+use super::layout::Layout;
+use super::marks::{push_hold, push_marks};
+use super::message::push_statement;
+use windrow_pgwire::wire::{Answer, Dialogue};
+
+/// A statement that fails, so that its transaction does.
+const TAKE_BACK: &str = "SELECT 1 / 0";
+
+/// What is still to be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Begin,
+    Rows,
+    /// All rows are sent, and how many were written is not known yet.
+    Count,
+    End,
+}
+
+/// The marks that a portion's transaction makes.
+#[derive(Clone, Copy)]
+pub(super) enum Marked<'a> {
+    Not,
+    /// The portion is whole or not there.
+    Whole(&'a Mark),
+    /// What is left out has no mark.
+    Parts(&'a Claim<'a>),
+}
+
+impl Marked<'_> {
+    /// The load that they are of.
+    fn load(&self) -> Option<&str> {
+        match self {
+            Self::Not => None,
+            Self::Whole(mark) => Some(&mark.load),
+            Self::Parts(claim) => Some(&claim.mark.load),
+        }
+    }
+}
+
+/// One attempt to write a portion.
+pub(super) struct Transfer<'a, D> {
+    layout: &'a Layout,
+    /// From the stage into the table, if there is one.
+    merge: Option<&'a str>,
+    marked: Marked<'a>,
+    pub(super) data: D,
+    stage: Stage,
+    /// The statement that must have written every row.
+    counted: Option<Step>,
+    /// It has not, so all are taken back.
+    pub(super) dropped: bool,
+    /// Bytes appended so far.
+    said: usize,
+    pub(super) steps: Vec<Step>,
+    pub(super) heard: Heard,
+}
+
+impl<'a, D: Data> Transfer<'a, D> {
+    /// `merge`: the statement that brings rows from the stage into the table, if there is one.
+    pub(super) fn new(
+        layout: &'a Layout,
+        merge: Option<&'a str>,
+        marked: Marked<'a>,
+        data: D,
+    ) -> Self {
+        let counted = match &layout.staged {
+            _ if !layout.drops => None,
+            None => Some(Step::Copy),
+            Some(staged) => (staged.on_conflict == OnConflict::Update).then_some(Step::Merge),
+        };
+        let mut steps = Vec::with_capacity(6);
+        steps.extend(marked.load().map(|_| Step::Hold));
+        steps.extend(merge.map(|_| Step::Stage));
+        steps.push(Step::Copy);
+        steps.extend(merge.map(|_| Step::Merge));
+        steps.extend(marked.load().map(|_| Step::Mark));
+        steps.push(Step::Check);
+        Self {
+            layout,
+            merge,
+            marked,
+            data,
+            stage: Stage::Begin,
+            counted,
+            dropped: false,
+            said: 0,
+            steps,
+            heard: Heard::default(),
+        }
+    }
+
+    /// Bytes of all that was to be said, once it was.
+    pub(super) fn said(&self) -> Option<usize> {
+        (self.stage == Stage::End).then_some(self.said)
+    }
+
+    fn begin(&mut self, out: &mut BytesMut) {
+        if let Some(load) = self.marked.load() {
+            push_hold(out, load);
+        }
+        if let Some(staged) = &self.layout.staged {
+            push_statement(out, &staged.create, &[]);
+        }
+        let sql = format!("{}{}", self.layout.copy, self.data.options());
+        push_statement(out, &sql, &[]);
+        self.data.head(out);
+        self.stage = Stage::Rows;
+    }
+
+    /// Appends rows as one message, and the end where none are left.
+    fn rows(&mut self, out: &mut BytesMut) {
+        // After an error the server passes over all up to the Sync.
+        if self.heard.error.is_none() && self.data.has_more() {
+            self.data.piece(out);
+        }
+        if self.data.misspelled().is_some() {
+            push_break(out);
+        } else if self.heard.error.is_some() {
+            self.data.stop();
+        } else if self.data.has_more() {
+            return;
+        } else {
+            self.end(out);
+            if self.counted.is_some() {
+                frontend::flush(out);
+                self.stage = Stage::Count;
+                return;
+            }
+            self.seal(out);
+        }
+        frontend::sync(out);
+        self.stage = Stage::End;
+    }
+
+    fn end(&mut self, out: &mut BytesMut) {
+        self.data.tail(out);
+        frontend::copy_done(out);
+        if let Some(merge) = self.merge {
+            push_statement(out, merge, &[]);
+        }
+    }
+
+    /// Rows of the statement that is counted, once it has ended.
+    fn written(&self) -> Option<u64> {
+        self.heard.rows(&self.steps, self.counted?)
+    }
+
+    /// Goes on where all rows were written, and else has the server take them back.
+    fn count(&mut self, out: &mut BytesMut) {
+        match self.written() {
+            Some(written) if written < self.data.sent() as u64 => {
+                self.dropped = true;
+                push_statement(out, TAKE_BACK, &[]);
+            }
+            Some(_) => self.seal(out),
+            // It has failed.
+            None => {}
+        }
+        frontend::sync(out);
+        self.stage = Stage::End;
+    }
+
+    /// What makes the rows count.
+    fn seal(&self, out: &mut BytesMut) {
+        match self.marked {
+            Marked::Not => {}
+            Marked::Whole(mark) => push_marks(out, &mark.load, &[mark.span]),
+            Marked::Parts(claim) => {
+                let spans = claim.spans(self.data.left());
+                push_marks(out, &claim.mark.load, &spans);
+            }
+        }
+        let Layout {
+            check,
+            table,
+            print,
+            ..
+        } = self.layout;
+        push_statement(out, check, &[table, print]);
+    }
+}
+
+impl<D: Data> Dialogue for Transfer<'_, D> {
+    fn more(&mut self, out: &mut BytesMut) -> bool {
+        let before = out.len();
+        match self.stage {
+            Stage::Begin => {
+                self.begin(out);
+                self.rows(out);
+            }
+            Stage::Rows => self.rows(out),
+            Stage::Count => self.count(out),
+            Stage::End => {}
+        }
+        self.said += out.len() - before;
+        self.stage != Stage::End
+    }
+
+    fn waits(&self) -> bool {
+        self.stage == Stage::Count && self.heard.error.is_none() && self.written().is_none()
+    }
+
+    fn hear(&mut self, answer: Answer<'_>) {
+        self.heard.hear(answer);
+    }
+}

@@ -1,0 +1,130 @@
+//! What the catalog says of a table, as far as a move has to know.
+
+use windrow_core::moves::{TableFacts, Takes};
+use windrow_core::{Fault, FaultClass, Name, TableName};
+use windrow_database::quote::push_table;
+use windrow_pgwire::wire::Wire;
+
+use super::talk::{Ask, talk, text};
+
+/// The table: its number, its kind, and whether others inherit from it.
+const TABLE: &str = "\
+SELECT c.oid, c.relkind, c.relkind = 'p' OR c.relhassubclass, (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+FROM pg_class c WHERE c.oid = to_regclass($1)";
+
+/// The columns; of each whether it is computed, its type, and whether every row must bring a value:
+/// it may not be NULL and has no default, and no trigger or rule can give it one.
+const COLUMNS: &str = "\
+SELECT a.attname, a.attgenerated <> '', format_type(a.atttypid, a.atttypmod),
+  (a.attnotnull OR t.typnotnull) AND NOT a.atthasdef AND a.attidentity = '' AND t.typdefault IS NULL
+  AND NOT EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = a.attrelid AND r.ev_type = '3')
+  AND NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgtype & 7 = 7 AND NOT g.tgisinternal
+    AND (g.tgrelid = a.attrelid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree(a.attrelid)))),
+  coalesce(nullif(t.typbasetype, 0), t.oid)::regtype, t.typcategory
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum";
+
+/// The unique indexes whose columns are never NULL, the primary key first.
+const UNIQUES: &str = "\
+SELECT i.indisprimary, (SELECT json_agg(a.attname ORDER BY k.place)
+  FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE k.place <= i.indnkeyatts)
+FROM pg_index i
+WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indisunique AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL
+  AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE k.place <= i.indnkeyatts AND NOT a.attnotnull)
+ORDER BY i.indisprimary DESC, i.indexrelid";
+
+/// A table, and how its rows can be named.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub(super) table: TableFacts,
+    /// Its number.
+    pub(super) oid: String,
+    /// Its rows lie in several tables, so that a row's place alone does not name it.
+    pub(super) parted: bool,
+    /// The columns' types as SQL, in the order of the columns.
+    pub(super) types: Vec<String>,
+}
+
+/// A table as SQL.
+pub(super) fn quoted(table: &TableName) -> String {
+    let mut sql = String::new();
+    push_table(&mut sql, table);
+    sql
+}
+
+/// Looks a table up; `None`: there is none of that name.
+///
+/// # Errors
+/// [`FaultClass::Unsupported`] if it is no table; what the server says.
+pub(super) async fn read(wire: &mut Wire, name: &TableName) -> Result<Option<Facts>, Fault> {
+    let sql = quoted(name);
+    let asks = [TABLE, COLUMNS, UNIQUES].map(|query| Ask::of(query).text(&sql));
+    let (mut facts, mut kind) = (Facts::default(), None);
+    talk(wire, &asks, false, &mut |at, row| {
+        let word = |place| text(&row, place).unwrap_or_default();
+        match at {
+            0 => {
+                kind = Some(word(1));
+                facts.parted = word(2) == "t";
+                facts.table.identity = format!("{}/{}", word(3), word(0));
+                facts.oid = word(0);
+            }
+            1 => {
+                if word(1) == "t" {
+                    facts.table.generated.push(word(0).into());
+                }
+                if word(3) == "t" {
+                    facts.table.required.push(word(0).into());
+                }
+                facts.table.columns.push(word(0).into());
+                facts.types.push(word(2));
+                let takes = takes(&word(4), &word(5)).map(|takes| (word(0).into(), takes));
+                facts.table.takes.extend(takes);
+            }
+            _ => {
+                let names: Vec<String> = serde_json::from_str(&word(1)).unwrap_or_default();
+                let names: Vec<Name> = names.into_iter().map(Name::from).collect();
+                if word(0) == "t" {
+                    facts.table.key.clone_from(&names);
+                }
+                facts.table.uniques.push(names);
+            }
+        }
+    })
+    .await?;
+    match kind.as_deref() {
+        None => Ok(None),
+        Some("r" | "p") => Ok(Some(facts)),
+        Some(_) => Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            format!(
+                "{name} is no table, but a view or a foreign table: rows are moved between tables alone"
+            ),
+        )),
+    }
+}
+
+/// How a column of this type takes values. `category`: what sort of type it is, as `pg_type` has
+/// it.
+fn takes(base: &str, category: &str) -> Option<Takes> {
+    match (base, category) {
+        ("bit" | "bit varying", _) => Some(Takes::Digits),
+        ("bytea", _) => Some(Takes::Bytes),
+        ("json" | "jsonb", _) => Some(Takes::Json),
+        (_, "A") => Some(Takes::Array),
+        (_, "S") => Some(Takes::Text),
+        _ => None,
+    }
+}
+
+impl Facts {
+    /// The type of a column, as SQL.
+    pub(super) fn type_of(&self, column: &Name) -> &str {
+        let place = self.table.columns.iter().position(|name| name == column);
+        let found = place.and_then(|place| self.types.get(place));
+        found.map_or("text", String::as_str)
+    }
+}

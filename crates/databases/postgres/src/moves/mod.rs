@@ -1,0 +1,276 @@
+//! PostgreSQL as the holder of pending rows.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | `facts` | what a table is like |
+//! | `text` | the statements of a move |
+//! | `talk` | several of them in one round trip |
+//! | `mover` | the transactions |
+//! | `open` | destinations, looked up and made |
+//! | `news` | LISTEN |
+//! | `spare` | the connection between two steps |
+//!
+//! A picked row is named by its place in the table (`ctid`): nobody can change it while it is
+//! locked. Where rows lie in several tables (partitions, inheritance) they are named by their key.
+
+mod facts;
+mod mover;
+mod news;
+mod open;
+mod spare;
+mod talk;
+mod text;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::moves::{BATCHES, Moved, Mover, Moves, NameLimit, News, REJECTED, TableFacts};
+use windrow_core::{Fault, FaultClass, MovePlan, TableName};
+use windrow_pgwire::wire::Wire;
+
+use self::facts::Facts;
+use self::spare::{Spare, Visit};
+use self::talk::{Ask, number, talk, text as word_of, word};
+use super::catalog::schema;
+use super::dialect::{COCKROACH, POSTGRES};
+use super::server::Server;
+
+/// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two
+/// could become one.
+const NAME_BYTES: usize = 63;
+
+/// Copies of a server (a standby that was promoted, a copy of its files) share its number, but not
+/// this.
+const SINCE: &str = "SELECT extract(epoch FROM pg_postmaster_start_time())::text";
+
+/// What no other server has, unless it is a copy of this one. It outlives a failover, as the rows
+/// do.
+const SERVER: &str = "SELECT system_identifier::text FROM pg_control_system()";
+
+/// How values are written that another database reads: every style is read, and this one alone is
+/// never read otherwise than it was meant.
+const SPELLING: &str = "SET intervalstyle = 'postgres'";
+
+/// The database's number.
+const DATABASE: &str = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
+
+/// An index by which the markers of a batch are found.
+const BY_BATCH: &str = "\
+SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
+WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'batch' AND a.attnum = ANY (i.indkey)";
+
+/// A database that is_of PostgreSQL's protocol, as a queue.
+pub(super) struct PgMoves {
+    server: Arc<Server>,
+    spare: Spare,
+}
+
+impl PgMoves {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self {
+            server,
+            spare: Spare::default(),
+        }
+    }
+
+    async fn wire(&self) -> Result<Wire, Fault> {
+        let (wire, dialect) = self.server.wire().await?;
+        if *dialect == COCKROACH {
+            return Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                "rows cannot be moved out of CockroachDB; it can be the destination of a move",
+            ));
+        }
+        Ok(wire)
+    }
+
+    /// The connection of the step before, or a new one.
+    async fn visit(&self) -> Result<Visit, Fault> {
+        if let Some(visit) = self.spare.take() {
+            return Ok(visit);
+        }
+        let wire = self.wire().await?;
+        Ok(Visit { wire, known: None })
+    }
+
+    /// What a table is like, as the step before has seen it, or as it is seen now.
+    async fn described(&self, visit: &mut Visit, table: &TableName) -> Result<Facts, Fault> {
+        if let Some((_, facts)) = visit.known.take_if(|(name, _)| name == table) {
+            return Ok(facts);
+        }
+        facts::read(&mut visit.wire, table).await?.ok_or_else(|| {
+            Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!("there is no table {table}"),
+            )
+        })
+    }
+}
+
+/// What tells the database apart from all others. Who may not ask for the server's number is told
+/// by its address.
+async fn database(wire: &mut Wire) -> Result<String, Fault> {
+    let (mut database, mut server) = (String::new(), String::new());
+    let asks = [Ask::of(DATABASE), Ask::of(SERVER)];
+    let told = talk(wire, &asks, false, &mut |at, row| {
+        let word = word_of(&row, 0).unwrap_or_default();
+        *(if at == 0 { &mut database } else { &mut server }) = word;
+    })
+    .await;
+    match told {
+        Ok(()) => {}
+        Err(failed) if failed.at == 1 && failed.fault.class == FaultClass::Denied => {
+            wire.peer().clone_into(&mut server);
+        }
+        Err(failed) => return Err(failed.fault),
+    }
+    Ok(format!("{server}/{database}"))
+}
+
+/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written
+/// before, so that a server that dies loses the table only while there is nothing in it.
+const UNHURRIED: &str = "SET LOCAL synchronous_commit = off";
+
+/// Makes a table, unless it is there: who may not make tables can have somebody else make it
+/// before.
+async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
+    let is_there = Ask::of("SELECT to_regclass($1)::text").text(table);
+    if word(wire, is_there).await?.is_some() {
+        return Ok(());
+    }
+    let asks = [
+        Ask::of("BEGIN"),
+        Ask::of(UNHURRIED),
+        Ask::of(open::MAKING),
+        Ask::of(sql),
+        Ask::of("COMMIT"),
+    ];
+    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
+}
+
+/// Making it waits for those who write markers, but not for ever.
+async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
+    let mut is_there = false;
+    let asks = [Ask::of(BY_BATCH).text(Moved::TABLE)];
+    talk(wire, &asks, false, &mut |_, _| is_there = true).await?;
+    if is_there {
+        return Ok(());
+    }
+    let asks = [
+        Ask::of("BEGIN"),
+        Ask::of("SET LOCAL lock_timeout = '10s'"),
+        Ask::of(open::MAKING),
+        Ask::of(text::index_markers()),
+        Ask::of("COMMIT"),
+    ];
+    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
+}
+
+#[async_trait]
+impl Moves for PgMoves {
+    async fn place(&self) -> Result<String, Fault> {
+        let mut visit = self.visit().await?;
+        let database = database(&mut visit.wire).await?;
+        let since = word(&mut visit.wire, Ask::of(SINCE)).await?;
+        let since = since.unwrap_or_default();
+        self.spare.leave(visit);
+        Ok(format!("{database}/{since}"))
+    }
+
+    async fn name_limit(&self) -> Result<NameLimit, Fault> {
+        Ok(NameLimit::Bytes(NAME_BYTES))
+    }
+
+    async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
+        let mut visit = self.visit().await?;
+        let database = database(&mut visit.wire).await?;
+        let facts = facts::read(&mut visit.wire, table).await?;
+        visit.known = facts.clone().map(|facts| (table.clone(), facts));
+        self.spare.leave(visit);
+        Ok(facts.map(|facts| TableFacts {
+            identity: format!("{database}/{}", facts.oid),
+            ..facts.table
+        }))
+    }
+
+    async fn survey(
+        &self,
+        plan: &MovePlan,
+        most: usize,
+    ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+        let mut visit = self.visit().await?;
+        let facts = self.described(&mut visit, &plan.source).await?;
+        let texts = text::Texts::new(plan, &facts, None);
+        let mut found = Vec::new();
+        let asks = [
+            Ask::of("BEGIN READ ONLY"),
+            Ask::of(texts.survey(most)),
+            Ask::of("COMMIT"),
+        ];
+        talk(&mut visit.wire, &asks, false, &mut |_, row| {
+            let route = word_of(&row, 0).map(String::into_boxed_str);
+            found.push((route, number(&row, 1)));
+        })
+        .await?;
+        self.spare.leave(visit);
+        Ok(found)
+    }
+
+    async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
+        let mut visit = self.visit().await?;
+        make(&mut visit.wire, REJECTED, text::make_rejected()).await?;
+        if plan.across {
+            make(&mut visit.wire, BATCHES, text::make_batches()).await?;
+        }
+        self.spare.leave(visit);
+        Ok(())
+    }
+
+    async fn index_markers(&self) -> Result<(), Fault> {
+        let mut wire = self.wire().await?;
+        let indexed = index_markers(&mut wire).await;
+        wire.terminate().await;
+        match indexed {
+            Err(fault) if fault.class != FaultClass::Unavailable => {
+                let table = Moved::TABLE;
+                tracing::warn!(why = %fault, "the table {table} goes without an index by batches");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let mut wire = self.wire().await?;
+        let ask = Ask::of(text::strange_markers()).text(relocation).text(tag);
+        let strange = word(&mut wire, ask).await;
+        wire.terminate().await;
+        Ok(strange?.as_deref() == Some("t"))
+    }
+
+    async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
+        let mut visit = self.visit().await?;
+        let facts = self.described(&mut visit, &plan.source).await?;
+        let mut wire = visit.wire;
+        if plan.across {
+            let settings = [Ask::of(SPELLING)];
+            talk(&mut wire, &settings, false, &mut |_, _| {}).await?;
+        }
+        let described = match plan.across {
+            false => None,
+            true => match schema::read_unproven(&mut wire, &plan.source, &POSTGRES).await {
+                Ok(answer) => answer.map_err(Fault::from)?,
+                Err(broken) => return Err(broken.unavailable()),
+            },
+        };
+        let texts = text::Texts::new(plan, &facts, described.as_ref());
+        Ok(Box::new(mover::PgMover::new(wire, plan, &facts, texts)))
+    }
+
+    async fn news(&self, _plan: &MovePlan) -> Result<Option<Box<dyn News>>, Fault> {
+        let wire = self.wire().await?;
+        Ok(Some(Box::new(news::PgNews::open(wire).await?)))
+    }
+}

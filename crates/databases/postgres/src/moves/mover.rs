@@ -1,0 +1,385 @@
+//! One connection that moves rows.
+
+use async_trait::async_trait;
+use windrow_core::moves::{
+    BATCHES, Destination, Mover, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
+};
+use windrow_core::{Fault, MovePlan, TableName};
+use windrow_pgwire::wire::{DataRow, Wire};
+
+use super::facts::Facts;
+use super::open;
+use super::talk::{Ask, Failed, number, talk, text};
+use super::text::Texts;
+
+/// A transaction sees what others have committed by each of its statements: it relies on its locks,
+/// not on a snapshot.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// Rows that are fetched at once, before it is known how large they are.
+const FIRST_FETCH: usize = 64;
+
+/// A mover. Its transaction is as the port says.
+pub(super) struct PgMover {
+    wire: Wire,
+    plan: MovePlan,
+    texts: Texts,
+    /// The source's number.
+    source: String,
+    /// What names each picked row, as texts.
+    handles: Vec<Box<[String]>>,
+    within: bool,
+    /// There is a savepoint that is not released yet.
+    saved: bool,
+    /// A statement failed that was not undone: nothing can be committed.
+    spoiled: bool,
+}
+
+impl PgMover {
+    pub(super) fn new(wire: Wire, plan: &MovePlan, facts: &Facts, texts: Texts) -> Self {
+        Self {
+            wire,
+            plan: plan.clone(),
+            texts,
+            source: facts.oid.clone(),
+            handles: Vec::new(),
+            within: false,
+            saved: false,
+            spoiled: false,
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask) -> Result<u64, Failed> {
+        let mut first = 0;
+        talk(&mut self.wire, &[ask], false, &mut |_, row| {
+            first = number(&row, 0);
+        })
+        .await?;
+        Ok(first)
+    }
+
+    /// A statement whose failure leaves nothing that could be committed. `expected`: what it must
+    /// count.
+    async fn must(&mut self, ask: Ask, expected: Option<u64>) -> Result<(), Fault> {
+        let counted = self.ask(ask).await;
+        self.spoiled |= counted.is_err();
+        match (counted?, expected) {
+            (counted, Some(expected)) if counted != expected => {
+                self.spoiled = true;
+                Err(self.stays())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The source has not let go of a row.
+    fn stays(&self) -> Fault {
+        let source = &self.plan.source;
+        Fault::new(
+            windrow_core::FaultClass::Other,
+            "09000",
+            format!(
+                "rows cannot be moved out of {source}: a trigger, a rule or a policy of it keeps them from being deleted"
+            ),
+        )
+    }
+
+    /// Begins what can be undone without the whole transaction.
+    fn save(&mut self, asks: &mut Vec<Ask>) {
+        if std::mem::replace(&mut self.saved, true) {
+            asks.push(Ask::of("RELEASE SAVEPOINT windrow"));
+        }
+        asks.push(Ask::of("SAVEPOINT windrow"));
+    }
+
+    /// Undoes what was done since. Where that fails the connection is lost, and with it the
+    /// transaction.
+    async fn undo(&mut self) {
+        let undone = self.ask(Ask::of("ROLLBACK TO SAVEPOINT windrow")).await;
+        self.spoiled |= undone.is_err();
+    }
+
+    /// Adds the arrays that name rows.
+    fn named(&self, mut ask: Ask, rows: &(impl Iterator<Item = usize> + Clone)) -> Ask {
+        for place in 0..self.texts.handles() {
+            let handle = |row: usize| Some(self.handles.get(row)?.get(place)?.as_str());
+            ask = ask.texts(rows.clone().map(handle));
+        }
+        ask
+    }
+
+    /// All rows at once: nothing but their names comes.
+    async fn pick_names(&mut self, rows: usize) -> Result<Vec<Picked>, Fault> {
+        let asks = [Ask::of(BEGIN), Ask::of(self.texts.pick(rows))];
+        self.fetch(&asks, &mut 0).await
+    }
+
+    /// Rows with their values, piece by piece, as far as the bytes reach.
+    async fn pick_values(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
+        let cursor = format!(
+            "DECLARE windrow NO SCROLL CURSOR FOR {}",
+            self.texts.pick(most.rows)
+        );
+        let mut asks = vec![Ask::of(BEGIN), Ask::of(cursor)];
+        let (mut picked, mut bytes) = (Vec::new(), 0);
+        let mut next = FIRST_FETCH.min(most.rows);
+        loop {
+            asks.push(Ask::of(format!("FETCH FORWARD {next} FROM windrow")));
+            let before = picked.len();
+            picked.extend(self.fetch(&asks, &mut bytes).await?);
+            asks.clear();
+            let each = bytes / picked.len().max(1) + 1;
+            let room = most.bytes.saturating_sub(bytes) / each;
+            if picked.len() - before < next || picked.len() >= most.rows || room == 0 {
+                break;
+            }
+            next = room.min(most.rows - picked.len()).min(next * 8);
+        }
+        self.ask(Ask::of("CLOSE windrow")).await?;
+        Ok(picked)
+    }
+
+    async fn fetch(&mut self, asks: &[Ask], bytes: &mut usize) -> Result<Vec<Picked>, Fault> {
+        let last = asks.len().saturating_sub(1);
+        let mut rows: Vec<Picked> = Vec::new();
+        let Self {
+            wire,
+            handles,
+            texts,
+            plan,
+            ..
+        } = self;
+        let mut taker = Taker {
+            handles,
+            texts,
+            across: plan.across,
+        };
+        talk(wire, asks, false, &mut |at, row| {
+            if at == last {
+                rows.push(taker.take(&row, bytes));
+            }
+        })
+        .await?;
+        Ok(rows)
+    }
+}
+
+/// What turns an answer into a picked row, while the wire is in use.
+struct Taker<'a> {
+    handles: &'a mut Vec<Box<[String]>>,
+    texts: &'a Texts,
+    across: bool,
+}
+
+impl Taker<'_> {
+    fn take(&mut self, row: &DataRow<'_>, bytes: &mut usize) -> Picked {
+        let names = self.texts.handles();
+        let handle = (0..names).map(|place| text(row, place).unwrap_or_default());
+        self.handles.push(handle.collect());
+        *bytes += row.columns().flatten().map(<[u8]>::len).sum::<usize>();
+        let name = match self.across {
+            true => text(row, names + 1).unwrap_or_default(),
+            false => String::new(),
+        };
+        Picked {
+            route: text(row, names).map(String::into_boxed_str),
+            name: name.into(),
+            values: self.texts.values(row),
+            unfit: None,
+        }
+    }
+}
+
+#[async_trait]
+impl Mover for PgMover {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
+        let asks = [Ask::of(self.texts.sweep(rows, to))];
+        let mut swept = Swept::default();
+        talk(&mut self.wire, &asks, true, &mut |_, row| {
+            swept.rows = number(&row, 0);
+            swept.more = number(&row, 1) > swept.rows;
+        })
+        .await?;
+        Ok(swept)
+    }
+
+    async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
+        self.handles.clear();
+        (self.saved, self.spoiled) = (false, false);
+        let picked = match self.plan.across {
+            true => self.pick_values(most).await,
+            false => self.pick_names(most.rows).await,
+        };
+        self.within = true;
+        match picked {
+            Ok(picked) if !picked.is_empty() => Ok(picked),
+            nothing => {
+                self.rollback().await?;
+                nothing
+            }
+        }
+    }
+
+    async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault> {
+        let mut asks = Vec::new();
+        match (self.within, create) {
+            (true, _) => self.save(&mut asks),
+            (false, true) => asks.push(Ask::of(BEGIN)),
+            // It is only looked at.
+            (false, false) => {}
+        }
+        if !asks.is_empty() {
+            talk(&mut self.wire, &asks, false, &mut |_, _| {}).await?;
+        }
+        let source = (&self.plan.source, &*self.source, &*self.plan.columns);
+        let opened = open::open(&mut self.wire, &self.texts, source, table, create).await;
+        if self.within && opened.is_err() {
+            self.undo().await;
+        }
+        if !self.within && create {
+            let end = if opened.is_ok() { "COMMIT" } else { "ROLLBACK" };
+            talk(&mut self.wire, &[Ask::of(end)], true, &mut |_, _| {}).await?;
+        }
+        opened
+    }
+
+    async fn transfer(&mut self, parts: &[Part<'_>]) -> Result<(), Refused> {
+        let mut asks = Vec::with_capacity(parts.len() + 3);
+        self.save(&mut asks);
+        let before = asks.len();
+        for part in parts {
+            let ask = Ask::of(self.texts.transfer(part.to));
+            asks.push(self.named(ask, &part.rows.iter().copied()));
+        }
+        asks.push(Ask::of("SET CONSTRAINTS ALL IMMEDIATE"));
+        let mut counts = vec![(0, 0); parts.len()];
+        let told = talk(&mut self.wire, &asks, false, &mut |at, row| {
+            let place = at.checked_sub(before);
+            if let Some(slot) = place.and_then(|place| counts.get_mut(place)) {
+                *slot = (number(&row, 0), number(&row, 1));
+            }
+        })
+        .await;
+        let refused = match told {
+            Ok(()) => short(self, parts, &counts),
+            Err(failed) => Some(Refused {
+                // The constraints of the commit are asked for behind the last part.
+                at: failed
+                    .at
+                    .saturating_sub(before)
+                    .min(parts.len().saturating_sub(1)),
+                fault: failed.fault,
+            }),
+        };
+        match refused {
+            None => Ok(()),
+            Some(refused) => {
+                self.undo().await;
+                Err(refused)
+            }
+        }
+    }
+
+    async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
+        let ask = self.named(Ask::of(self.texts.delete()), &rows.iter().copied());
+        self.must(ask, Some(rows.len() as u64)).await
+    }
+
+    async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
+        let ask = self.named(
+            Ask::of(self.texts.reject()),
+            &rows.iter().map(|rejected| rejected.row),
+        );
+        let ask = ask
+            .text(&self.plan.source.to_string())
+            .texts(rows.iter().map(|row| Some(row.destination)))
+            .texts(rows.iter().map(|row| Some(&*row.fault.code)))
+            .texts(rows.iter().map(|row| Some(&*row.fault.message)))
+            .texts(rows.iter().map(|row| row.fault.constraint()));
+        self.must(ask, Some(rows.len() as u64)).await
+    }
+
+    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
+        let ask = Ask::of(format!("INSERT INTO {BATCHES} (batch) VALUES ($1)")).text(batch);
+        self.must(ask, None).await
+    }
+
+    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
+        let ask = Ask::of(format!(
+            "SELECT batch FROM {BATCHES} WHERE batch = ANY ($1)"
+        ))
+        .texts(batches.iter().map(|batch| Some(&**batch)));
+        let mut found = Vec::new();
+        talk(&mut self.wire, &[ask], false, &mut |_, row| {
+            found.extend(text(&row, 0));
+        })
+        .await?;
+        let is_noted = |batch: &str| found.iter().any(|name| **name == *batch);
+        Ok(batches.iter().map(|batch| is_noted(batch)).collect())
+    }
+
+    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
+        let ask = Ask::of(format!(
+            "SELECT batch FROM {BATCHES} ORDER BY moved_at LIMIT {most}"
+        ));
+        let mut found = Vec::new();
+        talk(&mut self.wire, &[ask], false, &mut |_, row| {
+            found.extend(text(&row, 0).map(String::into_boxed_str));
+        })
+        .await?;
+        Ok(found)
+    }
+
+    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
+        let ask = Ask::of(format!("DELETE FROM {BATCHES} WHERE batch = ANY ($1)"))
+            .texts(batches.iter().map(|batch| Some(&**batch)));
+        self.must(ask, None).await
+    }
+
+    async fn commit(&mut self) -> Result<(), Fault> {
+        if self.spoiled {
+            self.rollback().await?;
+            return Err(Fault::internal(
+                "a batch was to be committed that had failed",
+            ));
+        }
+        self.within = false;
+        let asks = [Ask::of("COMMIT")];
+        Ok(talk(&mut self.wire, &asks, true, &mut |_, _| {}).await?)
+    }
+
+    async fn rollback(&mut self) -> Result<(), Fault> {
+        if std::mem::take(&mut self.within) {
+            self.ask(Ask::of("ROLLBACK")).await?;
+        }
+        Ok(())
+    }
+
+    async fn left(&mut self) -> Result<bool, Fault> {
+        let mut left = false;
+        let asks = [Ask::of(self.texts.left())];
+        talk(&mut self.wire, &asks, false, &mut |_, row| {
+            left = text(&row, 0).as_deref() == Some("t");
+        })
+        .await?;
+        Ok(left)
+    }
+
+    async fn close(self: Box<Self>) {
+        self.wire.terminate().await;
+    }
+}
+
+/// The first part of which fewer rows were deleted or inserted than it has.
+fn short(mover: &PgMover, parts: &[Part<'_>], counts: &[(u64, u64)]) -> Option<Refused> {
+    let mut told = parts.iter().zip(counts).enumerate();
+    told.find_map(|(at, (part, (deleted, inserted)))| {
+        let rows = part.rows.len() as u64;
+        let fault = match (*deleted == rows, *inserted == rows) {
+            (true, true) => return None,
+            (true, false) => TableFacts::left_out(&part.to.table),
+            (false, _) => mover.stays(),
+        };
+        Some(Refused { at, fault })
+    })
+}

@@ -1,0 +1,370 @@
+//! The statements of a move.
+
+use windrow_core::moves::{BATCHES, Destination, MovePlan, Moved, REJECTED};
+use windrow_core::{Name, Value};
+use windrow_database::quote::{push_ident, push_idents};
+use windrow_pgwire::wire::DataRow;
+
+use super::facts::{Facts, quoted};
+use crate::catalog::column::Kind;
+use crate::catalog::table::Facts as Described;
+use crate::values::decode;
+
+/// What names a picked row until the end of the transaction.
+#[derive(Clone, Debug)]
+enum Handle {
+    /// Its place in the table, which nobody can change while it is locked.
+    Place,
+    /// The values of its key, where the rows lie in several tables: the columns, and their types.
+    Key(Vec<(Name, String)>),
+}
+
+/// The texts that do not change during a move.
+#[derive(Clone, Debug)]
+pub(super) struct Texts {
+    plan: MovePlan,
+    /// The source as SQL.
+    source: String,
+    handle: Handle,
+    /// The columns' kinds, where rows are read.
+    kinds: Vec<Kind>,
+    /// The kinds of the columns that name a row, where rows are read.
+    names: Vec<Kind>,
+}
+
+impl Texts {
+    pub(super) fn new(plan: &MovePlan, facts: &Facts, described: Option<&Described>) -> Self {
+        let typed = |name: &Name| (name.clone(), facts.type_of(name).to_owned());
+        let kind = |name: &Name| {
+            let columns = described.map(|d| d.columns.as_slice()).unwrap_or_default();
+            let column = columns.iter().find(|column| column.name == *name);
+            column.map_or(Kind::Other, |column| column.kind.clone())
+        };
+        Self {
+            source: quoted(&plan.source),
+            handle: match facts.parted {
+                true => Handle::Key(plan.key.iter().map(typed).collect()),
+                false => Handle::Place,
+            },
+            kinds: plan.columns.iter().map(kind).collect(),
+            names: plan.names.iter().map(kind).collect(),
+            plan: plan.clone(),
+        }
+    }
+
+    /// How many texts name a row.
+    pub(super) fn handles(&self) -> usize {
+        match &self.handle {
+            Handle::Place => 1,
+            Handle::Key(columns) => columns.len(),
+        }
+    }
+
+    /// ` WHERE (filter)`.
+    fn push_filter(&self, sql: &mut String) {
+        if let Some(filter) = &self.plan.filter {
+            // The line end closes a comment that the operator may have left open.
+            sql.push_str(" WHERE (");
+            sql.push_str(filter);
+            sql.push_str("\n)");
+        }
+    }
+
+    /// `SELECT what FROM source ..`, of rows that nobody holds.
+    fn push_pick(&self, sql: &mut String, what: &str, rows: usize) {
+        sql.push_str(&format!("SELECT {what} FROM {}", self.source));
+        self.push_filter(sql);
+        sql.push_str(" ORDER BY ");
+        push_idents(sql, &*self.plan.key);
+        sql.push_str(&format!(" LIMIT {rows} FOR UPDATE SKIP LOCKED"));
+    }
+
+    /// The handles as texts, the route as text, then (across databases) what names the row and the
+    /// columns.
+    pub(super) fn pick(&self, rows: usize) -> String {
+        let mut what = self.handle_texts();
+        what.push_str(", ");
+        match &self.plan.route {
+            Some(route) => {
+                push_ident(&mut what, route);
+                what.push_str("::text");
+            }
+            None => what.push_str("NULL"),
+        }
+        if self.plan.across {
+            what.push_str(", ");
+            what.push_str(&self.name());
+            for (name, kind) in self.plan.columns.iter().zip(&self.kinds) {
+                what.push_str(", ");
+                self.push_read(&mut what, name, kind);
+            }
+        }
+        let mut sql = String::new();
+        self.push_pick(&mut sql, &what, rows);
+        sql
+    }
+
+    /// What other databases have no form of comes as JSON, or as it is where the destination is of
+    /// the same kind.
+    fn push_read(&self, sql: &mut String, name: &Name, kind: &Kind) {
+        let mut column = String::new();
+        push_ident(&mut column, name);
+        sql.push_str(&match kind {
+            _ if self.plan.alike => column,
+            // JSON has no form of bounds, and one null for two: such an array stays in its own
+            // spelling, as a JSON text.
+            Kind::Array(element, _) => {
+                let null = match **element {
+                    Kind::Json | Kind::Jsonb => format!(" OR 'null' = ANY ({column}::text[])"),
+                    _ => String::new(),
+                };
+                format!(
+                    "CASE WHEN {column}::text LIKE '[%'{null} THEN to_json({column}::text) ELSE to_json({column}) END"
+                )
+            }
+            Kind::Composite => format!("to_json({column})"),
+            _ => column,
+        });
+    }
+
+    /// The values of a row that [`Texts::pick`] gave.
+    pub(super) fn values(&self, row: &DataRow<'_>) -> Box<[Value]> {
+        if !self.plan.across {
+            return Box::default();
+        }
+        let first = self.handles() + 2;
+        let value = |(place, kind): (usize, &Kind)| {
+            let kind = match kind {
+                Kind::Array(..) | Kind::Composite if self.plan.alike => &Kind::Other,
+                kind => kind,
+            };
+            match decode::value(kind, row.get(first + place)) {
+                Value::Json(json) if matches!(kind, Kind::Array(..)) => spelled(json),
+                value => value,
+            }
+        };
+        self.kinds.iter().enumerate().map(value).collect()
+    }
+
+    /// What names a row, as text. JSON tells less than the type's own text does where it has no
+    /// form of a type: an array's bounds, or whatever a cast to JSON leaves out.
+    fn name(&self) -> String {
+        let mut sql = String::from("json_build_array(");
+        for (place, (name, kind)) in self.plan.names.iter().zip(&self.names).enumerate() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            push_ident(&mut sql, name);
+            if matches!(kind, Kind::Array(..) | Kind::Composite | Kind::Other) {
+                sql.push_str("::text");
+            }
+        }
+        sql.push_str(")::text");
+        sql
+    }
+
+    /// The key as an array of JSON, as text.
+    fn key_json(&self) -> String {
+        let mut sql = String::from("json_build_array(");
+        push_idents(&mut sql, &*self.plan.key);
+        sql.push_str(")::text");
+        sql
+    }
+
+    /// `ctid::text`, or the key's columns as texts.
+    fn handle_texts(&self) -> String {
+        let Handle::Key(columns) = &self.handle else {
+            return "ctid::text".to_owned();
+        };
+        let mut sql = String::new();
+        for (place, (name, _)) in columns.iter().enumerate() {
+            sql.push_str(if place > 0 { ", " } else { "" });
+            push_ident(&mut sql, name);
+            sql.push_str("::text");
+        }
+        sql
+    }
+
+    /// The condition on rows of the source that are named by the first parameters, one array for
+    /// each text of a handle.
+    fn held(&self) -> String {
+        let Handle::Key(columns) = &self.handle else {
+            return "ctid = ANY ($1::tid[])".to_owned();
+        };
+        let mut sql = String::from("(");
+        push_idents(&mut sql, columns.iter().map(|(name, _)| name));
+        sql.push_str(") IN (SELECT ");
+        for (place, (_, cast)) in columns.iter().enumerate() {
+            let comma = if place > 0 { ", " } else { "" };
+            sql.push_str(&format!("{comma}u.k{place}::{cast}"));
+        }
+        sql.push_str(" FROM unnest(");
+        for place in 1..=columns.len() {
+            let comma = if place > 1 { ", " } else { "" };
+            sql.push_str(&format!("{comma}${place}::text[]"));
+        }
+        sql.push_str(") AS u(");
+        for place in 0..columns.len() {
+            let comma = if place > 0 { ", " } else { "" };
+            sql.push_str(&format!("{comma}k{place}"));
+        }
+        sql.push_str("))");
+        sql
+    }
+
+    /// A whole batch: locked, brought to the destination, deleted; it divides by zero if a row is
+    /// missing on the way. One row more is locked, which tells whether there is one, and stays.
+    /// The answer: rows that were moved, and rows that were locked.
+    pub(super) fn sweep(&self, rows: usize, to: &Destination) -> String {
+        let mut sql = String::from("WITH picked AS MATERIALIZED (");
+        let (names, held) = match &self.handle {
+            Handle::Place => (
+                "ctid AS place".to_owned(),
+                format!("ctid = ANY (ARRAY(SELECT place FROM picked LIMIT {rows}))"),
+            ),
+            Handle::Key(_) => {
+                let mut key = String::new();
+                push_idents(&mut key, &*self.plan.key);
+                let held = format!("({key}) IN (SELECT {key} FROM picked LIMIT {rows})");
+                (key, held)
+            }
+        };
+        self.push_pick(&mut sql, &names, rows.saturating_add(1));
+        sql.push_str("), ");
+        self.push_carry(&mut sql, &held, to);
+        sql.push_str(&format!(
+            " SELECT m.n, p.n, 1 / (least(p.n, {rows}) = m.n AND m.n = i.n)::int FROM (SELECT count(*) AS n FROM picked) AS p, \
+             (SELECT count(*) AS n FROM moved) AS m, (SELECT count(*) AS n FROM put) AS i"
+        ));
+        sql
+    }
+
+    /// Picked rows to one destination: the rows deleted and the rows inserted.
+    pub(super) fn transfer(&self, to: &Destination) -> String {
+        let mut sql = String::from("WITH ");
+        self.push_carry(&mut sql, &self.held(), to);
+        sql.push_str(" SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM put)");
+        sql
+    }
+
+    /// `moved AS (DELETE ..), put AS (INSERT ..)`.
+    fn push_carry(&self, sql: &mut String, held: &str, to: &Destination) {
+        let mut columns = String::new();
+        push_idents(&mut columns, &*to.columns);
+        let (source, table) = (&self.source, quoted(&to.table));
+        sql.push_str(&format!(
+            "moved AS (DELETE FROM {source} WHERE {held} RETURNING {columns}), put AS (INSERT INTO {table} ({columns}) \
+             OVERRIDING SYSTEM VALUE SELECT {columns} FROM moved RETURNING 1)"
+        ));
+    }
+
+    /// What the server says of types and permissions before a row is moved.
+    pub(super) fn trial(&self, to: &Destination) -> String {
+        let mut columns = String::new();
+        push_idents(&mut columns, &*to.columns);
+        let (source, table) = (&self.source, quoted(&to.table));
+        format!(
+            "EXPLAIN INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {source}"
+        )
+    }
+
+    /// Rows that have been written elsewhere: the number of those deleted.
+    pub(super) fn delete(&self) -> String {
+        let (source, held) = (&self.source, self.held());
+        format!(
+            "WITH gone AS (DELETE FROM {source} WHERE {held} RETURNING 1) SELECT count(*) FROM gone"
+        )
+    }
+
+    /// Rows to the dead letters: the number of those that went. Behind the handles: the source,
+    /// then arrays of destinations, codes, messages and constraints.
+    pub(super) fn reject(&self) -> String {
+        let handles = self.handles();
+        let (mut names, mut arrays) = (String::new(), String::new());
+        for place in 0..handles {
+            names.push_str(&format!("h{place}, "));
+            arrays.push_str(&format!("${}::text[], ", place + 1));
+        }
+        let mut row = String::new();
+        push_ident(&mut row, &self.plan.source.table);
+        let next = |n: usize| handles + n;
+        format!(
+            "WITH gone({names}key_, row_) AS (DELETE FROM {source} WHERE {held} RETURNING {texts}, {key}, to_json({row}.*)), \
+             told AS (SELECT * FROM unnest({arrays}${d}::text[], ${c}::text[], ${m}::text[], ${r}::text[]) \
+               AS t({names}destination_, code_, message_, constraint_)), \
+             put AS (INSERT INTO {rejected} (source, destination, key, \"row\", code, message, \"constraint\") \
+               SELECT ${s}, destination_, key_::json, row_, code_, message_, constraint_ FROM gone JOIN told USING ({using}) RETURNING 1) \
+             SELECT count(*) FROM put",
+            source = self.source,
+            held = self.held(),
+            texts = self.handle_texts(),
+            key = self.key_json(),
+            s = next(1),
+            d = next(2),
+            c = next(3),
+            m = next(4),
+            r = next(5),
+            rejected = REJECTED,
+            using = names.trim_end_matches(", "),
+        )
+    }
+
+    /// How many rows there are, by their route.
+    pub(super) fn survey(&self, most: usize) -> String {
+        let mut what = String::from("NULL::text");
+        if let Some(route) = &self.plan.route {
+            what.clear();
+            push_ident(&mut what, route);
+            what.push_str("::text");
+        }
+        let mut sql = format!("SELECT {what}, count(*) FROM {}", self.source);
+        self.push_filter(&mut sql);
+        sql.push_str(&format!(" GROUP BY 1 ORDER BY 1 LIMIT {most}"));
+        sql
+    }
+
+    /// Whether there is a row, held by somebody or not.
+    pub(super) fn left(&self) -> String {
+        let mut sql = format!("SELECT EXISTS (SELECT FROM {}", self.source);
+        self.push_filter(&mut sql);
+        sql.push(')');
+        sql
+    }
+}
+
+/// An array that came as a JSON text is the text.
+fn spelled(json: Box<str>) -> Value {
+    match serde_json::from_str::<String>(&json) {
+        Ok(text) => Value::text(text),
+        Err(_) => Value::Json(json),
+    }
+}
+
+/// The table of dead letters.
+pub(super) fn make_rejected() -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {REJECTED} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
+         moved_at timestamptz NOT NULL DEFAULT now(), source text NOT NULL, destination text NOT NULL, key json NOT NULL, \
+         \"row\" json NOT NULL, code text NOT NULL, message text NOT NULL, \"constraint\" text)"
+    )
+}
+
+/// The table of batches.
+pub(super) fn make_batches() -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {BATCHES} (batch text PRIMARY KEY, moved_at timestamptz NOT NULL DEFAULT now())"
+    )
+}
+
+/// Asks whether there are markers of a move with other tags than this one.
+pub(super) fn strange_markers() -> String {
+    let (table, of, key) = (Moved::TABLE, Moved::MOVE, Moved::KEY);
+    let tag = Moved::TAG_BYTES;
+    format!(
+        "SELECT EXISTS (SELECT FROM {table} WHERE \"{of}\" = $1 AND left(\"{key}\", {tag}) <> $2)"
+    )
+}
+
+/// The index of the table of markers, by batches.
+pub(super) fn index_markers() -> String {
+    let (table, relocation, batch) = (Moved::TABLE, Moved::MOVE, Moved::BATCH);
+    format!("CREATE INDEX IF NOT EXISTS {table}_batch ON {table} (\"{relocation}\", \"{batch}\")")
+}

@@ -1,0 +1,354 @@
+//! A shape joined with its table's description.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_proof::{Level, Trusted};
+
+use crate::catalog::column::{Column, Kind};
+use crate::catalog::create;
+use crate::catalog::level;
+use crate::catalog::table::Table;
+use crate::compiled::Compiled;
+use crate::rows::fused;
+use crate::rows::statement;
+use crate::touch::{Change, Touch, fence, order_shows, seed};
+use crate::values::fit::{Fit, fit};
+use crate::values::key;
+use crate::values::key::Found;
+
+/// What is particular to a shape.
+#[derive(Debug)]
+pub(crate) struct RowStatement {
+    pub(crate) shape: Arc<Shape>,
+    /// Places in the table's columns of the row's values: the shape's columns, then the key's.
+    places: Box<[usize]>,
+    pub(crate) result_names: Arc<[Name]>,
+    pub(crate) result_kinds: Box<[Kind]>,
+    pub(crate) trouble: Option<Trouble>,
+    /// Places in the row of the unique keys that are wholly given.
+    keys: Vec<(u64, Box<[usize]>)>,
+}
+
+/// Why no write of a shape can succeed, as far as is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The server will not parse it: a column that is not there, or that may not be written.
+    Unparsable,
+    /// Every write will fail: a value that must be there is missing, no key fits ON CONFLICT.
+    Doomed,
+    /// There is no statement for it.
+    Senseless(Fault),
+}
+
+impl Compiled<RowStatement> {
+    /// Joins a shape with its table.
+    pub(crate) fn of_shape(
+        id: u64,
+        shape: &Arc<Shape>,
+        table: &Arc<Table>,
+        trusted: &Trusted,
+    ) -> Self {
+        let key_names = key_names(shape, table);
+        let names = key_names.clone().unwrap_or_default();
+        let row_names = row_names(shape, &names);
+        let places: Option<Box<[usize]>> = row_names.iter().map(|n| table.place_of(n)).collect();
+        let results = statement::result_names(&shape.returning, table);
+        let result_places: Option<Vec<usize>> = results.iter().map(|n| table.place_of(n)).collect();
+        let complete = places.is_some() && result_places.is_some();
+        let places = places.unwrap_or_default();
+        let trouble = senseless(shape, key_names.is_none(), table).or_else(|| {
+            if complete {
+                trouble(shape, table, &names)
+            } else {
+                Some(Trouble::Unparsable)
+            }
+        });
+        let row_statement = RowStatement {
+            shape: shape.clone(),
+            result_kinds: kinds(table, &result_places.unwrap_or_default()),
+            result_names: results.into(),
+            keys: given_keys(table, &places),
+            places,
+            trouble,
+        };
+        let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
+        let level = level::of_shape(shape, &names, table, trusted);
+        let (fused, telling) = match level {
+            Level::Fused => row_statement.sets(table, &names, plain),
+            Level::Grouped(_) | Level::Apart(_) => (None, None),
+        };
+        Self {
+            id,
+            single_id: id,
+            failure_key: shape.id(),
+            op: shape.op,
+            plain,
+            single: statement::single(shape, &names, table).into(),
+            fused,
+            telling,
+            fence: fence(&change(shape, &names, level == Level::Fused), table),
+            order_shows: order_shows(
+                &change(shape, &names, level == Level::Fused),
+                table,
+                gives_all(shape, table),
+            ),
+            table: table.clone(),
+            apart: match level {
+                Level::Apart(apart) => Some(apart),
+                Level::Fused | Level::Grouped(_) => None,
+            },
+            form: row_statement,
+        }
+    }
+}
+
+impl RowStatement {
+    fn sets(
+        &self,
+        table: &Table,
+        key: &[Name],
+        plain: bool,
+    ) -> (Option<fused::Fused>, Option<fused::Fused>) {
+        if self.trouble.is_some() {
+            return (None, None);
+        }
+        let row: Vec<&Column> = self.columns(table).collect();
+        let telling = plain
+            .then(|| fused::telling(&self.shape, table, &row))
+            .flatten();
+        (fused::fused(&self.shape, table, &row, key), telling)
+    }
+
+    /// The columns of the row's values, in their order.
+    pub(crate) fn columns<'t>(&'t self, table: &'t Table) -> impl Iterator<Item = &'t Column> {
+        self.places
+            .iter()
+            .filter_map(|place| table.columns.get(*place))
+    }
+
+    /// The place of the first value that is spelled as in a path.
+    pub(crate) fn spelled_from(&self) -> usize {
+        match self.shape.is_spelled() {
+            true => self.shape.columns.len(),
+            false => usize::MAX,
+        }
+    }
+
+    /// How many values a row must have.
+    pub(crate) fn width(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Judges the values of a write, worst first; with the column concerned.
+    pub(crate) fn fit<'t>(&'t self, table: &'t Table, write: &Write) -> (Fit, Option<&'t Column>) {
+        let keyed_from = self.shape.columns.len();
+        let mut worst = (Fit::Sure, None);
+        for (place, (column, value)) in self.columns(table).zip(write.row.iter()).enumerate() {
+            // A key value of NULL finds no row; that is no error.
+            let strict = !table.has_hooks && place < keyed_from;
+            let fit = fit(column, value, strict);
+            if fit > worst.0 {
+                worst = (fit, Some(column));
+            }
+        }
+        worst
+    }
+
+    /// Whether a value needs a wider column to be kept as it is, in a table that Windrow made.
+    pub(crate) fn outgrows(&self, table: &Table, write: &Write) -> bool {
+        let mut values = self.columns(table).zip(write.row.iter());
+        values.any(|(column, value)| {
+            create::grows(table, column).is_some_and(|kind| !kind.takes_value(value))
+        })
+    }
+
+    /// Adds the rows that a write touches.
+    pub(crate) fn touch(
+        &self,
+        table: &Table,
+        write: &Write,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> Touch {
+        let mut touch = Touch::default();
+        for (seed, places) in &self.keys {
+            match self.row_key(table, *seed, places, &write.row, scratch) {
+                Found::Row(key) => {
+                    touch.order.get_or_insert(key);
+                    hashes.push(key.hash);
+                }
+                Found::Nothing => {}
+                Found::Unknown => touch.unknown = true,
+            }
+        }
+        touch.unknown |= self.keys.is_empty() && self.shape.has_key_values();
+        touch
+    }
+
+    /// Adds the rows that a write of the shape touches, from the table's description alone.
+    pub(crate) fn touches(
+        shape: &Shape,
+        table: &Table,
+        row: &[Value],
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) {
+        let key = key_names(shape, table).unwrap_or_default();
+        let value_of = |column: &Column| {
+            // An update may give a column twice: the key's value, which stands last, says which row
+            // it is.
+            let behind = shape.has_key_values().then(|| {
+                let place = key.iter().position(|name| *name == column.name)?;
+                row.get(shape.columns.len() + place)
+            });
+            let given = || {
+                let place = shape.columns.iter().position(|name| *name == column.name)?;
+                row.get(place)
+            };
+            behind.flatten().or_else(given)
+        };
+        for (number, unique) in table.uniques.iter().enumerate() {
+            let columns = unique.columns.iter().filter_map(|p| table.columns.get(*p));
+            let parts: Option<Vec<_>> = columns.map(|c| Some((c, value_of(c)?))).collect();
+            let Some(parts) = parts else { continue };
+            if let Found::Row(row) = key::row_key(seed(table, number), parts, scratch) {
+                hashes.push(row.hash);
+            }
+        }
+    }
+
+    fn row_key(
+        &self,
+        table: &Table,
+        seed: u64,
+        places: &[usize],
+        row: &[Value],
+        scratch: &mut Vec<u8>,
+    ) -> Found {
+        let parts = places.iter().filter_map(|place| {
+            let column = table.columns.get(*self.places.get(*place)?)?;
+            Some((column, row.get(*place)?))
+        });
+        key::row_key(seed, parts, scratch)
+    }
+}
+
+/// The key's columns, where the operation needs a key; `None`: it does, and there is none.
+fn key_names(shape: &Shape, table: &Table) -> Option<Vec<Name>> {
+    if shape.op == Op::Insert && shape.on_conflict == OnConflict::Error {
+        return Some(Vec::new());
+    }
+    table.key_names(&shape.key)
+}
+
+fn row_names(shape: &Shape, key: &[Name]) -> Vec<Name> {
+    let key = if shape.has_key_values() { key } else { &[] };
+    shape.columns.iter().chain(key).cloned().collect()
+}
+
+fn kinds(table: &Table, places: &[usize]) -> Box<[Kind]> {
+    let columns = places.iter().filter_map(|p| table.columns.get(*p));
+    columns.map(|c| c.kind.clone()).collect()
+}
+
+fn senseless(shape: &Shape, no_key: bool, table: &Table) -> Option<Trouble> {
+    let name = &table.name;
+    let what = if no_key {
+        format!("the table {name} has no primary key: name the columns of a unique key")
+    } else if shape.op == Op::Update && shape.columns.is_empty() {
+        format!("an update of {name} names no column to change")
+    } else if shape.op == Op::Get && shape.returning == Returning::Nothing {
+        format!("a read of {name} names no column to give back")
+    } else if matches!(&shape.key, Key::Columns(names) if names.is_empty()) {
+        format!("the key of this write to {name} has no columns")
+    } else if let Some(system) = system_column(shape, table) {
+        format!("the column {system} of {name} is the database's own and takes no part in writes")
+    } else {
+        return None;
+    };
+    Some(Trouble::Senseless(Fault::invalid(what)))
+}
+
+/// A column that every table has and no description lists
+/// (<https://www.postgresql.org/docs/current/ddl-system-columns.html>), or that the database added to this one.
+fn system_column<'a>(shape: &'a Shape, table: &Table) -> Option<&'a Name> {
+    const SYSTEM: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
+    let returned = match &shape.returning {
+        Returning::Columns(names) => &**names,
+        Returning::Nothing | Returning::All => &[],
+    };
+    let key = match &shape.key {
+        Key::Columns(names) => &**names,
+        Key::Primary => &[],
+    };
+    let mut all = shape.columns.iter().chain(returned).chain(key);
+    all.find(|name| {
+        let own = SYSTEM.contains(&&***name)
+            || table.hidden.contains(name)
+            || table.dialect.plain_catalog && name.starts_with("crdb_internal_");
+        own && table.place_of(name).is_none()
+    })
+}
+
+fn trouble(shape: &Shape, table: &Table, key: &[Name]) -> Option<Trouble> {
+    let repeated = shape
+        .columns
+        .iter()
+        .enumerate()
+        .any(|(place, name)| shape.columns.iter().take(place).any(|n| n == name));
+    let may_not = |name: &Name| {
+        let column = table.place_of(name).and_then(|p| table.columns.get(p));
+        column.is_some_and(|c| c.always_generated)
+    };
+    if repeated || shape.columns.iter().any(may_not) {
+        return Some(Trouble::Unparsable);
+    }
+    if shape.op != Op::Insert || table.has_hooks {
+        return None;
+    }
+    let lacks = |c: &Column| c.not_null && !c.has_default && !shape.columns.contains(&c.name);
+    let no_arbiter = shape.on_conflict != OnConflict::Error && !table.hidden_unique && {
+        let places: Option<Vec<usize>> = key.iter().map(|n| table.place_of(n)).collect();
+        places.is_none_or(|places| table.unique_of(&places).is_none())
+    };
+    (no_arbiter || table.columns.iter().any(lacks)).then_some(Trouble::Doomed)
+}
+
+/// Unique keys whose columns are all given, as places in the row, each with a seed that tells it
+/// from all others.
+fn given_keys(table: &Table, row: &[usize]) -> Vec<(u64, Box<[usize]>)> {
+    let mut keys = Vec::new();
+    for (number, unique) in table.uniques.iter().enumerate() {
+        let places: Option<Box<[usize]>> = unique
+            .columns
+            .iter()
+            // An update may give a column twice: the key's value, which stands last, says which row
+            // it is.
+            .map(|column| row.iter().rposition(|place| place == column))
+            .collect();
+        if let Some(places) = places {
+            keys.push((seed(table, number), places));
+        }
+    }
+    keys
+}
+
+/// Whether nothing stands in for a value that a row does not have.
+fn gives_all(shape: &Shape, table: &Table) -> bool {
+    let mut defaults = table.columns.iter().filter(|c| c.has_default || c.identity);
+    defaults.all(|column| shape.columns.contains(&column.name))
+}
+
+/// What a write of the shape changes, as far as order is concerned.
+fn change<'s>(shape: &'s Shape, key: &'s [Name], proven: bool) -> Change<'s> {
+    let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
+    let sets = |name: &&Name| shape.op == Op::Update || !key.contains(*name);
+    Change {
+        op: shape.op,
+        upsert,
+        sets: shape.columns.iter().filter(sets).collect(),
+        key: key.iter().collect(),
+        proven,
+    }
+}

@@ -1,0 +1,116 @@
+//! The server that a sink's connections lead to.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use windrow_core::Fault;
+use windrow_database::Options;
+
+use super::dialect::{COCKROACH, Dialect, POSTGRES};
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
+
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(5);
+
+/// What a URL says of the database that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It is_of PostgreSQL's protocol.
+    Postgres,
+    /// It is CockroachDB.
+    Cockroach,
+}
+
+/// A server that is_of PostgreSQL's protocol, and how to get in.
+pub(super) struct Server {
+    named: Named,
+    /// What it turned out to be.
+    found: OnceLock<&'static Dialect>,
+    target: Target,
+    pub(super) options: Options,
+}
+
+impl Server {
+    pub(super) fn new(target: Target, named: Named, options: &Options) -> Self {
+        Self {
+            named,
+            found: OnceLock::new(),
+            target: match options.own_times {
+                true => target.with_options_of(&|name| std::env::var(name).ok()),
+                false => target,
+            },
+            options: options.clone(),
+        }
+    }
+
+    /// What it is, or before anybody has looked: what its URL says.
+    pub(super) fn dialect(&self) -> &'static Dialect {
+        let named = match self.named {
+            Named::Postgres => &POSTGRES,
+            Named::Cockroach => &COCKROACH,
+        };
+        self.found.get().copied().unwrap_or(named)
+    }
+
+    /// A new connection, and what is behind it.
+    pub(super) async fn wire(&self) -> Result<(Wire, &'static Dialect), Fault> {
+        let parameters = session(self.options.own_times);
+        let mut wire =
+            Wire::connect(&self.target, &parameters, self.options.connect_timeout).await?;
+        let dialect = Dialect::recognize(&mut wire, self.found.get().copied()).await?;
+        if self.named == Named::Cockroach && *dialect != COCKROACH {
+            return Err(Fault::invalid(
+                "the URL says that this is CockroachDB, but the server says that it is not: for PostgreSQL write postgres://",
+            ));
+        }
+        Ok((wire, self.found.get_or_init(|| dialect)))
+    }
+}
+
+/// What libpq sets by its environment of how times are read.
+const TIMES: [(&str, &str); 2] = [("PGDATESTYLE", "DateStyle"), ("PGTZ", "TimeZone")];
+
+/// The settings that what is sent and decoded here relies on; all else is as the role has it.
+/// `own_times`: that includes how times are read ([`Options::own_times`]).
+fn session(own_times: bool) -> Vec<(&'static str, String)> {
+    let mut times = vec![
+        ("DateStyle", "ISO".to_owned()),
+        ("TimeZone", "UTC".to_owned()),
+    ];
+    if own_times {
+        let asked = |(variable, name)| Some((name, std::env::var(variable).ok()?));
+        times = TIMES.into_iter().filter_map(asked).collect();
+    }
+    let mut settings = vec![
+        ("client_encoding", "UTF8".to_owned()),
+        ("bytea_output", "hex".to_owned()),
+        ("extra_float_digits", "1".to_owned()),
+        ("standard_conforming_strings", "on".to_owned()),
+    ];
+    settings.append(&mut times);
+    settings
+}
+
+/// Asks for a sign of life on a new connection.
+pub(crate) async fn ping(
+    connecting: impl Future<Output = Result<(Wire, &'static Dialect), Fault>>,
+) -> Result<(), Fault> {
+    let sign = async {
+        let (mut wire, _) = connecting.await?;
+        let answer = wire.simple("SELECT 1").await;
+        wire.terminate().await;
+        match answer {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Fault::from(error)),
+            Err(broken) => Err(broken.unavailable()),
+        }
+    };
+    match tokio::time::timeout(PING, sign).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Fault::unavailable(format!(
+            "the database gave no sign of life within {} seconds",
+            PING.as_secs()
+        ))),
+    }
+}

@@ -1,0 +1,77 @@
+//! What a write touches and what a statement changes, as far as the order of a batch is concerned.
+
+use windrow_core::{Name, Op};
+use windrow_database::plan::Fence;
+
+use crate::catalog::table::Table;
+use crate::values::key::RowKey;
+
+/// What one write does to the order of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Touch {
+    /// The key by which rows of a statement are sorted.
+    pub(crate) order: Option<RowKey>,
+    /// A key could not be told.
+    pub(crate) unknown: bool,
+}
+
+/// What a statement changes, as far as the order of a batch is concerned.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    pub(crate) op: Op,
+    /// An insert that changes the row that it meets.
+    pub(crate) upsert: bool,
+    /// Columns that an update changes, or an upsert where it meets a row.
+    pub(crate) sets: Vec<&'a Name>,
+    /// Columns by which a row is found.
+    pub(crate) key: Vec<&'a Name>,
+    /// What it runs besides itself is proven for each row.
+    pub(crate) proven: bool,
+}
+
+/// Tells the rows of a table and one of its keys from all others.
+pub(crate) fn seed(table: &Table, number: usize) -> u64 {
+    use std::hash::BuildHasher as _;
+    foldhash::fast::FixedState::default().hash_one((&table.name, number))
+}
+
+/// Whether somebody could tell in which order a statement's rows are written: a number that the
+/// database generates, a row that refers to another one. `given`: whether each value is one that
+/// the client gave.
+pub(crate) fn order_shows(change: &Change<'_>, table: &Table, given: bool) -> bool {
+    let fenced = fence(change, table) != Fence::None;
+    let inserts = change.op == Op::Insert;
+    fenced || table.referenced || inserts && (!given || table.hidden_unique)
+}
+
+/// What a write of the kind may disturb besides the rows whose keys it names.
+pub(crate) fn fence(change: &Change<'_>, table: &Table) -> Fence {
+    let in_unique = |name: &Name| {
+        let place = table.place_of(name);
+        table.hidden_unique
+            || table
+                .uniques
+                .iter()
+                .any(|u| place.is_some_and(|p| u.columns.contains(&p)))
+    };
+    let moves = change.sets.iter().any(|name| in_unique(name));
+    // One row may be found by several keys. Only by the first one can two writes be told to be
+    // about different rows.
+    let alias = (change.upsert || change.op != Op::Insert)
+        && table.uniques.len() > 1
+        && !table.uniques.first().is_some_and(|first| {
+            let names = first.columns.iter().filter_map(|p| table.columns.get(*p));
+            names
+                .into_iter()
+                .all(|column| change.key.contains(&&column.name))
+        });
+    match change.op {
+        Op::Delete if table.referenced => Fence::All,
+        Op::Update if table.referenced && moves => Fence::All,
+        Op::Delete if table.hidden_unique || table.uniques.len() > 1 => Fence::Table,
+        Op::Update if moves => Fence::Table,
+        Op::Insert if change.upsert && moves => Fence::Table,
+        _ if alias || (table.has_hooks && !change.proven) => Fence::Table,
+        _ => Fence::None,
+    }
+}

@@ -1,0 +1,155 @@
+//! The rows that a write touches, told by the values of unique keys.
+//!
+//! Two spellings of one value (`7` and `"007"`, a time in two zones) give the same bytes. Only
+//! columns whose [`Column::makes_keys`] holds take part: where equal values cannot be told, no key
+//! is given, and the caller keeps order.
+
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+use windrow_core::Value;
+
+use super::scalar;
+use crate::catalog::column::{Column, Kind};
+
+/// A row, named by a unique key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RowKey {
+    /// Sorts as the key's first column does, as far as eight bytes tell: rows of one statement are
+    /// written in the order of the index, and every batch locks in the same order.
+    pub(crate) order: u64,
+    /// The same for the same row.
+    pub(crate) hash: u64,
+}
+
+/// What a unique key of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The row.
+    Row(RowKey),
+    /// A part is NULL: no row has it, none conflicts with it.
+    Nothing,
+    /// Not to be told from here.
+    Unknown,
+}
+
+/// The row that the values of a unique key name. `seed` tells tables and keys apart.
+pub(crate) fn row_key<'a>(
+    seed: u64,
+    parts: impl IntoIterator<Item = (&'a Column, &'a Value)>,
+    scratch: &mut Vec<u8>,
+) -> Found {
+    scratch.clear();
+    for (column, value) in parts {
+        if value.is_null() {
+            return Found::Nothing;
+        }
+        if !column.makes_keys() || push(&column.kind, value, scratch).is_none() {
+            return Found::Unknown;
+        }
+    }
+    let order = scratch
+        .iter()
+        .chain(std::iter::repeat(&0))
+        .take(8)
+        .fold(0, |order, byte| order << 8 | u64::from(*byte));
+    let hash = FixedState::with_seed(seed).hash_one(&**scratch);
+    Found::Row(RowKey { order, hash })
+}
+
+/// Appends canonical bytes that sort as the values do.
+fn push(kind: &Kind, value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match kind {
+        Kind::Int2 | Kind::Int4 | Kind::Int8 => push_int(scalar::int(value)?, out),
+        Kind::Date => push_int(i64::from(scalar::date(value)?), out),
+        Kind::Timestamp => push_int(scalar::moment(value)?.local(), out),
+        Kind::Timestamptz => push_int(scalar::moment(value)?.utc(), out),
+        Kind::Bool => out.push(u8::from(scalar::boolean(value)?)),
+        Kind::Uuid => out.extend_from_slice(&scalar::uuid(value)?),
+        Kind::Bytea => match value {
+            Value::Bytes(bytes) => push_bytes(bytes, out),
+            Value::Text(text) if !text.starts_with("\\x") => {
+                push_bytes(&super::text::decode_base64(text).ok()?, out);
+            }
+            _ => return None,
+        },
+        Kind::Char => push_bytes(plain(value)?.trim_end_matches(' ').as_bytes(), out),
+        Kind::Text | Kind::Enum(_) => push_text(value, out)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn push_int(n: i64, out: &mut Vec<u8>) {
+    // The sign bit is turned over so that bytes sort as numbers do.
+    out.extend_from_slice(&(n.cast_unsigned() ^ (1 << 63)).to_be_bytes());
+}
+
+/// The length stands behind, so that the bytes still sort and no two lists of parts are the same.
+fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+}
+
+fn push_text(value: &Value, out: &mut Vec<u8>) -> Option<()> {
+    match value {
+        Value::Int(n) => push_bytes(itoa::Buffer::new().format(*n).as_bytes(), out),
+        _ => push_bytes(plain(value)?.as_bytes(), out),
+    }
+    Some(())
+}
+
+fn plain(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) | Value::Number(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::column::sample;
+
+    fn key(kind: Kind, value: impl Into<Value>) -> Found {
+        row_key(1, [(&sample(kind), &value.into())], &mut Vec::new())
+    }
+
+    fn order(kind: Kind, value: impl Into<Value>) -> u64 {
+        match key(kind, value) {
+            Found::Row(row) => row.order,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_one_key() {
+        assert_eq!(key(Kind::Int4, 7), key(Kind::Int4, "007"));
+        assert_eq!(
+            key(Kind::Timestamptz, "2020-01-01T00:00:00Z"),
+            key(Kind::Timestamptz, "2020-01-01 01:00+01")
+        );
+        assert_eq!(key(Kind::Char, "a"), key(Kind::Char, "a  "));
+        assert_ne!(key(Kind::Text, "a"), key(Kind::Text, "a "));
+        assert_eq!(key(Kind::Text, 5), key(Kind::Text, "5"));
+        assert_eq!(key(Kind::Bytea, "AP8="), key(Kind::Bytea, vec![0, 255]));
+        assert_eq!(key(Kind::Int4, Value::Null), Found::Nothing);
+        assert_eq!(key(Kind::Numeric, 1), Found::Unknown);
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let column = sample(Kind::Text);
+        let pair = |a: &str, b: &str| {
+            let (a, b) = (Value::text(a), Value::text(b));
+            row_key(1, [(&column, &a), (&column, &b)], &mut Vec::new())
+        };
+        assert_ne!(pair("ab", "c"), pair("a", "bc"));
+    }
+
+    #[test]
+    fn keys_sort_as_values_do() {
+        assert!(order(Kind::Int8, -5) < order(Kind::Int8, 3));
+        assert!(order(Kind::Int8, i64::MIN) < order(Kind::Int8, i64::MAX));
+        assert!(order(Kind::Text, "abc") < order(Kind::Text, "abd"));
+    }
+}

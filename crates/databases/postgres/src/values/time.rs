@@ -1,0 +1,160 @@
+//! Dates and times in ISO 8601, read exactly as the server reads them.
+//!
+//! Only what both read alike is read: four-digit years, real days of the calendar, up to six digits
+//! of a second's fraction, zones of up to 14 hours. Anything else is left to the server.
+
+#[cfg(test)]
+mod tests;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Days from 1970-01-01 to 2000-01-01, where PostgreSQL's clock begins.
+const EPOCH: i64 = 10_957;
+
+/// A date and time of day, with its zone where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Days since 2000-01-01.
+    days: i64,
+    /// Microseconds since midnight.
+    micros: i64,
+    /// Seconds east of UTC.
+    zone: Option<i64>,
+}
+
+/// Reads a date alone: days since 2000-01-01.
+pub(crate) fn date(text: &str) -> Option<i32> {
+    let mut left = text.as_bytes();
+    let days = take_date(&mut left)?;
+    left.is_empty().then_some(())?;
+    i32::try_from(days).ok()
+}
+
+/// Reads a time of day without a zone: microseconds since midnight.
+pub(crate) fn time_of_day(text: &str) -> Option<i64> {
+    let mut left = text.as_bytes();
+    let micros = take_time(&mut left)?;
+    left.is_empty().then_some(micros)
+}
+
+/// Reads a date with or without time of day and zone.
+pub(crate) fn moment(text: &str) -> Option<Moment> {
+    let mut left = text.as_bytes();
+    let days = take_date(&mut left)?;
+    if left.is_empty() {
+        let (micros, zone) = (0, None);
+        return Some(Moment { days, micros, zone });
+    }
+    take_one_of(&mut left, b"Tt ")?;
+    let micros = take_time(&mut left)?;
+    let zone = take_zone(&mut left)?;
+    left.is_empty().then_some(Moment { days, micros, zone })
+}
+
+impl Moment {
+    /// As a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored, as the server
+    /// ignores it.
+    pub(crate) fn local(self) -> i64 {
+        self.days * SECONDS_PER_DAY * MICROS_PER_SECOND + self.micros
+    }
+
+    /// As a `timestamptz`: microseconds since 2000-01-01 00:00 UTC. Without a zone it is UTC, the
+    /// zone of Windrow's sessions.
+    pub(crate) fn utc(self) -> i64 {
+        self.local() - self.zone.unwrap_or(0) * MICROS_PER_SECOND
+    }
+}
+
+fn take_date(left: &mut &[u8]) -> Option<i64> {
+    let year = take_digits(left, 4)?;
+    take_one_of(left, b"-")?;
+    let month = take_digits(left, 2)?;
+    take_one_of(left, b"-")?;
+    let day = take_digits(left, 2)?;
+    let real = year >= 1 && (1..=12).contains(&month) && day >= 1 && day <= last_day(year, month);
+    real.then(|| days_since_1970(year, month, day) - EPOCH)
+}
+
+fn take_time(left: &mut &[u8]) -> Option<i64> {
+    let hour = take_digits(left, 2)?;
+    take_one_of(left, b":")?;
+    let minute = take_digits(left, 2)?;
+    let mut micros = 0;
+    if take_one_of(left, b":").is_some() {
+        micros = take_digits(left, 2).filter(|s| *s < 60)? * MICROS_PER_SECOND;
+        if take_one_of(left, b".").is_some() {
+            micros += take_fraction(left)?;
+        }
+    }
+    (hour < 24 && minute < 60).then_some((hour * 60 + minute) * 60 * MICROS_PER_SECOND + micros)
+}
+
+/// One to six digits behind the point, as microseconds.
+fn take_fraction(left: &mut &[u8]) -> Option<i64> {
+    let count = left.iter().take_while(|b| b.is_ascii_digit()).count();
+    if !(1..=6).contains(&count) {
+        return None;
+    }
+    let digits = take_digits(left, count)?;
+    let missing = u32::try_from(6 - count).ok()?;
+    Some(digits * 10_i64.pow(missing))
+}
+
+/// `Z`, `+HH`, `+HHMM`, `+HH:MM`, or nothing.
+fn take_zone(left: &mut &[u8]) -> Option<Option<i64>> {
+    if left.is_empty() {
+        return Some(None);
+    }
+    let sign = match take_one_of(left, b"Zz+-")? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return Some(Some(0)),
+    };
+    let hours = take_digits(left, 2).filter(|h| *h <= 14)?;
+    let colon = take_one_of(left, b":").is_some();
+    let minutes = if colon || !left.is_empty() {
+        take_digits(left, 2).filter(|m| *m < 60)?
+    } else {
+        0
+    };
+    Some(Some(sign * (hours * 60 + minutes) * 60))
+}
+
+fn take_one_of(left: &mut &[u8], wanted: &[u8]) -> Option<u8> {
+    let (first, rest) = left.split_first()?;
+    wanted.contains(first).then_some(())?;
+    *left = rest;
+    Some(*first)
+}
+
+fn take_digits(left: &mut &[u8], count: usize) -> Option<i64> {
+    let (digits, rest) = left.split_at_checked(count)?;
+    let mut number = 0;
+    for digit in digits {
+        number = number * 10 + i64::from(digit.is_ascii_digit().then(|| digit - b'0')?);
+    }
+    *left = rest;
+    Some(number)
+}
+
+fn last_day(year: i64, month: i64) -> i64 {
+    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since 1970-01-01 in the proleptic Gregorian calendar: years are counted from March, so that
+/// a leap day is the last day of its year (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    era * 146_097 + days - 719_468
+}

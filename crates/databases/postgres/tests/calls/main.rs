@@ -1,0 +1,17 @@
+//! SQL calls against a real PostgreSQL server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
+
+mod altered;
+mod apart;
+mod differential;
+mod forms;
+mod isolation;
+mod parsed;
+mod proven;
+mod support;

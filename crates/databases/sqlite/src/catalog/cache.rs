@@ -1,0 +1,175 @@
+//! What the tables have: read once for each version of the schema.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, Result};
+use windrow_core::TableName;
+
+use super::column::ColumnType;
+use super::definition::definition_of;
+use super::sharing::{Sharing, Texts};
+use super::standings::Standings;
+use super::table::{Column, Table};
+
+/// Tables that are kept, found or not; past it the catalog starts anew.
+const TABLES: usize = 1024;
+
+/// The tables met since the schema last changed.
+#[derive(Debug, Default)]
+pub(crate) struct Catalog {
+    version: Option<i64>,
+    tables: HashMap<TableName, Option<Arc<Table>>>,
+    texts: Option<Texts>,
+    sharings: HashMap<TableName, Arc<Sharing>>,
+    standings: Arc<Standings>,
+}
+
+impl Catalog {
+    /// One that tells operators what it finds.
+    pub(crate) fn telling(standings: Arc<Standings>) -> Self {
+        Self {
+            standings,
+            ..Self::default()
+        }
+    }
+
+    /// Looks whether the schema has changed, by this process or another, and forgets everything if
+    /// it has. True in that case. To be called inside the transaction that uses the answers.
+    pub(crate) fn refresh(&mut self, connection: &Connection) -> Result<bool> {
+        let mut ask = connection.prepare_cached("PRAGMA schema_version")?;
+        let version = ask.query_row([], |row| row.get::<_, i64>(0))?;
+        let changed = self.version != Some(version);
+        if changed {
+            self.forget();
+            self.version = Some(version);
+        }
+        Ok(changed)
+    }
+
+    /// Forgets everything.
+    pub(crate) fn forget(&mut self) {
+        self.tables.clear();
+        self.version = None;
+        self.texts = None;
+        self.sharings.clear();
+        self.standings.clear();
+    }
+
+    /// What writes to a table may share.
+    pub(crate) fn sharing(
+        &mut self,
+        connection: &Connection,
+        name: &TableName,
+    ) -> Result<Arc<Sharing>> {
+        if let Some(known) = self.sharings.get(name) {
+            return Ok(known.clone());
+        }
+        let texts = match self.texts.take() {
+            Some(texts) => texts,
+            None => Texts::read(connection)?,
+        };
+        let sharing = Arc::new(self.texts.insert(texts).sharing(name));
+        if self.sharings.len() >= TABLES {
+            self.sharings.clear();
+            self.standings.clear();
+        }
+        if self.table(connection, name)?.is_some() {
+            self.standings.put(name, sharing.clone());
+        }
+        self.sharings.insert(name.clone(), sharing.clone());
+        Ok(sharing)
+    }
+
+    /// The table of that name, if there is one.
+    pub(crate) fn table(
+        &mut self,
+        connection: &Connection,
+        name: &TableName,
+    ) -> Result<Option<Arc<Table>>> {
+        if let Some(known) = self.tables.get(name) {
+            return Ok(known.clone());
+        }
+        let table = load(connection, name)?.map(Arc::new);
+        if self.tables.len() >= TABLES {
+            self.tables.clear();
+        }
+        self.tables.insert(name.clone(), table.clone());
+        Ok(table)
+    }
+}
+
+/// Reads a table. Other schemas than `main` do not exist on Windrow's connection; tables that exist
+/// in no schema, such as the table-valued functions of PRAGMAs, are none.
+fn load(connection: &Connection, name: &TableName) -> Result<Option<Table>> {
+    if let Some(schema) = &name.schema
+        && !schema.eq_ignore_ascii_case("main")
+    {
+        return Ok(None);
+    }
+    let found = connection
+        .prepare_cached(
+            "SELECT name, coalesce(sql, '') FROM main.sqlite_schema
+             WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE",
+        )?
+        .query_row([&*name.table], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })
+        .optional()?;
+    let Some((name, sql)) = found else {
+        return Ok(None);
+    };
+    let (plain, view, strict) = connection
+        .prepare_cached(
+            "SELECT type = 'table', type = 'view', strict FROM pragma_table_list(?1) WHERE schema = 'main'",
+        )?
+        .query_row([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?
+        .unwrap_or_default();
+    let (columns, primary) = columns(connection, &name, strict)?;
+    let mut table = Table {
+        name: name.into(),
+        columns,
+        primary,
+        strict,
+        plain,
+        view,
+        made: false,
+    };
+    table.made = plain && sql == definition_of(&table);
+    Ok(Some(table))
+}
+
+/// The columns, and the places of those that make up the primary key.
+fn columns(
+    connection: &Connection,
+    table: &str,
+    strict: bool,
+) -> Result<(Vec<Column>, Vec<usize>)> {
+    let mut ask = connection.prepare_cached(
+        r#"SELECT i.cid FROM pragma_index_list(?1, 'main') l, pragma_index_info(l.name, 'main') i
+           WHERE l."unique""#,
+    )?;
+    let found = ask.query_map([table], |row| row.get::<_, i64>(0))?;
+    let uniques = found.collect::<Result<Vec<i64>>>()?;
+    // Hidden: 1 is a hidden column of a virtual table, 2 and 3 are generated ones.
+    let mut ask = connection.prepare_cached(
+        r#"SELECT name, type, pk, cid FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid"#,
+    )?;
+    let mut rows = ask.query([table])?;
+    let (mut columns, mut primary) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let declared: Option<String> = row.get(1)?;
+        let in_key: i64 = row.get(2)?;
+        if in_key > 0 {
+            primary.push((in_key, columns.len()));
+        }
+        columns.push(Column {
+            name: row.get::<_, String>(0)?.into(),
+            column_type: ColumnType::declared(declared.as_deref().unwrap_or_default(), strict),
+            in_key: row.get::<_, i64>(2)? > 0 || uniques.contains(&row.get(3)?),
+        });
+    }
+    primary.sort_unstable();
+    Ok((columns, primary.into_iter().map(|(_, at)| at).collect()))
+}

@@ -1,0 +1,148 @@
+//! What a column's declared type means to SQLite, and to Windrow.
+
+use windrow_database::infer::Kind;
+
+/// What a column takes. Follows SQLite's rules of affinity (<https://sqlite.org/datatype3.html>, 3.1), with the few
+/// declared names set apart that mean more to Windrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnType {
+    /// Declared BOOL or BOOLEAN: NUMERIC affinity, read back as true and false.
+    Bool,
+    /// INTEGER affinity.
+    Integer,
+    /// NUMERIC affinity.
+    Numeric,
+    /// REAL affinity: doubles.
+    Real,
+    /// Declared DECIMAL_TEXT, Windrow's own: TEXT affinity, read back as a number with all its
+    /// digits.
+    Decimal,
+    /// TEXT affinity.
+    Text,
+    /// Declared JSON: NUMERIC affinity, read back as JSON.
+    Json,
+    /// Declared BLOB: no affinity; text for it is base64.
+    Blob,
+    /// No declared type, or ANY in a STRICT table: values are stored as they come.
+    Any,
+}
+
+impl ColumnType {
+    /// What a declared type stands for.
+    pub(crate) fn declared(declared: &str, strict: bool) -> Self {
+        let name = declared.to_ascii_uppercase();
+        let has = |part: &str| name.contains(part);
+        match name.as_str() {
+            "" => Self::Any,
+            "ANY" if strict => Self::Any,
+            "BOOL" | "BOOLEAN" => Self::Bool,
+            "JSON" => Self::Json,
+            "DECIMAL_TEXT" => Self::Decimal,
+            _ if has("INT") => Self::Integer,
+            _ if has("CHAR") || has("CLOB") || has("TEXT") => Self::Text,
+            _ if has("BLOB") => Self::Blob,
+            _ if has("REAL") || has("FLOA") || has("DOUB") => Self::Real,
+            _ => Self::Numeric,
+        }
+    }
+
+    /// The type of a new column. `double` says that all its numbers are given back exactly by
+    /// doubles.
+    pub(crate) fn of_kind(kind: Kind, double: bool) -> Self {
+        match kind {
+            Kind::Bool => Self::Bool,
+            Kind::Int => Self::Integer,
+            Kind::Number if double => Self::Real,
+            Kind::Number => Self::Decimal,
+            Kind::Text | Kind::Own(_) => Self::Text,
+            Kind::Json => Self::Json,
+            Kind::Bytes => Self::Blob,
+        }
+    }
+
+    /// What a column of this type holds, in a table that Windrow made.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Self::Bool => Kind::Bool,
+            Self::Integer => Kind::Int,
+            Self::Real | Self::Decimal => Kind::Number,
+            Self::Json => Kind::Json,
+            Self::Blob => Kind::Bytes,
+            // The last two are never declared by Windrow; as Text they are never widened.
+            Self::Text | Self::Numeric | Self::Any => Kind::Text,
+        }
+    }
+
+    /// The name that it is declared by in tables that Windrow makes.
+    pub(crate) fn sql(self) -> &'static str {
+        match self {
+            Self::Bool => "BOOLEAN",
+            Self::Integer => "INTEGER",
+            Self::Numeric => "NUMERIC",
+            Self::Real => "REAL",
+            Self::Decimal => "DECIMAL_TEXT",
+            Self::Text => "TEXT",
+            Self::Json => "JSON",
+            Self::Blob => "BLOB",
+            Self::Any => "ANY",
+        }
+    }
+
+    /// The same for STRICT tables, which know six names only (<https://sqlite.org/stricttables.html>).
+    pub(crate) fn strict_sql(self) -> &'static str {
+        match self {
+            Self::Bool => "INTEGER",
+            Self::Decimal | Self::Json => "TEXT",
+            Self::Numeric => "ANY",
+            other => other.sql(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn follows_the_rules_of_affinity() {
+        use ColumnType::*;
+        for (declared, strict, expected) in [
+            ("INT", false, Integer),
+            ("UNSIGNED BIG INT", false, Integer),
+            ("CHARINT", false, Integer),
+            ("varchar(70)", false, Text),
+            ("CLOB", false, Text),
+            ("blob", false, Blob),
+            ("", false, Any),
+            ("double precision", false, Real),
+            ("float", false, Real),
+            ("DECIMAL(10,5)", false, Numeric),
+            ("DATE", false, Numeric),
+            ("ANY", false, Numeric),
+            ("ANY", true, Any),
+            ("Boolean", false, Bool),
+            ("JSON", false, Json),
+            ("DECIMAL_TEXT", false, Decimal),
+            ("FLOATING POINT", false, Integer),
+        ] {
+            assert_eq!(
+                ColumnType::declared(declared, strict),
+                expected,
+                "{declared}"
+            );
+        }
+    }
+
+    #[test]
+    fn own_types_survive_their_declaration() {
+        for kind in Kind::ALL {
+            for double in [false, true] {
+                let made = ColumnType::of_kind(kind, double);
+                assert_eq!(ColumnType::declared(made.sql(), false), made);
+                assert_eq!(made.kind(), kind);
+                let strict = ["INTEGER", "REAL", "TEXT", "BLOB"];
+                assert!(strict.contains(&made.strict_sql()));
+            }
+        }
+    }
+}

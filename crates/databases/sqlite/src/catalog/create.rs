@@ -1,0 +1,240 @@
+//! Tables made, extended and widened from the rows that come: what
+//! [`crate::Options::create_tables`] asks for.
+
+use rusqlite::Connection;
+use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
+use windrow_database::decimal;
+use windrow_database::infer::{Kind, Sights};
+use windrow_database::quote::{push_ident, push_table};
+
+use super::column::ColumnType;
+use super::definition::definition;
+use super::rebuild;
+use super::table::Table;
+use crate::fault::Failure;
+use crate::values::packed::{Datum, Packed};
+
+/// A column that rows ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    name: Name,
+    kind: Option<Kind>,
+    double: bool,
+}
+
+/// What the rows for a table ask for, from the writes of these numbers.
+pub(crate) fn wanted(
+    packed: &Packed,
+    writes: impl Iterator<Item = usize>,
+    table: &TableName,
+) -> Vec<Wanted> {
+    let mut sights = Sights::default();
+    for write in writes.filter_map(|w| packed.write(w)) {
+        let Some(shape) = packed.shape(write.shape) else {
+            continue;
+        };
+        if shape.table != *table || !matches!(shape.op, Op::Insert | Op::Update) {
+            continue;
+        }
+        for (place, (name, datum)) in shape.columns.iter().zip(write.values()).enumerate() {
+            let (kind, double) = kind_of(datum);
+            sights.note(place, name, kind, double);
+        }
+    }
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for sight in sights.columns() {
+        let same = wanted
+            .iter_mut()
+            .find(|w| w.name.eq_ignore_ascii_case(&sight.name));
+        match same {
+            Some(same) => {
+                same.kind = match (same.kind, sight.kind) {
+                    (Some(a), Some(b)) => Some(a.join(b)),
+                    (a, b) => a.or(b),
+                };
+                same.double &= sight.double;
+            }
+            None => wanted.push(Wanted {
+                name: sight.name.clone(),
+                kind: sight.kind,
+                double: sight.double,
+            }),
+        }
+    }
+    wanted
+}
+
+fn kind_of(datum: Datum<'_>) -> (Option<Kind>, bool) {
+    match datum {
+        Datum::Null => (None, true),
+        Datum::Bool(_) => (Some(Kind::Bool), true),
+        Datum::Int(n) => (Some(Kind::Int), decimal::int_is_double(n)),
+        Datum::Number(digits) => (Some(Kind::Number), decimal::is_double(digits)),
+        Datum::Text(_) => (Some(Kind::Text), true),
+        Datum::Bytes(_) => (Some(Kind::Bytes), true),
+        Datum::Json(_) => (Some(Kind::Json), true),
+    }
+}
+
+/// Makes the table that a write misses.
+///
+/// # Errors
+/// SQLite's own; [`FaultClass::NoTable`] where the row does not say what the table should be like.
+pub(crate) fn create(
+    connection: &Connection,
+    packed: &Packed,
+    write: usize,
+    shape: &Shape,
+    wanted: &[Wanted],
+) -> Result<(), Failure> {
+    let table = &shape.table;
+    if let Some(schema) = &table.schema
+        && !schema.eq_ignore_ascii_case("main")
+    {
+        let message = format!("no such schema: {schema}; a SQLite file has the schema main only");
+        return Err(Failure::of_write(Fault::new(
+            FaultClass::NoTable,
+            "3F000",
+            message,
+        )));
+    }
+    let mut values = packed.write(write).into_iter().flat_map(|w| w.values());
+    if values.all(|datum| datum == Datum::Null) {
+        let message = format!(
+            "no such table: {table}; it cannot be created from a row that holds nothing but null"
+        );
+        return Err(Failure::of_write(Fault::new(
+            FaultClass::NoTable,
+            "42P01",
+            message,
+        )));
+    }
+    let primary = primary(shape, wanted)?;
+    let columns: Vec<(Name, ColumnType)> = wanted
+        .iter()
+        .filter_map(|w| {
+            let in_key = || primary.contains(&w.name).then_some(Kind::Int);
+            let kind = w.kind.or_else(in_key)?;
+            Some((w.name.clone(), ColumnType::of_kind(kind, w.double)))
+        })
+        .collect();
+    let columns = columns.iter().map(|(name, t)| (&**name, *t));
+    let names = primary.iter().map(|n| &**n).collect::<Vec<_>>();
+    let sql = definition(&table.table, columns, &names);
+    connection.execute_batch(&sql)?;
+    tracing::info!(sql, "created");
+    Ok(())
+}
+
+/// The primary key of a new table: the key that the write names, or else a column called `id`.
+fn primary(shape: &Shape, wanted: &[Wanted]) -> Result<Vec<Name>, Failure> {
+    let find = |name: &str| {
+        let mut found = wanted.iter().map(|w| &w.name);
+        found.find(|n| n.eq_ignore_ascii_case(name)).cloned()
+    };
+    match &shape.key {
+        Key::Columns(names) => {
+            let column = |name: &Name| {
+                find(name).ok_or_else(|| {
+                    let message = format!(
+                        "table {} cannot be created with the key column {name}, which the row does not name",
+                        shape.table
+                    );
+                    Failure::of_write(Fault::new(FaultClass::NoColumn, "42703", message))
+                })
+            };
+            names.iter().map(column).collect()
+        }
+        Key::Primary => {
+            let named = shape.columns.iter().any(|c| c.eq_ignore_ascii_case("id"));
+            Ok(find("id").filter(|_| named).into_iter().collect())
+        }
+    }
+}
+
+/// Gives a table the columns that rows ask for, and widens those that it has.
+///
+/// # Errors
+/// SQLite's own; [`FaultClass::NoColumn`] where the row does not say what type its column should
+/// have.
+pub(crate) fn extend(
+    connection: &Connection,
+    table: &Table,
+    shape: &Shape,
+    wanted: &[Wanted],
+) -> Result<(), Failure> {
+    let mut added = Vec::new();
+    let mut widened = Vec::new();
+    for w in wanted {
+        let Some(kind) = w.kind else { continue };
+        match table.column(&w.name) {
+            None => added.push((&w.name, ColumnType::of_kind(kind, w.double))),
+            // What does not fit a key is refused by itself.
+            Some((place, column)) if table.made && !column.in_key => {
+                let target = wider(
+                    connection,
+                    table,
+                    (place, column.column_type),
+                    kind,
+                    w.double,
+                )?;
+                widened.extend(target.map(|t| (place, t)));
+            }
+            Some(_) => {}
+        }
+    }
+    if added.is_empty() && widened.is_empty() {
+        return Err(Failure::of_write(untyped(table, shape)));
+    }
+    if !widened.is_empty() {
+        rebuild::rebuild(connection, table, &widened)?;
+    }
+    for (name, column_type) in added {
+        let mut sql = String::from("ALTER TABLE ");
+        push_table(&mut sql, &TableName::bare(table.name.clone()));
+        sql.push_str(" ADD COLUMN ");
+        push_ident(&mut sql, name);
+        sql.push(' ');
+        sql.push_str(if table.strict {
+            column_type.strict_sql()
+        } else {
+            column_type.sql()
+        });
+        connection.execute_batch(&sql)?;
+        tracing::info!(sql, "added");
+    }
+    Ok(())
+}
+
+/// For a column that the key or the answer needs, and of which the row holds only NULL.
+fn untyped(table: &Table, shape: &Shape) -> Fault {
+    let absent = shape.columns.iter().find(|c| table.column(c).is_none());
+    let name = absent.map_or("", |n| n);
+    let message = format!(
+        "table {} has no column named {name}, and null does not say what type it should have",
+        shape.table
+    );
+    Fault::new(FaultClass::NoColumn, "42703", message)
+        .with_table(Some(&*table.name))
+        .with_column(absent.map(|n| &**n))
+}
+
+/// The type that a column must get to take values of a kind as well; `None` if it takes them
+/// already.
+fn wider(
+    connection: &Connection,
+    table: &Table,
+    (place, now): (usize, ColumnType),
+    kind: Kind,
+    double: bool,
+) -> Result<Option<ColumnType>, Failure> {
+    let have = now.kind();
+    if have.takes(kind) {
+        let rounds = now == ColumnType::Real && !double;
+        return Ok(rounds.then_some(ColumnType::Decimal));
+    }
+    let joined = have.join(kind);
+    let double =
+        double && (joined != Kind::Number || rebuild::all_doubles(connection, table, place)?);
+    Ok(Some(ColumnType::of_kind(joined, double)))
+}

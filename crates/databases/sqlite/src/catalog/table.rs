@@ -1,0 +1,48 @@
+//! A table, as far as its writes depend on it.
+
+use windrow_core::Name;
+
+use super::column::ColumnType;
+
+/// A table or view.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Its name as it was created.
+    pub(crate) name: Name,
+    pub(crate) columns: Vec<Column>,
+    /// The columns of its primary key by their place, in the key's order.
+    pub(crate) primary: Vec<usize>,
+    /// True for STRICT tables.
+    pub(crate) strict: bool,
+    /// True where columns can be added: for tables that are neither view nor virtual.
+    pub(crate) plain: bool,
+    /// True for views: what their triggers write is not counted.
+    pub(crate) view: bool,
+    /// True where Windrow made it and nobody altered it in a way that Windrow would not: its
+    /// columns may be widened.
+    pub(crate) made: bool,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: Name,
+    pub(crate) column_type: ColumnType,
+    /// True where it is part of the primary key or of a unique index.
+    pub(crate) in_key: bool,
+}
+
+impl Table {
+    /// A column and its place; SQLite takes names that differ only in the case of ASCII letters for
+    /// the same.
+    pub(crate) fn column(&self, name: &str) -> Option<(usize, &Column)> {
+        let mut columns = self.columns.iter().enumerate();
+        columns.find(|(_, c)| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The names of the primary key's columns, in the key's order.
+    pub(crate) fn primary_names(&self) -> impl Iterator<Item = &Name> {
+        let name = |place: &usize| self.columns.get(*place).map(|c| &c.name);
+        self.primary.iter().filter_map(name)
+    }
+}

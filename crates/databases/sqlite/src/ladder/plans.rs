@@ -1,0 +1,76 @@
+//! From a shape to its statement, made once for each version of the schema.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use windrow_core::{Fault, FaultClass, Op, Shape};
+
+use super::sql::SqlBuilder;
+use super::statement::{Plan, Refusal, TableRules};
+use crate::catalog::table::Table;
+
+/// Shapes whose plans are kept; past it they are made anew.
+const PLANS: usize = 1024;
+
+/// The plans of the shapes met since the schema last changed.
+#[derive(Debug, Default)]
+pub(crate) struct Plans(HashMap<Arc<Shape>, Arc<Plan>, FixedState>);
+
+impl Plans {
+    pub(crate) fn plan(
+        &mut self,
+        shape: &Arc<Shape>,
+        table: Option<&Table>,
+        rules: TableRules,
+    ) -> Result<Arc<Plan>, Refusal> {
+        if let Some(plan) = self.0.get(shape) {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(make(shape, table, rules)?);
+        if self.0.len() >= PLANS {
+            self.0.clear();
+        }
+        self.0.insert(shape.clone(), plan.clone());
+        Ok(plan)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Plans a shape against its table as it is now.
+fn make(shape: &Shape, table: Option<&Table>, rules: TableRules) -> Result<Plan, Refusal> {
+    let create = rules.create;
+    let Some(table) = table else {
+        return Err(if create && shape.op == Op::Insert {
+            Refusal::Grow
+        } else {
+            no_table(shape).into()
+        });
+    };
+    rules.check(shape, table)?;
+    let builder = SqlBuilder {
+        shape,
+        table,
+        create: create && table.plain,
+    };
+    let (sql, slots) = match shape.op {
+        Op::Insert => builder.insert()?,
+        Op::Update => builder.update()?,
+        Op::Delete => builder.delete()?,
+        Op::Get => builder.get()?,
+    };
+    Ok(Plan {
+        sql,
+        slots: slots.into(),
+        returned: builder.returned()?,
+        uncounted: table.view && shape.op == Op::Insert,
+    })
+}
+
+fn no_table(shape: &Shape) -> Fault {
+    let message = format!("no such table: {}", shape.table);
+    Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*shape.table.table))
+}

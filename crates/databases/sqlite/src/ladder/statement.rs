@@ -1,0 +1,116 @@
+//! How the writes of one shape are executed.
+
+use std::sync::Arc;
+
+use windrow_core::moves::TableFacts;
+use windrow_core::{Fault, Key, Name, Shape};
+
+use crate::catalog::column::ColumnType;
+use crate::catalog::table::Table;
+
+/// How the writes of one shape are executed, as long as the schema stays as it is.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The statement for one row.
+    pub(crate) sql: String,
+    /// One for each value of the row.
+    pub(crate) slots: Box<[Slot]>,
+    /// What comes back, if anything.
+    pub(crate) returned: Option<ReturnedColumns>,
+    /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one
+    /// row.
+    pub(crate) uncounted: bool,
+}
+
+/// Where one value of a row goes.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) column: Name,
+    pub(crate) column_type: ColumnType,
+    pub(crate) use_: Use,
+    /// Its number in the statement.
+    pub(crate) parameter: usize,
+}
+
+/// What a value is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is stored in a column that stays as it is.
+    Fixed,
+    /// It is stored in a column that may be widened for it.
+    Growing,
+    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is
+    /// refused.
+    Firm,
+    /// It belongs to a column that is not there and may be added; only NULL passes, and is left
+    /// out.
+    Missing,
+    /// It finds a row.
+    Key,
+    /// It finds a row, and is a text as a path spells it.
+    Spelled,
+}
+
+/// The columns that come back.
+#[derive(Debug)]
+pub(crate) struct ReturnedColumns {
+    pub(crate) names: Arc<[Name]>,
+    pub(crate) types: Box<[ColumnType]>,
+}
+
+/// Why there is no plan for a shape.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It can never be executed.
+    Fault(Fault),
+    /// It can once the table has been created or extended.
+    Grow,
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// What is taken for a shape's table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TableRules {
+    /// [`crate::Options::create_tables`].
+    pub(crate) create: bool,
+    /// [`crate::Options::exact_names`].
+    pub(crate) exact: bool,
+}
+
+impl TableRules {
+    /// Refuses a table that is not spelled as the shape names it, if that matters.
+    pub(crate) fn check(self, shape: &Shape, table: &Table) -> Result<(), Fault> {
+        match self.exact && table.name != shape.table.table {
+            true => Err(TableFacts::otherwise_spelled(&shape.table, &table.name)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The fault for a row with too many or too few values.
+pub(crate) fn wrong_length(shape: &Shape, table: Option<&Table>, given: usize) -> Fault {
+    let columns = shape.columns.len();
+    let key = match (&shape.key, table) {
+        (Key::Columns(names), _) => names.iter().map(|n| &**n).collect::<Vec<_>>(),
+        (Key::Primary, Some(table)) => table.primary_names().map(|n| &**n).collect(),
+        (Key::Primary, None) => Vec::new(),
+    };
+    if shape.has_key_values() && given >= columns {
+        return Fault::invalid(format!(
+            "the key of table {} is ({}): {} values are needed, {} given",
+            shape.table,
+            key.join(", "),
+            key.len(),
+            given - columns
+        ));
+    }
+    Fault::invalid(format!(
+        "a row for table {} has {given} values for {columns} columns",
+        shape.table
+    ))
+}

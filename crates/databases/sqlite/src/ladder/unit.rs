@@ -1,0 +1,305 @@
+//! One unit within a transaction: its writes, and a savepoint where there are several.
+
+use std::sync::Arc;
+
+use rusqlite::{CachedStatement, Connection};
+use windrow_core::{Done, Dones, Fault, Returned, UnitFault, UnitOutcome};
+
+use super::plans::Plans;
+use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, Use, wrong_length};
+use crate::catalog::cache::Catalog;
+use crate::catalog::sharing::Sharing;
+use crate::fault::{Failure, Scope};
+use crate::values::bind::{Misfit, fit};
+use crate::values::packed::{Packed, PackedWrite};
+use crate::values::read;
+
+/// Statements that a batch keeps open at once.
+const OPEN: usize = 128;
+
+/// What came of a unit; nothing is committed by it.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// It has its outcome, which holds if the transaction commits.
+    Told(UnitOutcome),
+    /// It failed and took the whole transaction with it, or must not be decided in it.
+    Undone(UnitFault, Scope),
+    /// Its write of this number in the batch needs a table that is created or extended first.
+    /// Nothing of the unit is left.
+    Grow(usize),
+}
+
+/// What a unit needs for itself, so that it is told what it would have been told alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Needs {
+    /// Nothing: it may share a transaction with any others.
+    Nothing,
+    /// A transaction.
+    Transaction,
+    /// A transaction, on a connection on which nobody has written.
+    Connection,
+}
+
+/// What a write needs in order to be executed.
+pub(crate) struct UnitRunner<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) catalog: &'c mut Catalog,
+    pub(crate) plans: &'c mut Plans,
+    pub(crate) packed: &'c Packed,
+    pub(crate) rules: TableRules,
+    /// By shape: what its writes may share.
+    sharings: Vec<Option<Arc<Sharing>>>,
+    /// By shape: the statements in use.
+    open: Vec<Option<Open<'c>>>,
+    opened: usize,
+    scratch: Vec<u8>,
+}
+
+struct Open<'c> {
+    plan: Arc<Plan>,
+    statement: CachedStatement<'c>,
+}
+
+enum Trouble {
+    Failure(Failure),
+    Grow,
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failure(error.into())
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Failure(Failure::of_write(fault))
+    }
+}
+
+impl<'c> UnitRunner<'c> {
+    pub(crate) fn new(
+        connection: &'c Connection,
+        catalog: &'c mut Catalog,
+        plans: &'c mut Plans,
+        packed: &'c Packed,
+        rules: TableRules,
+    ) -> Self {
+        Self {
+            connection,
+            catalog,
+            plans,
+            packed,
+            rules,
+            sharings: Vec::new(),
+            open: Vec::new(),
+            opened: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Gives up what was made for a schema that has changed.
+    pub(crate) fn forget(&mut self) {
+        self.close();
+        self.sharings.clear();
+        self.plans.clear();
+        self.connection.flush_prepared_statement_cache();
+    }
+
+    /// What a unit needs for itself. To be asked within the transaction that uses the answer.
+    pub(crate) fn needs(&mut self, unit: usize) -> Needs {
+        let packed = self.packed;
+        let mut needs = Needs::Nothing;
+        for write in packed.unit(unit).filter_map(|number| packed.write(number)) {
+            // What cannot be looked up is not proven.
+            let sharing = self.sharing(write.shape);
+            needs = needs.max(match sharing.as_deref() {
+                Some(Sharing::Joined) => Needs::Nothing,
+                Some(Sharing::Apart { fresh: true, .. }) => Needs::Connection,
+                Some(Sharing::Apart { .. }) | None => Needs::Transaction,
+            });
+        }
+        needs
+    }
+
+    fn sharing(&mut self, place: usize) -> Option<Arc<Sharing>> {
+        if let Some(Some(known)) = self.sharings.get(place) {
+            return Some(known.clone());
+        }
+        let shape = self.packed.shape(place)?;
+        let sharing = self.catalog.sharing(self.connection, &shape.table).ok()?;
+        if self.sharings.len() <= place {
+            self.sharings.resize_with(self.packed.shapes(), || None);
+        }
+        if let Some(slot) = self.sharings.get_mut(place) {
+            *slot = Some(sharing.clone());
+        }
+        Some(sharing)
+    }
+
+    /// Executes a unit. A single write backs itself out if it fails, as SQLite does with every
+    /// statement (<https://sqlite.org/lang_conflict.html>, ABORT); several need a savepoint.
+    pub(crate) fn unit(&mut self, unit: usize) -> Step {
+        let mut writes = self.packed.unit(unit);
+        if writes.len() < 2 {
+            let Some(write) = writes.next() else {
+                return Step::Told(Ok(Dones::new()));
+            };
+            return match self.write(write) {
+                Ok(done) => Step::Told(Ok(smallvec::smallvec![done])),
+                Err(Trouble::Grow) => Step::Grow(write),
+                Err(Trouble::Failure(failure)) => self.failed(0, failure),
+            };
+        }
+        if let Err(error) = self.say("SAVEPOINT windrow_unit") {
+            return self.failed(0, error);
+        }
+        let mut dones = Dones::with_capacity(writes.len());
+        for (at, write) in writes.enumerate() {
+            match self.write(write) {
+                Ok(done) => dones.push(done),
+                Err(trouble) => return self.back_out(at, write, trouble),
+            }
+        }
+        match self.say("RELEASE windrow_unit") {
+            Ok(()) => Step::Told(Ok(dones)),
+            Err(failure) => self.failed(0, failure),
+        }
+    }
+
+    /// Executes a statement without parameters and results.
+    pub(crate) fn say(&self, sql: &str) -> Result<(), Failure> {
+        self.connection.prepare_cached(sql)?.raw_execute()?;
+        Ok(())
+    }
+
+    fn back_out(&self, at: usize, write: usize, trouble: Trouble) -> Step {
+        if !self.connection.is_autocommit() {
+            let back = self.say("ROLLBACK TO windrow_unit");
+            if let Err(Failure { fault, .. }) = back.and_then(|()| self.say("RELEASE windrow_unit"))
+            {
+                return Step::Undone(
+                    UnitFault {
+                        at,
+                        fault,
+                        before: Vec::new(),
+                    },
+                    Scope::Machine,
+                );
+            }
+        }
+        match trouble {
+            Trouble::Grow => Step::Grow(write),
+            Trouble::Failure(failure) => self.failed(at, failure),
+        }
+    }
+
+    /// SQLite may have rolled back everything: `RAISE(ROLLBACK)`, or a full disk (<https://sqlite.org/c3ref/get_autocommit.html>).
+    fn failed(&self, at: usize, failure: Failure) -> Step {
+        let Failure { fault, scope } = failure;
+        let fault = UnitFault {
+            at,
+            fault,
+            before: Vec::new(),
+        };
+        if self.connection.is_autocommit() || scope == Scope::Busy {
+            Step::Undone(fault, scope)
+        } else {
+            Step::Told(Err(fault))
+        }
+    }
+
+    fn write(&mut self, number: usize) -> Result<Done, Trouble> {
+        let packed = self.packed;
+        let write = packed
+            .write(number)
+            .ok_or_else(|| Fault::internal("a write is missing in its batch"))?;
+        self.ready(write)?;
+        let Some(Some(open)) = self.open.get_mut(write.shape) else {
+            return Err(Fault::internal("a statement is missing in its batch").into());
+        };
+        let Some(shape) = packed.shape(write.shape) else {
+            return Err(Fault::internal("a shape is missing in its batch").into());
+        };
+        if open.plan.slots.len() != write.len() {
+            let table = self.catalog.table(self.connection, &shape.table)?;
+            return Err(wrong_length(shape, table.as_deref(), write.len()).into());
+        }
+        for (slot, datum) in open.plan.slots.iter().zip(write.values()) {
+            if slot.use_ == Use::Missing {
+                match datum {
+                    crate::values::packed::Datum::Null => continue,
+                    _ => return Err(Trouble::Grow),
+                }
+            }
+            let value = match fit(datum, slot, &shape.table, &mut self.scratch) {
+                Ok(value) => value,
+                Err(Misfit::Grow) => return Err(Trouble::Grow),
+                Err(Misfit::Fault(fault)) => return Err(fault.into()),
+            };
+            open.statement.raw_bind_parameter(
+                slot.parameter,
+                rusqlite::types::ToSqlOutput::Borrowed(value),
+            )?;
+        }
+        match &open.plan.returned {
+            None => Ok(Done::rows(open.statement.raw_execute()? as u64)),
+            Some(columns) => fetch(&mut open.statement, columns),
+        }
+    }
+
+    /// Sees to it that the statement of a write's shape is open.
+    fn ready(&mut self, write: PackedWrite<'_>) -> Result<(), Trouble> {
+        if matches!(self.open.get(write.shape), Some(Some(_))) {
+            return Ok(());
+        }
+        let packed = self.packed;
+        let shape = packed
+            .shape(write.shape)
+            .ok_or_else(|| Fault::internal("a shape is missing in its batch"))?;
+        let table = self.catalog.table(self.connection, &shape.table)?;
+        let plan = self
+            .plans
+            .plan(shape, table.as_deref(), self.rules)
+            .map_err(|refusal| match refusal {
+                Refusal::Grow => Trouble::Grow,
+                Refusal::Fault(fault) => fault.into(),
+            })?;
+        if self.opened >= OPEN {
+            self.close();
+        }
+        if self.open.len() <= write.shape {
+            self.open.resize_with(packed.shapes(), || None);
+        }
+        let statement = self.connection.prepare_cached(&plan.sql)?;
+        if let Some(place) = self.open.get_mut(write.shape) {
+            *place = Some(Open { plan, statement });
+            self.opened += 1;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.open.clear();
+        self.opened = 0;
+    }
+}
+
+/// Executes a statement that gives rows back.
+fn fetch(statement: &mut CachedStatement<'_>, columns: &ReturnedColumns) -> Result<Done, Trouble> {
+    let mut rows = statement.raw_query();
+    let mut returned = Returned {
+        columns: columns.names.clone(),
+        rows: Vec::new(),
+    };
+    while let Some(row) = rows.next()? {
+        let values = columns.types.iter().enumerate();
+        let values = values.map(|(i, t)| Ok(read::value(row.get_ref(i)?, *t)));
+        returned.rows.push(values.collect::<rusqlite::Result<_>>()?);
+    }
+    Ok(Done {
+        rows: returned.rows.len() as u64,
+        returned: Some(Box::new(returned)),
+        told: None,
+    })
+}

@@ -1,0 +1,52 @@
+//! What a failure of SQLite means for a portion.
+
+use windrow_core::{Fault, FaultClass, LoadFault};
+
+use crate::fault::{Failure, Scope};
+
+/// A failure that is nobody's row: what is only busy may be tried again.
+pub(super) fn plain(error: rusqlite::Error) -> Fault {
+    Failure::from(error).fault
+}
+
+/// Before the commit nothing is written: the portion may be tried again, or be sifted.
+pub(super) fn before_commit(error: rusqlite::Error) -> LoadFault {
+    let Failure { fault, scope } = error.into();
+    match (scope, fault.class) {
+        (Scope::Busy, _) | (_, FaultClass::Unavailable) => LoadFault::Again(fault),
+        (Scope::Machine | Scope::Sync, _) | (_, FaultClass::NoTable | FaultClass::NoColumn) => {
+            LoadFault::Hopeless(fault)
+        }
+        (Scope::Write, _) => LoadFault::Refused(fault),
+    }
+}
+
+/// A commit that failed is undone. Deferred foreign keys are checked by it.
+pub(super) fn of_commit(error: rusqlite::Error) -> LoadFault {
+    let Failure { fault, scope } = Failure::from(error);
+    match scope {
+        // The log may hold the whole commit; only the next opening of the file will show.
+        Scope::Sync => LoadFault::Unknown(Fault::unknown(fault.message)),
+        Scope::Busy => LoadFault::Again(fault),
+        Scope::Machine if fault.class == FaultClass::Unavailable => LoadFault::Again(fault),
+        Scope::Machine => LoadFault::Hopeless(fault),
+        Scope::Write => LoadFault::Refused(fault),
+    }
+}
+
+/// A mark that cannot be written is no fault of the rows.
+pub(super) fn of_mark(error: rusqlite::Error) -> LoadFault {
+    match before_commit(error) {
+        LoadFault::Refused(fault) => LoadFault::Hopeless(fault),
+        other => other,
+    }
+}
+
+/// What is said where the table does not fit the rows yet.
+pub(super) fn grows() -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        "a column is to be added or widened first",
+    )
+}

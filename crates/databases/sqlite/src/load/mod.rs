@@ -1,0 +1,147 @@
+//! Bulk loads: one statement and one transaction for many rows, on the sink's one writer.
+//!
+//! Values are bound exactly as single writes bind them. A row that fails takes its portion back, or
+//! is left out of it where the portion is sifted: each row is an execution of the statement, which
+//! SQLite undoes by itself where it fails. What was not written goes through the lane, which tells
+//! each row its own error.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the form, and the way to the writer |
+//! | `portion` | a portion: one transaction |
+//! | `row` | one of its rows |
+//! | `marks` | what was loaded before |
+//! | `ask`, `transaction` | work for the writer; its statements without values |
+//! | `fault` | what a failure means for a portion |
+
+mod ask;
+mod fault;
+mod marks;
+mod portion;
+mod row;
+mod transaction;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{
+    Bulk, Claim, Fault, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Rows, Shape,
+    Sifted, TableName,
+};
+
+use self::ask::ask;
+use self::marks::SqliteMarks;
+use self::portion::OnFailure;
+use super::ladder::writer::{Database, Lost, Writer};
+
+/// One statement, many rows.
+pub(super) struct SqliteBulk {
+    writer: Arc<Writer>,
+}
+
+impl SqliteBulk {
+    pub(super) fn new(writer: &Arc<Writer>) -> Self {
+        Self {
+            writer: writer.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl Bulk for SqliteBulk {
+    fn form(&self) -> &'static str {
+        "one statement, many rows in a transaction"
+    }
+
+    fn most_loaders(&self) -> usize {
+        1
+    }
+
+    fn portion_rows(&self) -> usize {
+        50_000
+    }
+
+    fn sifts(&self) -> bool {
+        true
+    }
+
+    async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
+        let table = table.clone();
+        ask(&self.writer, move |database| {
+            portion::columns(database, &table)
+        })
+        .await
+    }
+
+    async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
+        let shape = Arc::new(plan.shape());
+        let checked = shape.clone();
+        ask(&self.writer, move |database| {
+            portion::check(database, &checked)
+        })
+        .await?;
+        Ok(Box::new(SqliteLoader {
+            writer: self.writer.clone(),
+            shape,
+        }))
+    }
+
+    fn marks(&self) -> Option<Arc<dyn Marks>> {
+        Some(Arc::new(SqliteMarks::new(&self.writer)))
+    }
+}
+
+/// A way to the writer.
+#[derive(Debug)]
+struct SqliteLoader {
+    writer: Arc<Writer>,
+    shape: Arc<Shape>,
+}
+
+impl SqliteLoader {
+    /// Has the writer write a portion, whose memory both share.
+    async fn write(
+        &mut self,
+        rows: &Rows,
+        write: impl FnOnce(&mut Database, &Arc<Shape>, &Rows) -> Result<Sifted, LoadFault>
+        + Send
+        + 'static,
+    ) -> Result<Sifted, LoadFault> {
+        let (shape, rows) = (self.shape.clone(), rows.clone());
+        let asked = self
+            .writer
+            .ask(move |database| write(database, &shape, &rows));
+        match asked.await {
+            Ok(sifted) => sifted,
+            Err(Lost::NotBegun) => {
+                let fault = Fault::unavailable("SQLite's writer has ended");
+                Err(LoadFault::Again(fault))
+            }
+            Err(Lost::HalfWay) => Err(LoadFault::Unknown(Fault::unknown(
+                "SQLite's writer broke off; it cannot be known whether this was written",
+            ))),
+        }
+    }
+}
+
+#[async_trait]
+impl Loader for SqliteLoader {
+    async fn load(&mut self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
+        let mark = mark.cloned();
+        let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
+            portion::load(database, shape, rows, OnFailure::Whole(mark.as_ref()))
+        };
+        self.write(rows, write).await.map(|sifted| sifted.loaded)
+    }
+
+    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+        let owned = claim.map(|claim| (claim.mark.clone(), claim.records.to_vec()));
+        let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
+            let claim = owned
+                .as_ref()
+                .map(|(mark, records)| Claim { mark, records });
+            portion::load(database, shape, rows, OnFailure::Sift(claim))
+        };
+        self.write(rows, write).await
+    }
+}

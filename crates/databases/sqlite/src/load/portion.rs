@@ -1,0 +1,164 @@
+//! A portion: one transaction.
+
+use rusqlite::Connection;
+use windrow_core::{
+    Claim, Fault, LoadColumn, LoadFault, Mark, Means, OnConflict, Rows, Shape, Sifted, TableName,
+};
+
+use super::fault::{before_commit, grows, of_commit, of_mark, plain};
+use super::marks;
+use super::row::{Bad, RowWriter};
+use super::transaction::{roll_back, say};
+use crate::ladder::session::Session;
+use crate::ladder::statement::{Plan, Refusal, Use};
+use crate::ladder::writer::Database;
+
+/// The table's columns. What one that grows takes follows from its values.
+pub(super) fn columns(
+    database: &mut Database,
+    table: &TableName,
+) -> Result<Option<Vec<LoadColumn>>, Fault> {
+    let session = database.session()?;
+    session.renew().map_err(plain)?;
+    let creates = session.creates();
+    let table = session.table(table).map_err(plain)?;
+    let Some(table) = table else {
+        return Ok(None);
+    };
+    let grows = creates && table.made;
+    // A key of NULL may be given a number.
+    let sql = "SELECT name, lower(type), hidden > 1, pk > 0 OR upper(coalesce(dflt_value, 'NULL')) <> 'NULL' \
+               FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
+    let mut ask = session.connection().prepare_cached(sql).map_err(plain)?;
+    let columns = ask
+        .query_map([&*table.name], |row| {
+            Ok(LoadColumn {
+                name: row.get::<_, String>(0)?.into(),
+                type_name: row.get::<_, String>(1)?.into(),
+                generated: row.get(2)?,
+                defaults: row.get(3)?,
+                means: match grows {
+                    true => Means::Looks,
+                    false => Means::Itself,
+                },
+            })
+        })
+        .map_err(plain)?;
+    let columns = columns.map(|column| column.map_err(plain));
+    columns.collect::<Result<_, _>>().map(Some)
+}
+
+/// Whether rows of a shape can be loaded.
+pub(super) fn check(database: &mut Database, shape: &std::sync::Arc<Shape>) -> Result<(), Fault> {
+    let session = database.session()?;
+    session.renew().map_err(plain)?;
+    match session.plan(shape).map_err(plain)? {
+        Ok(plan) if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) => Err(grows()),
+        Ok(_) => Ok(()),
+        Err(Refusal::Grow) => Err(grows()),
+        Err(Refusal::Fault(fault)) => Err(fault),
+    }
+}
+
+/// What becomes of rows that fail, and the marks of the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OnFailure<'a> {
+    /// They take the portion back.
+    Whole(Option<&'a Mark>),
+    /// They are left out.
+    Sift(Option<Claim<'a>>),
+}
+
+/// Writes a portion and its marks, or nothing.
+pub(super) fn load(
+    database: &mut Database,
+    shape: &std::sync::Arc<Shape>,
+    rows: &Rows,
+    on_failure: OnFailure<'_>,
+) -> Result<Sifted, LoadFault> {
+    let session = database.session().map_err(LoadFault::Again)?;
+    let loaded = transaction(session, shape, rows, on_failure).and_then(|sifted| {
+        session
+            .check_file()
+            .map(|()| sifted)
+            .map_err(LoadFault::Unknown)
+    });
+    let broken = matches!(loaded, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
+    if loaded.is_err() && (!roll_back(session.connection()) || broken) {
+        database.discard();
+    }
+    loaded
+}
+
+fn transaction(
+    session: &mut Session,
+    shape: &std::sync::Arc<Shape>,
+    rows: &Rows,
+    on_failure: OnFailure<'_>,
+) -> Result<Sifted, LoadFault> {
+    say(session.connection(), "BEGIN IMMEDIATE").map_err(before_commit)?;
+    session.renew().map_err(before_commit)?;
+    let plan = session.plan(shape).map_err(before_commit)?;
+    let plan = plan.map_err(|refusal| match refusal {
+        Refusal::Grow => LoadFault::Refused(grows()),
+        Refusal::Fault(fault) => LoadFault::Hopeless(fault),
+    })?;
+    let connection = session.connection();
+    let sifted = write(connection, shape, &plan, rows, on_failure)?;
+    mark(connection, on_failure, &sifted.left).map_err(of_mark)?;
+    say(connection, "COMMIT").map_err(of_commit)?;
+    Ok(sifted)
+}
+
+/// Writes all rows, or those that can be.
+fn write(
+    connection: &Connection,
+    shape: &Shape,
+    plan: &Plan,
+    rows: &Rows,
+    on_failure: OnFailure<'_>,
+) -> Result<Sifted, LoadFault> {
+    let mut sifted = Sifted::default();
+    if rows.is_empty() {
+        return Ok(sifted);
+    }
+    if rows.columns() != plan.slots.len() {
+        let why = "a portion has another number of columns than its load";
+        return Err(LoadFault::Hopeless(Fault::internal(why)));
+    }
+    if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) {
+        return Err(LoadFault::Refused(grows()));
+    }
+    let sifts = matches!(on_failure, OnFailure::Sift(_));
+    let mut row = RowWriter::new(connection, shape, plan, sifts).map_err(before_commit)?;
+    let mut fields = rows.fields();
+    for place in 0..rows.len() {
+        match row.write(&mut fields) {
+            Ok(written) => {
+                sifted.loaded.written += written;
+                let ignored = written == 0 && shape.on_conflict == OnConflict::Ignore;
+                sifted.loaded.ignored += u64::from(ignored);
+            }
+            Err(Bad::Row(_)) if sifts => sifted.left.push(place),
+            Err(Bad::Row(fault)) => return Err(LoadFault::Refused(fault)),
+            Err(Bad::Portion(fault)) => return Err(fault),
+        }
+    }
+    Ok(sifted)
+}
+
+/// Marks what was written.
+fn mark(
+    connection: &Connection,
+    on_failure: OnFailure<'_>,
+    left: &[usize],
+) -> rusqlite::Result<()> {
+    match on_failure {
+        OnFailure::Whole(None) | OnFailure::Sift(None) => Ok(()),
+        OnFailure::Whole(Some(mark)) => marks::insert(connection, &mark.load, mark.span),
+        OnFailure::Sift(Some(claim)) => {
+            let mut spans = claim.spans(left).into_iter();
+            spans.try_for_each(|span| marks::insert(connection, &claim.mark.load, span))
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A row of a portion: one execution of the portion's statement.
+
+use rusqlite::types::ToSqlOutput;
+use rusqlite::{CachedStatement, Connection};
+use windrow_core::load::Fields;
+use windrow_core::value::is_number;
+use windrow_core::{Fault, FaultClass, Field, LoadFault, OnConflict, Shape};
+
+use super::fault::{before_commit, grows};
+use super::transaction::say;
+use crate::ladder::statement::Plan;
+use crate::values::bind::{Misfit, fit};
+use crate::values::packed::Datum;
+
+/// Writes rows, one after another.
+pub(super) struct RowWriter<'c> {
+    connection: &'c Connection,
+    shape: &'c Shape,
+    plan: &'c Plan,
+    statement: CachedStatement<'c>,
+    scratch: Vec<u8>,
+    /// Each row has a savepoint of its own.
+    guards: bool,
+}
+
+/// Why a row was not written.
+pub(super) enum Bad {
+    /// For what it is. Nothing of it is left, and the transaction goes on.
+    Row(Fault),
+    /// For something that ends the portion.
+    Portion(LoadFault),
+}
+
+impl<'c> RowWriter<'c> {
+    /// `sifts`: a row that fails is left out.
+    pub(super) fn new(
+        connection: &'c Connection,
+        shape: &'c Shape,
+        plan: &'c Plan,
+        sifts: bool,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            shape,
+            plan,
+            statement: connection.prepare_cached(&plan.sql)?,
+            scratch: Vec::new(),
+            guards: sifts && leaves_traces(connection)?,
+        })
+    }
+
+    /// Writes the next row; gives back how many rows are new or changed.
+    pub(super) fn write(&mut self, fields: &mut Fields<'_>) -> Result<u64, Bad> {
+        self.bind(fields)?;
+        if self.guards {
+            say(self.connection, "SAVEPOINT windrow_row").map_err(ends)?;
+        }
+        let written = match self.statement.raw_execute() {
+            Ok(written) => (written as u64).max(self.plan.uncounted.into()),
+            Err(error) => return Err(self.failed(error)),
+        };
+        if written == 0 && self.shape.on_conflict != OnConflict::Ignore {
+            self.undo()?;
+            return Err(self.bad(drops()));
+        }
+        if self.guards {
+            say(self.connection, "RELEASE windrow_row").map_err(ends)?;
+        }
+        Ok(written)
+    }
+
+    /// Binds the next fields, and takes all of them, whatever is wrong with the first.
+    fn bind(&mut self, fields: &mut Fields<'_>) -> Result<(), Bad> {
+        let mut bad = None;
+        for slot in &self.plan.slots {
+            let datum = datum(fields.next().unwrap_or(Field::Null));
+            if bad.is_some() {
+                continue;
+            }
+            match fit(datum, slot, &self.shape.table, &mut self.scratch) {
+                Ok(value) => self
+                    .statement
+                    .raw_bind_parameter(slot.parameter, ToSqlOutput::Borrowed(value))
+                    .map_err(ends)?,
+                Err(Misfit::Grow) => return Err(Bad::Portion(LoadFault::Refused(grows()))),
+                Err(Misfit::Fault(fault)) => bad = Some(fault),
+            }
+        }
+        bad.map_or(Ok(()), |fault| Err(self.bad(fault)))
+    }
+
+    /// The row is undone where the transaction is still there (<https://sqlite.org/lang_conflict.html>, ABORT and ROLLBACK).
+    fn failed(&self, error: rusqlite::Error) -> Bad {
+        let fault = match before_commit(error) {
+            LoadFault::Refused(fault) => fault,
+            other => return Bad::Portion(other),
+        };
+        if self.connection.is_autocommit() {
+            return Bad::Portion(LoadFault::Refused(fault));
+        }
+        match self.undo() {
+            Ok(()) => self.bad(fault),
+            Err(bad) => bad,
+        }
+    }
+
+    /// Takes back what a row may have left behind.
+    fn undo(&self) -> Result<(), Bad> {
+        if !self.guards {
+            return Ok(());
+        }
+        say(self.connection, "ROLLBACK TO windrow_row")
+            .and_then(|()| say(self.connection, "RELEASE windrow_row"))
+            .map_err(ends)
+    }
+
+    /// Who is left out comes later than those behind it. Where later rows win, that is only so good
+    /// for rows that fail whenever they come.
+    fn bad(&self, fault: Fault) -> Bad {
+        let by_itself = match fault.class {
+            FaultClass::Value | FaultClass::NotNull | FaultClass::TooLarge => true,
+            FaultClass::Check => &*fault.code == "23514",
+            _ => false,
+        };
+        match self.shape.on_conflict == OnConflict::Update && !by_itself {
+            true => Bad::Portion(LoadFault::Refused(fault)),
+            false => Bad::Row(fault),
+        }
+    }
+}
+
+/// What is said of a row that a trigger has made nothing of (`RAISE(IGNORE)`).
+fn drops() -> Fault {
+    Fault::new(
+        FaultClass::Check,
+        "02000",
+        "a trigger makes nothing of the row",
+    )
+}
+
+fn ends(error: rusqlite::Error) -> Bad {
+    Bad::Portion(before_commit(error))
+}
+
+/// Whether a statement that fails may leave something behind: what a trigger had written before a
+/// constraint or a trigger said FAIL (<https://sqlite.org/lang_conflict.html>), or made nothing of the row by IGNORE. Where nobody says those words,
+/// nothing is left.
+fn leaves_traces(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE sql LIKE '%fail%' OR sql LIKE '%ignore%')";
+    connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0))
+}
+
+/// The value as a batch has it: what a write of the field alone would bring.
+fn datum(field: Field<'_>) -> Datum<'_> {
+    match field {
+        Field::Null => Datum::Null,
+        Field::Plain(text) if is_number(text.as_bytes()) => number(text),
+        Field::Plain(text) | Field::Text(text) => Datum::Text(text),
+        Field::Number(digits) => number(digits),
+        Field::Bool(truth) => Datum::Bool(truth),
+        Field::Json(text) => Datum::Json(text),
+        Field::Bytes(bytes) => Datum::Bytes(bytes),
+    }
+}
+
+/// As [`windrow_core::Value::number`].
+fn number(digits: &str) -> Datum<'_> {
+    match digits.parse() {
+        Ok(n) if digits != "-0" && !digits.starts_with('+') => Datum::Int(n),
+        _ => Datum::Number(digits),
+    }
+}

@@ -1,0 +1,262 @@
+//! What a table is like, and what would be moved.
+
+use rusqlite::{Connection, OptionalExtension as _};
+use windrow_core::moves::{TableFacts, Takes};
+use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+
+use super::text::{push_filter, push_route, push_table};
+use crate::catalog::column::ColumnType;
+use crate::fault::Failure;
+
+/// Names by which a row's number is known, where no column has them (<https://sqlite.org/rowidtable.html>).
+const ROW_NUMBERS: [&str; 3] = ["rowid", "oid", "_rowid_"];
+
+/// A table.
+#[derive(Debug)]
+pub(super) struct Facts {
+    /// Its name as it was created.
+    pub(super) name: Name,
+    /// The text that made it.
+    pub(super) sql: String,
+    pub(super) columns: Vec<Column>,
+    pub(super) primary: Vec<Name>,
+    uniques: Vec<Vec<Name>>,
+    without_row_number: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: Name,
+    pub(super) column_type: ColumnType,
+    not_null: bool,
+    generated: bool,
+    has_default: bool,
+    /// Declared as `INTEGER`: alone in the primary key of an ordinary table it is another name of
+    /// the row's number.
+    integer: bool,
+}
+
+/// Reads a table; `None`: there is none of that name.
+///
+/// # Errors
+/// [`FaultClass::Unsupported`] for views and virtual tables; what SQLite says.
+pub(super) fn read(connection: &Connection, name: &TableName) -> Result<Option<Facts>, Fault> {
+    if let Some(schema) = &name.schema
+        && !schema.eq_ignore_ascii_case("main")
+    {
+        return Ok(None);
+    }
+    let found = connection
+        .query_row(
+            "SELECT s.name, coalesce(s.sql, ''), l.type, l.wr, l.strict
+             FROM main.sqlite_schema s JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name
+             WHERE s.type IN ('table', 'view') AND s.name = ?1 COLLATE NOCASE",
+            [&*name.table],
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, bool>(3)?,
+                    row.get::<_, bool>(4)?,
+                ))
+            },
+        )
+        .optional()
+        .map_err(|error| Failure::from(error).into_fault())?;
+    let Some((own, sql, kind, without_row_number, strict)) = found else {
+        return Ok(None);
+    };
+    if kind != "table" {
+        return Err(Fault::new(
+            FaultClass::Unsupported,
+            "0A000",
+            format!("{name} is no ordinary table: {kind}"),
+        ));
+    }
+    let (columns, primary) =
+        columns(connection, &own, strict).map_err(|error| Failure::from(error).into_fault())?;
+    let mut facts = Facts {
+        name: own.into(),
+        sql,
+        columns,
+        primary,
+        uniques: Vec::new(),
+        without_row_number,
+    };
+    facts.uniques = facts
+        .uniques(connection)
+        .map_err(|error| Failure::from(error).into_fault())?;
+    Ok(Some(facts))
+}
+
+fn columns(
+    connection: &Connection,
+    table: &str,
+    strict: bool,
+) -> rusqlite::Result<(Vec<Column>, Vec<Name>)> {
+    // Hidden: 2 and 3 are generated columns.
+    let mut ask = connection.prepare(
+        r#"SELECT name, coalesce(type, ''), "notnull", pk, hidden, coalesce(dflt_value, 'NULL') FROM pragma_table_xinfo(?1, 'main')
+           WHERE hidden <> 1 ORDER BY cid"#,
+    )?;
+    let mut rows = ask.query([table])?;
+    let (mut columns, mut primary) = (Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let name: Name = row.get::<_, String>(0)?.into();
+        let place: i64 = row.get(3)?;
+        let declared: String = row.get(1)?;
+        let default: String = row.get(5)?;
+        if place > 0 {
+            primary.push((place, name.clone()));
+        }
+        columns.push(Column {
+            column_type: ColumnType::declared(&declared, strict),
+            not_null: row.get(2)?,
+            integer: declared.eq_ignore_ascii_case("INTEGER"),
+            has_default: !default.eq_ignore_ascii_case("NULL"),
+            generated: row.get::<_, i64>(4)? > 1,
+            name,
+        });
+    }
+    primary.sort_unstable();
+    let primary = primary.into_iter().map(|(_, name)| name).collect();
+    Ok((columns, primary))
+}
+
+impl Facts {
+    pub(super) fn column(&self, name: &str) -> Option<&Column> {
+        let mut columns = self.columns.iter();
+        columns.find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// What tells rows apart. A primary key may hold NULL here, which is refused where a row has
+    /// one.
+    fn uniques(&self, connection: &Connection) -> rusqlite::Result<Vec<Vec<Name>>> {
+        let mut uniques = Vec::new();
+        if !self.primary.is_empty() {
+            uniques.push(self.primary.clone());
+        }
+        let mut ask = connection.prepare(
+            r#"SELECT name FROM pragma_index_list(?1, 'main') WHERE "unique" AND NOT partial AND origin <> 'pk'"#,
+        )?;
+        let indexes = ask.query_map([&*self.name], |row| row.get::<_, String>(0))?;
+        for index in indexes {
+            let mut ask = connection
+                .prepare_cached("SELECT name FROM pragma_index_info(?1, 'main') ORDER BY seqno")?;
+            let names = ask.query_map([index?], |row| row.get::<_, Option<String>>(0))?;
+            let names: Vec<Option<String>> = names.collect::<rusqlite::Result<_>>()?;
+            let plain = |name: &Option<String>| {
+                let column = self.column(name.as_deref()?)?;
+                column.not_null.then(|| column.name.clone())
+            };
+            // An index over expressions has columns without names.
+            if let Some(unique) = names.iter().map(plain).collect::<Option<Vec<Name>>>() {
+                uniques.push(unique);
+            }
+        }
+        Ok(uniques)
+    }
+
+    /// Columns of the primary key that may be NULL (<https://sqlite.org/lang_createtable.html#the_primary_key>).
+    fn nullable(&self) -> Vec<Name> {
+        let sure =
+            |column: &Column| column.not_null || self.without_row_number || self.counts(column);
+        let columns = self.primary.iter().filter_map(|name| self.column(name));
+        let nullable = columns.filter(|column| !sure(column));
+        nullable.map(|column| column.name.clone()).collect()
+    }
+
+    fn takes(&self) -> Vec<(Name, Takes)> {
+        let takes = |column: &Column| match column.column_type {
+            ColumnType::Blob => Some(Takes::BytesOrTexts),
+            ColumnType::Real => Some(Takes::Double),
+            _ => None,
+        };
+        let columns = self.columns.iter();
+        let named = columns.filter_map(|column| Some((column.name.clone(), takes(column)?)));
+        named.collect()
+    }
+
+    /// Whether a column is another name of the row's number.
+    fn counts(&self, column: &Column) -> bool {
+        column.integer && !self.without_row_number && self.primary == [column.name.clone()]
+    }
+
+    /// The columns that tell the table's rows apart within a transaction.
+    ///
+    /// # Errors
+    /// [`FaultClass::Unsupported`] if columns have all names of the row's number.
+    pub(super) fn locator(&self) -> Result<Vec<Name>, Fault> {
+        if self.without_row_number {
+            return Ok(self.primary.clone());
+        }
+        let free = |name: &&&str| self.column(name).is_none();
+        match ROW_NUMBERS.iter().find(free) {
+            Some(name) => Ok(vec![Name::from(*name)]),
+            None => Err(Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                format!(
+                    "columns of {} are called rowid, oid and _rowid_, so its row numbers have no name",
+                    self.name
+                ),
+            )),
+        }
+    }
+
+    /// The description as a move uses it. `place` is the file's.
+    pub(super) fn outside(&self, place: &str) -> TableFacts {
+        let generated = self.columns.iter().filter(|column| column.generated);
+        let required = |column: &&Column| {
+            column.not_null && !column.has_default && !column.generated && !self.counts(column)
+        };
+        TableFacts {
+            identity: format!("{place} {:?}", self.name.to_lowercase()),
+            columns: self.columns.iter().map(|c| c.name.clone()).collect(),
+            generated: generated.map(|column| column.name.clone()).collect(),
+            key: self.primary.clone(),
+            uniques: self.uniques.clone(),
+            nullable: self.nullable(),
+            takes: self.takes(),
+            spelled: Some(self.name.clone()),
+            required: self
+                .columns
+                .iter()
+                .filter(required)
+                .map(|column| column.name.clone())
+                .collect(),
+        }
+    }
+}
+
+/// Values of a route, and how many rows have each.
+type Counts = Vec<(Option<Box<str>>, u64)>;
+
+/// Rows by their route, whose bytes tell routes apart.
+pub(super) fn count(
+    connection: &Connection,
+    plan: &MovePlan,
+    most: usize,
+) -> Result<Counts, Failure> {
+    let mut sql = "SELECT ".to_owned();
+    match &plan.route {
+        Some(route) => push_route(&mut sql, "", route),
+        None => sql.push_str("NULL"),
+    }
+    sql.push_str(" AS windrow_route, count(*) FROM ");
+    push_table(&mut sql, &plan.source.table);
+    push_filter(&mut sql, plan.filter.as_deref());
+    if plan.route.is_some() {
+        sql.push_str(&format!(
+            " GROUP BY windrow_route COLLATE BINARY ORDER BY windrow_route COLLATE BINARY LIMIT {most}"
+        ));
+    }
+    let mut ask = connection.prepare(&sql)?;
+    let rows = ask.query_map([], |row| {
+        let route = row.get_ref(0)?.as_bytes_or_null()?;
+        let route = route.map(|text| String::from_utf8_lossy(text).into());
+        Ok((route, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}

@@ -1,0 +1,154 @@
+//! Rows of a table that serves as a queue, brought into their final tables in the same file, or out
+//! of it.
+//!
+//! **SQLite locks no rows.** What keeps movers apart is the one write transaction that a file can
+//! have (BEGIN IMMEDIATE), from the moment rows are picked until they are gone: others wait for it,
+//! and so do all who write to the file. A mover that dies lets go of it, and what it did is rolled
+//! back. So a batch across databases should be as small as it can be without being slow.
+//!
+//! A mover has a connection of its own, for its transaction lasts over several calls. The rows that
+//! it holds are named by their row numbers (or, WITHOUT ROWID, by their primary keys), kept in a
+//! temporary table with their places.
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | this file | the queue: its tables, its connections |
+//! | `facts` | what a table is like, and what would be moved |
+//! | `source` | the source as a mover uses it: its statements |
+//! | `work` | what is done on the connection |
+//! | `mover` | one connection that moves |
+//! | `destination` | final tables, looked up and made |
+//! | `letters` | dead letters and noted batches |
+//! | `text` | what several statements have in common |
+//! | `ask` | work for the writer's thread |
+
+mod ask;
+mod destination;
+mod facts;
+mod letters;
+mod mover;
+mod source;
+mod text;
+mod work;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::moves::{NameLimit, TableFacts};
+use windrow_core::name::MAX_NAME_BYTES;
+use windrow_core::{Fault, MovePlan, Mover, Moves, TableName};
+use windrow_database::Options;
+
+use self::ask::ask;
+use self::mover::SqliteMover;
+use super::fault::Failure;
+use super::ladder::writer::Writer;
+use super::location::Location;
+
+/// A file whose tables can be queues.
+#[derive(Debug)]
+pub(super) struct SqliteMoves {
+    /// The sink's own connection, for what needs no transaction.
+    writer: Arc<Writer>,
+    location: Location,
+    options: Options,
+}
+
+impl SqliteMoves {
+    /// `None` for a database in memory, which no second connection can see.
+    pub(super) fn new(
+        writer: &Arc<Writer>,
+        location: &Location,
+        options: &Options,
+    ) -> Option<Self> {
+        matches!(location, Location::File { .. }).then(|| Self {
+            writer: writer.clone(),
+            location: location.clone(),
+            options: options.clone(),
+        })
+    }
+
+    fn place_of_file(&self) -> Result<String, Fault> {
+        let Location::File { path, .. } = &self.location else {
+            return Err(Fault::internal("a database in memory is no queue"));
+        };
+        let path: PathBuf = path.canonicalize().map_err(|error| {
+            Fault::unavailable(format!("{} cannot be found: {error}", self.location))
+        })?;
+        Ok(format!("sqlite {path:?}"))
+    }
+}
+
+#[async_trait]
+impl Moves for SqliteMoves {
+    async fn place(&self) -> Result<String, Fault> {
+        self.place_of_file()
+    }
+
+    async fn name_limit(&self) -> Result<NameLimit, Fault> {
+        Ok(NameLimit::Caseless(MAX_NAME_BYTES))
+    }
+
+    fn most_movers(&self) -> usize {
+        1
+    }
+
+    async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
+        let (table, place) = (table.clone(), self.place_of_file()?);
+        ask(&self.writer, move |database| {
+            let connection = database.session()?.connection();
+            let facts = facts::read(connection, &table)?;
+            Ok(facts.map(|facts| facts.outside(&place)))
+        })
+        .await
+    }
+
+    async fn survey(
+        &self,
+        plan: &MovePlan,
+        most: usize,
+    ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
+        let plan = plan.clone();
+        ask(&self.writer, move |database| {
+            let connection = database.session()?.connection();
+            facts::count(connection, &plan, most).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
+        let across = plan.across;
+        ask(&self.writer, move |database| {
+            letters::prepare(database.session()?.connection(), across).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn index_markers(&self) -> Result<(), Fault> {
+        ask(&self.writer, |database| {
+            letters::index_markers(database.session()?.connection()).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
+        let (relocation, tag) = (Box::from(relocation), Box::from(tag));
+        ask(&self.writer, move |database| {
+            letters::has_strange(database.session()?.connection(), &relocation, &tag)
+                .map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
+        let writer = Writer::spawn(self.location.clone(), self.options.clone())?;
+        let plan = plan.clone();
+        let source = ask(&writer, move |database| {
+            let connection = database.session()?.connection();
+            source::Source::read(connection, &plan)
+        })
+        .await?;
+        Ok(Box::new(SqliteMover::new(writer, Arc::new(source))))
+    }
+}

@@ -1,0 +1,206 @@
+//! One connection that moves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use tokio::time::Instant;
+use windrow_core::moves::{Destination, Part, PickMost, Picked, Refused, Rejected, Swept};
+use windrow_core::{Fault, FaultClass, Mover, TableName};
+
+use super::ask::ask;
+use super::destination;
+use super::letters;
+use super::letters::Letter;
+use super::source::Source;
+use super::work;
+use super::work::{Numbers, Owned};
+use crate::fault::Failure;
+use crate::ladder::writer::Writer;
+
+/// How long a mover waits for others who write to the file, before it says so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A thread with a connection of its own. When it is dropped, so is the connection, which rolls
+/// back.
+pub(super) struct SqliteMover {
+    writer: Writer,
+    source: Arc<Source>,
+}
+
+impl SqliteMover {
+    pub(super) fn new(writer: Writer, source: Arc<Source>) -> Self {
+        Self { writer, source }
+    }
+
+    /// Has the thread do something.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &Source) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let source = self.source.clone();
+        ask(&self.writer, move |database| {
+            work(database.session()?.connection(), &source)
+        })
+        .await
+    }
+
+    /// Begins a transaction, once nobody else writes.
+    async fn begin(&self) -> Result<(), Fault> {
+        let start = Instant::now();
+        loop {
+            let begun = self
+                .run(|connection, _| work::begin(connection).map_err(Failure::into_fault))
+                .await;
+            match begun {
+                Err(fault) if fault.class == FaultClass::Conflict && start.elapsed() < PATIENCE => {
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Runs in a transaction that has begun; if it fails, the transaction ends.
+    async fn within<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &Source) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.run(|connection, source| {
+            work(connection, source).map_err(|failure| {
+                work::roll_back(connection).ok();
+                failure.fault
+            })
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Mover for SqliteMover {
+    async fn sweep(&mut self, rows: usize, to: &Destination) -> Result<Swept, Fault> {
+        self.begin().await?;
+        let to = to.clone();
+        self.run(move |connection, source| {
+            let swept = work::pick(connection, source, rows).map_err(Failure::into_fault);
+            let swept = swept.and_then(|count| {
+                if count == 0 {
+                    return Ok(Swept::default());
+                }
+                let part = Owned {
+                    to,
+                    rows: Numbers::of(0..count),
+                };
+                let moved = work::transfer(connection, source, &[part]);
+                moved.map_err(|refused| refused.fault)?;
+                work::commit(connection)?;
+                Ok(Swept {
+                    rows: count as u64,
+                    more: count >= rows,
+                })
+            });
+            if !matches!(swept, Ok(Swept { rows: 1.., .. })) {
+                work::roll_back(connection)?;
+            }
+            swept
+        })
+        .await
+    }
+
+    async fn pick(&mut self, most: PickMost) -> Result<Vec<Picked>, Fault> {
+        self.begin().await?;
+        self.within(move |connection, source| {
+            let count = work::pick(connection, source, most.rows)?;
+            if count == 0 {
+                work::roll_back(connection).map_err(Failure::of_write)?;
+                return Ok(Vec::new());
+            }
+            work::set_savepoint(connection)?;
+            work::look(connection, source, count, most)
+        })
+        .await
+    }
+
+    async fn open(&mut self, table: &TableName, create: bool) -> Result<Destination, Fault> {
+        let table = table.clone();
+        self.run(move |connection, source| destination::open(connection, source, &table, create))
+            .await
+    }
+
+    async fn transfer(&mut self, parts: &[Part<'_>]) -> Result<(), Refused> {
+        let parts: Vec<Owned> = parts
+            .iter()
+            .map(|part| Owned {
+                to: part.to.clone(),
+                rows: Numbers::of(part.rows.iter().copied()),
+            })
+            .collect();
+        let moved =
+            self.run(move |connection, source| Ok(work::transfer(connection, source, &parts)));
+        match moved.await {
+            Ok(moved) => moved,
+            Err(fault) => Err(Refused { at: 0, fault }),
+        }
+    }
+
+    async fn delete(&mut self, rows: &[usize]) -> Result<(), Fault> {
+        let rows = Numbers::of(rows.iter().copied());
+        self.run(move |connection, source| work::delete(connection, source, &rows))
+            .await
+    }
+
+    async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
+        let letters: Vec<Letter> = rows.iter().map(Letter::from).collect();
+        self.run(move |connection, source| work::reject(connection, source, &letters))
+            .await
+    }
+
+    async fn note(&mut self, batch: &str) -> Result<(), Fault> {
+        let batch: Box<str> = batch.into();
+        self.run(move |connection, _| {
+            letters::note(connection, &batch).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
+        let batches = batches.to_vec();
+        self.run(move |connection, _| {
+            letters::noted(connection, &batches).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
+        self.run(move |connection, _| {
+            letters::oldest(connection, most).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
+        let batches = batches.to_vec();
+        self.run(move |connection, _| {
+            letters::forget(connection, &batches).map_err(Failure::into_fault)
+        })
+        .await
+    }
+
+    async fn commit(&mut self) -> Result<(), Fault> {
+        self.run(|connection, _| work::commit(connection)).await
+    }
+
+    async fn retreat(&mut self) -> Result<bool, Fault> {
+        self.run(|connection, _| work::retreat(connection).map_err(Failure::into_fault))
+            .await
+    }
+
+    async fn rollback(&mut self) -> Result<(), Fault> {
+        self.run(|connection, _| work::roll_back(connection)).await
+    }
+
+    async fn left(&mut self) -> Result<bool, Fault> {
+        self.run(|connection, source| work::left(connection, source).map_err(Failure::into_fault))
+            .await
+    }
+}

@@ -1,0 +1,233 @@
+//! The source as a mover uses it: its statements.
+
+use rusqlite::Connection;
+use windrow_core::moves::Destination;
+use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
+use windrow_database::quote::{push_ident, push_idents};
+
+use super::facts;
+use super::text::{push_filter, push_route, push_table};
+use crate::catalog::column::ColumnType;
+use crate::fault::Failure;
+
+/// The temporary table of picked rows: `n` is a row's place, from 1; `k0`, `k1` .. tell it apart.
+const PICKED: &str = "temp.windrow_picked";
+
+/// Picked rows whose numbers stand in the first parameter, an array of JSON.
+const CHOSEN: &str = "p.n IN (SELECT value FROM json_each(?1))";
+
+/// A table that rows are taken out of.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) name: TableName,
+    /// All columns, for dead letters.
+    pub(super) all: Vec<(Name, ColumnType)>,
+    /// The columns of the key.
+    pub(super) key: Vec<(Name, ColumnType)>,
+    /// How many columns name a row, for plans across databases.
+    pub(super) names: usize,
+    /// What is read of each row, for plans across databases.
+    pub(super) read: Vec<ColumnType>,
+    /// What is copied.
+    pub(super) columns: Vec<Name>,
+    pub(super) routed: bool,
+    /// Rows go to another file, whose columns hold values of any type as well.
+    pub(super) alike: bool,
+    /// Picks rows; its one parameter is how many.
+    pub(super) pick: String,
+    /// Reads what was picked, in its order: the route, what names it, the columns; `None` where
+    /// nothing of it is asked for.
+    pub(super) look: Option<String>,
+    /// Reads key and all columns of chosen rows, behind their numbers.
+    pub(super) whole: String,
+    pub(super) delete: String,
+    pub(super) left: String,
+    locator: Vec<Name>,
+}
+
+impl Source {
+    /// Reads the table, makes the statements and the temporary table.
+    ///
+    /// # Errors
+    /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`]; what SQLite says.
+    pub(super) fn read(connection: &Connection, plan: &MovePlan) -> Result<Self, Fault> {
+        let name = &plan.source;
+        let Some(facts) = facts::read(connection, name)? else {
+            return Err(Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!("there is no table {name}"),
+            ));
+        };
+        let of = |column: &Name| match facts.column(column) {
+            Some(found) => Ok((column.clone(), found.column_type)),
+            None => Err(Fault::new(
+                FaultClass::NoColumn,
+                "42703",
+                format!("the table {name} has no column {column}"),
+            )),
+        };
+        let key: Vec<(Name, ColumnType)> = plan.key.iter().map(of).collect::<Result<_, _>>()?;
+        let columns: Vec<(Name, ColumnType)> =
+            plan.columns.iter().map(of).collect::<Result<_, _>>()?;
+        let all = facts
+            .columns
+            .iter()
+            .map(|c| (c.name.clone(), c.column_type));
+        for name in &plan.names {
+            of(name)?;
+        }
+        let texts = Texts {
+            plan,
+            table: &facts.name,
+            locator: facts.locator()?,
+        };
+        texts.hold(connection)?;
+        Ok(Self {
+            name: TableName::bare(facts.name.clone()),
+            key,
+            names: plan.names.len(),
+            read: match plan.across {
+                true => columns
+                    .iter()
+                    .map(|(_, column_type)| *column_type)
+                    .collect(),
+                false => Vec::new(),
+            },
+            columns: plan.columns.to_vec(),
+            routed: plan.route.is_some(),
+            alike: plan.alike,
+            pick: texts.pick(),
+            look: (plan.across || plan.route.is_some()).then(|| texts.look()),
+            whole: texts.whole(all.clone().map(|(name, _)| name)),
+            delete: texts.delete(),
+            left: texts.left(),
+            locator: texts.locator,
+            all: all.collect(),
+        })
+    }
+
+    /// Copies chosen rows. Whatever the final table's own constraints do where they fail, here they
+    /// fail.
+    pub(super) fn copy(&self, to: &Destination) -> String {
+        let mut sql = "INSERT OR ABORT INTO ".to_owned();
+        push_table(&mut sql, &to.table.table);
+        sql.push_str(" (");
+        push_idents(&mut sql, &to.columns);
+        sql.push_str(") SELECT ");
+        push_of(&mut sql, "s", &to.columns);
+        push_join(&mut sql, &self.name.table, &self.locator);
+        sql.push_str(&format!(" WHERE {CHOSEN} ORDER BY p.n"));
+        sql
+    }
+}
+
+struct Texts<'a> {
+    plan: &'a MovePlan,
+    table: &'a Name,
+    locator: Vec<Name>,
+}
+
+impl Texts<'_> {
+    /// Makes the temporary table. Its columns have no type, so that values stay what they are.
+    fn hold(&self, connection: &Connection) -> Result<(), Fault> {
+        let columns: Vec<String> = (0..self.locator.len()).map(|n| format!(", k{n}")).collect();
+        let sql = format!(
+            "CREATE TEMPORARY TABLE windrow_picked (n INTEGER PRIMARY KEY{})",
+            columns.concat()
+        );
+        connection
+            .pragma_update(None, "temp_store", "MEMORY")
+            .and_then(|()| connection.execute_batch(&sql))
+            .map_err(|error| Failure::from(error).into_fault())
+    }
+
+    fn pick(&self) -> String {
+        let columns: Vec<String> = (0..self.locator.len()).map(|n| format!("k{n}")).collect();
+        let mut sql = format!("INSERT INTO {PICKED} ({}) SELECT ", columns.join(", "));
+        push_idents(&mut sql, &self.locator);
+        sql.push_str(" FROM ");
+        push_table(&mut sql, self.table);
+        push_filter(&mut sql, self.plan.filter.as_deref());
+        sql.push_str(" ORDER BY ");
+        push_idents(&mut sql, &self.plan.key);
+        sql.push_str(" LIMIT ?1");
+        sql
+    }
+
+    fn look(&self) -> String {
+        let plan = self.plan;
+        let mut sql = "SELECT ".to_owned();
+        match &plan.route {
+            Some(route) => push_route(&mut sql, "s.", route),
+            None => sql.push_str("NULL"),
+        }
+        if plan.across {
+            sql.push_str(", ");
+            push_of(&mut sql, "s", &plan.names);
+            sql.push_str(", ");
+            push_of(&mut sql, "s", &plan.columns);
+        }
+        push_join(&mut sql, self.table, &self.locator);
+        sql.push_str(" ORDER BY p.n");
+        sql
+    }
+
+    fn whole(&self, all: impl Iterator<Item = Name>) -> String {
+        let mut sql = "SELECT p.n, ".to_owned();
+        push_of(&mut sql, "s", &self.plan.key);
+        sql.push_str(", ");
+        push_of(&mut sql, "s", &all.collect::<Vec<Name>>());
+        push_join(&mut sql, self.table, &self.locator);
+        sql.push_str(&format!(" WHERE {CHOSEN} ORDER BY p.n"));
+        sql
+    }
+
+    fn delete(&self) -> String {
+        let mut sql = "DELETE FROM ".to_owned();
+        push_table(&mut sql, self.table);
+        sql.push_str(" WHERE (");
+        push_idents(&mut sql, &self.locator);
+        let columns: Vec<String> = (0..self.locator.len()).map(|n| format!("p.k{n}")).collect();
+        sql.push_str(&format!(
+            ") IN (SELECT {} FROM {PICKED} p WHERE {CHOSEN})",
+            columns.join(", ")
+        ));
+        sql
+    }
+
+    fn left(&self) -> String {
+        let mut sql = "SELECT EXISTS (SELECT 1 FROM ".to_owned();
+        push_table(&mut sql, self.table);
+        push_filter(&mut sql, self.plan.filter.as_deref());
+        sql.push(')');
+        sql
+    }
+}
+
+/// Forgets what was picked before.
+pub(super) fn clear() -> String {
+    format!("DELETE FROM {PICKED}")
+}
+
+/// Appends picked rows, `p`, joined with their rows of the source, `s`; they are looked up in this
+/// order.
+fn push_join(sql: &mut String, table: &str, locator: &[Name]) {
+    sql.push_str(&format!(" FROM {PICKED} p CROSS JOIN "));
+    push_table(sql, table);
+    sql.push_str(" s ON ");
+    for (place, column) in locator.iter().enumerate() {
+        sql.push_str(if place > 0 { " AND s." } else { "s." });
+        push_ident(sql, column);
+        sql.push_str(&format!(" = p.k{place}"));
+    }
+}
+
+fn push_of(sql: &mut String, alias: &str, columns: &[Name]) {
+    for (place, column) in columns.iter().enumerate() {
+        sql.push_str(if place > 0 { ", " } else { "" });
+        sql.push_str(alias);
+        sql.push('.');
+        push_ident(sql, column);
+    }
+}

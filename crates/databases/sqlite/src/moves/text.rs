@@ -1,0 +1,27 @@
+//! What several statements have in common.
+
+use windrow_core::Name;
+use windrow_database::quote::push_ident;
+
+/// Appends a table of the file itself: a temporary one of the same name is never meant.
+pub(super) fn push_table(sql: &mut String, table: &str) {
+    sql.push_str("main.");
+    push_ident(sql, table);
+}
+
+/// Appends the route's value as text.
+pub(super) fn push_route(sql: &mut String, of: &str, route: &Name) {
+    sql.push_str("CAST(");
+    sql.push_str(of);
+    push_ident(sql, route);
+    sql.push_str(" AS TEXT)");
+}
+
+/// Appends the operator's condition. A line break ends a comment that may stand in it.
+pub(super) fn push_filter(sql: &mut String, filter: Option<&str>) {
+    if let Some(filter) = filter {
+        sql.push_str(" WHERE (");
+        sql.push_str(filter);
+        sql.push_str("\n)");
+    }
+}

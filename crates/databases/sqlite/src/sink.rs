@@ -1,0 +1,121 @@
+//! The sink: hands out executors that share one writer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::timeout;
+use windrow_core::sink::Purpose;
+use windrow_core::{
+    Bulk, Executor, Fault, FaultClass, Lack, Moves, Profile, Promise, Sink, Standing,
+};
+use windrow_database::Options;
+
+use super::fault::Failure;
+use super::ladder::executor::SqliteExecutor;
+use super::ladder::writer::{Database, Lost, Writer};
+use super::load::SqliteBulk;
+use super::location::Location;
+use super::moves::SqliteMoves;
+
+/// How long a sign of life may take.
+const PING: Duration = Duration::from_secs(5);
+
+/// What SQLite can do.
+pub(super) const PROFILE: Profile = Profile {
+    name: "SQLite",
+    transactional: true,
+    flights: 1,
+    batch_rows: 50_000,
+    lacks: &[Lack {
+        promise: Promise::Locks,
+        why: "SQLite has one writer: while another process holds the file's lock, all writes wait for it together.",
+    }],
+};
+
+/// A SQLite database. The last of it and its executors to be dropped waits for the writer to end.
+#[derive(Debug)]
+pub(super) struct SqliteSink {
+    writer: Arc<Writer>,
+    location: Location,
+    options: Options,
+    profile: Profile,
+}
+
+impl SqliteSink {
+    /// Starts the writer and has it open the database.
+    ///
+    /// # Errors
+    /// Those of opening, except that a database which is only busy is no error.
+    pub(super) async fn open(location: Location, options: &Options) -> Result<Self, Fault> {
+        let sink = Self {
+            writer: Arc::new(Writer::spawn(location.clone(), options.clone())?),
+            location,
+            options: options.clone(),
+            profile: PROFILE,
+        };
+        match sink.ready().await {
+            Err(fault) if fault.class != FaultClass::Unavailable => Err(fault),
+            _ => Ok(sink),
+        }
+    }
+
+    async fn ready(&self) -> Result<(), Fault> {
+        let opened = self
+            .writer
+            .ask(|database| database.session().map(|_| ()))
+            .await;
+        opened.unwrap_or_else(lost)
+    }
+}
+
+#[async_trait]
+impl Sink for SqliteSink {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    // A lock held by another process holds up every writer of the file alike, so a unit that goes
+    // alone waits no differently; nobody is ever told `Verdict::Alone`.
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+        self.ready().await?;
+        Ok(Box::new(SqliteExecutor::new(self.writer.clone())))
+    }
+
+    async fn ping(&self) -> Result<(), Fault> {
+        match timeout(PING, self.writer.ask(alive)).await {
+            Ok(answer) => answer.unwrap_or_else(lost),
+            Err(_) => Err(Fault::unavailable(
+                "SQLite gave no sign of life within 5 seconds",
+            )),
+        }
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.writer.standings().all()
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(SqliteBulk::new(&self.writer)))
+    }
+
+    fn moves(&self) -> Option<Arc<dyn Moves>> {
+        let queue = SqliteMoves::new(&self.writer, &self.location, &self.options)?;
+        Some(Arc::new(queue))
+    }
+}
+
+fn alive(database: &mut Database) -> Result<(), Fault> {
+    database
+        .session()?
+        .connection()
+        .query_row("SELECT 1", [], |_| Ok(()))
+        .map_err(|e| {
+            let failure = Failure::from(e);
+            Fault::unavailable(failure.fault.message)
+        })
+}
+
+fn lost(_: Lost) -> Result<(), Fault> {
+    Err(Fault::unavailable("SQLite's writer broke off"))
+}

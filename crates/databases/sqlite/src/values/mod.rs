@@ -1,0 +1,5 @@
+//! Values, in and out.
+
+pub(crate) mod bind;
+pub(crate) mod packed;
+pub(crate) mod read;

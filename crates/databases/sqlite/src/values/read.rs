@@ -1,0 +1,71 @@
+//! A value on its way out of a column.
+
+use rusqlite::types::ValueRef;
+use serde_json::value::RawValue;
+use windrow_core::Value;
+use windrow_database::decimal;
+
+use crate::catalog::column::ColumnType;
+
+/// What a client is given for a stored value.
+pub(crate) fn value(stored: ValueRef<'_>, column_type: ColumnType) -> Value {
+    match (stored, column_type) {
+        (ValueRef::Null, _) => Value::Null,
+        (ValueRef::Integer(n @ (0 | 1)), ColumnType::Bool) => Value::Bool(n == 1),
+        (ValueRef::Integer(n), _) => Value::Int(n),
+        (ValueRef::Real(x), _) => Value::from(x),
+        (ValueRef::Blob(bytes), _) => Value::Bytes(bytes.into()),
+        (ValueRef::Text(bytes), _) => match str::from_utf8(bytes) {
+            Ok(text) => self::text(text, column_type),
+            Err(_) => Value::Bytes(bytes.into()),
+        },
+    }
+}
+
+fn text(text: &str, column_type: ColumnType) -> Value {
+    match column_type {
+        ColumnType::Decimal if decimal::is_number(text) => Value::number(text),
+        ColumnType::Json if text == "true" => Value::Bool(true),
+        ColumnType::Json if text == "false" => Value::Bool(false),
+        ColumnType::Json if is_json(text) => Value::Json(text.into()),
+        _ => Value::text(text),
+    }
+}
+
+/// True for a JSON array or object.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<&RawValue>(text.trim()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_back_by_what_is_stored_and_declared() {
+        use ColumnType::*;
+        for (stored, column_type, expected) in [
+            (ValueRef::Null, Text, Value::Null),
+            (ValueRef::Integer(1), Bool, true.into()),
+            (ValueRef::Integer(2), Bool, 2.into()),
+            (ValueRef::Integer(1), Integer, 1.into()),
+            (ValueRef::Real(0.1), Numeric, Value::number("0.1")),
+            (ValueRef::Text(b"1.50"), Decimal, Value::number("1.50")),
+            (ValueRef::Text(b"5"), Decimal, 5.into()),
+            (ValueRef::Text(b"x"), Decimal, "x".into()),
+            (ValueRef::Text(b"1.50"), Text, "1.50".into()),
+            (ValueRef::Text(b" [1]"), Json, Value::Json(" [1]".into())),
+            (ValueRef::Text(b"[1"), Json, "[1".into()),
+            (ValueRef::Text(b"true"), Json, true.into()),
+            (ValueRef::Text(b"[1]"), Text, "[1]".into()),
+            (ValueRef::Text(b"\xff"), Text, vec![255].into()),
+            (ValueRef::Blob(b"\x00"), Blob, vec![0].into()),
+        ] {
+            assert_eq!(value(stored, column_type), expected, "{stored:?}");
+        }
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        // Whatever is said of it, it comes back, and nothing overflows.
+        drop(value(ValueRef::Text(deep.as_bytes()), Json));
+    }
+}

@@ -1,0 +1,13 @@
+//! Many rows in one transaction, on real SQLite files.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may end by any of these"
+)]
+
+mod alike;
+mod marks;
+mod portions;
+mod sifted;
+mod support;

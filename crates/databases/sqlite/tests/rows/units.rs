@@ -1,0 +1,64 @@
+//! Units of several writes: all or nothing.
+
+use windrow_core::{Rung, Unit, Value};
+
+use crate::support::*;
+
+const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT);
+    CREATE TABLE guarded (id INTEGER PRIMARY KEY);
+    CREATE TRIGGER guard BEFORE INSERT ON guarded BEGIN SELECT RAISE(FAIL, 'failed'); END;";
+
+#[tokio::test]
+async fn succeed_or_fail_together() {
+    let mut db = Db::new(SCHEMA).await;
+    let into = insert("t", &["id", "v"]);
+    let row = |id: i64| into.write([id.into(), "x".into()]);
+    let units = [
+        Unit::of([row(1), row(2)]),
+        Unit::of([row(3), row(1), row(4)]),
+        Unit::of([]),
+        Unit::of([row(5), update("t", &["v"]).write(["y".into(), 5.into()])]),
+        Unit::of([row(6), insert("guarded", &["id"]).write([1.into()])]),
+        Unit::of([row(7), insert("nowhere", &["id"]).write([1.into()])]),
+        Unit::of([delete("t").write([2.into()]), get("t").write([2.into()])]),
+        Unit::one(row(8)),
+    ];
+    let outcomes = db.run(&units).await;
+    assert_eq!(
+        brief(&outcomes),
+        [
+            "[1, 1]", "23505@1", "[]", "[1, 1]", "P0001@1", "42P01@1", "[1, 0]", "[1]"
+        ]
+    );
+    assert_eq!(db.rows("SELECT id, v FROM t"), ["1|'x'", "5|'y'", "8|'x'"]);
+}
+
+#[tokio::test]
+async fn tally_tells_solo_from_grouped() {
+    let mut db = Db::new(SCHEMA).await;
+    let into = insert("t", &["v"]);
+    let solo = db.batch(&[into.unit(["a".into()])]).await.tally;
+    assert_eq!(solo.rungs[Rung::Solo as usize], 1);
+    assert_eq!((solo.commits, solo.round_trips), (1, 0));
+    assert!(!solo.in_database.is_zero());
+    let grouped = db
+        .batch(&[into.unit(["a".into()]), into.unit([Value::Null])])
+        .await
+        .tally;
+    assert_eq!(grouped.rungs[Rung::Grouped as usize], 2);
+    assert_eq!(grouped.commits, 1);
+    let none = db.batch(&[]).await;
+    assert_eq!((none.verdicts.len(), none.tally.commits), (0, 0));
+}
+
+#[tokio::test]
+async fn many_shapes_fit_into_one_batch() {
+    let columns: Vec<String> = (0..400).map(|i| format!("c{i}")).collect();
+    let mut db = Db::new(&format!("CREATE TABLE t ({})", columns.join(" INT, "))).await;
+    let units: Vec<Unit> = (0..800)
+        .map(|i| insert("t", &[&columns[i % 400]]).unit([(i as i64).into()]))
+        .collect();
+    let outcomes = db.run(&units).await;
+    assert!(outcomes.iter().all(|o| o.is_ok()));
+    assert_eq!(db.rows("SELECT count(*), sum(c7) FROM t"), ["800|414"]);
+}

@@ -1,0 +1,120 @@
+//! An answer and its body.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+
+use crate::connection_state::Answering;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// An answer with its body.
+pub(crate) type Answer = Response<AnswerBody>;
+
+/// A body that is there, or one that is written while it is sent.
+#[derive(Debug)]
+pub(crate) enum AnswerBody {
+    Whole(Bytes),
+    /// With what is held until the last byte is written.
+    Chunked(Box<dyn Chunks>, Option<Answering>),
+}
+
+/// What writes a body while it is sent.
+pub(crate) trait Chunks: fmt::Debug + Send {
+    /// The next bytes, `None` at the end.
+    fn next_chunk(&mut self) -> Option<Bytes>;
+
+    /// How long all of it is, where that is known before it is written.
+    fn length(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl AnswerBody {
+    /// A body that is written while it is sent.
+    pub(crate) fn chunked(chunks: impl Chunks + 'static) -> Self {
+        Self::Chunked(Box::new(chunks), None)
+    }
+
+    /// Keeps this as long as there is something to write; false where all of the body is there.
+    pub(crate) fn keep(&mut self, answering: impl FnOnce() -> Answering) -> bool {
+        match self {
+            Self::Whole(_) => false,
+            Self::Chunked(_, kept) => {
+                *kept = Some(answering());
+                true
+            }
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => None,
+            Self::Whole(bytes) => Some(std::mem::take(bytes)),
+            Self::Chunked(chunks, _) => chunks.next_chunk(),
+        };
+        Poll::Ready(chunk.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Chunked(chunks, _) => chunks
+                .length()
+                .map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
+
+/// An answer of JSON.
+pub(crate) fn of_json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    with_type(status, JSON, AnswerBody::Whole(body.into()))
+}
+
+/// An answer of JSON that is written while it is sent.
+pub(crate) fn chunked_json(status: StatusCode, chunks: impl Chunks + 'static) -> Answer {
+    with_type(status, JSON, AnswerBody::chunked(chunks))
+}
+
+/// An answer of some other kind.
+pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let kind = HeaderValue::from_static(kind);
+    with_type(status, kind, AnswerBody::Whole(body.into()))
+}
+
+pub(crate) fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody) -> Answer {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+/// Asks the client to come back, where its request may succeed later.
+pub(crate) fn add_retry(answer: &mut Answer) {
+    if matches!(
+        answer.status(),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    ) {
+        answer
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+}

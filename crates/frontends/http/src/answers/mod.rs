@@ -1,0 +1,13 @@
+//! What clients are answered: errors, results, values as JSON.
+
+mod answer;
+pub(crate) mod json;
+pub(crate) mod ledger;
+pub(crate) mod refusal;
+mod report;
+
+pub(crate) use answer::{
+    Answer, AnswerBody, Chunks, add_retry, chunked_json, of_json, typed, with_type,
+};
+pub(crate) use refusal::Refusal;
+pub(crate) use report::Report;

@@ -1,0 +1,151 @@
+//! A request, or the rest of one, that is refused.
+
+use http::StatusCode;
+use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
+use windrow_core::{Fault, FaultClass};
+
+use crate::answers::answer::{self, Answer};
+use crate::answers::json::{self, ErrorPosition};
+
+/// Why, with which status, and where in its text.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal(Box<Parts>);
+
+#[derive(Clone, Debug)]
+struct Parts {
+    status: StatusCode,
+    fault: Fault,
+    position: ErrorPosition,
+    index: Option<u64>,
+    allow: Option<&'static str>,
+    /// ArangoDB's own number for it, where the fault's class does not say it.
+    number: Option<u16>,
+}
+
+/// The code of an error of HTTP itself: SQLSTATE 08P01, protocol violation.
+pub(crate) const PROTOCOL: &str = "08P01";
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, fault: Fault) -> Self {
+        Self(Box::new(Parts {
+            status,
+            fault,
+            position: ErrorPosition::default(),
+            index: None,
+            allow: None,
+            number: None,
+        }))
+    }
+
+    /// An error of HTTP itself.
+    pub(crate) fn protocol(status: StatusCode, message: impl Into<Box<str>>) -> Self {
+        Self::new(status, Fault::new(FaultClass::Invalid, PROTOCOL, message))
+    }
+
+    /// Something that another version has.
+    pub(crate) fn later(what: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_IMPLEMENTED,
+            Fault::new(
+                FaultClass::Unsupported,
+                "0A000",
+                format!("{what} is not available in this version of Windrow"),
+            ),
+        )
+    }
+
+    pub(crate) fn at(mut self, position: ErrorPosition) -> Self {
+        self.0.position = position;
+        self
+    }
+
+    pub(crate) fn index(mut self, index: u64) -> Self {
+        self.0.index = Some(index);
+        self
+    }
+
+    pub(crate) fn allow(mut self, methods: &'static str) -> Self {
+        self.0.allow = Some(methods);
+        self
+    }
+
+    /// Gives it a number of ArangoDB's.
+    pub(crate) fn numbered(mut self, number: u16) -> Self {
+        self.0.number = Some(number);
+        self
+    }
+
+    pub(crate) fn number(&self) -> Option<u16> {
+        self.0.number
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub(crate) fn fault(&self) -> &Fault {
+        &self.0.fault
+    }
+
+    /// `"error":{..}`
+    pub(crate) fn write_error(&self, out: &mut Vec<u8>) {
+        json::error(out, &self.0.fault, self.0.position);
+    }
+
+    pub(crate) fn into_answer(self) -> Answer {
+        let mut body = Vec::with_capacity(256);
+        body.push(b'{');
+        self.write_error(&mut body);
+        if let Some(index) = self.0.index {
+            json::field(&mut body, "index");
+            json::number(&mut body, index);
+        }
+        body.push(b'}');
+        let mut answer = answer::of_json(self.0.status, body);
+        self.add_headers(&mut answer);
+        answer
+    }
+
+    /// What else the client is told, besides the body.
+    pub(crate) fn add_headers(&self, answer: &mut Answer) {
+        answer::add_retry(answer);
+        if let Some(methods) = self.0.allow {
+            let methods = HeaderValue::from_static(methods);
+            answer.headers_mut().insert(ALLOW, methods);
+        }
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Bearer realm=\"windrow\"");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::new(status_of(fault.class), fault)
+    }
+}
+
+/// The status that a fault has.
+pub(crate) fn status_of(class: FaultClass) -> StatusCode {
+    match class {
+        FaultClass::Invalid => StatusCode::BAD_REQUEST,
+        FaultClass::Unique | FaultClass::ForeignKey => StatusCode::CONFLICT,
+        FaultClass::Value | FaultClass::NotNull | FaultClass::Check | FaultClass::NoColumn => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        FaultClass::NoTable => StatusCode::NOT_FOUND,
+        FaultClass::Denied => StatusCode::FORBIDDEN,
+        FaultClass::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        FaultClass::Overloaded => StatusCode::TOO_MANY_REQUESTS,
+        // A conflict that is left after the lane's own retries may be gone a moment later.
+        FaultClass::Unavailable | FaultClass::Cancelled | FaultClass::Conflict => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        // The gateway got no answer from the database in time: the only status that does not
+        // promise an outcome.
+        FaultClass::Unknown => StatusCode::GATEWAY_TIMEOUT,
+        FaultClass::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        FaultClass::Other => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

@@ -1,0 +1,208 @@
+//! Reading a body, chunk by chunk.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{HeaderMap, StatusCode};
+use http_body::Body;
+use hyper::body::Incoming;
+
+use crate::answers::Refusal;
+use crate::connection_state::{ConnectionState, Phase};
+
+/// What is read and thrown away of a refused body before it is answered, at most. A client that is
+/// still writing may otherwise see only a reset connection and not the answer.
+const DRAIN_BYTES: usize = 64 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+/// Where a body comes from.
+#[derive(Debug)]
+enum Source {
+    /// The connection.
+    Connection(Incoming),
+    /// An envelope, which is in memory and charged as a whole.
+    Memory(Bytes),
+}
+
+/// The body of one request.
+#[derive(Debug)]
+pub(crate) struct Feed<'a> {
+    body: Source,
+    connection: &'a ConnectionState,
+    /// The client waits for a go-ahead before it sends the body.
+    asks_first: bool,
+    started: bool,
+    ended: bool,
+}
+
+impl<'a> Feed<'a> {
+    pub(crate) fn new(
+        body: Incoming,
+        headers: &HeaderMap,
+        connection: &'a ConnectionState,
+    ) -> Self {
+        let ended = body.is_end_stream();
+        connection.set_holds(false);
+        Self {
+            body: Source::Connection(body),
+            connection,
+            asks_first: headers.contains_key(EXPECT),
+            started: false,
+            ended,
+        }
+    }
+
+    /// The body of a part of an envelope.
+    pub(crate) fn held(body: Bytes, connection: &'a ConnectionState) -> Self {
+        Self {
+            ended: body.is_empty(),
+            body: Source::Memory(body),
+            connection,
+            asks_first: false,
+            started: false,
+        }
+    }
+
+    /// True where the body is in memory as a whole.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.body, Source::Memory(_))
+    }
+
+    /// The state of the connection that it comes by.
+    pub(crate) fn connection(&self) -> &'a ConnectionState {
+        self.connection
+    }
+
+    /// How long the body is, where its head says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match &self.body {
+            Source::Connection(body) => body.size_hint().exact(),
+            Source::Memory(body) => Some(body.len() as u64),
+        }
+    }
+
+    /// True once all of it was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether memory is held until the rest is there: then it has to come at a pace, while others
+    /// want memory.
+    pub(crate) fn holds(&self, holds: bool) {
+        if !self.is_held() {
+            self.connection.set_holds(holds);
+        }
+    }
+
+    /// Says that the next wait is not for the client.
+    pub(crate) fn pause(&self) {
+        self.connection.enter(Phase::Busy);
+    }
+
+    /// The next bytes, never an empty chunk; `None` at the end.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, Refusal>> {
+        if self.ended {
+            return Poll::Ready(Ok(None));
+        }
+        self.started = true;
+        let body = match &mut self.body {
+            Source::Connection(body) => body,
+            Source::Memory(body) => {
+                self.ended = true;
+                return Poll::Ready(Ok(Some(std::mem::take(body))));
+            }
+        };
+        if self.connection.is_given_up() {
+            return Poll::Ready(Err(given_up()));
+        }
+        loop {
+            let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) else {
+                self.connection.enter(Phase::Body);
+                if self.connection.is_late() {
+                    return Poll::Ready(Err(too_slow()));
+                }
+                return Poll::Pending;
+            };
+            self.connection.enter(Phase::Busy);
+            match frame {
+                None => {
+                    self.ended = true;
+                    return Poll::Ready(Ok(None));
+                }
+                // Trailers are read and not looked at.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) if !data.is_empty() => {
+                        self.ended = body.is_end_stream();
+                        self.connection.moved(data.len());
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                    _ => {}
+                },
+                Some(Err(error)) => {
+                    self.ended = true;
+                    return Poll::Ready(Err(broken(&error)));
+                }
+            }
+        }
+    }
+
+    /// As [`Feed::poll_chunk`]. Cancel safe.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
+        std::future::poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// Reads and forgets the rest of a refused body, within limits. False if the connection is of
+    /// no more use.
+    pub(crate) async fn drain(&mut self) -> bool {
+        if self.ended {
+            return true;
+        }
+        if self.asks_first && !self.started {
+            return false;
+        }
+        let rest = async {
+            let mut left = DRAIN_BYTES;
+            while let Ok(Some(chunk)) = self.chunk().await {
+                left = left.saturating_sub(chunk.len());
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        // Too slow is as good as too long.
+        drop(tokio::time::timeout(DRAIN_TIME, rest).await);
+        self.connection.enter(Phase::Busy);
+        self.ended
+    }
+}
+
+fn too_slow() -> Refusal {
+    Refusal::protocol(
+        StatusCode::REQUEST_TIMEOUT,
+        "the body made no progress for longer than http.body_timeout",
+    )
+}
+
+fn given_up() -> Refusal {
+    Refusal::protocol(
+        StatusCode::REQUEST_TIMEOUT,
+        "less than 64 KiB of the body came in 10 seconds, while others waited for the memory that it holds",
+    )
+}
+
+fn broken(error: &hyper::Error) -> Refusal {
+    let what = if error.is_timeout() {
+        "timed out"
+    } else if error.is_parse() {
+        "is not well-formed HTTP"
+    } else {
+        "ended before it was complete"
+    };
+    Refusal::protocol(StatusCode::BAD_REQUEST, format!("the body {what}"))
+}

@@ -1,0 +1,143 @@
+//! What kind of body it is, by its headers.
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
+
+use crate::answers::Refusal;
+
+/// The kinds of body that rows come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An object or an array.
+    Json,
+    /// One object a line.
+    Ndjson,
+    /// With a header line.
+    Csv,
+}
+
+const ACCEPTED: &str =
+    "application/json, application/x-ndjson (also application/ndjson, application/jsonl), text/csv";
+
+/// What a page's form can send, and what `curl -d` says by itself.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The kind, from `Content-Type`. None given, as in the parts of an envelope, means JSON.
+pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
+    check_encoding(headers)?;
+    let Some(value) = headers.get(CONTENT_TYPE) else {
+        return Ok(Kind::Json);
+    };
+    // The common case first, without any look at parameters.
+    if value.as_bytes() == b"application/json" {
+        return Ok(Kind::Json);
+    }
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let mut parts = text.split(';');
+    let kind = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    for parameter in parts {
+        check_charset(parameter)?;
+    }
+    match kind.as_str() {
+        "application/json" => Ok(Kind::Json),
+        FORM => Err(unsupported(format!(
+            "the content type {FORM}, which curl sends with -d, is not accepted; use curl --json, or send one of {ACCEPTED}"
+        ))),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Ok(Kind::Ndjson),
+        "text/csv" => Ok(Kind::Csv),
+        _ => Err(wrong_type(&kind)),
+    }
+}
+
+/// Refuses a body that is compressed.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let encoding = headers.get(CONTENT_ENCODING);
+    if encoding.is_none_or(|v| v.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Ok(());
+    }
+    Err(unsupported(
+        "a Content-Encoding is not supported: send the body as it is (identity)".to_owned(),
+    ))
+}
+
+/// A body of a kind that is not accepted here.
+pub(crate) fn wrong_type(kind: &str) -> Refusal {
+    unsupported(format!(
+        "the content type {kind:?} is not accepted; send one of {ACCEPTED}"
+    ))
+}
+
+/// A body that does not say what it is.
+pub(crate) fn missing() -> Refusal {
+    unsupported(format!(
+        "the header Content-Type is missing; send one of {ACCEPTED}"
+    ))
+}
+
+/// Only JSON, for requests that take nothing else.
+pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    match of(headers)? {
+        Kind::Json => Ok(()),
+        Kind::Ndjson | Kind::Csv => Err(unsupported(
+            "only application/json is accepted here".to_owned(),
+        )),
+    }
+}
+
+fn check_charset(parameter: &str) -> Result<(), Refusal> {
+    let Some((name, value)) = parameter.split_once('=') else {
+        return Ok(());
+    };
+    let value = value.trim().trim_matches('"').to_ascii_lowercase();
+    let known = matches!(value.as_str(), "utf-8" | "utf8" | "us-ascii");
+    if name.trim().eq_ignore_ascii_case("charset") && !known {
+        return Err(unsupported(format!(
+            "the charset {value:?} is not accepted; send utf-8"
+        )));
+    }
+    Ok(())
+}
+
+/// A body whose kind is the trouble.
+pub(crate) fn unsupported(message: String) -> Refusal {
+    Refusal::protocol(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(value: &str) -> Result<Kind, StatusCode> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, value.parse().unwrap());
+        of(&headers).map_err(|refusal| refusal.status())
+    }
+
+    #[test]
+    fn names_have_no_case_and_parameters_are_read() {
+        assert_eq!(of(&HeaderMap::new()).unwrap(), Kind::Json);
+        assert_eq!(kind("Application/JSON; charset=UTF-8"), Ok(Kind::Json));
+        assert_eq!(kind("application/jsonl"), Ok(Kind::Ndjson));
+        assert_eq!(
+            kind("text/csv; header=present; charset=\"utf-8\""),
+            Ok(Kind::Csv)
+        );
+        let refused = Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        assert_eq!(kind("application/x-www-form-urlencoded"), refused);
+        assert_eq!(kind("application/json; charset=latin1"), refused);
+        assert_eq!(kind("text/plain"), refused);
+        assert_eq!(
+            kind("multipart/form-data; boundary=x"),
+            refused,
+            "an envelope goes to paths of its own"
+        );
+    }
+
+    #[test]
+    fn compressed_bodies_are_refused() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, "gzip".parse().unwrap());
+        let refusal = of(&headers).unwrap_err();
+        assert!(refusal.fault().message.contains("identity"));
+    }
+}

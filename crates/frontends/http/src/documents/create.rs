@@ -1,0 +1,29 @@
+//! `POST /_api/document/{collection}` and `POST /_api/document?collection=NAME`
+
+use http::StatusCode;
+use windrow_core::Op;
+
+use super::request::DocumentRequest;
+use super::{answer, many, writes};
+use crate::answers::{Answer, Refusal};
+use crate::bodies::Feed;
+use crate::bodies::whole::Whole;
+
+pub(super) async fn run(
+    request: &DocumentRequest<'_>,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let app = request.context.app;
+    let whole = feed.all(app.body_limit(), app.budget()).await?;
+    if whole.bytes.trim_ascii_start().starts_with(b"[") {
+        return many::create(request, whole).await;
+    }
+    app.row_limit().check(whole.bytes.len() as u64)?;
+    let plan = request.plan(Op::Insert)?;
+    let Whole { bytes, permit } = whole;
+    let (key, write) = writes::insert(request, &plan, &bytes)?;
+    // The permit is for the row from here on.
+    drop(bytes);
+    let done = request.context.write(write, permit).await?;
+    Ok(answer::one(request, StatusCode::CREATED, &key, &done))
+}

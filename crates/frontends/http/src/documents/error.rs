@@ -1,0 +1,170 @@
+//! Errors in ArangoDB's form, with its numbers (`lib/Basics/errors.dat` of its source).
+
+use http::StatusCode;
+use windrow_core::{Fault, FaultClass};
+
+use crate::answers::refusal::PROTOCOL;
+use crate::answers::{self, Answer, Refusal, json};
+
+/// `ERROR_NOT_IMPLEMENTED`
+pub(super) const NOT_IMPLEMENTED: u16 = 9;
+const FORBIDDEN: u16 = 11;
+const INTERNAL: u16 = 4;
+const CORRUPTED_JSON: u16 = 600;
+/// `ERROR_ARANGO_CONFLICT`
+pub(super) const CONFLICT: u16 = 1200;
+/// `ERROR_ARANGO_DOCUMENT_NOT_FOUND`
+pub(super) const NOT_FOUND: u16 = 1202;
+const COLLECTION_NOT_FOUND: u16 = 1203;
+/// `ERROR_ARANGO_COLLECTION_PARAMETER_MISSING`
+pub(super) const COLLECTION_MISSING: u16 = 1204;
+/// `ERROR_ARANGO_DOCUMENT_HANDLE_BAD`
+pub(super) const HANDLE_BAD: u16 = 1205;
+const ILLEGAL_NAME: u16 = 1208;
+const UNIQUE: u16 = 1210;
+const TOO_LARGE: u16 = 1216;
+/// `ERROR_ARANGO_DOCUMENT_KEY_BAD`
+pub(super) const KEY_BAD: u16 = 1221;
+/// `ERROR_ARANGO_DOCUMENT_KEY_MISSING`
+pub(super) const KEY_MISSING: u16 = 1226;
+/// `ERROR_ARANGO_DOCUMENT_TYPE_INVALID`
+pub(super) const TYPE_INVALID: u16 = 1227;
+/// `ERROR_VALIDATION_FAILED`
+const VALIDATION: u16 = 1620;
+/// `ERROR_QUEUE_FULL`
+const QUEUE_FULL: u16 = 21003;
+
+/// `{"error":true,"code":404,"errorNum":1202,"errorMessage":..,"sqlState":..}`: ArangoDB's four
+/// fields, and the code that the same error has elsewhere.
+pub(crate) fn refuse(refusal: &Refusal) -> Answer {
+    let status = status(refusal);
+    let mut body = Vec::with_capacity(256);
+    body.extend_from_slice(b"{\"error\":true,\"code\":");
+    json::number(&mut body, u64::from(status.as_u16()));
+    fields(&mut body, refusal);
+    body.push(b'}');
+    let mut answer = answers::of_json(status, body);
+    refusal.add_headers(&mut answer);
+    answer
+}
+
+/// An element of an array's results: as alone, but without a status of its own.
+pub(super) fn element(out: &mut Vec<u8>, refusal: &Refusal) {
+    out.extend_from_slice(b"{\"error\":true");
+    fields(out, refusal);
+    out.push(b'}');
+}
+
+fn fields(out: &mut Vec<u8>, refusal: &Refusal) {
+    let fault = refusal.fault();
+    json::field(out, "errorNum");
+    json::number(out, u64::from(number(refusal)));
+    json::field(out, "errorMessage");
+    match fault.detail() {
+        Some(detail) => json::string(out, &format!("{} ({detail})", fault.message)),
+        None => json::string(out, &fault.message),
+    }
+    json::field(out, "sqlState");
+    json::string(out, &fault.code);
+    if let Some(constraint) = fault.constraint() {
+        json::field(out, "constraint");
+        json::string(out, constraint);
+    }
+}
+
+/// The number by which ArangoDB's clients know what is wrong.
+pub(super) fn number(refusal: &Refusal) -> u16 {
+    refusal
+        .number()
+        .unwrap_or_else(|| number_of(refusal.fault(), refusal.status()))
+}
+
+fn number_of(fault: &Fault, status: StatusCode) -> u16 {
+    match fault.class {
+        FaultClass::Invalid if fault.code == "22P02" => CORRUPTED_JSON,
+        FaultClass::Invalid if fault.code == "42602" => ILLEGAL_NAME,
+        FaultClass::Invalid if fault.code == PROTOCOL => status.as_u16(),
+        FaultClass::Invalid => StatusCode::BAD_REQUEST.as_u16(),
+        FaultClass::Unique => UNIQUE,
+        FaultClass::NoTable => COLLECTION_NOT_FOUND,
+        FaultClass::Value
+        | FaultClass::NotNull
+        | FaultClass::Check
+        | FaultClass::NoColumn
+        | FaultClass::ForeignKey => VALIDATION,
+        FaultClass::Denied => FORBIDDEN,
+        FaultClass::TooLarge => TOO_LARGE,
+        FaultClass::Overloaded => QUEUE_FULL,
+        FaultClass::Conflict => CONFLICT,
+        FaultClass::Unavailable | FaultClass::Cancelled => StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+        FaultClass::Unknown => StatusCode::GATEWAY_TIMEOUT.as_u16(),
+        FaultClass::Unsupported => NOT_IMPLEMENTED,
+        FaultClass::Other => INTERNAL,
+    }
+}
+
+/// The status, where ArangoDB has another one for the same: 400 for what a schema refuses, 409 for
+/// what may be run again.
+fn status(refusal: &Refusal) -> StatusCode {
+    match (refusal.status(), refusal.fault().class) {
+        (StatusCode::UNPROCESSABLE_ENTITY, _) => StatusCode::BAD_REQUEST,
+        (_, FaultClass::Conflict) => StatusCode::CONFLICT,
+        (status, _) => status,
+    }
+}
+
+/// No document has this key.
+pub(super) fn not_found(key: &str) -> Refusal {
+    let fault = Fault::new(
+        FaultClass::Other,
+        "02000",
+        format!("document not found: no row has the _key {key:?}"),
+    );
+    Refusal::new(StatusCode::NOT_FOUND, fault).numbered(NOT_FOUND)
+}
+
+/// Refuses where no row has the key.
+pub(super) fn check_found(key: &str, rows: u64) -> Result<(), Refusal> {
+    if rows == 0 {
+        return Err(not_found(key));
+    }
+    Ok(())
+}
+
+/// The request makes no sense.
+pub(super) fn bad(number: u16, message: impl Into<Box<str>>) -> Refusal {
+    Refusal::from(Fault::invalid(message)).numbered(number)
+}
+
+/// Something of ArangoDB's that a database behind Windrow may not be able to do.
+pub(super) fn unsupported(message: impl Into<Box<str>>) -> Refusal {
+    let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
+    Refusal::new(StatusCode::NOT_IMPLEMENTED, fault).numbered(NOT_IMPLEMENTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(class: FaultClass) -> (u16, u16) {
+        let refusal = Refusal::from(Fault::new(class, "00000", "x"));
+        (status(&refusal).as_u16(), number(&refusal))
+    }
+
+    #[test]
+    fn classes_have_the_numbers_that_clients_know() {
+        for (class, told) in [
+            (FaultClass::Unique, (409, 1210)),
+            (FaultClass::NoTable, (404, 1203)),
+            (FaultClass::NotNull, (400, 1620)),
+            (FaultClass::Conflict, (409, 1200)),
+            (FaultClass::Overloaded, (429, 21003)),
+            (FaultClass::Unknown, (504, 504)),
+        ] {
+            assert_eq!(of(class), told, "{class:?}");
+        }
+        let lost = Refusal::protocol(StatusCode::METHOD_NOT_ALLOWED, "x");
+        assert_eq!(number(&lost), 405);
+        assert_eq!(number(&not_found("k")), 1202);
+    }
+}

@@ -1,0 +1,152 @@
+//! The answers of an envelope's parts, kept until the last one is there: how many of them failed is
+//! said before the first.
+
+use http::header::{CONTENT_LENGTH, RETRY_AFTER};
+use http::{Method, StatusCode};
+use windrow_core::Fault;
+
+use super::body::{EncodedPart, EnvelopeBody};
+use super::multipart::Kind;
+use crate::answers::{self, Answer, AnswerBody, Refusal, json};
+use crate::bodies::charge::Charge;
+
+/// Memory of a part besides its body and a long answer, charged before any part runs: so there
+/// is always room to answer a write.
+const PART: usize = 1024;
+/// An answer up to this long is covered by that.
+const SHORT: usize = 512;
+
+/// The answer of one part, and what of the part is needed to write it.
+pub(super) struct PartAnswer {
+    /// Counted from 0.
+    pub(super) index: usize,
+    pub(super) kind: Kind,
+    pub(super) id: Option<Box<[u8]>>,
+    pub(super) method: Method,
+    pub(super) answer: Answer,
+}
+
+/// All answers so far, and the memory that they take.
+pub(super) struct CollectedAnswers {
+    dashed: Box<str>,
+    answers: Vec<Option<EncodedPart>>,
+    errors: u64,
+    charge: Charge,
+}
+
+impl CollectedAnswers {
+    /// Room for so many answers.
+    ///
+    /// # Errors
+    /// 429 where the budget has no room for them.
+    pub(super) fn new(dashed: &str, parts: usize, mut charge: Charge) -> Result<Self, Refusal> {
+        charge.add(parts.saturating_mul(PART))?;
+        let mut answers = Vec::new();
+        answers.resize_with(parts, || None);
+        Ok(Self {
+            dashed: dashed.into(),
+            answers,
+            errors: 0,
+            charge,
+        })
+    }
+
+    /// Keeps the answer of a part.
+    pub(super) fn keep(&mut self, mut part: PartAnswer) {
+        if let AnswerBody::Whole(bytes) = part.answer.body() {
+            let length = bytes.len();
+            if length > SHORT && self.charge.add(length).is_err() {
+                part.answer = without_room(&part, length);
+            }
+        }
+        let status = part.answer.status();
+        self.errors += u64::from(status.is_client_error() || status.is_server_error());
+        let lead = self.lead(&part);
+        let body = match part.method {
+            Method::HEAD => AnswerBody::Whole(bytes::Bytes::new()),
+            _ => part.answer.into_body(),
+        };
+        if let Some(slot) = self.answers.get_mut(part.index) {
+            *slot = Some(EncodedPart { lead, body });
+        }
+    }
+
+    /// How many answers have a status of 400 or more.
+    pub(super) fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    pub(super) fn into_body(self) -> EnvelopeBody {
+        let answers = self.answers.into_iter().flatten().collect();
+        EnvelopeBody::new(answers, &self.dashed, self.charge.into_permit())
+    }
+
+    /// All of a part that stands before the body of its answer.
+    fn lead(&self, part: &PartAnswer) -> Box<[u8]> {
+        let mut out = Vec::with_capacity(256);
+        let mut put = |texts: &[&[u8]]| texts.iter().for_each(|text| out.extend_from_slice(text));
+        put(&[self.dashed.as_bytes(), b"\r\nContent-Type: "]);
+        put(&[match part.kind {
+            Kind::Arango => b"application/x-arango-batchpart",
+            Kind::Http | Kind::Changes => b"application/http\r\nContent-Transfer-Encoding: binary",
+        }]);
+        if let Some(id) = &part.id {
+            let id: Vec<u8> = id
+                .iter()
+                .copied()
+                .filter(|b| !b.is_ascii_control())
+                .collect();
+            put(&[b"\r\nContent-Id: "]);
+            // Google's clients write their own between angle brackets, and look for the same with a
+            // word before it.
+            match (part.kind, id.strip_prefix(b"<")) {
+                (Kind::Http | Kind::Changes, Some(rest)) if rest.ends_with(b">") => {
+                    put(&[b"<response-", rest]);
+                }
+                _ => put(&[&id]),
+            }
+        }
+        let status = part.answer.status();
+        let reason = status.canonical_reason().unwrap_or("Unknown");
+        put(&[
+            b"\r\n\r\nHTTP/1.1 ",
+            status.as_str().as_bytes(),
+            b" ",
+            reason.as_bytes(),
+            b"\r\n",
+        ]);
+        for (name, value) in part.answer.headers() {
+            put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+        }
+        if let (AnswerBody::Whole(bytes), true) = (part.answer.body(), part.method != Method::HEAD)
+        {
+            put(&[CONTENT_LENGTH.as_str().as_bytes(), b": "]);
+            put(&[itoa::Buffer::new().format(bytes.len()).as_bytes(), b"\r\n"]);
+        }
+        put(&[b"\r\n"]);
+        out.into()
+    }
+}
+
+/// The answer to a part whose own answer is too long for the memory that is left. A read can be
+/// asked again; a write has taken place, so its status stays.
+fn without_room(part: &PartAnswer, length: usize) -> Answer {
+    let message = format!(
+        "the answer of this part has {length} bytes, and the memory budget (limits.memory) has no room for it in this envelope"
+    );
+    let status = part.answer.status();
+    if !status.is_success() || part.method == Method::GET || part.method == Method::HEAD {
+        let fault = Fault::new(windrow_core::FaultClass::Overloaded, "53200", message);
+        let mut answer = Refusal::from(fault).into_answer();
+        if !status.is_success() {
+            // The status at least says what was wrong.
+            *answer.status_mut() = status;
+            answer.headers_mut().remove(RETRY_AFTER);
+        }
+        return answer;
+    }
+    let mut body = b"{\"omitted\":".to_vec();
+    json::string(&mut body, &message);
+    body.push(b'}');
+    answers::of_json(status.max(StatusCode::OK), body)
+}

@@ -1,0 +1,92 @@
+//! Requests within a request: ArangoDB's batch envelope, and the multipart batches of OData and
+//! Google.
+//!
+//! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is
+//! executed: a malformed one has done nothing. Then its parts are answered by whoever answers
+//! requests that come alone ([`PartAnswerer`]), many at once, so that the lane joins them; each
+//! begins when the one before it has handed its writes over, so that what touches one key keeps its
+//! order.
+
+mod body;
+mod boundary;
+mod collected;
+mod head;
+mod multipart;
+mod part;
+mod run;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod trial;
+
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{HeaderMap, StatusCode};
+
+use crate::answers::{self, Answer, AnswerBody, Refusal};
+use crate::bodies::Feed;
+use crate::bodies::charge::Charge;
+use crate::endpoint::Endpoint;
+use crate::request::RequestContext;
+
+use boundary::Boundary;
+use collected::CollectedAnswers;
+
+pub(crate) use part::{Part, PartAnswerer};
+
+/// How many parts had a status of 400 or more; not there where none had.
+const ERRORS: HeaderName = HeaderName::from_static("x-arango-errors");
+
+/// True for a request that holds others.
+pub(crate) fn is_one(endpoint: Endpoint, headers: &HeaderMap) -> bool {
+    let is_multipart = || {
+        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
+        kind.and_then(|kind| std::str::from_utf8(kind).ok())
+            .is_some_and(boundary::is_envelope)
+    };
+    match endpoint {
+        Endpoint::Envelope | Endpoint::PutEnvelope => true,
+        Endpoint::Batch => is_multipart(),
+        _ => false,
+    }
+}
+
+/// A part that is an envelope itself.
+pub(crate) fn nested() -> Refusal {
+    Refusal::protocol(
+        StatusCode::BAD_REQUEST,
+        "an envelope within an envelope is not executed: put its parts into the outer one",
+    )
+}
+
+/// Executes the parts and puts their answers into an envelope with the same boundary, in the order
+/// of the parts.
+///
+/// # Errors
+/// 400 for an envelope that makes no sense, 413 for one that is too large, 415 for another kind of
+/// body, 429 where the budget has no room; nothing of it was executed then.
+pub(crate) async fn run(
+    answerer: &impl PartAnswerer,
+    request: &RequestContext<'_>,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let app = request.app;
+    let headers = &request.head.headers;
+    let named = Boundary::of(headers)?;
+    let whole = feed.all(app.body_limit(), app.budget()).await?;
+    let boundary = match named {
+        Some(boundary) => boundary,
+        None => Boundary::peek(headers, &whole.bytes)?,
+    };
+    let dashed = boundary.dashed();
+    let pieces = multipart::split(&whole.bytes, &dashed, app.config.max_atomic_rows)?;
+    let charge = Charge::new(app.budget().clone());
+    let collected = CollectedAnswers::new(&dashed, pieces.len(), charge)?;
+    let collected = run::all(answerer, request, feed.connection(), pieces, collected).await;
+    drop(whole);
+    let errors = collected.errors();
+    let body = AnswerBody::chunked(collected.into_body());
+    let mut answer = answers::with_type(StatusCode::OK, boundary.content_type().clone(), body);
+    if errors > 0 {
+        answer.headers_mut().insert(ERRORS, errors.into());
+    }
+    Ok(answer)
+}

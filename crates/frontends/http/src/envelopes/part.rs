@@ -1,0 +1,29 @@
+//! A request that came in an envelope, and who answers it.
+
+use bytes::Bytes;
+use http::request::Parts;
+use windrow_core::SourceId;
+
+use crate::answers::{Answer, Refusal};
+use crate::connection_state::ConnectionState;
+use crate::handover::Handover;
+
+/// A request that came in an envelope.
+pub(crate) struct Part<'a> {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) source: SourceId,
+    pub(crate) handover: &'a Handover,
+    pub(crate) connection: &'a ConnectionState,
+}
+
+/// Whoever answers requests that come alone: an envelope is given it, and knows nothing else of how
+/// its parts are answered.
+pub(crate) trait PartAnswerer: Sync {
+    /// Answers one part, whose envelope has shown the token.
+    fn answer(&self, part: Part<'_>) -> impl Future<Output = Answer> + Send;
+
+    /// The answer to a part that could not be read, in the form that the clients of the envelope's
+    /// path know.
+    fn refuse(&self, envelope: &Parts, refusal: Refusal) -> Answer;
+}

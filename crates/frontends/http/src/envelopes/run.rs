@@ -1,0 +1,148 @@
+//! The parts of an envelope, many at once.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::vec::IntoIter;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http::Method;
+
+use super::collected::{CollectedAnswers, PartAnswer};
+use super::head;
+use super::multipart::{Kind, Piece};
+use super::part::{Part, PartAnswerer};
+use crate::answers::{Answer, Refusal};
+use crate::connection_state::ConnectionState;
+use crate::handover::Handover;
+use crate::request::RequestContext;
+
+/// The most parts under way: as many as fill a batch, and few enough that their answers do not pile
+/// up.
+const WINDOW: usize = 1000;
+
+/// What the parts of an envelope share.
+struct Envelope<'e, A> {
+    answerer: &'e A,
+    request: &'e RequestContext<'e>,
+    connection: &'e ConnectionState,
+    /// What a target without a leading slash is put behind.
+    base: &'e str,
+}
+
+/// Has all pieces answered. Dropping the future takes out what is still queued of them.
+pub(super) async fn all(
+    answerer: &impl PartAnswerer,
+    request: &RequestContext<'_>,
+    connection: &ConnectionState,
+    pieces: Vec<Piece>,
+    mut collected: CollectedAnswers,
+) -> CollectedAnswers {
+    let path = request.head.uri.path();
+    let base = path.rfind('/').and_then(|slash| path.get(..=slash));
+    let envelope = Envelope {
+        answerer,
+        request,
+        connection,
+        base: base.unwrap_or("/"),
+    };
+    let mut parts = Parts {
+        pieces: pieces.into_iter(),
+        start: |piece, handover| Box::pin(one(&envelope, piece, handover)),
+        current: None,
+        running: FuturesUnordered::new(),
+    };
+    while let Some(answer) = std::future::poll_fn(|cx| parts.next(cx)).await {
+        collected.keep(answer);
+    }
+    collected
+}
+
+async fn one<A: PartAnswerer>(
+    envelope: &Envelope<'_, A>,
+    piece: Piece,
+    handover: Arc<Handover>,
+) -> PartAnswer {
+    let read = match piece.kind {
+        Kind::Changes => Err(Refusal::later(
+            "a change set (multipart/mixed within an envelope; POST /v1/batch takes atomic operations as JSON)",
+        )),
+        Kind::Arango | Kind::Http => head::read(&piece.text, envelope.base),
+    };
+    let Envelope {
+        answerer, request, ..
+    } = *envelope;
+    let mut method = Method::POST;
+    let answer: Answer = match read {
+        Err(refusal) => answerer.refuse(request.head, refusal),
+        Ok((head, body)) => {
+            method = head.method.clone();
+            let part = Part {
+                head,
+                body,
+                source: request.source,
+                handover: &handover,
+                connection: envelope.connection,
+            };
+            answerer.answer(part).await
+        }
+    };
+    PartAnswer {
+        index: piece.number - 1,
+        kind: piece.kind,
+        id: piece.id,
+        method,
+        answer,
+    }
+}
+
+/// Parts that have not begun, the one whose writes are awaited, and those that have handed theirs
+/// over.
+struct Parts<S, F> {
+    pieces: IntoIter<Piece>,
+    start: S,
+    current: Option<(Arc<Handover>, Pin<Box<F>>)>,
+    running: FuturesUnordered<Pin<Box<F>>>,
+}
+
+impl<S, F> Parts<S, F>
+where
+    S: Fn(Piece, Arc<Handover>) -> Pin<Box<F>>,
+    F: Future<Output = PartAnswer>,
+{
+    /// The next answer, in the order in which they come; `None` after the last.
+    fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<PartAnswer>> {
+        while self.current.is_some() || self.begin() {
+            let Some((handover, part)) = &mut self.current else {
+                break;
+            };
+            if let Poll::Ready(answer) = part.as_mut().poll(cx) {
+                self.current = None;
+                return Poll::Ready(Some(answer));
+            }
+            if !handover.is_complete() {
+                break;
+            }
+            self.running
+                .extend(self.current.take().map(|(_, part)| part));
+        }
+        match self.running.poll_next_unpin(cx) {
+            Poll::Ready(None) if self.current.is_some() => Poll::Pending,
+            polled => polled,
+        }
+    }
+
+    /// Begins the next piece, if there is one and room for it.
+    fn begin(&mut self) -> bool {
+        if self.running.len() >= WINDOW {
+            return false;
+        }
+        let Some(piece) = self.pieces.next() else {
+            return false;
+        };
+        let handover = Arc::new(Handover::default());
+        self.current = Some((Arc::clone(&handover), (self.start)(piece, handover)));
+        true
+    }
+}

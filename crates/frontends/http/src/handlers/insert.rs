@@ -1,0 +1,119 @@
+//! `POST /v1/tables/{table}/rows`
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use windrow_core::{Done, Fault, Op, Permit, Unit, Write};
+
+use crate::answers::{self, Answer, Refusal, json};
+use crate::bodies::Feed;
+use crate::bodies::kind::{self, Kind};
+use crate::handlers::{atomic, pump};
+use crate::plan::Plan;
+use crate::request::{RequestContext, done_of};
+use crate::rows::RowStream;
+use crate::rows::object::{self, Columns};
+
+pub(crate) async fn run(
+    request: &RequestContext<'_>,
+    table: &str,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let kind = kind::of(&request.head.headers)?;
+    let query = request.head.uri.query().unwrap_or_default();
+    let plan = request.app.plans.get(Op::Insert, table, query)?;
+    let max_row = request.app.config.max_row;
+    let (first, stream) = match kind {
+        Kind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),
+        Kind::Csv => {
+            let style = &plan.options.csv;
+            (Bytes::new(), RowStream::csv(&plan, style, max_row))
+        }
+        Kind::Json => {
+            let first = beginning(feed).await?;
+            match first.trim_ascii_start().first() {
+                Some(b'[') => (first, RowStream::array(&plan, max_row)),
+                Some(b'{') => return one(request, &plan, first, feed).await,
+                None => return Err(empty()),
+                // Whatever it is, the reader of objects says where it goes wrong.
+                Some(_) => return one(request, &plan, first, feed).await,
+            }
+        }
+    };
+    if plan.options.atomic {
+        Box::pin(atomic::run(request, &plan, stream, first, feed)).await
+    } else {
+        Box::pin(pump::run(request, &plan, stream, first, feed)).await
+    }
+}
+
+/// The first chunk that is not all blanks; empty at the end of the body.
+async fn beginning(feed: &mut Feed<'_>) -> Result<Bytes, Refusal> {
+    while let Some(chunk) = feed.chunk().await? {
+        if !chunk.trim_ascii_start().is_empty() {
+            return Ok(chunk);
+        }
+    }
+    Ok(Bytes::new())
+}
+
+fn empty() -> Refusal {
+    Fault::new(
+        windrow_core::FaultClass::Invalid,
+        "22P02",
+        "the body is empty; send a JSON object or an array of them",
+    )
+    .into()
+}
+
+/// A body that is one object: one row, one answer.
+async fn one(
+    request: &RequestContext<'_>,
+    plan: &Plan,
+    first: Bytes,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let app = request.app;
+    let (write, held) = if feed.has_ended() && first.len() <= app.config.max_row {
+        let write = parse(plan, &first)?;
+        // It lies in the connection's buffer, which can be used again from here on.
+        drop(first);
+        (write, Permit::empty())
+    } else {
+        let rest = feed.rest(first, app.row_limit(), app.budget());
+        let whole = Box::pin(rest).await?;
+        (parse(plan, &whole.bytes)?, whole.permit)
+    };
+    let outcome = request.submit_one(Unit::one(write), held).await;
+    Ok(inserted(&done_of(outcome)?))
+}
+
+fn parse(plan: &Plan, text: &[u8]) -> Result<Write, Refusal> {
+    let guess = plan.guess();
+    let (columns, values) = object::read(text, guess.as_ref(), 0)?;
+    let shape = match (columns, guess) {
+        (Columns::Guessed, Some(shape)) => shape,
+        (Columns::Guessed, None) => plan.shape(Vec::new()),
+        (Columns::Named(names), _) => plan.shape(names),
+    };
+    Ok(Write::new(Arc::clone(&shape), values))
+}
+
+fn inserted(done: &Done) -> Answer {
+    match done {
+        Done {
+            rows: 1,
+            returned: None,
+            ..
+        } => answers::of_json(StatusCode::CREATED, &b"{\"rows\":1}"[..]),
+        Done { rows: 0, .. } => answers::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
+        done => {
+            let mut body = Vec::with_capacity(128);
+            body.push(b'{');
+            json::done(&mut body, done);
+            body.push(b'}');
+            answers::of_json(StatusCode::CREATED, body)
+        }
+    }
+}

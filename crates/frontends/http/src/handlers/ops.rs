@@ -1,0 +1,41 @@
+//! What operators ask for.
+
+use http::StatusCode;
+
+use crate::answers::{self, Answer, Refusal};
+use crate::endpoint::Endpoint;
+use crate::request::RequestContext;
+
+const OPENAPI: &str = include_str!("../openapi.json");
+
+const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
+    POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
+    GET  /openapi.json             the whole API\n\
+    GET  /v1/lanes                 what is going on\n\
+    GET  /metrics                  figures for Prometheus\n\
+    GET  /healthz, /readyz         whether this process, and its database, are well\n";
+
+/// The answers that need no waiting.
+pub(crate) fn fixed(request: &RequestContext<'_>, endpoint: Endpoint) -> Answer {
+    let services = &request.app.services;
+    match endpoint {
+        Endpoint::Health => answers::of_json(StatusCode::OK, &b"{\"healthy\":true}"[..]),
+        Endpoint::Lanes => answers::of_json(StatusCode::OK, (services.lanes)().to_string()),
+        Endpoint::Metrics => answers::typed(
+            StatusCode::OK,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            (services.metrics_text)(),
+        ),
+        Endpoint::OpenApi => answers::of_json(StatusCode::OK, OPENAPI),
+        _ => answers::typed(StatusCode::OK, "text/plain; charset=utf-8", INDEX),
+    }
+}
+
+/// Whether the database is there.
+pub(crate) async fn ready(request: &RequestContext<'_>) -> Result<Answer, Refusal> {
+    match request.app.services.ready.ready().await {
+        Ok(()) => Ok(answers::of_json(StatusCode::OK, &b"{\"ready\":true}"[..])),
+        // Whatever is wrong, this is no place to send requests to.
+        Err(fault) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, fault)),
+    }
+}

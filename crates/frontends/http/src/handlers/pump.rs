@@ -1,0 +1,284 @@
+//! A body of many rows, each of which stands alone: read, handed to the lane in portions, and
+//! settled, all at once and all bounded. While the lane works on some portions the next ones are
+//! read; when it is behind, or the memory budget is full, the socket is read more slowly and the
+//! client feels it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::Poll;
+
+use bytes::{Buf, Bytes};
+use http::StatusCode;
+use tokio::time::timeout;
+use windrow_core::intake::Receipt;
+use windrow_core::{Budget, Fault, Outcomes, Permit, Unit, Write};
+
+use crate::answers::ledger::Ledger;
+use crate::answers::{self, Answer, Refusal, Report};
+use crate::bodies::Feed;
+use crate::bodies::charge::Charge;
+use crate::plan::Plan;
+use crate::request::RequestContext;
+use crate::rows::{RowStream, Take};
+
+/// The most rows handed over at once.
+const PORTION_ROWS: usize = 1000;
+/// Bytes after which rows are handed over.
+const PORTION_BYTES: usize = 256 << 10;
+/// The most portions under way.
+const PORTIONS: usize = 4;
+/// What is taken from the budget before rows are read: a portion, and some for the row that fills
+/// it.
+const RESERVE: usize = PORTION_BYTES + (64 << 10);
+/// A row that has begun is free of charge up to here: so much lies in a connection's buffers
+/// anyway.
+const FREE_CARRY: usize = 32 << 10;
+/// Bodies known to be this short are told 429 where the budget is full; longer ones wait for it.
+const SHORT: u64 = 256 << 10;
+
+/// Reads the whole body. What came before an error in the middle of it stays: the answer has the
+/// results so far and the error.
+pub(crate) async fn run(
+    request: &RequestContext<'_>,
+    plan: &Plan,
+    rows: RowStream<'_>,
+    first: Bytes,
+    feed: &mut Feed<'_>,
+) -> Result<Answer, Refusal> {
+    let budget = request.app.budget().clone();
+    // A body that is held already holds memory, so it must not wait for more without end.
+    let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT);
+    let mut pump = Pump {
+        request,
+        feed,
+        rows,
+        portion: Portion::default(),
+        under_way: VecDeque::with_capacity(PORTIONS),
+        ledger: Ledger::new(plan.options.results, budget.clone()),
+        carry: Charge::new(budget.clone()),
+        carried: 0,
+        patient: !short,
+        budget,
+    };
+    let mut early = pump.read(first).await.err();
+    let last = pump.finish().await;
+    early = early.or(last.err());
+    let status = match &early {
+        // Nothing was handed over: the same answer as for any other request that is refused.
+        Some(refusal) if pump.untouched() => return Err(refusal.clone()),
+        Some(refusal) => refusal.status(),
+        None if pump.ledger.errors() == 0 => StatusCode::OK,
+        None => StatusCode::MULTI_STATUS,
+    };
+    let mut answer = answers::chunked_json(status, Report::new(pump.ledger, early));
+    answers::add_retry(&mut answer);
+    Ok(answer)
+}
+
+struct Pump<'p, 'f> {
+    request: &'p RequestContext<'p>,
+    feed: &'p mut Feed<'f>,
+    rows: RowStream<'p>,
+    portion: Portion,
+    under_way: VecDeque<Receipt>,
+    ledger: Ledger,
+    /// Memory of the row that has begun.
+    carry: Charge,
+    carried: usize,
+    /// Whether a full budget is waited for.
+    patient: bool,
+    budget: Budget,
+}
+
+/// Rows that were read and not handed over yet.
+#[derive(Default)]
+struct Portion {
+    units: Vec<Unit>,
+    bytes: usize,
+    permit: Option<Permit>,
+}
+
+impl Take for Portion {
+    fn is_full(&self) -> bool {
+        self.units.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
+    }
+
+    fn take(&mut self, write: Write) {
+        let unit = Unit::one(write);
+        self.bytes += unit.bytes();
+        self.units.push(unit);
+    }
+}
+
+/// What the pump was woken by.
+enum Event {
+    Chunk(Option<Bytes>),
+    Settled(Outcomes),
+    /// Nothing is there at this moment, and the lane has room for what was read.
+    Lull,
+}
+
+impl Pump<'_, '_> {
+    async fn read(&mut self, first: Bytes) -> Result<(), Refusal> {
+        self.parse(first).await?;
+        loop {
+            match self.next().await? {
+                Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
+                Event::Chunk(None) => break,
+                Event::Settled(outcomes) => self.settle(outcomes).await?,
+                Event::Lull => self.hand_over().await?,
+            }
+        }
+        self.reserve().await?;
+        Ok(self.rows.finish(&mut self.portion)?)
+    }
+
+    /// Waits for whatever comes first. A sender that pauses has its rows sent on: nothing is held
+    /// back to collect.
+    async fn next(&mut self) -> Result<Event, Refusal> {
+        if self.portion.units.is_empty() {
+            self.portion.permit = None;
+        }
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(chunk) = self.feed.poll_chunk(cx) {
+                return Poll::Ready(chunk.map(Event::Chunk));
+            }
+            if !self.portion.units.is_empty() && self.under_way.len() < PORTIONS {
+                return Poll::Ready(Ok(Event::Lull));
+            }
+            if let Some(oldest) = self.under_way.front_mut()
+                && let Poll::Ready(outcomes) = Pin::new(oldest).poll(cx)
+            {
+                self.under_way.pop_front();
+                return Poll::Ready(Ok(Event::Settled(outcomes)));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    async fn parse(&mut self, mut chunk: Bytes) -> Result<(), Refusal> {
+        self.feed.pause();
+        while !chunk.is_empty() {
+            self.reserve().await?;
+            let used = self.rows.push(&chunk, &mut self.portion)?;
+            chunk.advance(used);
+            if self.portion.is_full() {
+                self.hand_over().await?;
+            }
+        }
+        self.charge_carry()
+    }
+
+    /// Memory first, rows then.
+    async fn reserve(&mut self) -> Result<(), Refusal> {
+        if self.portion.permit.is_none() {
+            let wanted = RESERVE.min(self.budget.total() / 2);
+            let permit = if self.patient {
+                self.take(wanted).await?
+            } else {
+                self.budget.try_take(wanted)?
+            };
+            self.portion.permit = Some(permit);
+            // What has begun is not broken off for want of memory.
+            self.patient = true;
+        }
+        Ok(())
+    }
+
+    /// Waits for memory: without end where this body holds none, for a while where it does, because
+    /// bodies that hold some and wait for more could be waiting for each other. (What the lane
+    /// holds of this body comes back by itself.)
+    async fn take(&self, bytes: usize) -> Result<Permit, Fault> {
+        if self.carried == 0 && !self.ledger.holds_memory() && !self.feed.is_held() {
+            return self.budget.take(bytes).await;
+        }
+        let patience = self.request.app.config.body_timeout;
+        match timeout(patience, self.budget.take(bytes)).await {
+            Ok(taken) => taken,
+            Err(_) => self.budget.try_take(bytes),
+        }
+    }
+
+    fn charge_carry(&mut self) -> Result<(), Refusal> {
+        let held = self.rows.held();
+        let due = if held > FREE_CARRY { held } else { 0 };
+        self.carry.add(due.saturating_sub(self.carried))?;
+        self.carry.remove(self.carried.saturating_sub(due));
+        self.carried = due;
+        self.feed.holds(due > 0);
+        Ok(())
+    }
+
+    /// Gives the portion to the lane, once it has taken in one of those before.
+    async fn hand_over(&mut self) -> Result<(), Refusal> {
+        self.feed.pause();
+        while self.under_way.len() >= PORTIONS {
+            self.settle_oldest().await?;
+        }
+        let portion = std::mem::take(&mut self.portion);
+        if portion.units.is_empty() {
+            return Ok(());
+        }
+        let held = portion.permit.unwrap_or_else(Permit::empty);
+        let permit = self.cover(held, portion.bytes).await?;
+        let count = portion.units.len() as u64;
+        let services = &self.request.app.services;
+        let receipt = services
+            .intake
+            .submit(self.request.source, portion.units, permit)
+            .await?;
+        services.metrics.rows.inc_by(count);
+        self.under_way.push_back(receipt);
+        Ok(())
+    }
+
+    /// Memory for exactly what was read. A row may take more than was reserved; who then waits for
+    /// the difference must not hold on to the rest, or bodies could wait for each other for
+    /// ever.
+    async fn cover(&self, mut held: Permit, bytes: usize) -> Result<Permit, Fault> {
+        match self.budget.try_take(bytes.saturating_sub(held.bytes())) {
+            Ok(more) => {
+                held.merge(more);
+                held.shrink_to(bytes);
+                Ok(held)
+            }
+            Err(_) => {
+                drop(held);
+                self.take(bytes).await
+            }
+        }
+    }
+
+    async fn settle_oldest(&mut self) -> Result<(), Refusal> {
+        match self.under_way.pop_front() {
+            Some(receipt) => {
+                let outcomes = receipt.await;
+                self.settle(outcomes).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn settle(&mut self, outcomes: Outcomes) -> Result<(), Refusal> {
+        outcomes.into_iter().for_each(|o| self.ledger.push(o));
+        self.feed.pause();
+        let patience = self.request.app.config.body_timeout;
+        Ok(self.ledger.charge(patience).await?)
+    }
+
+    /// Hands over what is left and waits for all of it. Everything is settled, whatever fails on
+    /// the way.
+    async fn finish(&mut self) -> Result<(), Refusal> {
+        let mut end = self.hand_over().await;
+        self.request.handover.complete();
+        while !self.under_way.is_empty() {
+            end = end.and(self.settle_oldest().await);
+        }
+        end
+    }
+
+    fn untouched(&self) -> bool {
+        self.ledger.is_empty()
+    }
+}

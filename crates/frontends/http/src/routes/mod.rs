@@ -1,0 +1,9 @@
+//! Where a request goes: from its method and path to what answers it.
+
+mod arango;
+mod find;
+mod router;
+
+#[cfg(any(test, fuzzing))]
+pub(crate) use find::find;
+pub(crate) use router::Router;

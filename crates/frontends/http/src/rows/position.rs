@@ -1,0 +1,105 @@
+//! Where in a body something is.
+
+use windrow_core::Fault;
+
+use crate::answers::Refusal;
+use crate::answers::json::ErrorPosition;
+
+/// A line, from 1, and a column in bytes, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+}
+
+impl Position {
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
+
+    /// The position behind this text.
+    pub(crate) fn after(self, text: &[u8]) -> Self {
+        let Some(last) = memchr::memrchr(b'\n', text) else {
+            return Self {
+                line: self.line,
+                column: self.column + text.len() as u64,
+            };
+        };
+        Self {
+            line: self.line + memchr::memchr_iter(b'\n', text).count() as u64,
+            column: (text.len() - last) as u64,
+        }
+    }
+
+    /// A position that was counted from this one.
+    pub(crate) fn plus(self, inner: Self) -> Self {
+        if inner.line == 1 {
+            Self {
+                line: self.line,
+                column: self.column + inner.column - 1,
+            }
+        } else {
+            Self {
+                line: self.line + inner.line - 1,
+                column: inner.column,
+            }
+        }
+    }
+}
+
+/// A row that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowError {
+    pub(crate) position: Position,
+    pub(crate) fault: Fault,
+}
+
+impl RowError {
+    pub(crate) fn new(position: Position, fault: Fault) -> Self {
+        Self { position, fault }
+    }
+
+    /// An error of the text itself: SQLSTATE 22P02, invalid text representation.
+    pub(crate) fn text(position: Position, message: impl Into<Box<str>>) -> Self {
+        let class = windrow_core::FaultClass::Invalid;
+        Self::new(position, Fault::new(class, "22P02", message))
+    }
+
+    /// The same error, counted from `start`.
+    pub(crate) fn from(self, start: Position) -> Self {
+        Self {
+            position: start.plus(self.position),
+            fault: self.fault,
+        }
+    }
+}
+
+impl From<RowError> for Refusal {
+    fn from(error: RowError) -> Self {
+        let Position { line, column } = error.position;
+        let mut fault = error.fault;
+        fault.message = format!("line {line}, column {column}: {}", fault.message).into();
+        Self::from(fault).at(ErrorPosition {
+            line: Some(line),
+            column: Some(column),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_add_up() {
+        let position = Position::START.after(b"ab\ncd");
+        assert_eq!(position, Position { line: 2, column: 3 });
+        assert_eq!(position.after(b"e"), Position { line: 2, column: 4 });
+        assert_eq!(
+            position.plus(Position { line: 1, column: 5 }),
+            Position { line: 2, column: 7 }
+        );
+        assert_eq!(
+            position.plus(Position { line: 3, column: 5 }),
+            Position { line: 4, column: 5 }
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Somebody at the console: what is said to it, and the commands that it gives.
+
+use bytes::{Buf, BufMut, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use windrow_core::{Fault, FaultClass};
+
+use super::command::Command;
+use super::prepared::Prepared;
+use super::shared::Shared;
+use super::table::Column;
+use super::{act, show, table};
+use crate::client_stream::ClientStream;
+use crate::codec::{answer, failure};
+
+/// The longest message, in bytes.
+pub(super) const LONGEST: usize = 64 * 1024;
+
+/// Somebody at the console.
+pub(super) struct Visitor<'a> {
+    shared: &'a Shared,
+    stream: ClientStream,
+    pub(super) input: BytesMut,
+    pub(super) out: BytesMut,
+    pub(super) prepared: Prepared,
+    /// `I`, `T` or `E`, as drivers believe.
+    pub(super) status: u8,
+    /// After an error, up to the next Sync.
+    pub(super) skipping: bool,
+}
+
+/// Why a visit ends.
+pub(super) enum End {
+    Left,
+    Fatal(Fault),
+}
+
+impl<'a> Visitor<'a> {
+    pub(super) fn new(stream: ClientStream, shared: &'a Shared) -> Self {
+        Self {
+            shared,
+            stream,
+            input: BytesMut::new(),
+            out: BytesMut::new(),
+            prepared: Prepared::default(),
+            status: b'I',
+            skipping: false,
+        }
+    }
+}
+
+impl Visitor<'_> {
+    /// Waits for more of what the client sends.
+    pub(super) async fn receive(&mut self) -> Result<(), End> {
+        tokio::select! {
+            read = self.stream.read_buf(&mut self.input) => match read {
+                Ok(1..) => Ok(()),
+                _ => Err(End::Left),
+            },
+            () = self.shared.stop.cancelled() => Err(End::Fatal(Fault::new(
+                FaultClass::Unavailable,
+                "57P01",
+                "terminating connection due to administrator command",
+            ))),
+        }
+    }
+
+    /// Sends what is to be sent.
+    pub(super) async fn flush(&mut self) -> Result<(), End> {
+        let flushed = async {
+            self.stream.write_all(&self.out).await?;
+            self.stream.flush().await
+        };
+        flushed.await.map_err(|_| End::Left)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Tells the client that something failed.
+    pub(super) fn fail(&mut self, fault: &Fault) {
+        failure::fault(&mut self.out, fault);
+        if self.status == b'T' {
+            self.status = b'E';
+        }
+    }
+
+    /// Does what is asked; rows and CommandComplete go out.
+    pub(super) async fn execute(&mut self, command: &Command) -> Result<Result<(), Fault>, End> {
+        let tag = match command {
+            Command::Empty => {
+                self.out.put_slice(answer::EMPTY_QUERY);
+                return Ok(Ok(()));
+            }
+            Command::Show(show) => self.give(&show::rows(*show, self.shared)),
+            Command::Help(show) => self.give(&show::meanings(*show)),
+            Command::One => {
+                answer::one_value(&mut self.out, b"1");
+                "SELECT 1"
+            }
+            Command::Courtesy(tag, status) => {
+                self.status = status.unwrap_or(self.status);
+                tag
+            }
+            Command::Pause(database) => match self.pause(database.as_deref()).await? {
+                Ok(()) => "PAUSE",
+                Err(fault) => return Ok(Err(fault)),
+            },
+            Command::Resume(database) => match act::resume(self.shared, database.as_deref()) {
+                Ok(()) => "RESUME",
+                Err(fault) => return Ok(Err(fault)),
+            },
+            Command::Reload => match act::reload(self.shared).await {
+                Ok(()) => "RELOAD",
+                Err(fault) => return Ok(Err(fault)),
+            },
+            Command::Shutdown => {
+                act::shutdown(self.shared);
+                "SHUTDOWN"
+            }
+        };
+        answer::complete(&mut self.out, tag);
+        Ok(Ok(()))
+    }
+
+    fn give(&mut self, rows: &[Vec<String>]) -> &'static str {
+        table::rows(&mut self.out, rows);
+        "SHOW"
+    }
+
+    /// Waits for what is under way, unless whoever asked for it leaves: then all goes on.
+    async fn pause(&mut self, database: Option<&str>) -> Result<Result<(), Fault>, End> {
+        self.flush().await?;
+        let shared = self.shared;
+        let pausing = act::pause(shared, database);
+        tokio::pin!(pausing);
+        loop {
+            tokio::select! {
+                biased;
+                paused = &mut pausing => return Ok(paused),
+                received = self.receive() => received?,
+            }
+            if self.input.remaining() > LONGEST {
+                return Err(End::Left);
+            }
+        }
+    }
+}
+
+/// The columns of what a command gives.
+pub(super) fn columns(command: &Command) -> Option<&'static [Column]> {
+    match command {
+        Command::Show(show) => Some(show::columns(*show)),
+        Command::Help(_) => Some(show::meaning_columns()),
+        Command::One => Some(&[("?column?", "the number one")]),
+        _ => None,
+    }
+}

@@ -1,0 +1,171 @@
+//! A connection on its way in, up to its startup packet; and turning it away.
+
+use bytes::BytesMut;
+use tokio::net::{TcpStream, UnixStream};
+use windrow_core::{Fault, FaultClass};
+use windrow_pgwire::scram::Binding;
+
+use super::ended::Ended;
+use super::packet::{self, Packet, Startup};
+use super::shared::Shared;
+use super::{login, say, secure};
+use crate::client_stream::ClientStream;
+use crate::metrics::Login;
+
+/// A connection that was accepted.
+pub(crate) enum Arrival {
+    /// Over TCP, and from where.
+    Tcp(TcpStream, std::net::SocketAddr),
+    /// Over the UNIX-domain socket.
+    Unix(UnixStream),
+}
+
+/// One connection on its way in.
+pub(super) struct Greeter<'a> {
+    pub(super) shared: &'a Shared,
+    /// `None` while it shakes hands.
+    pub(super) stream: Option<ClientStream>,
+    pub(super) peer: Box<str>,
+    /// Over loopback or a UNIX-domain socket.
+    pub(super) local: bool,
+    pub(super) binding: Binding,
+}
+
+impl<'a> Greeter<'a> {
+    pub(super) fn new(shared: &'a Shared, arrival: Arrival) -> Self {
+        let (stream, peer, local) = match arrival {
+            Arrival::Tcp(socket, address) => (
+                ClientStream::Tcp(socket),
+                address.to_string(),
+                address.ip().to_canonical().is_loopback(),
+            ),
+            Arrival::Unix(socket) => (ClientStream::Unix(socket), "[local]".to_owned(), true),
+        };
+        Self {
+            shared,
+            stream: Some(stream),
+            peer: peer.into(),
+            local,
+            binding: None,
+        }
+    }
+
+    /// The startup packet, behind whatever encryption is agreed on. Either kind may be asked for
+    /// once.
+    pub(super) async fn startup(&mut self) -> Result<Startup, Ended> {
+        self.take_direct().await?;
+        let (mut tls_asked, mut gss_asked) = (false, false);
+        loop {
+            match packet::read(self.stream()?).await? {
+                Packet::Startup(startup) => return Ok(startup),
+                Packet::Cancel { pid, secret } => {
+                    self.shared.metrics.cancels.inc();
+                    self.shared.register.cancel(pid, secret).await;
+                    return Err(Ended::Silent);
+                }
+                Packet::Ssl if !tls_asked => {
+                    tls_asked = true;
+                    self.answer_ssl().await?;
+                }
+                Packet::Gss if !gss_asked => {
+                    gss_asked = true;
+                    self.refuse_injected("GSSAPI encryption").await?;
+                    self.answer(b'N').await?;
+                }
+                Packet::Ssl | Packet::Gss => {
+                    let text = "encryption is asked for again";
+                    return Err(Fault::new(FaultClass::Invalid, "08P01", text).into());
+                }
+            }
+        }
+    }
+
+    /// TLS from the first byte on (`sslnegotiation=direct`).
+    async fn take_direct(&mut self) -> Result<(), Ended> {
+        let Some(ClientStream::Tcp(socket)) = &self.stream else {
+            return Ok(());
+        };
+        match secure::is_direct(socket).await {
+            Ok(false) => Ok(()),
+            Ok(true) if self.shared.tls.is_some() => self.secure(true).await,
+            _ => Err(Ended::Silent),
+        }
+    }
+
+    async fn answer_ssl(&mut self) -> Result<(), Ended> {
+        self.refuse_injected("SSL").await?;
+        let plain = matches!(self.stream, Some(ClientStream::Tcp(_)));
+        if !plain || self.shared.tls.is_none() {
+            return self.answer(b'N').await;
+        }
+        self.answer(b'S').await?;
+        self.secure(false).await
+    }
+
+    /// Bytes that came in plain text behind a request for encryption would be taken for the
+    /// client's own words later.
+    async fn refuse_injected(&mut self, what: &str) -> Result<(), Ended> {
+        let injected = match &self.stream {
+            Some(ClientStream::Tcp(socket)) => secure::has_more(socket).await,
+            _ => false,
+        };
+        if !injected {
+            return Ok(());
+        }
+        let text = format!("received unencrypted data after {what} request");
+        let detail = "This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.";
+        Err(Fault::new(FaultClass::Invalid, "08P01", text)
+            .with_detail(Some(detail))
+            .into())
+    }
+
+    async fn answer(&mut self, letter: u8) -> Result<(), Ended> {
+        let mut out = BytesMut::from(&[letter][..]);
+        login::send(self.stream()?, &mut out).await
+    }
+
+    async fn secure(&mut self, direct: bool) -> Result<(), Ended> {
+        let (Some(tls), Some(ClientStream::Tcp(socket))) = (&self.shared.tls, self.stream.take())
+        else {
+            return Err(Ended::Silent);
+        };
+        let shaken = Box::pin(tls.accept(socket, direct)).await;
+        let (stream, binding) = shaken.map_err(|error| {
+            tracing::debug!(%error, peer = %self.peer, "TLS handshake failed");
+            Ended::Silent
+        })?;
+        self.stream = Some(ClientStream::Tls(Box::new(stream)));
+        self.binding = binding;
+        Ok(())
+    }
+
+    /// That the connection is encrypted, where it has to be.
+    pub(super) fn check_secure(&self) -> Result<(), Ended> {
+        let open = matches!(self.stream, Some(ClientStream::Tcp(_)));
+        if !(open && self.shared.require_tls) {
+            return Ok(());
+        }
+        let text =
+            "only connections with TLS are let in (require_tls): use sslmode=require or better";
+        Err(Fault::new(FaultClass::Denied, "28000", text).into())
+    }
+
+    /// What it is reached over.
+    pub(super) fn stream(&mut self) -> Result<&mut ClientStream, Ended> {
+        self.stream.as_mut().ok_or(Ended::Silent)
+    }
+
+    /// Says why it does not come in, and counts it.
+    pub(super) async fn turn_away(&mut self, ended: Ended) {
+        match ended {
+            Ended::Silent => self.shared.metrics.login(Login::Left),
+            Ended::Fatal(fault) => {
+                self.shared.metrics.login(Login::of(&fault));
+                tracing::debug!(%fault, peer = %self.peer, "a client is turned away");
+                if let Some(stream) = self.stream.take() {
+                    say::turn_away(stream, &fault).await;
+                }
+            }
+        }
+    }
+}

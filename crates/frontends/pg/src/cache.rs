@@ -1,0 +1,208 @@
+//! Answers that cost a round trip, kept for a while; who asks for the same at the same time waits
+//! for one answer.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass};
+
+/// How long a failure is told to others without asking anew: all that wait for it at the same time
+/// are told at once.
+const KEEP_FAILURE: Duration = Duration::from_secs(1);
+
+/// How long an answer is good for while there is no newer one to be had.
+const STALE: Duration = Duration::from_secs(600);
+
+/// Answers by what was asked.
+#[derive(Debug)]
+pub(crate) struct Cache<K, V> {
+    entries: Mutex<HashMap<K, Entry<V>>>,
+    most: usize,
+    keep: Duration,
+}
+
+type Entry<V> = Arc<tokio::sync::Mutex<Known<V>>>;
+
+/// What is known of one question.
+#[derive(Debug)]
+struct Known<V> {
+    answer: Option<(Instant, V)>,
+    failure: Option<(Instant, Fault)>,
+}
+
+impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
+    /// At most `most` answers, asked for anew after `keep`. With a `keep` of nothing an answer is
+    /// only shared by those who asked before it was asked for.
+    pub(crate) fn new(most: usize, keep: Duration) -> Self {
+        Self {
+            entries: Mutex::default(),
+            most,
+            keep,
+        }
+    }
+
+    /// The answer that is kept, or a new one. While the database cannot be reached, an older answer
+    /// is good enough. `ask` is told whether there is one. Cancel safe.
+    ///
+    /// # Errors
+    /// That of `ask`, which others are told for a moment too.
+    pub(crate) async fn get<F: Future<Output = Result<V, Fault>>>(
+        &self,
+        key: &K,
+        ask: impl FnOnce(bool) -> F,
+    ) -> Result<V, Fault> {
+        let entry = self.entry(key);
+        let came = Instant::now();
+        let mut known = entry.lock().await;
+        if let Some(answer) = known.fresh(self.keep, came) {
+            return answer;
+        }
+        let asked = Instant::now();
+        match ask(known.older().is_some()).await {
+            Ok(value) => {
+                known.answer = Some((asked, value.clone()));
+                known.failure = None;
+                Ok(value)
+            }
+            Err(fault) => {
+                known.failure = Some((Instant::now(), fault.clone()));
+                known.stale(&fault).ok_or(fault)
+            }
+        }
+    }
+
+    /// Notes an answer that was come by in another way, where the question was asked before.
+    pub(crate) fn learn(&self, key: &K, value: V) {
+        let entry = self.entries().get(key).cloned();
+        // One that is being asked for at this moment will be as new.
+        if let Some(entry) = entry
+            && let Ok(mut known) = entry.try_lock()
+        {
+            known.answer = Some((Instant::now(), value));
+            known.failure = None;
+        }
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&self) {
+        self.entries().clear();
+    }
+
+    fn entry(&self, key: &K) -> Entry<V> {
+        let mut entries = self.entries();
+        if let Some(entry) = entries.get(key) {
+            return Arc::clone(entry);
+        }
+        if entries.len() >= self.most {
+            let now = Instant::now();
+            entries.retain(|_, entry| {
+                entry
+                    .try_lock()
+                    .is_ok_and(|known| known.fresh(self.keep, now).is_some())
+            });
+        }
+        if entries.len() >= self.most {
+            // All are new: any one goes. Whoever waits for it has a handle of his own.
+            let any = entries.keys().next().cloned();
+            any.map(|key| entries.remove(&key));
+        }
+        let entry = Arc::new(tokio::sync::Mutex::new(Known {
+            answer: None,
+            failure: None,
+        }));
+        entries.insert(key.clone(), Arc::clone(&entry));
+        entry
+    }
+
+    fn entries(&self) -> MutexGuard<'_, HashMap<K, Entry<V>>> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V: Clone> Known<V> {
+    /// What one is told who has come at that time, without asking.
+    fn fresh(&self, keep: Duration, came: Instant) -> Option<Result<V, Fault>> {
+        if let Some((at, fault)) = &self.failure
+            && at.elapsed() < KEEP_FAILURE
+        {
+            return Some(self.stale(fault).ok_or_else(|| fault.clone()));
+        }
+        let (at, value) = self.answer.as_ref()?;
+        let is_fresh = *at >= came || at.elapsed() < keep;
+        is_fresh.then(|| Ok(value.clone()))
+    }
+
+    fn stale(&self, fault: &Fault) -> Option<V> {
+        let away = matches!(
+            fault.class,
+            FaultClass::Unavailable | FaultClass::Overloaded
+        );
+        self.older().filter(|_| away)
+    }
+
+    fn older(&self) -> Option<V> {
+        let (at, value) = self.answer.as_ref()?;
+        (at.elapsed() < STALE).then(|| value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn many_who_ask_at_once_are_told_one_answer() {
+        let cache = Cache::new(2, Duration::from_secs(5));
+        let asked = AtomicU32::new(0);
+        let ask = async || {
+            let n = asked.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+            Ok(n)
+        };
+        let both = tokio::join!(cache.get(&"a", |_| ask()), cache.get(&"a", |_| ask()));
+        assert_eq!(both, (Ok(0), Ok(0)));
+        cache.learn(&"a", 7);
+        cache.learn(&"never asked", 7);
+        assert_eq!(cache.get(&"a", |_| ask()).await, Ok(7));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert_eq!(cache.get(&"a", |_| ask()).await, Ok(1));
+        for other in ["b", "c", "d"] {
+            cache.get(&other, |_| ask()).await.unwrap();
+        }
+        assert!(cache.entries().len() <= 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_old_answer_is_better_than_none() {
+        let cache = Cache::new(2, Duration::from_secs(5));
+        let away = async || Err(Fault::unavailable("away"));
+        assert_eq!(
+            cache.get(&"a", |_| away()).await,
+            Err(Fault::unavailable("away"))
+        );
+        // Told again without asking.
+        assert!(cache.get(&"a", |_| async { Ok(1) }).await.is_err());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(cache.get(&"a", |_| async { Ok(1) }).await, Ok(1));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert_eq!(cache.get(&"a", |_| away()).await, Ok(1));
+        assert_eq!(cache.get(&"a", |_| away()).await, Ok(1));
+        tokio::time::advance(Duration::from_secs(6)).await;
+        let denied = async { Err(Fault::invalid("gone")) };
+        assert_eq!(
+            cache
+                .get(&"a", |older| async move {
+                    assert!(older);
+                    denied.await
+                })
+                .await,
+            Err(Fault::invalid("gone"))
+        );
+    }
+}

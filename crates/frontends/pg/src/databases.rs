@@ -1,0 +1,46 @@
+//! The databases that clients can name: how they are configured, and the connections to them that
+//! are not those of lanes.
+
+use windrow_core::Name;
+
+use crate::config::{DatabaseConfig, PgConfig};
+use crate::metrics::PgMetrics;
+use crate::pool::Pool;
+use crate::role_state::RoleStates;
+
+/// All databases that clients can name.
+pub(crate) struct Databases {
+    /// How they are configured.
+    pub(crate) configured: Vec<DatabaseConfig>,
+    /// Server connections for what is not joined.
+    pub(crate) pool: Pool,
+    /// What the server says of roles.
+    pub(crate) role_states: RoleStates,
+}
+
+impl Databases {
+    /// Those that are configured, without any connection.
+    pub(crate) fn new(config: &PgConfig, metrics: &PgMetrics) -> Self {
+        Self {
+            configured: config.databases.clone(),
+            pool: Pool::new(config, metrics),
+            role_states: RoleStates::new(config),
+        }
+    }
+
+    /// The one of a name.
+    pub(crate) fn find(&self, name: &str) -> Option<&DatabaseConfig> {
+        let mut databases = self.configured.iter();
+        databases.find(|database| *database.name == *name)
+    }
+
+    /// Closes all connections to a server's database that nothing is under way on: somebody wants
+    /// to drop it, or to change what only one may change who has it alone.
+    pub(crate) fn close_idle(&self, is: impl Fn(&DatabaseConfig) -> bool) {
+        for database in self.configured.iter().filter(|database| is(database)) {
+            let name = Name::from(&*database.name);
+            self.pool.clear(&name);
+            self.role_states.close(&name);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Taking a server connection: one that nobody uses, or a new one, in the state that is wanted.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::time::Instant;
+use windrow_core::{Fault, Name};
+use windrow_pgwire::wire::{ServerError, Wire};
+
+use super::database::Database;
+use super::idle::{Kind, Parked};
+use super::loan::Loan;
+use super::names::Names;
+use super::probe;
+use super::reports::Report;
+use super::state::State;
+use super::who::Who;
+use crate::berths::{Berth, Guest as _};
+use crate::metrics::PgMetrics;
+
+impl Database {
+    /// A connection in the state that is wanted. Whoever waits is served in the order of asking.
+    pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
+        let berth = match self.berths.take_now() {
+            Ok(berth) => berth,
+            Err(_) => {
+                let _waiting = Waiting::new(&self.metrics);
+                self.berths.take().await?
+            }
+        };
+        self.occupy(berth, who).await
+    }
+
+    /// As [`Database::take`], without waiting for others.
+    pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
+        self.occupy(self.berths.take_now()?, who).await
+    }
+
+    async fn occupy(self: &Arc<Self>, berth: Berth, who: &Who) -> Result<Loan, Fault> {
+        let slot = self.slot(&who.identity.role, berth);
+        let kind = Kind::of(who);
+        while let Some(mut parked) = self.take_idle(&kind, who) {
+            // One that the server has ended is closed.
+            if !parked.wire.is_alive() {
+                continue;
+            }
+            if lead(&mut parked, who).await.is_ok() {
+                return Ok(Loan::new(parked, slot));
+            }
+            // So is one that cannot be led to the state that is wanted. A new one shows whether any
+            // can.
+            break;
+        }
+        self.shrink(self.berths.free());
+        let mut parked = self.connect(kind, who).await?;
+        lead(&mut parked, who).await?;
+        Ok(Loan::new(parked, slot))
+    }
+
+    /// Opens a connection and closes it: whether the server lets `who` in.
+    pub(super) async fn try_connect(&self, who: &Who) -> Result<(), Fault> {
+        let parked = self.connect(Kind::of(who), who).await?;
+        parked.wire.terminate().await;
+        Ok(())
+    }
+
+    async fn connect(&self, kind: Kind, who: &Who) -> Result<Parked, Fault> {
+        let generation = self.generation.load(Ordering::SeqCst);
+        let target = self.target.for_session(&kind.role, &kind.credential);
+        let startup = kind.startup.iter();
+        let mut settings: Vec<_> = startup.map(|(n, v)| (&**n, v.to_string())).collect();
+        settings.push(("application_name", who.application_name.to_string()));
+        let connected = Wire::connect(&target, &settings, self.connect_timeout).await;
+        let wire = connected.inspect_err(|_| {
+            self.metrics.connects_failed.inc();
+        })?;
+        self.metrics.connects_ok.inc();
+        let settings = who.settings.at_start();
+        let key = (who.identity.clone(), settings.clone());
+        let report = Report::of(who.identity.clone(), settings, &wire);
+        self.reports.learn(&key, Arc::new(report));
+        let state = State {
+            application_name: Name::clone(&who.application_name),
+            first_name: Name::clone(&who.application_name),
+            ..State::default()
+        };
+        Ok(Parked {
+            kind,
+            wire,
+            names: Names::default(),
+            state,
+            generation,
+            sender: None,
+            since: Instant::now(),
+        })
+    }
+}
+
+/// Leads a connection to the state that is wanted, in one round trip at most.
+async fn lead(parked: &mut Parked, who: &Who) -> Result<(), Fault> {
+    let way = parked
+        .state
+        .bridge(&who.settings.set, &who.application_name)
+        .unwrap_or_default();
+    if way.is_empty() {
+        return Ok(());
+    }
+    let replies = probe::ask(&mut parked.wire, &way).await;
+    let replies = replies.map_err(|broken| broken.unavailable())?;
+    if let Some(error) = replies.into_iter().find_map(|reply| reply.error) {
+        return Err(refused(error));
+    }
+    parked.state = State {
+        set: who.settings.set.clone(),
+        application_name: Name::clone(&who.application_name),
+        first_name: Name::clone(&parked.state.first_name),
+        touched: false,
+    };
+    Ok(())
+}
+
+fn refused(error: ServerError) -> Fault {
+    let hint = "A server connection could not be given the settings of this session.";
+    let fault = Fault::from(error);
+    match fault.hint() {
+        Some(_) => fault,
+        None => fault.with_hint(Some(hint)),
+    }
+}
+
+/// Counts one that waits, as long as it does.
+struct Waiting<'a> {
+    metrics: &'a PgMetrics,
+    since: Instant,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(metrics: &'a PgMetrics) -> Self {
+        metrics.waiting.inc();
+        Self {
+            metrics,
+            since: Instant::now(),
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.metrics.waiting.dec();
+        let waited = self.since.elapsed().as_secs_f64();
+        self.metrics.wait_seconds.observe(waited);
+    }
+}

@@ -1,0 +1,299 @@
+//! What the server says at this moment of the roles that come in: one question for all who ask at
+//! the same time.
+//!
+//! It is asked over a connection of its own: logging in must not wait for those who are in.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use windrow_core::{Fault, FaultClass, Name};
+use windrow_pgwire::Target;
+use windrow_pgwire::wire::Wire;
+
+use crate::config::PgConfig;
+use crate::pool::literal;
+
+/// The most roles of which is kept what was last said, for a time in which the server cannot be
+/// asked.
+const MOST: usize = 10_000;
+
+/// What a role's session would begin with at this moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoleState {
+    /// A number that changes with all that a new session takes over: who the role is, and its
+    /// settings.
+    pub(crate) version: u64,
+    /// The server may refuse it: only it can say so in its own words.
+    pub(crate) doubtful: bool,
+    /// Its password has expired.
+    pub(crate) expired: bool,
+    /// The most connections that the role may have, and the database.
+    pub(crate) role_limit: Option<usize>,
+    pub(crate) database_limit: Option<usize>,
+}
+
+/// Asks, for each database.
+pub(crate) struct RoleStates {
+    databases: HashMap<Name, DatabaseRoles>,
+    connect_timeout: Duration,
+    idle: Duration,
+}
+
+type Reply = oneshot::Sender<Result<Option<RoleState>, Fault>>;
+
+struct DatabaseRoles {
+    target: Target,
+    waiting: Mutex<Vec<(Name, Reply)>>,
+    last: Mutex<HashMap<Name, RoleState>>,
+    connection: tokio::sync::Mutex<Option<(Wire, Instant)>>,
+}
+
+impl RoleStates {
+    pub(crate) fn new(config: &PgConfig) -> Self {
+        let databases = config.databases.iter().map(|database| {
+            let roles = DatabaseRoles {
+                target: database.target.clone(),
+                waiting: Mutex::default(),
+                last: Mutex::default(),
+                connection: tokio::sync::Mutex::default(),
+            };
+            (Name::from(&*database.name), roles)
+        });
+        Self {
+            databases: databases.collect(),
+            connect_timeout: config.connect_timeout,
+            idle: config.server_idle,
+        }
+    }
+
+    /// What is said of a role. While the server cannot be reached, what was said last. `None`: it
+    /// cannot be asked here: the database is not configured, its own role is not let in, or it
+    /// is no PostgreSQL. Cancel safe.
+    ///
+    /// # Errors
+    /// The server cannot be reached, and nothing was ever said of this role.
+    pub(crate) async fn of(
+        &self,
+        database: &Name,
+        role: &Name,
+    ) -> Result<Option<RoleState>, Fault> {
+        let Some(roles) = self.databases.get(database) else {
+            return Ok(None);
+        };
+        match roles.ask(role, self.connect_timeout).await {
+            Ok(state) => Ok(state),
+            Err(fault) if fault.class == FaultClass::Unavailable => {
+                let last = lock(&roles.last).get(role).cloned();
+                last.map(Some).ok_or(fault)
+            }
+            Err(fault) => {
+                tracing::debug!(%fault, %database, "roles cannot be looked up as the role of the database's URL");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Closes the connection to a database, unless something is asked at this moment.
+    pub(crate) fn close(&self, database: &Name) {
+        if let Some(roles) = self.databases.get(database)
+            && let Ok(mut connection) = roles.connection.try_lock()
+            && let Some((wire, _)) = connection.take()
+        {
+            tokio::spawn(wire.terminate());
+        }
+    }
+
+    /// Closes connections that were not used for a while.
+    pub(crate) async fn sweep(&self) {
+        for roles in self.databases.values() {
+            let Ok(mut connection) = roles.connection.try_lock() else {
+                continue;
+            };
+            let goes = |used: &Instant| used.elapsed() > self.idle;
+            if let Some((wire, _)) = connection.take_if(|(_, used)| goes(used)) {
+                wire.terminate().await;
+            }
+        }
+    }
+}
+
+impl DatabaseRoles {
+    async fn ask(&self, role: &Name, patience: Duration) -> Result<Option<RoleState>, Fault> {
+        loop {
+            let (reply, mut answer) = oneshot::channel();
+            lock(&self.waiting).push((Name::clone(role), reply));
+            let mut connection = self.connection.lock().await;
+            // Whoever had the turn before may have asked for all that were waiting then.
+            if let Ok(answer) = answer.try_recv() {
+                return answer;
+            }
+            let asking = std::mem::take(&mut *lock(&self.waiting));
+            let kept = connection.take().map(|(wire, _)| wire);
+            let replied = self.question(kept, &asking, patience).await;
+            let (wire, states) = match replied {
+                Ok((wire, states)) => (Some(wire), Ok(states)),
+                Err(fault) => (None, Err(fault)),
+            };
+            *connection = wire.map(|wire| (wire, Instant::now()));
+            drop(connection);
+            self.reply_to_all(asking, &states);
+            // An answer that was lost with the one who asked for it is asked for again.
+            if let Ok(answer) = answer.try_recv() {
+                return answer;
+            }
+        }
+    }
+
+    fn reply_to_all(
+        &self,
+        asking: Vec<(Name, Reply)>,
+        states: &Result<Option<HashMap<Name, RoleState>>, Fault>,
+    ) {
+        for (role, reply) in asking {
+            let answer = match states {
+                Err(fault) => Err(fault.clone()),
+                Ok(None) => Ok(None),
+                Ok(Some(states)) => {
+                    let state = states.get(&role).cloned().unwrap_or(RoleState {
+                        doubtful: true,
+                        ..RoleState::default()
+                    });
+                    let mut last = lock(&self.last);
+                    if last.len() >= MOST {
+                        last.clear();
+                    }
+                    last.insert(role, state.clone());
+                    Ok(Some(state))
+                }
+            };
+            // An error says that it has gone.
+            reply.send(answer).ok();
+        }
+    }
+
+    async fn question(
+        &self,
+        kept: Option<Wire>,
+        asking: &[(Name, Reply)],
+        patience: Duration,
+    ) -> Result<(Wire, Option<HashMap<Name, RoleState>>), Fault> {
+        let sql = question(asking.iter().map(|(role, _)| &**role));
+        if let Some(mut wire) = kept.and_then(alive)
+            && let Ok(replied) = wire.simple(&sql).await
+        {
+            return Ok((wire, replied.ok().map(read)));
+        }
+        let mut wire = Wire::connect(&self.target, &[], patience).await?;
+        let replied = wire.simple(&sql).await;
+        let replied = replied.map_err(|broken| broken.unavailable())?;
+        Ok((wire, replied.ok().map(read)))
+    }
+}
+
+fn alive(mut wire: Wire) -> Option<Wire> {
+    wire.is_alive().then_some(wire)
+}
+
+fn question<'a>(roles: impl Iterator<Item = &'a str>) -> String {
+    let roles: Vec<_> = roles.map(literal).collect();
+    format!(
+        "SELECT r.rolname, r.rolcanlogin AND d.datallowconn AND \
+         pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), \
+         r.rolvaliduntil IS NOT NULL AND r.rolvaliduntil < pg_catalog.now(), \
+         CASE WHEN r.rolsuper THEN -1 ELSE r.rolconnlimit END, \
+         CASE WHEN r.rolsuper THEN -1 ELSE d.datconnlimit END, \
+         pg_catalog.concat_ws('|', d.oid, r.oid, r.rolsuper), \
+         (SELECT pg_catalog.string_agg(pg_catalog.concat_ws(':', s.setdatabase, s.setrole, s.setconfig), '|' \
+         ORDER BY s.setdatabase, s.setrole) FROM pg_catalog.pg_db_role_setting s \
+         WHERE s.setdatabase IN (0, d.oid) AND s.setrole IN (0, r.oid)) \
+         FROM pg_catalog.pg_roles r, pg_catalog.pg_database d \
+         WHERE d.datname = pg_catalog.current_database() AND r.rolname IN ({})",
+        roles.join(", ")
+    )
+}
+
+fn read(rows: Vec<Vec<Option<String>>>) -> HashMap<Name, RoleState> {
+    let states = rows.into_iter().filter_map(|row| {
+        let mut columns = row.into_iter().map(Option::unwrap_or_default);
+        let role = columns.next()?;
+        let mut is = || columns.next().is_some_and(|value| value == "t");
+        let (enters, expired) = (is(), is());
+        let mut limit = || columns.next()?.parse().ok();
+        let (role_limit, database_limit) = (limit(), limit());
+        let hasher = foldhash::fast::FixedState::default();
+        let version = hasher.hash_one(columns.collect::<Vec<_>>());
+        let state = RoleState {
+            version,
+            doubtful: !enters,
+            expired,
+            role_limit,
+            database_limit,
+        };
+        Some((role.into(), state))
+    });
+    states.collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change is whole at any moment.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_testkit::postgres::Postgres;
+
+    use super::*;
+    use crate::config::DatabaseConfig;
+
+    #[tokio::test]
+    async fn the_version_changes_with_what_a_session_would_take_over() {
+        let server = Postgres::start().unwrap();
+        server
+            .exec("create role a login; create role b login")
+            .unwrap();
+        let config = PgConfig {
+            databases: vec![DatabaseConfig::new(
+                "app",
+                Target::parse(&server.url()).unwrap(),
+            )],
+            ..PgConfig::default()
+        };
+        let states = RoleStates::new(&config);
+        let of = async |role: &str| {
+            let state = states.of(&"app".into(), &role.into()).await;
+            state.unwrap().unwrap()
+        };
+        let first = of("a").await;
+        assert!(!first.doubtful && !first.expired);
+        assert_eq!((first.role_limit, first.database_limit), (None, None));
+        assert_eq!(of("a").await, first);
+        assert!(of("nobody").await.doubtful);
+        let mut before = first;
+        for change in [
+            "alter role a set work_mem = '5MB'",
+            "alter database postgres set work_mem = '6MB'",
+            "alter role a in database postgres set work_mem = '7MB'",
+            "alter role all set work_mem = '8MB'",
+            "alter role a reset all",
+            "drop role a; create role a login",
+        ] {
+            let database = Target::parse(&server.url()).unwrap().database().to_owned();
+            server.exec(&change.replace("postgres", &database)).unwrap();
+            let both = tokio::join!(of("a"), of("b"), of("a"));
+            assert_eq!(both.0, both.2);
+            assert_ne!(both.0.version, before.version, "{change}");
+            before = both.0;
+        }
+        server
+            .exec("alter role a nologin connection limit 3 valid until '2001-01-01'")
+            .unwrap();
+        let last = of("a").await;
+        assert!(last.doubtful && last.expired);
+        assert_eq!(last.role_limit, Some(3));
+    }
+}

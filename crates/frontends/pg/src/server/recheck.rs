@@ -1,0 +1,133 @@
+//! Whether those who are in would still be let in.
+//!
+//! A server asks for the password once, and so does Windrow; but connections here outlive the
+//! sessions that they were opened for. So whoever is in is asked for again now and then: a role
+//! that was dropped, may not log in any more or has another password does not go on with
+//! connections that are there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+use windrow_core::Fault;
+use windrow_pgwire::scram::Verifier;
+use windrow_pgwire::target::Credential;
+
+use crate::admit::Access;
+use crate::client::{Identity, Settings};
+use crate::databases::Databases;
+use crate::pool::Who;
+use crate::register::Register;
+use crate::session::LaneBook;
+use crate::session_info::SessionInfo;
+
+/// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10
+/// seconds.
+const ROUND: Duration = Duration::from_secs(5);
+
+/// At most so many are asked for at once: each takes a server connection for a moment.
+const AT_ONCE: usize = 2;
+
+/// Those whose warrants are the same.
+type Bearers = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
+
+/// What is needed to ask, and to end the sessions of whoever is refused.
+pub(super) struct Recheck {
+    pub(super) register: Arc<Register>,
+    pub(super) access: Arc<Access>,
+    pub(super) databases: Arc<Databases>,
+    pub(super) lanes: Arc<LaneBook>,
+}
+
+/// Asks again and again, until `stop` is cancelled.
+pub(super) async fn run(recheck: Arc<Recheck>, stop: CancellationToken) {
+    let mut tick = interval_at(Instant::now() + ROUND, ROUND);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = round(&recheck) => {}
+        }
+    }
+}
+
+/// Asks once for all who are in.
+async fn round(recheck: &Arc<Recheck>) {
+    let mut bearers = Bearers::new();
+    for info in recheck.register.list() {
+        let warrant = &info.warrant;
+        let identity = info.identity.clone();
+        let key = (
+            identity,
+            warrant.credential.clone(),
+            warrant.verifier.clone(),
+        );
+        bearers.entry(key).or_default().push(info);
+    }
+    let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let mut asking = JoinSet::new();
+    for ((identity, credential, verifier), sessions) in bearers {
+        let (recheck, turns) = (Arc::clone(recheck), Arc::clone(&turns));
+        asking.spawn(async move {
+            let _turn = turns.acquire_owned().await;
+            let refused = refused(&recheck, &identity, &credential, verifier.as_ref()).await;
+            if let Some(why) = refused {
+                revoke(&recheck, (&identity, &credential), &sessions, &why);
+            }
+        });
+    }
+    asking.join_all().await;
+}
+
+/// Why a role is not let in any more; `None` where it is, or where nobody can be asked.
+async fn refused(
+    recheck: &Recheck,
+    identity: &Identity,
+    credential: &Credential,
+    verifier: Option<&Verifier>,
+) -> Option<String> {
+    if !recheck.access.still(&identity.role, verifier).await {
+        return Some("its password was changed, or it is not configured any more".to_owned());
+    }
+    let who = Who {
+        identity: identity.clone(),
+        settings: Settings::default(),
+        application_name: "windrow".into(),
+        credential: credential.clone(),
+    };
+    let fault = recheck.databases.pool.try_connect(&who).await.err()?;
+    is_refusal(&fault).then(|| fault.to_string())
+}
+
+/// True where the server says that this role may not come in; anything else may pass.
+fn is_refusal(fault: &Fault) -> bool {
+    fault.code.starts_with("28") || fault.code == "42501"
+}
+
+fn revoke(
+    recheck: &Recheck,
+    (identity, credential): (&Identity, &Credential),
+    sessions: &[Arc<SessionInfo>],
+    why: &str,
+) {
+    tracing::warn!(
+        role = &*identity.role,
+        database = &*identity.database,
+        sessions = sessions.len(),
+        "sessions are ended whose role is not let in any more: {why}"
+    );
+    // The ways in first: who is ended may come back at once.
+    recheck.databases.pool.revoke(&identity.database);
+    recheck.lanes.revoke(identity, credential);
+    for session in sessions {
+        session.warrant.revoked.cancel();
+    }
+}

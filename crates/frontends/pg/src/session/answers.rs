@@ -1,0 +1,60 @@
+//! Saying answers in the order of their messages, as soon as they are there.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use windrow_core::Fault;
+
+use super::line::HIGH;
+use super::state::{End, Session};
+
+impl Session {
+    /// Says what can be said, in order, and sends it. True if all of that has left.
+    pub(super) fn poll_say(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        loop {
+            self.poll_answers(cx);
+            let held_back = self.line.out.len() >= HIGH;
+            let flushed = self.line.poll_flush(cx)?.is_ready();
+            // What was held back for the sake of memory is looked at again, or nobody would wake
+            // this up for it.
+            if !held_back || self.line.out.len() >= HIGH {
+                return Ok(flushed);
+            }
+        }
+    }
+
+    fn poll_answers(&mut self, cx: &mut Context<'_>) {
+        while let Some(front) = self.pending.front_mut()
+            && self.line.out.len() < HIGH
+        {
+            let outcome =
+                match &mut front.receipt {
+                    None => None,
+                    Some(receipt) => match Pin::new(receipt).poll(cx) {
+                        Poll::Pending => return,
+                        Poll::Ready(mut outcomes) => Some(outcomes.pop().unwrap_or_else(|| {
+                            Err(Fault::internal("a unit was not answered").into())
+                        })),
+                    },
+                };
+            if let Some(pending) = self.pending.pop_front() {
+                let stopping = self.stop.is_cancelled();
+                pending.say(outcome, &mut self.line.out, &mut self.values, stopping);
+            }
+        }
+    }
+
+    /// Waits until nothing is under way any more, so that what comes next sees all of it.
+    pub(super) async fn drain(&mut self) -> Result<(), End> {
+        poll_fn(|cx| {
+            self.poll_say(cx)?;
+            match self.pending.is_empty() {
+                true => Poll::Ready(Ok(())),
+                false => Poll::Pending,
+            }
+        })
+        .await
+    }
+}

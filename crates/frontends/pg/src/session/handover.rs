@@ -1,0 +1,31 @@
+//! Going over to a server connection, and coming back.
+
+use super::relay;
+use super::state::{End, Session};
+use crate::client::Settings;
+use crate::session_info::Interrupt;
+
+impl Session {
+    /// Goes over to a server connection with what is in the inbox, until nothing of the session is
+    /// left there.
+    pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
+        self.drain().await?;
+        let answered = self.segment.answered;
+        self.segment.clear();
+        let settings = self.who.settings.clone();
+        let end = Box::pin(relay::run(self, answered, reason)).await;
+        self.after_relay(&settings).await;
+        end
+    }
+
+    async fn after_relay(&mut self, before: &Settings) {
+        if self.who.settings != *before {
+            self.source = None;
+        }
+        let interrupt = match &self.source {
+            Some(source) => source.interrupt(),
+            None => Interrupt::Nothing,
+        };
+        self.info.set_interrupt(interrupt).await;
+    }
+}

@@ -1,0 +1,271 @@
+//! From the server to the client.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, Signature};
+
+use super::expect::{Expect, PreparedAs, What};
+use super::rewrite;
+use super::state::{Relay, fingerprint};
+use crate::codec::{answer, failure};
+use crate::pool::Names;
+use crate::session::line::HIGH;
+use crate::session::local::{aborted, cannot_tell, is_own};
+
+/// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
+/// unseen.
+const LOOKED_AT: usize = 64 * 1024;
+
+impl Relay<'_> {
+    /// Passes on what the server has sent, as far as the client takes it.
+    pub(super) fn deliver(&mut self) {
+        while self.session.line.out.len() < HIGH {
+            if self.to_client == 0 {
+                self.say_own();
+                if !self.begin() {
+                    return;
+                }
+            }
+            let received = self.loan.wire.received();
+            let piece = self.to_client.min(received.len());
+            if piece == 0 {
+                return;
+            }
+            if let (false, Some(bytes)) = (self.muted, received.get(..piece)) {
+                self.session.line.out.extend_from_slice(bytes);
+            }
+            self.loan.wire.consume(piece);
+            self.to_client -= piece;
+        }
+    }
+
+    /// Says answers of our own that are next.
+    fn say_own(&mut self) {
+        while let Some(own) = self.queue.pop_if(|what| matches!(what, What::Own(..))) {
+            if let (false, What::Own(message, _)) = (own.muted, own.what) {
+                self.session.line.out.extend_from_slice(message);
+            }
+        }
+    }
+
+    /// Looks at the next message. False: too little of it is there.
+    fn begin(&mut self) -> bool {
+        let received = self.loan.wire.received();
+        let Some((&[tag, a, b, c, d], behind)) = received.split_first_chunk::<5>() else {
+            return false;
+        };
+        let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let body = length.saturating_sub(4);
+        let is_whole = behind.len() >= body;
+        let types = matches!(tag, b't' | b'T') && self.queue.asks_for_types();
+        let is_looked_at = is_looked_at(tag) || types;
+        if is_looked_at && !is_whole && body <= LOOKED_AT {
+            return false;
+        }
+        let body: Box<[u8]> = match is_looked_at && (is_whole || !types) {
+            true => behind
+                .get(..body.min(behind.len()))
+                .unwrap_or_default()
+                .into(),
+            false => Box::default(),
+        };
+        self.to_client = length.saturating_add(1);
+        self.muted = false;
+        self.handle(tag, &body);
+        true
+    }
+
+    fn handle(&mut self, tag: u8, body: &[u8]) {
+        if self.is_about_channels(tag) {
+            return;
+        }
+        match tag {
+            b'1' => self.answered_by(|what| matches!(what, What::Parse(..))),
+            b'2' => self.answered_by(|what| matches!(what, What::Bind(_))),
+            b'3' => self.answered_by(|what| matches!(what, What::Close(_))),
+            b't' => {
+                self.muted = self.queue.front().is_some_and(|front| front.muted);
+                self.parameters = body.into();
+            }
+            b'T' | b'n' => self.described(tag, body),
+            b's' | b'I' => self.answered_by(|what| matches!(what, What::Execute(_))),
+            b'C' => self.complete(body),
+            b'E' => self.failed(body),
+            b'Z' => self.ready(body),
+            b'G' => self.queue.begin_copy(),
+            b'S' => self.parameter(body),
+            b'A' => self.notification(body),
+            _ => {}
+        }
+    }
+
+    /// A statement or portal is described, to its client or to us.
+    fn described(&mut self, tag: u8, body: &[u8]) {
+        let describes = |what: &What| {
+            matches!(
+                what,
+                What::DescribeStatement | What::DescribePortal | What::Types(_)
+            )
+        };
+        let Some(expect) = self.queue.pop_if(describes) else {
+            return;
+        };
+        self.muted = expect.muted;
+        let parameters = std::mem::take(&mut self.parameters);
+        // One that is too long to be looked at stays unknown.
+        let is_known = !parameters.is_empty() && (tag == b'n' || !body.is_empty());
+        if let (What::Types(fixed), true) = (expect.what, is_known) {
+            fixed.set(&Arc::new(Signature {
+                parameters: answer::oids(&parameters).collect(),
+                fields: (tag == b'T').then(|| body.into()),
+            }));
+        }
+    }
+
+    fn answered_by(&mut self, is_it: impl FnOnce(&What) -> bool) {
+        if let Some(expect) = self.queue.pop_if(is_it) {
+            self.muted = expect.muted;
+        }
+    }
+
+    fn complete(&mut self, body: &[u8]) {
+        let tag = body.split_last().map_or(&[][..], |(_, tag)| tag);
+        if matches!(tag, b"DISCARD ALL" | b"DEALLOCATE ALL") {
+            self.session.statements.clear();
+            self.loan.names.clear();
+        }
+        if matches!(tag, b"DISCARD ALL" | b"DISCARD SEQUENCES") {
+            self.session.values.clear();
+        }
+        let executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
+        let prepared = match executed.map(|expect| expect.what) {
+            Some(What::Execute(prepared)) => prepared,
+            _ => match self.queue.front().map(|expect| &expect.what) {
+                Some(What::Query(prepared, _)) => Some(Arc::clone(prepared)),
+                _ => None,
+            },
+        };
+        if let Some(own) = prepared.as_deref().filter(|prepared| is_own(prepared)) {
+            // It was checked before it was sent.
+            self.session.reply(own).ok();
+        }
+        self.residue.completed(tag, prepared);
+    }
+
+    fn failed(&mut self, body: &[u8]) {
+        if [&b"VFATAL\0"[..], b"VPANIC\0"]
+            .iter()
+            .any(|severity| memchr::memmem::find(body, severity).is_some())
+        {
+            self.queue.note_fatal();
+        }
+        self.residue.failed(self.status);
+        let own = match self.queue.front().map(|expect| &expect.what) {
+            Some(What::Query(_, Some(fault)) | What::Fails(Some(fault))) => Some(fault.clone()),
+            _ => None,
+        };
+        let own = own.or_else(|| self.unknown_sequence(body));
+        let out = &mut self.session.line.out;
+        if let Some(fault) = own {
+            self.muted = true;
+            match self.status {
+                b'E' => failure::fault(out, &aborted()),
+                _ => failure::fault(out, &fault),
+            }
+        } else if let Some(What::Bind(Some(name))) = self.queue.front().map(|expect| &expect.what)
+            && let Some(place) = Names::find(body)
+        {
+            self.muted = true;
+            rewrite::error(out, body, place, name);
+        }
+        let simple = self
+            .queue
+            .front()
+            .map(|expect| matches!(expect.what, What::Query(..) | What::Function));
+        if simple == Some(false) {
+            for passed_over in self.queue.skip_to_sync() {
+                self.undo(passed_over);
+            }
+        }
+    }
+
+    /// What is said in place of the server's word that nothing was taken from a sequence, where
+    /// that may have been elsewhere.
+    fn unknown_sequence(&mut self, body: &[u8]) -> Option<Box<Fault>> {
+        // The place in the server's source is the same in all languages.
+        let denied = memchr::memmem::find(body, b"Rcurrval_oid\0").is_some();
+        let may_have = denied && self.session.values.is_incomplete();
+        self.session.asks |= may_have;
+        may_have.then(|| Box::new(cannot_tell()))
+    }
+
+    /// Undoes what a message did to the session that the server has passed over, or that failed.
+    fn undo(&mut self, expect: Expect) {
+        let undo = match expect.what {
+            What::Parse(place, undo) => {
+                match place {
+                    PreparedAs::Named(key) => self.loan.names.remove(key),
+                    PreparedAs::Unnamed => self.loan.names.unnamed = None,
+                    PreparedAs::Passing => {}
+                }
+                undo
+            }
+            What::Close(undo) | What::Own(_, undo) => undo,
+            _ => None,
+        };
+        if let Some(undo) = undo {
+            self.session.statements.set(&undo.name, undo.before);
+        }
+    }
+
+    fn ready(&mut self, body: &[u8]) {
+        let is_end = |what: &What| matches!(what, What::Sync | What::Query(..) | What::Function);
+        self.queue.pop_if(is_end);
+        let status = body.first().copied().unwrap_or(b'I');
+        if status == b'I' {
+            let settings = &mut self.session.who.settings;
+            if self.residue.settle(self.status, settings) {
+                self.settings = fingerprint(self.session);
+            }
+        }
+        self.status = status;
+    }
+
+    /// Says who has sent it by the number that the sending session was told.
+    fn notification(&mut self, body: &[u8]) {
+        let Some((process, rest)) = body.split_first_chunk::<4>() else {
+            return;
+        };
+        let process = i32::from_be_bytes(*process);
+        if let Some(session) = self.session.shared.senders.session(process) {
+            self.muted = true;
+            answer::message(&mut self.session.line.out, b'A', |out| {
+                out.extend_from_slice(&session.to_be_bytes());
+                out.extend_from_slice(rest);
+            });
+        }
+    }
+
+    fn parameter(&mut self, body: &[u8]) {
+        self.loan.wire.note_parameter(body);
+        let mut parts = body.split(|byte| *byte == 0);
+        let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
+            return;
+        };
+        match name {
+            b"standard_conforming_strings" => self.session.standard_strings = value == b"on",
+            b"client_encoding" => self.session.utf8 = value.eq_ignore_ascii_case(b"UTF8"),
+            b"application_name" => {
+                let name: windrow_core::Name = String::from_utf8_lossy(value).into();
+                self.session.info.set_application_name(name.clone());
+                self.session.who.application_name = name;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Messages whose bodies matter.
+fn is_looked_at(tag: u8) -> bool {
+    matches!(tag, b'A' | b'C' | b'E' | b'S' | b'Z')
+}

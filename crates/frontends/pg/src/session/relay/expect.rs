@@ -1,0 +1,233 @@
+//! Which answers are expected from the server, in order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use windrow_core::Fault;
+
+use crate::pool::StatementKey;
+use crate::statements::{ClientName, Entry, FixedTypes, Prepared};
+
+/// A message that was sent to the server, or an answer that stands for one.
+#[derive(Debug)]
+pub(super) struct Expect {
+    pub(super) what: What,
+    /// True where the client does not get the answer.
+    pub(super) muted: bool,
+}
+
+/// What was sent.
+pub(super) enum What {
+    /// Parse: what is prepared, and how the session was before.
+    Parse(PreparedAs, Option<Undo>),
+    /// Bind: what the client calls the statement, where it has another name here.
+    Bind(Option<ClientName>),
+    DescribeStatement,
+    DescribePortal,
+    /// A question of our own: the types that a statement has been given.
+    Types(FixedTypes),
+    /// Execute; of a statement that changes a setting: which.
+    Execute(Option<Arc<Prepared>>),
+    Close(Option<Undo>),
+    /// An answer of our own.
+    Own(&'static [u8], Option<Undo>),
+    /// A message that must fail, with this error in place of the server's.
+    Fails(Option<Box<Fault>>),
+    /// CopyDone or CopyFail. It has no answer of its own.
+    CopyEnd,
+    Sync,
+    /// A question of our own: whether the session listens to a channel.
+    Channels,
+    /// A simple query, and what it must fail with.
+    Query(Arc<Prepared>, Option<Box<Fault>>),
+    Function,
+}
+
+impl What {
+    /// True where it changes which statements there are.
+    fn changes(&self) -> bool {
+        matches!(
+            self,
+            Self::Parse(..) | Self::Close(Some(_)) | Self::Own(_, Some(_))
+        )
+    }
+
+    /// True where it may remove all statements.
+    fn clears(&self) -> bool {
+        match self {
+            Self::Execute(Some(prepared)) | Self::Query(prepared, _) => prepared.clears,
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for What {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Parse(..) => "Parse",
+            Self::Bind(_) => "Bind",
+            Self::DescribeStatement => "DescribeStatement",
+            Self::DescribePortal => "DescribePortal",
+            Self::Types(_) => "Types",
+            Self::Execute(_) => "Execute",
+            Self::Close(_) => "Close",
+            Self::Own(..) => "Own",
+            Self::Fails(_) => "Fails",
+            Self::CopyEnd => "CopyEnd",
+            Self::Sync => "Sync",
+            Self::Channels => "Channels",
+            Self::Query(..) => "Query",
+            Self::Function => "Function",
+        })
+    }
+}
+
+/// Where a statement is prepared on the server connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreparedAs {
+    /// Under a name of the process.
+    Named(StatementKey),
+    /// As the unnamed statement.
+    Unnamed,
+    /// Under a name that is used once.
+    Passing,
+}
+
+/// How a statement of the session was before a message that the server may pass over.
+pub(super) struct Undo {
+    pub(super) name: ClientName,
+    pub(super) before: Option<Entry>,
+}
+
+/// What is expected, in order.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    expected: VecDeque<Expect>,
+    /// The server passes over everything up to a Sync that was not sent yet.
+    pub(super) skipping: bool,
+    /// The server takes COPY data, and the client has not ended it yet.
+    pub(super) copying: bool,
+    /// The client has got an error that ends its connection.
+    passed_fatal: bool,
+    /// Messages that change which statements there are, if the server does not pass over them: in
+    /// segments that have ended, and in the one that has not.
+    unsettled: usize,
+    unsettled_here: usize,
+    /// Executes that may remove all statements.
+    clearing: usize,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, what: What, muted: bool) {
+        self.clearing += usize::from(what.clears());
+        match &what {
+            What::Sync | What::Query(..) | What::Function => {
+                self.unsettled += std::mem::take(&mut self.unsettled_here);
+            }
+            what if what.changes() => self.unsettled_here += 1,
+            _ => {}
+        }
+        self.expected.push_back(Expect { what, muted });
+    }
+
+    /// True while it is not known which statements there are: the server may pass over a part of a
+    /// segment that has ended, or is about to remove all of them.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.unsettled > 0 || self.clearing > 0
+    }
+
+    fn settle(&mut self, expect: &Expect) {
+        self.clearing -= usize::from(expect.what.clears());
+        if expect.what.changes() {
+            match self.unsettled {
+                0 => self.unsettled_here = self.unsettled_here.saturating_sub(1),
+                _ => self.unsettled -= 1,
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.expected.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.expected.is_empty() && !self.skipping
+    }
+
+    /// True where an answer will come without anything more from the client. The server keeps the
+    /// answers of an unfinished segment to itself, and after an error in it says nothing at
+    /// all.
+    pub(super) fn is_owed(&self) -> bool {
+        let ends = |expect: &Expect| {
+            matches!(
+                expect.what,
+                What::Sync | What::Channels | What::Query(..) | What::Function
+            )
+        };
+        !self.copying && self.expected.iter().any(ends)
+    }
+
+    pub(super) fn note_fatal(&mut self) {
+        self.passed_fatal = true;
+    }
+
+    pub(super) fn has_passed_fatal(&self) -> bool {
+        self.passed_fatal
+    }
+
+    /// The next one that the server answers.
+    pub(super) fn front(&mut self) -> Option<&Expect> {
+        while let Some(Expect {
+            what: What::CopyEnd,
+            ..
+        }) = self.expected.front()
+        {
+            self.expected.pop_front();
+        }
+        self.expected.front()
+    }
+
+    /// True where the next answer says the types of a statement to us.
+    pub(super) fn asks_for_types(&mut self) -> bool {
+        self.front()
+            .is_some_and(|front| matches!(front.what, What::Types(_)))
+    }
+
+    /// Takes the next one out, if it is of this kind.
+    pub(super) fn pop_if(&mut self, is_it: impl FnOnce(&What) -> bool) -> Option<Expect> {
+        let front = self.front()?;
+        if !is_it(&front.what) {
+            return None;
+        }
+        let front = self.expected.pop_front()?;
+        self.settle(&front);
+        Some(front)
+    }
+
+    /// Takes out everything up to the next Sync: the server passes over it. Newest first, for
+    /// undoing.
+    pub(super) fn skip_to_sync(&mut self) -> Vec<Expect> {
+        let sync = |expect: &Expect| matches!(expect.what, What::Sync);
+        let count = self.expected.iter().position(sync);
+        self.skipping = count.is_none();
+        self.copying = false;
+        let count = count.unwrap_or(self.expected.len());
+        let passed_over: Vec<_> = self.expected.drain(..count).rev().collect();
+        passed_over.iter().for_each(|expect| self.settle(expect));
+        passed_over
+    }
+
+    /// The server has begun to take COPY data: it passes over each Sync up to the end of them.
+    pub(super) fn begin_copy(&mut self) {
+        self.front();
+        let end = |expect: &Expect| matches!(expect.what, What::CopyEnd);
+        let found = self.expected.iter().position(end);
+        self.copying = found.is_none();
+        let end = found.unwrap_or(self.expected.len());
+        let mut place = 0;
+        self.expected.retain(|expect| {
+            place += 1;
+            place > end || !matches!(expect.what, What::Sync)
+        });
+    }
+}

@@ -1,0 +1,228 @@
+//! From the client to the server.
+
+use super::expect::{PreparedAs, What};
+use super::rewrite;
+use super::sequences::named;
+use super::state::{Relay, TO_SERVER};
+use super::statements::{Here, other_rows};
+use crate::codec::answer;
+use crate::codec::frame::{Front, HEADER, Violation};
+use crate::codec::message::{Bind, Kind, Message};
+use crate::session::state::End;
+
+impl Relay<'_> {
+    /// Passes on what the client has sent, as far as the server takes it.
+    pub(super) fn forward(&mut self) -> Result<(), End> {
+        loop {
+            if self.to_server > 0 {
+                if !self.pass_piece() {
+                    return Ok(());
+                }
+                continue;
+            }
+            if self.is_busy() {
+                return Ok(());
+            }
+            match self.session.line.front(0) {
+                Ok(Front::Whole { tag, total }) => {
+                    if self.needs_drawn_values(tag, total) || !self.message(tag, total) {
+                        return Ok(());
+                    }
+                }
+                // COPY data may be of any length.
+                Ok(Front::Part {
+                    header: Some((b'd', total)),
+                }) => self.to_server = total,
+                Ok(Front::Part { .. }) => return Ok(()),
+                Err(violation) if !self.queue.is_owed() => self.violated(violation)?,
+                // What was asked before is answered first.
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Deals with what is no message, or too long a one: that one is passed over, and what it
+    /// belongs to fails.
+    fn violated(&mut self, violation: Violation) -> Result<(), End> {
+        let Violation::TooLong { tag, length, .. } = violation else {
+            return Err(violation.into());
+        };
+        self.session.line.discard(HEADER + length);
+        if self.queue.skipping {
+            return Ok(());
+        }
+        let fault = violation.fault();
+        match tag {
+            b'P' | b'B' | b'D' | b'E' | b'C' => {
+                self.open = true;
+                self.fail(fault);
+            }
+            _ => {
+                // The transaction has to fail as well.
+                rewrite::query(self.loan.wire.out(), b"windrow fails");
+                let prepared = self.session.readings_of_query(b"").prepared;
+                self.queue
+                    .push(What::Query(prepared, Some(Box::new(fault))), false);
+            }
+        }
+        Ok(())
+    }
+
+    /// True where the front of the inbox is a part of a message.
+    pub(super) fn needs_more(&self) -> bool {
+        matches!(self.session.line.front(0), Ok(Front::Part { .. }))
+    }
+
+    /// A long message of which a part is there, and for which memory has to be taken.
+    pub(super) fn uncharged(&self) -> Option<(u8, usize)> {
+        match self.session.line.front(0) {
+            Ok(Front::Part {
+                header: Some((tag, total)),
+            }) if tag != b'd' && self.session.line.needs_charge(total) => Some((tag, total)),
+            _ => None,
+        }
+    }
+
+    /// Passes on a piece of a message that was begun. False: nothing more is there.
+    fn pass_piece(&mut self) -> bool {
+        let line = &mut self.session.line;
+        let piece = self.to_server.min(line.inbox.len());
+        if piece == 0 || self.loan.wire.out().len() >= TO_SERVER {
+            return false;
+        }
+        if let Some(bytes) = line.inbox.get(..piece) {
+            self.loan.wire.out().extend_from_slice(bytes);
+        }
+        line.take(piece);
+        self.to_server -= piece;
+        true
+    }
+
+    /// Deals with a whole message. False: it has to wait for the answers before it.
+    fn message(&mut self, tag: u8, total: usize) -> bool {
+        if tag == b'X' {
+            self.session.line.ended = true;
+            self.session.line.inbox.clear();
+            return false;
+        }
+        if self.queue.skipping && tag != b'S' {
+            self.awaited = None;
+            self.session.line.take(total);
+            return true;
+        }
+        match tag {
+            b'Q' => return self.query(total),
+            b'S' => self.sync(total),
+            b'F' => {
+                self.call_by_number(total);
+                self.open = false;
+                self.count("a function call");
+                self.raw(total);
+                self.queue.push(What::Function, false);
+            }
+            b'H' | b'd' => self.raw(total),
+            b'c' | b'f' => {
+                self.raw(total);
+                self.queue.copying = false;
+                self.queue.push(What::CopyEnd, false);
+            }
+            _ if self.has_to_wait(tag, total) || self.has_to_prepare(tag, total) => return false,
+            _ => self.extended(tag, total),
+        }
+        true
+    }
+
+    /// True where a message names a statement, and it is not known yet whether there is one of that
+    /// name: a segment before it may fail, or all statements be removed.
+    fn has_to_wait(&self, tag: u8, total: usize) -> bool {
+        if !self.queue.is_unsettled() {
+            return false;
+        }
+        let name = match Message::read(tag, self.session.line.body(0, total)) {
+            Message::Parse(parse) if parse.name.is_empty() => return false,
+            Message::Parse(parse) => parse.name,
+            Message::Bind(bind) => bind.statement,
+            Message::Describe(Kind::Statement, name) | Message::Close(Kind::Statement, name) => {
+                name
+            }
+            _ => return false,
+        };
+        !name.is_empty() || !self.unnamed_here
+    }
+
+    fn sync(&mut self, total: usize) {
+        self.ask_for_types();
+        self.awaited = None;
+        self.raw(total);
+        self.open = false;
+        self.unnamed_here = false;
+        self.answered = 0;
+        // While it takes COPY data the server passes over Sync.
+        if !self.queue.copying {
+            self.queue.skipping = false;
+            self.queue.push(What::Sync, false);
+        }
+    }
+
+    /// Deals with Parse, Bind, Describe, Execute or Close.
+    fn extended(&mut self, tag: u8, total: usize) {
+        self.open = true;
+        // Its bytes are looked at while the session changes.
+        let bytes = self.session.line.split(total);
+        let muted = self.answered > 0;
+        self.answered = self.answered.saturating_sub(1);
+        match Message::read(tag, bytes.get(HEADER..).unwrap_or_default()) {
+            Message::Parse(parse) => self.parse(&parse, muted),
+            Message::Bind(bind) => self.bind(&bind, &bytes, muted),
+            Message::Describe(Kind::Statement, name) => {
+                self.with_statement(b'D', name, &bytes, muted);
+            }
+            Message::Describe(Kind::Portal, _) => self.pass(&bytes, What::DescribePortal, muted),
+            Message::Execute(portal, _) => {
+                let set = self.setting_of(portal);
+                let clears = set.as_ref().is_some_and(|set| set.clears);
+                self.pass(&bytes, What::Execute(set), muted);
+                if clears {
+                    // What comes next may name a statement, and waits for this one's answer.
+                    answer::message(self.loan.wire.out(), b'H', |_| {});
+                }
+            }
+            Message::Close(Kind::Statement, name) => self.close(name, &bytes, muted),
+            Message::Close(Kind::Portal, _) => self.pass(&bytes, What::Close(None), muted),
+            // The server says what is wrong with it.
+            _ => self.pass(&bytes, What::Fails(None), false),
+        }
+    }
+
+    fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
+        let (prepared, name) = match self.prepared_here(bind.statement) {
+            Here::As(prepared, name) => (prepared, name),
+            Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
+            Here::Changed => return self.fail(other_rows()),
+        };
+        if bind.statement.is_empty() && !prepared.may_infer() {
+            self.unfixed = None;
+        }
+        let named = named(&prepared, &prepared.text);
+        let mut instead = self.answerable(&prepared, &prepared.text, named.as_ref());
+        self.note(&prepared, named, Some(bind.portal));
+        let mut name = name.into_bytes();
+        instead = instead
+            .or_else(|| self.deallocated(&prepared))
+            .or_else(|| self.executed(&prepared));
+        if let Some(sql) = instead {
+            let out = self.loan.wire.out();
+            rewrite::statement(out, b'C', rewrite::PASSING);
+            rewrite::parse(out, rewrite::PASSING, sql.as_bytes(), &prepared.types);
+            self.queue.push(What::Close(None), true);
+            self.queue
+                .push(What::Parse(PreparedAs::Passing, None), true);
+            name = rewrite::PASSING.to_vec();
+        }
+        let names = HEADER + bind.portal.len() + bind.statement.len() + 2;
+        let rest = bytes.get(names..).unwrap_or_default();
+        rewrite::bind(self.loan.wire.out(), bind.portal, &name, rest);
+        let named = (!bind.statement.is_empty()).then(|| bind.statement.into());
+        self.queue.push(What::Bind(named), muted);
+    }
+}

@@ -1,0 +1,256 @@
+//! Whether what a session has run may have left something behind that nobody else may meet.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use windrow_core::Apart;
+use windrow_sql::{Effect, Reading};
+
+use super::state::{Relay, lost};
+use crate::config::{DatabaseConfig, Unproven};
+use crate::pool::lasts;
+use crate::proofs::{
+    Scope, Verdict, changes_catalog, is_about_database, keeps, of_text, runs_nothing,
+};
+use crate::session::state::End;
+use crate::session_info::Interrupt;
+use crate::statements::Prepared;
+
+/// The most texts that are judged one by one.
+const MOST: usize = 256;
+
+/// The functions by which drivers read and write large objects: what they open is closed with the
+/// transaction.
+const LARGE_OBJECTS: [u32; 13] = [
+    715, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171, 3172,
+];
+
+impl Relay<'_> {
+    /// Takes note of what a statement that is sent may run.
+    pub(super) fn suspect(&mut self, prepared: &Prepared) {
+        let effect = match &prepared.reading {
+            Reading::Join(_) => Effect::Nothing,
+            Reading::Apart(apart) => apart.effect.clone(),
+        };
+        self.residue.moved |= changes_scope(&effect);
+        if speaks_for_itself(&effect) {
+            return;
+        }
+        let names = prepared.names();
+        if names.is_none_or(|names| names.has("notify") || names.has("pg_notify")) {
+            self.sends_notifications();
+        }
+        if let Some(names) = names.filter(|names| is_about_database(names)) {
+            let databases = &self.session.shared.databases;
+            databases.close_idle(|database| names.has(database.target.database()));
+        }
+        if names.is_none_or(|names| changes_catalog(names)) {
+            let (proofs, database) = (&self.session.shared.proofs, self.database());
+            let changing = &mut self.residue.changing;
+            changing.get_or_insert_with(|| proofs.changing(&database));
+        }
+        if self.residue.for_good {
+            return;
+        }
+        if let Some(apart) = of_text(names.map(|names| &**names), &effect) {
+            self.unproven(apart.into());
+        }
+        let Some(names) = names else { return };
+        if names.begins_with(&["listen"]) {
+            self.residue.listens = true;
+            self.sends_notifications();
+            self.pin("LISTEN");
+        }
+        self.residue.unknown |= keeps(names);
+        self.residue.moved |= names.local.iter().any(|name| decides(name));
+        let local = names.local.iter().filter(|name| lasts(name));
+        self.residue.local.extend(local.cloned());
+        if self.residue.unproven.is_some() || runs_nothing(names) {
+            return;
+        }
+        let known = {
+            let proofs = &self.session.shared.proofs;
+            proofs.known(&self.database(), names, self.scope())
+        };
+        match known {
+            Some(Verdict::Clean(sequences)) => self.residue.taken.note(&sequences),
+            Some(Verdict::Takes(sequences)) => {
+                self.residue.generates();
+                self.residue.taken.note(&sequences);
+            }
+            Some(Verdict::Unproven(apart)) => {
+                self.unproven(apart);
+                self.sends_notifications();
+            }
+            None if self.residue.unjudged.contains(names) => {}
+            None if self.residue.unjudged.len() >= MOST => {
+                let many = Apart::of("too many statements in one transaction").unproven();
+                self.unproven(many.into());
+            }
+            None => {
+                self.residue.unjudged.push(Arc::clone(names));
+                self.sends_notifications();
+            }
+        }
+    }
+
+    /// A function call of its own message names its function by number.
+    pub(super) fn call_by_number(&mut self, total: usize) {
+        let body = self.session.line.body(0, total);
+        let number = body.first_chunk::<4>().copied().map(u32::from_be_bytes);
+        let is_proven = number.is_some_and(|number| LARGE_OBJECTS.contains(&number));
+        if !is_proven && !self.residue.for_good {
+            let apart = Apart::of("a function called by its number").unproven();
+            self.unproven(apart.into());
+        }
+    }
+
+    /// Unproven code has run, or is about to.
+    fn unproven(&mut self, apart: Arc<Apart>) {
+        self.session.shared.bypass.note(&self.database(), &apart);
+        self.residue.unproven.get_or_insert(apart);
+    }
+
+    /// What the server process sends comes from this session.
+    fn sends_notifications(&mut self) {
+        let (process, session) = (self.loan.wire.backend_pid(), self.session.info.pid);
+        match &self.loan.sender {
+            Some(sender) => sender.now_for(session),
+            None => {
+                let sender = self.session.shared.senders.note(process, session);
+                self.loan.sender = Some(sender);
+            }
+        }
+    }
+
+    /// What decides which tables names mean.
+    fn scope(&self) -> Scope {
+        if self.residue.moved {
+            return Scope::Any;
+        }
+        let who = &self.session.who;
+        let hasher = foldhash::fast::FixedState::default();
+        Scope::Of(hasher.hash_one((&who.identity.role, &who.settings)))
+    }
+
+    fn database(&self) -> windrow_core::Name {
+        self.session.who.identity.database.clone()
+    }
+
+    /// Something has to be found out, or done about what was found, before the connection can be
+    /// given back.
+    pub(super) fn has_to_be_judged(&self) -> bool {
+        let residue = &self.residue;
+        !residue.unjudged.is_empty() || (residue.unproven.is_some() && !self.may_be_reset())
+    }
+
+    fn may_be_reset(&self) -> bool {
+        let Some(apart) = &self.residue.unproven else {
+            return false;
+        };
+        let role = &self.session.who.identity.role;
+        self.config()
+            .is_some_and(|config| config.unproven.of(role, &apart.object) == Unproven::Reset)
+    }
+
+    fn config(&self) -> Option<&DatabaseConfig> {
+        let session = &*self.session;
+        session
+            .shared
+            .databases
+            .find(&session.who.identity.database)
+    }
+
+    /// Asks what is not known yet. Nothing is under way.
+    pub(super) async fn judge(&mut self) -> Result<(), End> {
+        let info = Arc::clone(&self.session.info);
+        let unjudged = std::mem::take(&mut self.residue.unjudged);
+        if self.residue.unproven.is_some() {
+            self.residue.taken.note_others();
+        } else {
+            // A cancel request that is on its way must not meet the question.
+            info.set_interrupt(Interrupt::Nothing).await;
+            if !self.loan.wire.settle() {
+                return Err(End::Fatal(lost()));
+            }
+            let (shared, database) = (Arc::clone(&self.session.shared), self.database());
+            let trusted = self.config().map(|config| Arc::clone(&config.trusted));
+            let (scope, trusted) = (self.scope(), trusted.unwrap_or_default());
+            // A simple query takes the unnamed statement away.
+            self.loan.names.unnamed = None;
+            for names in &unjudged {
+                let wire = &mut self.loan.wire;
+                let asked = shared
+                    .proofs
+                    .ask(wire, &database, (names, scope), &trusted)
+                    .await;
+                let (verdict, changed) = asked.map_err(|_| End::Fatal(lost()))?;
+                if changed {
+                    shared.databases.pool.retire(&database);
+                }
+                match verdict {
+                    Verdict::Clean(sequences) => self.residue.taken.note(&sequences),
+                    Verdict::Takes(sequences) => {
+                        self.residue.generates();
+                        self.residue.taken.note(&sequences);
+                    }
+                    Verdict::Unproven(apart) => {
+                        self.unproven(apart);
+                        break;
+                    }
+                }
+            }
+            self.residue.moved = false;
+            self.loan.wire.take_over();
+            let key = self.loan.wire.cancel_key();
+            info.set_interrupt(Interrupt::Server(key)).await;
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Keeps the connection for good, where that is what unproven code asks for.
+    fn conclude(&mut self) {
+        if let Some(apart) = self.residue.unproven.clone()
+            && !self.may_be_reset()
+        {
+            self.residue.for_good = true;
+            self.sends_notifications();
+            self.pin(apart.to_string());
+        }
+    }
+}
+
+/// True for settings that decide which tables are meant, and for whom.
+fn decides(setting: &str) -> bool {
+    matches!(
+        setting,
+        "search_path" | "role" | "session_authorization" | "schema"
+    )
+}
+
+fn changes_scope(effect: &Effect) -> bool {
+    match effect {
+        Effect::Set { name, .. } => decides(name),
+        Effect::ResetAll | Effect::DiscardAll => true,
+        Effect::Several(effects) => effects.iter().any(changes_scope),
+        _ => false,
+    }
+}
+
+/// True where the text says all that a statement does.
+fn speaks_for_itself(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Begin
+            | Effect::End
+            | Effect::Set { .. }
+            | Effect::ResetAll
+            | Effect::DiscardAll
+            | Effect::Own { .. }
+            | Effect::ShowOwn { .. }
+            | Effect::Lastval
+            | Effect::Currval(_)
+            | Effect::Empty
+    )
+}

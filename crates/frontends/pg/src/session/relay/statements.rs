@@ -1,0 +1,297 @@
+//! The session's statements at the server: prepared there under names that all sessions share, as
+//! they are needed.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use windrow_core::{Fault, FaultClass};
+
+use super::expect::{PreparedAs, Undo, What};
+use super::rewrite;
+use super::state::Relay;
+use crate::codec::answer;
+use crate::codec::message::{Kind, Message, Parse};
+use crate::pool::{Names, StatementKey};
+use crate::session::local;
+use crate::statements::{ClientName, Entry, FixedTypes, Prepared, names, too_many};
+
+impl Relay<'_> {
+    pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
+        let session = &mut *self.session;
+        let known = session.statements.get(parse.name).is_some();
+        if !parse.name.is_empty() && known {
+            let name = String::from_utf8_lossy(parse.name);
+            let text = format!("prepared statement \"{name}\" already exists");
+            return self.fail(Fault::new(FaultClass::Invalid, "42P05", text));
+        }
+        if !parse.name.is_empty() && session.statements.is_full() {
+            return self.fail(too_many());
+        }
+        let readings = &session.shared.readings;
+        let prepared = readings.get(parse.text, parse.type_oids(), session.utf8);
+        if let Err(fault) = local::check(&prepared) {
+            return self.fail(fault);
+        }
+        let entry = Entry::new(prepared);
+        let (prepared, fixed) = (Arc::clone(&entry.prepared), entry.fixed.clone());
+        let before = session.statements.set(parse.name, Some(entry));
+        let undo = Some(Undo {
+            name: parse.name.into(),
+            before,
+        });
+        self.unnamed_here |= parse.name.is_empty();
+        let key = (prepared.number, self.settings);
+        let place = match parse.name {
+            [] => PreparedAs::Unnamed,
+            _ => PreparedAs::Named(key),
+        };
+        self.prepare(place, key, &prepared, fixed, undo, muted);
+    }
+
+    /// Prepares a text at the server. `fixed`: where the types are noted that it gets. `undo`: how
+    /// the session was, where its client asked for it.
+    fn prepare(
+        &mut self,
+        place: PreparedAs,
+        key: StatementKey,
+        prepared: &Prepared,
+        fixed: FixedTypes,
+        undo: Option<Undo>,
+        muted: bool,
+    ) {
+        let sql = local::substitute(prepared, self.session.join);
+        let sql = sql.or_else(|| self.executes(prepared));
+        let sql = sql.as_deref().map_or(&*prepared.text, str::as_bytes);
+        let out = self.loan.wire.out();
+        match place {
+            PreparedAs::Named(_) => {
+                // It may be there from before, under a table that has changed since, or because a
+                // message was passed over.
+                let name = Names::name(key);
+                rewrite::statement(out, b'C', name.as_bytes());
+                self.queue.push(What::Close(None), true);
+                rewrite::parse(out, name.as_bytes(), sql, &prepared.types);
+                let oldest = self.loan.names.add(key, fixed.clone());
+                self.queue.push(What::Parse(place, undo), muted);
+                self.ask(name.as_bytes(), fixed);
+                if let Some(oldest) = oldest {
+                    let name = Names::name(oldest);
+                    rewrite::statement(self.loan.wire.out(), b'C', name.as_bytes());
+                    self.queue.push(What::Close(None), true);
+                }
+            }
+            PreparedAs::Unnamed | PreparedAs::Passing => {
+                rewrite::parse(out, b"", sql, &prepared.types);
+                self.loan.names.unnamed = Some((key, fixed.clone()));
+                self.unfixed = fixed.get().is_none().then_some(fixed);
+                self.queue
+                    .push(What::Parse(PreparedAs::Unnamed, undo), muted);
+            }
+        }
+    }
+
+    /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the
+    /// server.
+    fn executes(&mut self, prepared: &Prepared) -> Option<String> {
+        let (_, name) = names::executed(&prepared.text)?;
+        let entry = self.session.statements.get(name.as_bytes())?;
+        let is_plain = names::executed(&entry.prepared.text).is_none();
+        is_plain.then(|| self.executed(prepared)).flatten()
+    }
+
+    /// Asks which types the statement of a name was given.
+    fn ask(&mut self, name: &[u8], fixed: FixedTypes) {
+        rewrite::statement(self.loan.wire.out(), b'D', name);
+        self.queue.push(What::Types(fixed), true);
+    }
+
+    /// At Sync: what the types of the unnamed statement are, where it was not used yet, or was used
+    /// without anybody knowing them.
+    pub(super) fn ask_for_types(&mut self) {
+        let unfixed = self.unfixed.take();
+        if let Some(fixed) = unfixed.filter(|_| !self.queue.skipping && !self.queue.copying) {
+            self.ask(b"", fixed);
+        }
+    }
+
+    /// True while a statement is prepared here that was prepared elsewhere, and whose rows may be
+    /// others by now: a round trip.
+    pub(super) fn has_to_prepare(&mut self, tag: u8, total: usize) -> bool {
+        if let Some(fixed) = &self.awaited {
+            return fixed.get().is_none() && !self.queue.is_empty();
+        }
+        let name: ClientName = match Message::read(tag, self.session.line.body(0, total)) {
+            Message::Bind(bind) => bind.statement.into(),
+            Message::Describe(Kind::Statement, name) => name.into(),
+            _ => return false,
+        };
+        let Some(entry) = self.session.statements.get(&name) else {
+            return false;
+        };
+        let gives_rows = entry
+            .fixed
+            .get()
+            .is_some_and(|fixed| fixed.fields.is_some());
+        if !gives_rows || self.name_of(entry, &name).is_some() {
+            return false;
+        }
+        let fixed = self.prepare_again(&entry.clone(), &name);
+        answer::message(self.loan.wire.out(), b'H', |_| {});
+        self.awaited = Some(fixed);
+        true
+    }
+
+    /// The name that a statement has here, with the types that its client was told.
+    fn name_of(&self, entry: &Entry, name: &[u8]) -> Option<String> {
+        let session = &self.session;
+        let exact = entry.exact(&session.shared.readings, session.utf8);
+        let keys = [entry.prepared.number, exact.number].map(|number| (number, self.settings));
+        let names = &self.loan.names;
+        if name.is_empty() {
+            let (key, fixed) = names.unnamed.as_ref()?;
+            return (keys.contains(key) && fixed.fits(&entry.fixed)).then(String::new);
+        }
+        let mut fitting = keys.into_iter().filter(|key| {
+            names
+                .fixed_types(*key)
+                .is_some_and(|fixed| fixed.fits(&entry.fixed))
+        });
+        fitting.next().map(Names::name)
+    }
+
+    /// Prepares a statement that was prepared elsewhere, with the types that its client was told.
+    /// Gives the place where those are noted that it gets.
+    fn prepare_again(&mut self, entry: &Entry, name: &[u8]) -> FixedTypes {
+        let session = &self.session;
+        let exact = entry.exact(&session.shared.readings, session.utf8);
+        let key = (exact.number, self.settings);
+        let fixed = match entry.fixed.get() {
+            Some(fixed) if fixed.fields.is_some() => FixedTypes::default(),
+            // Without rows there is nothing that could be others, and the parameters are named.
+            _ => entry.fixed.clone(),
+        };
+        let place = match name {
+            [] => PreparedAs::Unnamed,
+            _ => PreparedAs::Named(key),
+        };
+        self.prepare(place, key, &exact, fixed.clone(), None, true);
+        if let (PreparedAs::Unnamed, Some(unfixed)) = (place, self.unfixed.take()) {
+            self.ask(b"", unfixed);
+        }
+        fixed
+    }
+
+    /// Makes sure that the session's statement of a name is prepared here.
+    pub(super) fn prepared_here(&mut self, name: &[u8]) -> Here {
+        let Some(entry) = self.session.statements.get(name).cloned() else {
+            if name.is_empty() && self.loan.names.unnamed.take().is_some() {
+                // What is there belongs to somebody else.
+                rewrite::statement(self.loan.wire.out(), b'C', b"");
+                self.queue.push(What::Close(None), true);
+            }
+            return Here::Nowhere;
+        };
+        let awaited = self.awaited.take();
+        match self.name_of(&entry, name) {
+            Some(here) => Here::As(entry.prepared, here),
+            None if awaited.is_some() => Here::Changed,
+            None => {
+                self.prepare_again(&entry, name);
+                let exact = entry.exact(&self.session.shared.readings, self.session.utf8);
+                let here = match name {
+                    [] => String::new(),
+                    _ => Names::name((exact.number, self.settings)),
+                };
+                Here::As(entry.prepared, here)
+            }
+        }
+    }
+
+    /// The name that the session's statement has here, whatever rows it gives by now.
+    pub(super) fn named_here(&mut self, name: &[u8]) -> Option<String> {
+        match self.prepared_here(name) {
+            Here::As(_, here) => Some(here),
+            Here::Changed | Here::Nowhere => None,
+        }
+    }
+
+    /// DEALLOCATE of one of the session's statements: what it reads at the server.
+    pub(super) fn deallocated(&mut self, prepared: &Prepared) -> Option<String> {
+        let name = prepared.deallocates.as_deref()?;
+        self.session.statements.get(name.as_bytes())?;
+        let here = self.named_here(name.as_bytes())?;
+        self.session.statements.set(name.as_bytes(), None);
+        self.loan.names.forget(&here);
+        Some(format!("DEALLOCATE \"{here}\""))
+    }
+
+    /// EXECUTE of one of the session's statements: what it reads at the server.
+    pub(super) fn executed(&mut self, prepared: &Prepared) -> Option<String> {
+        let (place, name) = names::executed(&prepared.text)?;
+        self.session.statements.get(name.as_bytes())?;
+        let here = self.named_here(name.as_bytes())?;
+        let text = std::str::from_utf8(&prepared.text).ok()?;
+        let (before, behind) = (text.get(..place.start)?, text.get(place.end..)?);
+        Some(format!("{before}\"{here}\"{behind}"))
+    }
+
+    pub(super) fn with_statement(&mut self, tag: u8, name: &[u8], bytes: &[u8], muted: bool) {
+        match self.prepared_here(name) {
+            Here::As(_, here) => rewrite::statement(self.loan.wire.out(), tag, here.as_bytes()),
+            Here::Nowhere => self.loan.wire.out().extend_from_slice(bytes),
+            Here::Changed => return self.fail(other_rows()),
+        }
+        self.queue.push(What::DescribeStatement, muted);
+    }
+
+    pub(super) fn close(&mut self, name: &[u8], bytes: &[u8], muted: bool) {
+        let before = self.session.statements.set(name, None);
+        let undo = before.map(|before| Undo {
+            name: name.into(),
+            before: Some(before),
+        });
+        if name.is_empty() || undo.is_none() {
+            if name.is_empty() {
+                self.loan.names.unnamed = None;
+                self.unfixed = None;
+            }
+            return self.pass(bytes, What::Close(undo), muted);
+        }
+        // It stays prepared for others.
+        self.queue
+            .push(What::Own(answer::CLOSE_COMPLETE, undo), muted);
+    }
+}
+
+/// Where a session's statement is on the server connection.
+pub(super) enum Here {
+    /// It is there, under this name.
+    As(Arc<Prepared>, String),
+    /// It gives other rows by now than its client was told.
+    Changed,
+    /// The session has no such statement.
+    Nowhere,
+}
+
+/// What the server says of a statement that gives other rows than when it was parsed. Drivers know
+/// it by the place in the server's source, and prepare the statement anew.
+pub(super) fn other_rows() -> Fault {
+    const WORDS: &str = "cached plan must not change result type";
+    let fields = [
+        (b'S', "ERROR"),
+        (b'V', "ERROR"),
+        (b'C', "0A000"),
+        (b'M', WORDS),
+        (b'F', "plancache.c"),
+        (b'R', "RevalidateCachedQuery"),
+    ];
+    let mut said = BytesMut::new();
+    answer::message(&mut said, b'E', |out| {
+        for (field, value) in fields {
+            out.put_u8(field);
+            answer::text(out, value.as_bytes());
+        }
+        out.put_u8(0);
+    });
+    Fault::new(FaultClass::Unsupported, "0A000", WORDS).with_verbatim(&*said)
+}

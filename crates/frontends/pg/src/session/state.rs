@@ -1,0 +1,142 @@
+//! The state of a session.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Described, Fault, FaultClass};
+
+use super::client::Client;
+use super::lane::{LaneSource, Wish};
+use super::line::Line;
+use super::pending::Pending;
+use super::segment::Segment;
+use super::shared::Shared;
+use super::values::Values;
+use crate::codec::frame::Violation;
+use crate::pool::Who;
+use crate::session_info::SessionInfo;
+use crate::statements::{Simple, Statements};
+
+/// One client's session.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) info: Arc<SessionInfo>,
+    pub(crate) line: Line,
+    /// Who the client is, and under which settings it works.
+    pub(crate) who: Who,
+    /// `windrow.join`, and what it was at the start.
+    pub(crate) join: bool,
+    pub(crate) join_default: bool,
+    pub(crate) standard_strings: bool,
+    pub(crate) utf8: bool,
+    pub(crate) statements: Statements,
+    pub(crate) values: Values,
+    /// It has asked what sequences gave in a way that only its server connection can answer: what
+    /// takes from them goes there from now on, and it keeps the connection.
+    pub(crate) asks: bool,
+    /// The state of the catalog in which the sequence that it used last was there.
+    pub(super) epoch: u64,
+    pub(super) segment: Segment,
+    pub(super) pending: VecDeque<Pending>,
+    /// Its place among those who hand units to a lane; `None` while it has none.
+    pub(super) source: Option<LaneSource>,
+    /// The lane that it wants to be in.
+    pub(super) wish: Option<Arc<Wish>>,
+    /// What a lane has just said of a statement, by their numbers: found even where the lane does
+    /// not keep it.
+    pub(super) fresh: Option<(u64, u64, Described)>,
+    /// True once what the client is about to have executed is not to be: it asked for that while a
+    /// lane described it.
+    pub(crate) called_back: bool,
+    /// Cancelled when Windrow stops, or the client would not be let in any more.
+    pub(crate) stop: CancellationToken,
+}
+
+/// Why a session ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The client has left.
+    Left,
+    /// The client cannot be reached any more.
+    Broken,
+    /// The client is told why.
+    Fatal(Fault),
+    /// The client was told why by its server.
+    EndedByServer,
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        tracing::debug!(%error, "a client is gone");
+        Self::Broken
+    }
+}
+
+impl From<Violation> for End {
+    fn from(violation: Violation) -> Self {
+        Self::Fatal(violation.fault())
+    }
+}
+
+impl Session {
+    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
+        Self {
+            line: Line::new(client.stream, client.received, shared.max_message),
+            stop: client.info.warrant.revoked.clone(),
+            info: client.info,
+            who: Who {
+                identity: client.identity,
+                settings: client.settings,
+                application_name: client.application_name,
+                credential: client.credential,
+            },
+            join: client.join,
+            join_default: client.join,
+            standard_strings: client.standard_strings,
+            utf8: client.utf8,
+            statements: Statements::default(),
+            values: Values::default(),
+            asks: false,
+            epoch: 0,
+            segment: Segment::default(),
+            pending: VecDeque::new(),
+            source: None,
+            wish: None,
+            fresh: None,
+            called_back: false,
+            shared,
+        }
+    }
+
+    /// Waits while work is held back.
+    pub(crate) async fn pass_gate(&self) -> Result<(), End> {
+        let (gate, database) = (&self.shared.gate, &self.who.identity.database);
+        if gate.is_open(database) {
+            return Ok(());
+        }
+        let passing = Box::pin(async {
+            tokio::select! {
+                () = gate.pass(database) => Ok(()),
+                () = self.stop.cancelled() => Err(End::Fatal(shutdown())),
+            }
+        });
+        passing.await
+    }
+
+    /// What a simple query's text says.
+    pub(crate) fn readings_of_query(&self, text: &[u8]) -> Simple {
+        let readings = &self.shared.readings;
+        readings.simple(text, self.standard_strings, self.utf8)
+    }
+}
+
+/// What a client is told when Windrow stops.
+pub(crate) fn shutdown() -> Fault {
+    Fault::new(
+        FaultClass::Unavailable,
+        "57P01",
+        "terminating connection due to administrator command",
+    )
+}

@@ -1,0 +1,257 @@
+//! What others may know of a session, and how they interrupt it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Notify};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Intake, Name, SourceId};
+use windrow_pgwire::wire::CancelKey;
+
+use crate::client::Identity;
+use crate::warrant::Warrant;
+
+/// How long a cancel request may take on its way to the server.
+const CANCEL: Duration = Duration::from_secs(10);
+
+/// How long a cancel request waits for the statement that it is meant for: that was sent before it,
+/// but on another connection, and may be read later.
+const ARRIVES: Duration = Duration::from_millis(50);
+
+/// What a session does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing: it waits for its client.
+    #[default]
+    Idle,
+    /// Writes of it are in a lane.
+    Joining,
+    /// It waits for a server connection.
+    Waiting,
+    /// It has a server connection.
+    Relaying,
+    /// It has a server connection that it keeps, for what it did.
+    Pinned,
+}
+
+impl State {
+    const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Joining,
+        Self::Waiting,
+        Self::Relaying,
+        Self::Pinned,
+    ];
+
+    /// The word that the console shows.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Joining => "joining",
+            Self::Waiting => "waiting",
+            Self::Relaying => "relaying",
+            Self::Pinned => "pinned",
+        }
+    }
+}
+
+/// What a cancel request interrupts at this moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Interrupt {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the session has in a lane, if it has not left yet.
+    Lane(Intake, SourceId),
+    /// The statement of its server connection.
+    Server(CancelKey),
+    /// The wait for a server connection.
+    Waiting(CancellationToken),
+}
+
+/// A session as others see it.
+#[derive(Debug)]
+pub(crate) struct SessionInfo {
+    /// The process number that the client was told.
+    pub(crate) pid: i32,
+    /// What a cancel request must prove. Shown nowhere; compared in constant time.
+    pub(crate) secret: [u8; 4],
+    /// Where the client is.
+    pub(crate) peer: Box<str>,
+    /// Who it is.
+    pub(crate) identity: Identity,
+    /// What it came in with.
+    pub(crate) warrant: Warrant,
+    /// Statements that were joined, and that were relayed.
+    pub(crate) joined: AtomicU64,
+    pub(crate) relayed: AtomicU64,
+    state: AtomicU8,
+    words: std::sync::Mutex<Words>,
+    interrupt: Mutex<Interrupt>,
+    /// Something is under way on its server connection.
+    is_busy: AtomicBool,
+    /// Told when there may be something to interrupt that was not there before.
+    begun: Notify,
+}
+
+/// What changes rarely.
+#[derive(Debug)]
+struct Words {
+    application_name: Name,
+    pinned: Box<str>,
+    advice: &'static str,
+}
+
+impl SessionInfo {
+    /// A session that begins.
+    pub(crate) fn new(
+        pid: i32,
+        secret: [u8; 4],
+        peer: impl Into<Box<str>>,
+        identity: Identity,
+        application_name: Name,
+        warrant: Warrant,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            pid,
+            secret,
+            peer: peer.into(),
+            identity,
+            warrant,
+            joined: AtomicU64::new(0),
+            relayed: AtomicU64::new(0),
+            state: AtomicU8::default(),
+            words: std::sync::Mutex::new(Words {
+                application_name,
+                pinned: Box::default(),
+                advice: "",
+            }),
+            interrupt: Mutex::default(),
+            is_busy: AtomicBool::default(),
+            begun: Notify::new(),
+        })
+    }
+
+    /// Interrupts what the session does at this moment, as a cancel request asks. Success is not
+    /// promised. Returns once the request has been passed on; until then its client sends
+    /// nothing else.
+    pub(crate) async fn cancel(&self) {
+        let deadline = Instant::now() + ARRIVES;
+        loop {
+            let begun = self.begun.notified();
+            let mut begun = std::pin::pin!(begun);
+            begun.as_mut().enable();
+            if self.cancel_now(false).await {
+                return;
+            }
+            if timeout_at(deadline, begun).await.is_err() {
+                self.cancel_now(true).await;
+                return;
+            }
+        }
+    }
+
+    /// Interrupts what is there. False: what is meant may be about to come. `late`: nothing more is
+    /// waited for.
+    async fn cancel_now(&self, late: bool) -> bool {
+        // Held until the server has passed the signal on: a session gives its server connection to
+        // nobody else before, so that the signal cannot meet another client's statement.
+        let interrupt = self.interrupt.lock().await;
+        match &*interrupt {
+            Interrupt::Lane(intake, source) if late || self.state() == State::Joining => {
+                intake.cancel(*source);
+                true
+            }
+            Interrupt::Waiting(canceled) => {
+                canceled.cancel();
+                true
+            }
+            Interrupt::Server(key) if late || self.is_busy.load(Ordering::Acquire) => {
+                if let Err(error) = key.send(CANCEL).await {
+                    tracing::warn!(%error, "a cancel request did not reach the server");
+                }
+                true
+            }
+            Interrupt::Nothing | Interrupt::Lane(..) | Interrupt::Server(_) => false,
+        }
+    }
+
+    /// Says what a cancel request means from now on. Waits while one is on its way.
+    pub(crate) async fn set_interrupt(&self, interrupt: Interrupt) {
+        *self.interrupt.lock().await = interrupt;
+        self.begun.notify_waiters();
+    }
+
+    /// Says whether something is under way on its server connection.
+    pub(crate) fn set_busy(&self, is_busy: bool) {
+        let was_busy = self.is_busy.swap(is_busy, Ordering::Release);
+        if is_busy && !was_busy {
+            self.begun.notify_waiters();
+        }
+    }
+
+    /// What the session does.
+    pub(crate) fn state(&self) -> State {
+        let state = usize::from(self.state.load(Ordering::Acquire));
+        State::ALL.get(state).copied().unwrap_or_default()
+    }
+
+    /// Shows what the session does.
+    pub(crate) fn set_state(&self, state: State) {
+        let before = self.state.swap(state as u8, Ordering::AcqRel);
+        if before != state as u8 && state == State::Joining {
+            self.begun.notify_waiters();
+        }
+    }
+
+    /// The client's `application_name`.
+    pub(crate) fn application_name(&self) -> Name {
+        self.with_words(|words| Name::clone(&words.application_name))
+    }
+
+    /// Changes it.
+    pub(crate) fn set_application_name(&self, name: Name) {
+        self.with_words(|words| words.application_name = name);
+    }
+
+    /// Why the session keeps its server connection, and what can be done about it; empty where it
+    /// does not.
+    pub(crate) fn pinned(&self) -> (Box<str>, &'static str) {
+        self.with_words(|words| (words.pinned.clone(), words.advice))
+    }
+
+    /// Says why the session keeps its server connection.
+    pub(crate) fn set_pinned(&self, why: &str, advice: &'static str) {
+        self.with_words(|words| (words.pinned, words.advice) = (why.into(), advice));
+    }
+
+    fn with_words<T>(&self, with: impl FnOnce(&mut Words) -> T) -> T {
+        let lock = self.words.lock();
+        // Who panicked while holding it left whole words behind: each is replaced at once.
+        with(&mut lock.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancel_request_finds_the_statement_that_was_sent_before_it() {
+        let identity = Identity {
+            database: "d".into(),
+            role: "r".into(),
+        };
+        let info = SessionInfo::new(1, [0; 4], "here", identity, "".into(), Warrant::default());
+        let waits = CancellationToken::new();
+        // The statement is read after the request.
+        let comes = info.set_interrupt(Interrupt::Waiting(waits.clone()));
+        tokio::join!(info.cancel(), comes);
+        assert!(waits.is_cancelled());
+        // There may be none.
+        info.set_interrupt(Interrupt::Nothing).await;
+        info.cancel().await;
+    }
+}

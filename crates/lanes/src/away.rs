@@ -1,0 +1,53 @@
+//! A database that cannot be reached: since when, and what is told of it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::Fault;
+
+/// Since when the database is away, as the lane's handle tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct AwayNote {
+    pub(crate) since: Instant,
+    pub(crate) reason: Box<str>,
+}
+
+/// The same as its worker knows it.
+#[derive(Debug)]
+pub(crate) struct Away {
+    pub(crate) since: Instant,
+    pub(crate) fault: Fault,
+    /// When to look for units that have waited long enough.
+    pub(crate) look_at: Instant,
+}
+
+/// What units are told that have waited in vain for a database that cannot be reached.
+pub(crate) fn waited_in_vain(fault: &Fault, away_wait: Duration) -> Fault {
+    let millis = away_wait.as_millis();
+    unavailable(
+        fault,
+        &format!("it was waited for as long as limits.away_wait = {millis} ms allows"),
+    )
+}
+
+/// What units are told that came when the database had been away for so long already that they were
+/// not to wait for it.
+pub(crate) fn away_before(fault: &Fault, away_for: Duration, away_wait: Duration) -> Fault {
+    let (away, limit) = (away_for.as_millis(), away_wait.as_millis());
+    unavailable(
+        fault,
+        &format!(
+            "it has been away for {away} ms, which is more than limits.away_wait = {limit} ms, so this write did not wait"
+        ),
+    )
+}
+
+fn unavailable(fault: &Fault, waited: &str) -> Fault {
+    let mut told = fault.clone();
+    told.message = format!(
+        "the database cannot be reached; nothing was written ({waited}): {}",
+        fault.message
+    )
+    .into();
+    told
+}

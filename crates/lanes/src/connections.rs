@@ -1,0 +1,224 @@
+//! The connections of a lane for batches: which one has a flight under way, is idle, is still being
+//! opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use windrow_core::{Sink, Unit};
+
+use crate::batch::{Manifest, Span};
+use crate::connection::BatchConnection;
+use crate::interrupt::{self, Asker};
+use crate::message::{Order, Signals};
+use crate::retry::{Backoff, Jitter};
+
+#[derive(Debug)]
+pub(crate) struct Connections {
+    members: Vec<Member>,
+    next_id: u64,
+    /// Connections that were lost and not replaced yet.
+    lost: usize,
+    /// After a connection more was refused, while others work: when to ask again.
+    no_more_before: Option<Instant>,
+    backoff: Backoff,
+    jitter: Jitter,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: u64,
+    /// Room for one batch; the task of an idle connection has taken the last one.
+    orders: mpsc::Sender<Order>,
+    asker: Asker,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Connecting,
+    Idle { since: Instant },
+    Flying(Flight),
+}
+
+/// A batch under way.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) id: u64,
+    pub(crate) manifest: Manifest,
+    /// True if its keys are known, so that another flight can leave beside it.
+    pub(crate) keyed: bool,
+    /// True if its units had waited for another flight to end.
+    pub(crate) waited: bool,
+    /// Sources whose clients have asked, at that time, for their first unit that is not answered
+    /// to be given up.
+    pub(crate) called_back: Vec<(usize, Instant)>,
+}
+
+impl Connections {
+    pub(crate) fn new() -> Self {
+        Self {
+            members: Vec::new(),
+            next_id: 0,
+            lost: 0,
+            no_more_before: None,
+            backoff: Backoff::new(),
+            jitter: Jitter::new(),
+        }
+    }
+
+    pub(crate) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.members
+            .iter()
+            .filter_map(|member| match &member.state {
+                State::Flying(flight) => Some(flight),
+                State::Connecting | State::Idle { .. } => None,
+            })
+    }
+
+    /// Connections that are open.
+    pub(crate) fn connected(&self) -> usize {
+        let connecting = |member: &&Member| matches!(member.state, State::Connecting);
+        self.members.len() - self.members.iter().filter(connecting).count()
+    }
+
+    /// The connection that was idle last: it is the warmest.
+    pub(crate) fn idle(&self) -> Option<u64> {
+        let idle = |member: &&Member| matches!(member.state, State::Idle { .. });
+        self.members.iter().rfind(idle).map(|member| member.id)
+    }
+
+    /// True if a connection more is wanted and may be opened: one at a time, and not at once after
+    /// a refusal.
+    pub(crate) fn wants_more(&self, limit: usize, now: Instant) -> bool {
+        let connected = self.connected();
+        let refused = connected > 0 && self.no_more_before.is_some_and(|at| now < at);
+        connected < limit && connected == self.members.len() && !refused
+    }
+
+    /// Starts the task of another connection, which will connect and say so.
+    pub(crate) fn open(&mut self, sink: &Arc<dyn Sink>, signals: &Signals, tasks: &TaskTracker) {
+        let (orders, receiver) = mpsc::channel(1);
+        let (asker, asked) = interrupt::channel();
+        let id = self.next_id;
+        self.next_id += 1;
+        let connection = BatchConnection {
+            id,
+            sink: sink.clone(),
+            orders: receiver,
+            asked,
+            signals: signals.clone(),
+        };
+        tasks.spawn(connection.run());
+        let state = State::Connecting;
+        self.members.push(Member {
+            id,
+            orders,
+            asker,
+            state,
+        });
+    }
+
+    /// A connection is open. True if it stands in for one that was lost.
+    pub(crate) fn connected_now(&mut self, connection: u64, now: Instant) -> bool {
+        if let Some(member) = self.member(connection) {
+            member.state = State::Idle { since: now };
+        }
+        self.no_more_before = None;
+        self.backoff = Backoff::new();
+        let replaced = self.lost > 0;
+        self.lost -= usize::from(replaced);
+        replaced
+    }
+
+    /// Sends a batch off. Gives everything back if the connection's task is not there any more.
+    pub(crate) fn send(
+        &mut self,
+        connection: u64,
+        units: Vec<Unit>,
+        flight: Flight,
+    ) -> Result<(), Box<(Vec<Unit>, Flight)>> {
+        let Some(member) = self.member(connection) else {
+            return Err(Box::new((units, flight)));
+        };
+        let order = Order {
+            flight: flight.id,
+            units,
+        };
+        match member.orders.try_send(order) {
+            Ok(()) => {
+                member.state = State::Flying(flight);
+                Ok(())
+            }
+            Err(failed) => {
+                self.dismiss(connection);
+                Err(Box::new((failed.into_inner().units, flight)))
+            }
+        }
+    }
+
+    /// A source's client wants its first unit given up. One that is a batch by itself is
+    /// interrupted; in a batch with others it is noted, for when the batch lets go of it.
+    pub(crate) fn call_back(&mut self, source: usize, asked: Instant) {
+        for member in &mut self.members {
+            let State::Flying(flight) = &mut member.state else {
+                continue;
+            };
+            let spans = &flight.manifest.spans;
+            let meant = |span: &&Span| span.source == source && span.arrived <= asked;
+            if spans.iter().any(|span| meant(&span)) {
+                if matches!(spans.as_slice(), [only] if only.count == 1) {
+                    member.asker.ask(flight.id);
+                }
+                flight.called_back.push((source, asked));
+            }
+        }
+    }
+
+    /// A connection's flight has ended.
+    pub(crate) fn landed(&mut self, connection: u64, usable: bool, now: Instant) -> Option<Flight> {
+        let member = self.member(connection)?;
+        let before = std::mem::replace(&mut member.state, State::Idle { since: now });
+        if !usable {
+            self.dismiss(connection);
+            self.lost += 1;
+        }
+        match before {
+            State::Flying(flight) => Some(flight),
+            State::Connecting | State::Idle { .. } => None,
+        }
+    }
+
+    /// Lets connections go that have been idle for so long. Gives the time at which the next of
+    /// those that stay may have been, `None` where none stays.
+    pub(crate) fn close_idle(&mut self, now: Instant, after: Duration) -> Option<Instant> {
+        self.members.retain(|member| match member.state {
+            State::Idle { since } => now.saturating_duration_since(since) < after,
+            State::Connecting | State::Flying(_) => true,
+        });
+        let since = |member: &Member| match member.state {
+            State::Idle { since } => since,
+            State::Connecting | State::Flying(_) => now,
+        };
+        self.members.iter().map(since).min()?.checked_add(after)
+    }
+
+    /// Lets a connection go; its task ends by itself.
+    pub(crate) fn dismiss(&mut self, connection: u64) {
+        self.members.retain(|member| member.id != connection);
+    }
+
+    /// No more connections than there are, for a while.
+    pub(crate) fn pause(&mut self, now: Instant) {
+        let pause: Duration = self.backoff.pause(&mut self.jitter);
+        self.no_more_before = Some(now + pause);
+    }
+
+    fn member(&mut self, connection: u64) -> Option<&mut Member> {
+        self.members
+            .iter_mut()
+            .find(|member| member.id == connection)
+    }
+}

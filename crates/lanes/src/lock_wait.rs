@@ -1,0 +1,185 @@
+//! A connection for units that wait for a lock held by somebody else, each by itself, and the task
+//! that owns it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, FaultClass, Sink, UnitOutcome, Verdict};
+
+use crate::away::waited_in_vain;
+use crate::interrupt::Asked;
+use crate::message::{LockWaitOrder, Signal, Signals};
+use crate::panics::{connect, outcome_of_panic};
+use crate::retry::{Backoff, Jitter, MAX_ATTEMPTS, rest};
+
+/// How long a connection is kept that nobody needs.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// What a server says that has no room for a connection more.
+const NO_ROOM: &str = "53300";
+
+/// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
+/// for nothing.
+pub(crate) struct LockWaitConnection {
+    pub(crate) id: u64,
+    pub(crate) orders: mpsc::Receiver<LockWaitOrder>,
+    pub(crate) asked: Asked,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) signals: Signals,
+    /// How long to wait for a database that cannot be reached.
+    pub(crate) away_wait: Duration,
+}
+
+/// Why a unit has no connection.
+enum Stuck {
+    Told(Fault),
+    /// There is no room for one more.
+    NoRoom,
+}
+
+impl LockWaitConnection {
+    pub(crate) async fn run(mut self) {
+        let mut executor = None;
+        while let Some(order) = self.next().await {
+            let connection = self.id;
+            let signal = match self.outcome(&mut executor, &order).await {
+                Ok(outcome) => Signal::LockWaitEnded {
+                    connection,
+                    outcome,
+                },
+                Err(()) => Signal::NoRoom { connection, order },
+            };
+            // An error says that the worker has ended; then nobody waits for this.
+            drop(self.signals.send(signal).await);
+        }
+        if let Some(executor) = executor {
+            executor.close().await;
+        }
+    }
+
+    /// The next unit; `None` if for some time there is none.
+    async fn next(&mut self) -> Option<LockWaitOrder> {
+        match tokio::time::timeout(KEPT, self.orders.recv()).await {
+            Ok(order) => order,
+            Err(_) => {
+                // What comes in this moment is still taken; what comes later is sent to somebody
+                // else.
+                self.orders.close();
+                self.orders.recv().await
+            }
+        }
+    }
+
+    /// What becomes of a unit. An error says that there was no room for a connection.
+    async fn outcome(
+        &mut self,
+        slot: &mut Option<Box<dyn Executor>>,
+        order: &LockWaitOrder,
+    ) -> Result<UnitOutcome, ()> {
+        let mut jitter = Jitter::new();
+        let mut attempts = 0;
+        loop {
+            let mut executor = match slot.take() {
+                Some(executor) => executor,
+                None => match self.connect(order, &mut jitter).await {
+                    Ok(executor) => executor,
+                    Err(Stuck::Told(fault)) => return Ok(Err(fault.into())),
+                    Err(Stuck::NoRoom) => return Err(()),
+                },
+            };
+            if self.asked.is_for(order.number) {
+                *slot = Some(executor);
+                return Ok(Err(Fault::called_back().into()));
+            }
+            executor.arrived(order.arrived);
+            let units = std::slice::from_ref(&order.unit);
+            let mut report = self
+                .asked
+                .execute(&mut *executor, units, order.number)
+                .await;
+            if report.usable {
+                *slot = Some(executor);
+            }
+            attempts += 1;
+            let verdict = report.verdicts.pop();
+            if let Some(outcome) = self.judge(order, verdict, attempts) {
+                return Ok(outcome);
+            }
+            if let Some(pause) = rest(attempts, &mut jitter) {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.asked.comes_for(order.number) => {}
+                }
+            }
+        }
+    }
+
+    /// What the unit is told; `None`: it runs again.
+    fn judge(
+        &self,
+        order: &LockWaitOrder,
+        verdict: Option<Verdict>,
+        attempts: u32,
+    ) -> Option<UnitOutcome> {
+        let called_back = self.asked.is_for(order.number);
+        match verdict {
+            Some(Verdict::Told(outcome)) => Some(outcome),
+            Some(_) if called_back => Some(Err(Fault::called_back().into())),
+            // It was to wait as long as it would have waited: this is what it would have been told.
+            Some(Verdict::Alone(fault)) => Some(Err(fault.into())),
+            Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
+            // One that is alone has nobody to wait for: a sink that says so is not believed for
+            // ever.
+            Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => Some(outcome_of_panic()),
+            Some(Verdict::Again(_) | Verdict::Held) => None,
+            None => Some(outcome_of_panic()),
+        }
+    }
+
+    /// Connects, as long as the unit may wait for that.
+    async fn connect(
+        &mut self,
+        order: &LockWaitOrder,
+        jitter: &mut Jitter,
+    ) -> Result<Box<dyn Executor>, Stuck> {
+        let (sink, away_wait) = (Arc::clone(&self.sink), self.away_wait);
+        let late = sink
+            .statement_timeout()
+            .and_then(|limit| order.arrived.checked_add(limit));
+        let late = async {
+            match late {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            connected = keep_connecting(&*sink, away_wait, order.others_connected, jitter) => connected,
+            () = self.asked.comes_for(order.number) => Err(Stuck::Told(Fault::called_back())),
+            () = late => Err(Stuck::Told(Fault::late())),
+        }
+    }
+}
+
+async fn keep_connecting(
+    sink: &dyn Sink,
+    away_wait: Duration,
+    others_connected: bool,
+    jitter: &mut Jitter,
+) -> Result<Box<dyn Executor>, Stuck> {
+    let (since, mut backoff) = (Instant::now(), Backoff::new());
+    loop {
+        match connect(sink, Purpose::Alone).await {
+            Err(fault) if others_connected && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
+            Err(fault) if fault.class == FaultClass::Unavailable => {
+                if since.elapsed() >= away_wait {
+                    return Err(Stuck::Told(waited_in_vain(&fault, away_wait)));
+                }
+            }
+            connected => return connected.map_err(Stuck::Told),
+        }
+        tokio::time::sleep(backoff.pause(jitter)).await;
+    }
+}

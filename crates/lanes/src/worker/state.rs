@@ -1,0 +1,165 @@
+//! All that the actor of a lane knows.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use windrow_core::intake::Hint;
+use windrow_core::{Arrivals, Limits, Name, Sink, Submission};
+
+use super::late::Late;
+use super::lock_waits::LockWaits;
+use crate::away::{Away, AwayNote};
+use crate::connections::Connections;
+use crate::idle::IdleNote;
+use crate::message::Signals;
+use crate::metrics::{Count, Meters, SeriesGuard};
+use crate::pace::{Bounds, Gather, Pace};
+use crate::queue::{Queue, Room};
+use crate::retry::Jitter;
+use crate::ticket::Tickets;
+
+/// Gauges that each turn may change.
+const GAUGES: usize = 7;
+
+/// What a worker is made of.
+pub(crate) struct Parts {
+    pub(crate) name: Name,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) limits: Limits,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) meters: Meters,
+    pub(crate) series: SeriesGuard,
+    pub(crate) idle: Arc<IdleNote>,
+    pub(crate) away: watch::Sender<Option<AwayNote>>,
+}
+
+pub(super) struct Worker {
+    pub(super) name: Name,
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) limits: Limits,
+    pub(super) arrivals: Arrivals,
+    /// Submissions that were read in this turn.
+    pub(super) arrived: Vec<Submission>,
+    /// Read and not followed yet.
+    pub(super) hints: Vec<Hint>,
+    /// False once no more submissions can come.
+    pub(super) open: bool,
+    pub(super) meters: Meters,
+    /// Exposes them as long as the lane runs.
+    _series: SeriesGuard,
+    pub(super) idle: Arc<IdleNote>,
+    pub(super) count: Count,
+    pub(super) abandoned: usize,
+    /// The gauges as they were set last.
+    pub(super) published: [usize; GAUGES],
+    pub(super) queue: Queue,
+    pub(super) tickets: Tickets,
+    pub(super) pace: Pace,
+    pub(super) gather: Gather,
+    pub(super) connections: Connections,
+    /// When to look for connections that nothing needs.
+    pub(super) look_for_idle: Option<Instant>,
+    pub(super) next_flight: u64,
+    /// True while units are queued because no further flight may leave.
+    pub(super) crowded: bool,
+    pub(super) lock_waits: LockWaits,
+    pub(super) late: Late,
+    pub(super) away: Option<Away>,
+    /// What the database last said when it refused a connection, told in the log only once.
+    pub(super) refused: Option<Box<str>>,
+    pub(super) away_note: watch::Sender<Option<AwayNote>>,
+    /// With `max_wait`: since when units are held back.
+    pub(super) held_since: Option<Instant>,
+    /// Until when nothing else keeps them back.
+    pub(super) held_until: Option<Instant>,
+    pub(super) started: Instant,
+    /// True in a turn that a timer began.
+    pub(super) woken: bool,
+    /// True in a turn that began with the landing of several units.
+    pub(super) company: bool,
+    pub(super) jitter: Jitter,
+    pub(super) signals: Signals,
+    pub(super) tasks: TaskTracker,
+}
+
+impl Worker {
+    pub(super) fn new(parts: Parts, signals: Signals, tasks: TaskTracker) -> Self {
+        let bounds = Bounds::new(parts.sink.profile(), &parts.limits);
+        Self {
+            name: parts.name,
+            sink: parts.sink,
+            limits: parts.limits,
+            arrivals: parts.arrivals,
+            arrived: Vec::new(),
+            hints: Vec::new(),
+            open: true,
+            meters: parts.meters,
+            _series: parts.series,
+            idle: parts.idle,
+            count: Count::default(),
+            abandoned: 0,
+            published: [0; GAUGES],
+            queue: Queue::new(),
+            tickets: Tickets::new(),
+            pace: Pace::new(bounds),
+            gather: Gather::default(),
+            connections: Connections::new(),
+            look_for_idle: None,
+            next_flight: 0,
+            crowded: false,
+            lock_waits: LockWaits::default(),
+            late: Late::default(),
+            away: None,
+            refused: None,
+            away_note: parts.away,
+            held_since: None,
+            held_until: None,
+            started: Instant::now(),
+            woken: false,
+            company: false,
+            jitter: Jitter::new(),
+            signals,
+            tasks,
+        }
+    }
+
+    /// Shows what the lane is doing to those who look.
+    pub(super) fn publish(&mut self) {
+        self.idle.set(!self.tickets.is_empty());
+        self.meters.add(&mut self.count);
+        let totals = self.queue.totals();
+        let gauges: [_; GAUGES] = [
+            (&self.meters.queued_units, totals.units),
+            (&self.meters.queued_rows, totals.rows),
+            (&self.meters.queued_bytes, totals.bytes),
+            (&self.meters.connections, self.connections.connected()),
+            (&self.meters.flights, self.connections.flights().count()),
+            (&self.meters.flights_limit, self.pace.setting().flights),
+            (&self.meters.batch_rows_limit, self.pace.setting().rows),
+        ];
+        // Most of them are as they were, and to write what others may read costs more than to look.
+        for ((gauge, value), last) in gauges.into_iter().zip(&mut self.published) {
+            if *last != value {
+                *last = value;
+                gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            }
+        }
+        let abandoned = totals.abandoned;
+        if abandoned > self.abandoned {
+            self.meters
+                .abandoned
+                .inc_by((abandoned - self.abandoned) as u64);
+            self.abandoned = abandoned;
+        }
+    }
+
+    /// What the next batch may take.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            rows: self.pace.setting().rows,
+            bytes: self.limits.batch_bytes.max(1),
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! One file: its columns, what is done of it already, its reader and its workers.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+use windrow_core::{Bulk, Fault, Holds, LoadColumn, LoadPlan, Mark, Name, OnConflict, Span};
+
+use super::blame;
+use super::columns::{Matched, Sides};
+use super::form::Forms;
+use super::lock::lock;
+use super::marking::Marking;
+use super::patience::{Patience, is_passing};
+use super::reader::{Read, Reader};
+use super::rejects::Origin;
+use super::resume::{Identity, head, head_of};
+use super::shared::Shared;
+use super::spans::Spans;
+use super::team::{Channels, Team};
+use super::way::Costs;
+use super::{Input, LoadError, Made, Opener, Run};
+use crate::source::{Most, Portion, Source};
+
+/// Bytes of values in a portion.
+const PORTION_BYTES: usize = 4 << 20;
+
+/// Bytes of values in all portions together: with raw records and places a portion takes up to
+/// three times as much.
+const ALL_PORTIONS_BYTES: usize = 40 << 20;
+
+/// Fields in a portion: each takes some bytes besides its value.
+const PORTION_FIELDS: usize = 400_000;
+
+/// Rows of a portion where the database does not say.
+const PORTION_ROWS: usize = 10_000;
+
+/// Connections that load at once unless it is said: more of them only pay where the database has
+/// cores to spare.
+const JOBS: usize = 2;
+
+/// How a file went.
+pub(super) struct FileDone {
+    pub(super) bytes: u64,
+    pub(super) done_before: bool,
+    pub(super) unsupported: Option<String>,
+    /// The line of a last record that is only half written.
+    pub(super) left: Option<u64>,
+    /// Empty lines that were passed over, and the first of them.
+    pub(super) empty: (u64, u64),
+    pub(super) made: Vec<Made>,
+}
+
+/// A file that is open, and how its columns go to those of the table.
+struct Opened {
+    source: Box<dyn Source>,
+    matched: Matched,
+    /// Columns that do not change where the file grows: what its load is known by.
+    lasting: Vec<Name>,
+}
+
+impl Run {
+    /// Looks whether all files can be loaded as far as their columns say, before the first one is.
+    pub(super) async fn look(&self, inputs: &[Input]) -> Result<(), LoadError> {
+        let bulk = self.target.sink.bulk();
+        let mut header: Option<Box<[u8]>> = None;
+        for input in inputs.iter().filter(|input| !input.once) {
+            let table = self.table(bulk.as_deref(), &input.name).await?;
+            let open = Arc::clone(&input.open);
+            let opened = self.open(&input.name, open, table.as_deref()).await?;
+            let found = opened.source.header().unwrap_or_default();
+            let first = header.get_or_insert_with(|| found.into());
+            if **first != *found && self.rejects.keeps() {
+                return Err(LoadError::Invalid(format!(
+                    "{}: it has another header than the files before it, and refused rows of all of them are to be kept in one file \
+                     behind one header; give each load a file of its own",
+                    input.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads one file. `bytes_before`: those of the files before it.
+    pub(super) async fn file(
+        &self,
+        input: Input,
+        bytes_before: u64,
+    ) -> Result<FileDone, LoadError> {
+        let bulk = self.target.sink.bulk();
+        let halt = self.stop.child_token();
+        let table = self.table(bulk.as_deref(), &input.name).await?;
+        let opened = self.open(&input.name, input.open, table.as_deref()).await?;
+        self.rejects.header(opened.source.header())?;
+        let columns = &opened.matched.columns;
+        let marking = match &input.identity {
+            Some(identity) => {
+                let lasting = &opened.lasting;
+                Some(self.marking(bulk.as_deref(), identity, lasting).await?)
+            }
+            None => None,
+        };
+        let origin = Origin {
+            file: input.name,
+            load: marking.as_ref().map(|marking| marking.load.clone()),
+        };
+        if let Some(marking) = &marking {
+            let head = opened.source.head();
+            self.check_head(marking, head, &origin.file).await?;
+        }
+        let done = Arc::new(self.done(marking.as_ref(), &origin).await?);
+        let plan = self.plan(columns);
+        let jobs = self.jobs(bulk.as_deref());
+        let passes = bulk.as_deref().is_some_and(Bulk::passes);
+        let columns: Vec<Name> = columns.to_vec();
+        let shared = Arc::new(Shared {
+            origin,
+            targets: blame::targets(&columns, table.as_deref()),
+            done: Arc::clone(&done),
+            rejects: Arc::clone(&self.rejects),
+            meter: Arc::clone(&self.meter),
+            marking,
+            costs: Mutex::new(Costs::new(
+                self.portion_rows(bulk.as_deref()),
+                bulk.as_deref().is_some_and(Bulk::sifts),
+            )),
+            forms: Arc::new(Mutex::new(Forms::new(passes, jobs))),
+            unsupported: Mutex::default(),
+            witness: self.load.create.then(Mutex::default),
+            away_wait: self.load.away_wait,
+            halt,
+        });
+        let create = self.load.create && (table.is_none() || opened.matched.lacking);
+        let declared = opened.source.declared();
+        let channels = self.start(&shared, opened, bulk.as_deref(), jobs, bytes_before);
+        let team = Team {
+            run: self,
+            shared: &shared,
+            plan,
+            bulk,
+            jobs,
+        };
+        let create = create.then_some(&*declared);
+        let worked = team.work(&channels, create).await;
+        drop(channels.full);
+        drop(channels.free);
+        worked?;
+        if self.stop.is_cancelled() {
+            return Err(LoadError::Interrupted);
+        }
+        let read = channels.reader.await;
+        let read = read.map_err(|_| LoadError::Defect("the reader of a file has crashed"))??;
+        self.finish(&shared, read).await?;
+        let made = self
+            .made(&shared, table.as_deref(), &columns, &declared)
+            .await?;
+        let (verbatim, split) = lock(&shared.forms).rates();
+        tracing::debug!(file = %shared.origin.file, ?verbatim, ?split, "rows a second by form");
+        let unsupported = lock(&shared.unsupported).clone();
+        Ok(FileDone {
+            bytes: read.bytes,
+            done_before: !done.is_empty() && done.end() == read.records && read.whole,
+            unsupported,
+            left: read.left,
+            empty: read.empty,
+            made,
+        })
+    }
+
+    /// The table's columns, where the database can tell; waits for the database.
+    async fn table(
+        &self,
+        bulk: Option<&dyn Bulk>,
+        file: &str,
+    ) -> Result<Option<Vec<LoadColumn>>, LoadError> {
+        let Some(bulk) = bulk else { return Ok(None) };
+        let columns = self
+            .patiently(file, async || bulk.columns(&self.load.table).await)
+            .await?;
+        match columns {
+            None if !self.load.create => Err(LoadError::Invalid(format!(
+                "there is no table {} in the database; make it, or let it be made from the file with --create",
+                self.load.table
+            ))),
+            found => Ok(found),
+        }
+    }
+
+    async fn open(
+        &self,
+        name: &str,
+        open: Opener,
+        table: Option<&[LoadColumn]>,
+    ) -> Result<Opened, LoadError> {
+        let opening = tokio::task::spawn_blocking(move || open());
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = self.stop.cancelled() => return Err(LoadError::Interrupted),
+        };
+        let mut source = opened.map_err(|_| LoadError::Defect("opening a file has crashed"))??;
+        let picks = self.load.columns.as_deref();
+        let further = self.sides(&*source, table).further(source.others());
+        source.admit(&further, picks.is_some());
+        let matched = self
+            .sides(&*source, table)
+            .matched()
+            .map_err(|told| LoadError::Invalid(format!("{name}: {told}")))?;
+        source.choose(&matched.chosen);
+        source.means(&matched.means);
+        let lasts = |at: usize| picks.is_some() || at < source.lasting();
+        let columns = matched.chosen.iter().zip(&matched.columns);
+        let lasting = columns.filter(|(at, _)| lasts(**at));
+        Ok(Opened {
+            lasting: lasting.map(|(_, column)| column.clone()).collect(),
+            source,
+            matched,
+        })
+    }
+
+    fn sides<'a>(&'a self, source: &'a dyn Source, table: Option<&'a [LoadColumn]>) -> Sides<'a> {
+        Sides {
+            file: source.names(),
+            fields: source.columns(),
+            picks: self.load.columns.as_deref(),
+            table,
+            create: self.load.create,
+        }
+    }
+
+    async fn marking(
+        &self,
+        bulk: Option<&dyn Bulk>,
+        identity: &Identity,
+        columns: &[Name],
+    ) -> Result<Marking, LoadError> {
+        let marks = bulk.and_then(Bulk::marks).ok_or_else(|| {
+            LoadError::Invalid(format!(
+                "--resume is not available: {} cannot write rows and the mark that says so in one transaction; \
+                 run the load again with --on-conflict ignore instead, which leaves out what is there",
+                self.target.sink.profile().name
+            ))
+        })?;
+        self.patiently(Mark::TABLE, async || marks.prepare().await)
+            .await?;
+        Ok(Marking {
+            marks,
+            load: identity.load(&self.load.table, columns),
+        })
+    }
+
+    /// Refuses a file that does not begin as it did when its load began.
+    async fn check_head(
+        &self,
+        marking: &Marking,
+        bytes: &[u8],
+        file: &str,
+    ) -> Result<(), LoadError> {
+        let name = head_of(&marking.load);
+        let known = self
+            .patiently(file, async || marking.marks.read(&name).await)
+            .await?;
+        let length = known.first().map(|span| span.end - span.first);
+        let found = head(bytes, length);
+        match known.first() {
+            Some(span) if *span == found => Ok(()),
+            Some(_) => Err(LoadError::Invalid(format!(
+                "{file}: the file has changed since its load began, so it cannot be told which of its rows are in; \
+                 load it as another one with --resume-as NAME, or without --resume"
+            ))),
+            None => {
+                let mark = Mark {
+                    load: name,
+                    span: found,
+                };
+                self.patiently(file, async || marking.marks.merge(&mark).await)
+                    .await
+            }
+        }
+    }
+
+    /// What needs no work: rows that have a mark, and rows that are in the file of rejects.
+    async fn done(&self, marking: Option<&Marking>, origin: &Origin) -> Result<Spans, LoadError> {
+        let Some(marking) = marking else {
+            return Ok(Spans::default());
+        };
+        let marked = self
+            .patiently(&origin.file, async || {
+                marking.marks.read(&marking.load).await
+            })
+            .await?;
+        let rejected = self.rejects.before(&marking.load);
+        Ok(Spans::new(marked.into_iter().chain(rejected)))
+    }
+
+    /// All is done: one mark in the place of many.
+    async fn finish(&self, shared: &Shared, read: Read) -> Result<(), LoadError> {
+        let file = &shared.origin.file;
+        // A last line without its end may have been taken for a record once.
+        let behind = read.records + u64::from(read.left.is_some());
+        if behind < shared.done.end() {
+            return Err(LoadError::Invalid(format!(
+                "{file}: the file has {} records, and an earlier run had done {} of them: it was cut or replaced since; \
+                 load it as another one with --resume-as NAME, or without --resume",
+                read.records,
+                shared.done.end()
+            )));
+        }
+        let all = Span {
+            first: 0,
+            end: read.records,
+        };
+        match &shared.marking {
+            Some(marking) if read.whole && all.first < all.end && shared.done.end() <= all.end => {
+                let mark = marking.mark(all);
+                self.patiently(file, async || marking.marks.merge(&mark).await)
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The columns that were made or widened. `before`: the table as it was. `declared`: what the
+    /// file says of each.
+    async fn made(
+        &self,
+        shared: &Shared,
+        before: Option<&[LoadColumn]>,
+        columns: &[Name],
+        declared: &[Option<Holds>],
+    ) -> Result<Vec<Made>, LoadError> {
+        let (Some(witness), Some(bulk)) = (&shared.witness, self.target.sink.bulk()) else {
+            return Ok(Vec::new());
+        };
+        let file = &shared.origin.file;
+        let now = self.table(Some(&*bulk), file).await?.unwrap_or_default();
+        let witness = lock(witness);
+        let made = |(place, name): (usize, &Name)| {
+            let is_it = |column: &&LoadColumn| column.name == *name;
+            let column = now.iter().find(is_it)?;
+            let old = before.and_then(|columns| columns.iter().find(is_it));
+            let new = old.is_none_or(|old| old.type_name != column.type_name);
+            new.then(|| Made {
+                column: name.clone(),
+                type_name: column.type_name.clone(),
+                file: file.clone(),
+                declared: declared.get(place).is_some_and(Option::is_some),
+                odd: witness
+                    .odd(place)
+                    .filter(|_| column.type_name.contains("text")),
+            })
+        };
+        Ok(columns.iter().enumerate().filter_map(made).collect())
+    }
+
+    /// Asks the database, and waits for it if it is away.
+    pub(super) async fn patiently<T>(
+        &self,
+        place: &str,
+        ask: impl AsyncFn() -> Result<T, Fault>,
+    ) -> Result<T, LoadError> {
+        let mut patience = Patience::new(self.load.away_wait, &self.stop);
+        loop {
+            match ask().await {
+                Ok(told) => return Ok(told),
+                Err(fault) if is_passing(&fault) => {
+                    patience.wait(fault, || place.to_owned()).await?;
+                }
+                Err(fault) => {
+                    let place = place.to_owned();
+                    return Err(LoadError::Database { place, fault });
+                }
+            }
+        }
+    }
+
+    fn plan(&self, columns: &[Name]) -> LoadPlan {
+        LoadPlan {
+            table: self.load.table.clone(),
+            columns: columns.into(),
+            on_conflict: self.load.on_conflict,
+            key: self.load.key.clone(),
+        }
+    }
+
+    /// How many write at once.
+    fn jobs(&self, bulk: Option<&dyn Bulk>) -> usize {
+        // Where a later row takes the place of an earlier one, their order counts.
+        let usual = match self.load.on_conflict {
+            OnConflict::Update => 1,
+            OnConflict::Error | OnConflict::Ignore => JOBS,
+        };
+        let asked = self.load.jobs.map_or(usual, std::num::NonZero::get);
+        asked.clamp(1, bulk.map_or(1, Bulk::most_loaders).max(1))
+    }
+
+    fn portion_rows(&self, bulk: Option<&dyn Bulk>) -> usize {
+        let asked = self.load.portion_rows.map(std::num::NonZero::get);
+        asked.unwrap_or_else(|| bulk.map_or(PORTION_ROWS, Bulk::portion_rows).max(1))
+    }
+
+    /// Starts to read. As many portions as are needed to keep everybody busy are all the memory
+    /// that there is.
+    fn start(
+        &self,
+        shared: &Arc<Shared>,
+        opened: Opened,
+        bulk: Option<&dyn Bulk>,
+        jobs: usize,
+        bytes_before: u64,
+    ) -> Channels {
+        let columns = opened.matched.columns.len();
+        let portions = jobs + 2;
+        let (full_in, full) = mpsc::channel(1);
+        let (free, free_out) = mpsc::channel(portions);
+        for _ in 0..portions {
+            free.try_send(Portion::new(columns)).ok();
+        }
+        let reader = Reader {
+            style: opened.source.style().map(Arc::new),
+            forms: Arc::clone(&shared.forms),
+            source: opened.source,
+            most: Most {
+                records: self
+                    .portion_rows(bulk)
+                    .min((PORTION_FIELDS / columns.max(1)).max(1)),
+                bytes: PORTION_BYTES.min(ALL_PORTIONS_BYTES / portions),
+            },
+            done: Arc::clone(&shared.done),
+            meter: Arc::clone(&self.meter),
+            bytes_before,
+            halt: shared.halt.clone(),
+        };
+        Channels {
+            full: Arc::new(tokio::sync::Mutex::new(full)),
+            free,
+            reader: tokio::task::spawn_blocking(move || reader.run(free_out, &full_in)),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What an outcome means for a load: does it concern one row, or all? Pure.
+
+use windrow_core::{Fault, FaultClass, UnitFault, UnitOutcome};
+
+/// What is to be done about a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowOutcome {
+    /// It is in.
+    Written,
+    /// It was taken, and no row was written.
+    Nothing,
+    /// Its mark was there: it was written before.
+    WrittenBefore,
+    /// It was refused for what it is.
+    Bad(Fault),
+    /// It was rolled back for no fault of its own.
+    Retry(Fault),
+    /// It cannot be known.
+    Unknown(Fault),
+    /// The database has been away for too long.
+    Away(Fault),
+    /// No row of this load will ever be written.
+    End(Fault),
+}
+
+/// SQLSTATE classes of what no row is to blame for: resources, an operator, the system, a defect, a
+/// database that is read only.
+const NOT_THE_ROW: [&str; 6] = ["25", "53", "57", "58", "F0", "XX"];
+
+/// Judges the outcome of a unit of a row, and of its mark behind it if rows are marked.
+pub(super) fn row_outcome(outcome: UnitOutcome, marked: bool) -> RowOutcome {
+    let (at, fault) = match outcome {
+        Ok(dones) => {
+            return match dones.first().map_or(0, |done| done.rows) {
+                0 => RowOutcome::Nothing,
+                _ => RowOutcome::Written,
+            };
+        }
+        Err(UnitFault { at, fault, .. }) => (at, fault),
+    };
+    let of_mark = marked && at == 1;
+    match fault.class {
+        FaultClass::Unique if of_mark => RowOutcome::WrittenBefore,
+        FaultClass::Conflict | FaultClass::Overloaded => RowOutcome::Retry(fault),
+        FaultClass::Unknown => RowOutcome::Unknown(fault),
+        FaultClass::Unavailable => RowOutcome::Away(fault),
+        FaultClass::NoTable
+        | FaultClass::NoColumn
+        | FaultClass::Denied
+        | FaultClass::Unsupported
+        | FaultClass::Cancelled => RowOutcome::End(fault),
+        _ if of_mark => RowOutcome::End(fault),
+        FaultClass::Invalid if fault.code.starts_with("42") => RowOutcome::End(fault),
+        FaultClass::Other
+            if NOT_THE_ROW
+                .iter()
+                .any(|class| fault.code.starts_with(class)) =>
+        {
+            RowOutcome::End(fault)
+        }
+        _ => RowOutcome::Bad(fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::{Done, Dones};
+
+    use super::*;
+
+    fn failed(at: usize, class: FaultClass, code: &'static str) -> UnitOutcome {
+        Err(UnitFault {
+            at,
+            fault: Fault::new(class, code, "no"),
+            before: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_row_is_to_blame_only_for_itself() {
+        let done: Dones = [Done::rows(1), Done::rows(1)].into_iter().collect();
+        assert_eq!(row_outcome(Ok(done), true), RowOutcome::Written);
+        let none: Dones = [Done::rows(0), Done::rows(1)].into_iter().collect();
+        assert_eq!(row_outcome(Ok(none), true), RowOutcome::Nothing);
+        for (class, code) in [
+            (FaultClass::Unique, "23505"),
+            (FaultClass::Value, "22P02"),
+            (FaultClass::Check, "23514"),
+            (FaultClass::Other, "P0001"),
+            (FaultClass::Invalid, "22023"),
+            (FaultClass::TooLarge, "54000"),
+        ] {
+            let judged = row_outcome(failed(0, class, code), true);
+            assert!(matches!(judged, RowOutcome::Bad(_)), "{code}");
+        }
+        for (class, code) in [
+            (FaultClass::NoTable, "42P01"),
+            (FaultClass::Invalid, "42P10"),
+            (FaultClass::Other, "53100"),
+            (FaultClass::Other, "XX000"),
+        ] {
+            let judged = row_outcome(failed(0, class, code), false);
+            assert!(matches!(judged, RowOutcome::End(_)), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_mark_that_is_there_says_that_its_row_is_in() {
+        let there = row_outcome(failed(1, FaultClass::Unique, "23505"), true);
+        assert_eq!(there, RowOutcome::WrittenBefore);
+        let denied = row_outcome(failed(1, FaultClass::Check, "23514"), true);
+        assert!(matches!(denied, RowOutcome::End(_)));
+    }
+}

@@ -1,0 +1,113 @@
+//! The thread that reads a file into portions.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{CsvStyle, Span};
+
+use super::form::{Form, Forms};
+use super::lock::lock;
+use super::meter::Meter;
+use super::parcel::Parcel;
+use super::spans::Spans;
+use crate::source::{Most, Portion, Source, SourceFault};
+
+/// Reads one file. Portions that come back are filled again, so memory is taken once.
+pub(super) struct Reader {
+    pub(super) source: Box<dyn Source>,
+    pub(super) most: Most,
+    /// How records are written that can be passed on as they stand, and whether they are to be.
+    pub(super) style: Option<Arc<CsvStyle>>,
+    pub(super) forms: Arc<Mutex<Forms>>,
+    /// Records that need not be handed out.
+    pub(super) done: Arc<Spans>,
+    pub(super) meter: Arc<Meter>,
+    /// Bytes of the files before this one.
+    pub(super) bytes_before: u64,
+    pub(super) halt: CancellationToken,
+}
+
+/// How reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Read {
+    /// The record behind the last one.
+    pub(super) records: u64,
+    /// Bytes that were read.
+    pub(super) bytes: u64,
+    /// True if the file was read to its end.
+    pub(super) whole: bool,
+    /// The line of a last record that is only half written.
+    pub(super) left: Option<u64>,
+    /// Empty lines that were passed over, and the first of them.
+    pub(super) empty: (u64, u64),
+}
+
+impl Reader {
+    /// Reads until the file ends or nobody wants more. Blocks.
+    pub(super) fn run(
+        mut self,
+        mut free: mpsc::Receiver<Portion>,
+        full: &mpsc::Sender<Parcel>,
+    ) -> Result<Read, SourceFault> {
+        let mut records = 0;
+        loop {
+            if self.halt.is_cancelled() {
+                return Ok(self.end(records, false));
+            }
+            let Some(mut portion) = free.blocking_recv() else {
+                return Ok(self.end(records, false));
+            };
+            let mut outcome = self.read(&mut portion);
+            while matches!(outcome, Ok(true)) && self.is_done(records, &portion) {
+                self.meter.before(portion.end - records);
+                records = portion.end;
+                outcome = self.read(&mut portion);
+            }
+            self.meter
+                .bytes_at(self.bytes_before + self.source.read_bytes());
+            if !portion.is_empty() {
+                let span = Span {
+                    first: records,
+                    end: portion.end,
+                };
+                records = portion.end;
+                if full.blocking_send(Parcel { portion, span }).is_err() {
+                    return Ok(self.end(records, false));
+                }
+            }
+            // What was read before a fault is handed out all the same.
+            if !outcome? {
+                return Ok(self.end(records, true));
+            }
+        }
+    }
+
+    fn read(&mut self, portion: &mut Portion) -> Result<bool, SourceFault> {
+        match &self.style {
+            Some(style) if lock(&self.forms).next() == Form::Verbatim => {
+                self.source.read_unsplit(style, portion, self.most)
+            }
+            _ => self.source.read(portion, self.most),
+        }
+    }
+
+    /// True if nothing of the portion is to be done. A halt ends the skipping too.
+    fn is_done(&self, first: u64, portion: &Portion) -> bool {
+        let span = Span {
+            first,
+            end: portion.end,
+        };
+        !self.halt.is_cancelled() && first < portion.end && self.done.hold_all(span)
+    }
+
+    fn end(&self, records: u64, whole: bool) -> Read {
+        Read {
+            records,
+            bytes: self.source.read_bytes(),
+            whole,
+            left: self.source.left(),
+            empty: self.source.empty_lines(),
+        }
+    }
+}

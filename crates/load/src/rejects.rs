@@ -1,0 +1,136 @@
+//! Rows that were refused: counted, shown, and kept in a file that can be corrected and loaded
+//! again.
+//!
+//! `FILE` holds the rows as they were in the source, behind the header that the source has.
+//! `FILE.reasons` holds one JSON object a line for each of them, in the same order. Rows are
+//! written before their reasons and both before the mark that says that they are done with; a
+//! reason tells where its row ends in `FILE`, so half of a row, left by a crash, is cut off.
+
+mod file;
+mod reject;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use windrow_core::Span;
+
+use self::file::Pair;
+use super::LoadError;
+
+pub(super) use self::reject::Origin;
+pub use self::reject::{Reason, Reject};
+
+/// Hears of every row that is refused, from any thread. It must not block for long.
+pub type Listener = Box<dyn Fn(&Reject<'_>) + Send + Sync>;
+
+/// Where refused rows go. Shared by all that load.
+pub struct Rejects {
+    most: Option<u64>,
+    listener: Listener,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    count: u64,
+    last: String,
+    pair: Option<Pair>,
+}
+
+impl Rejects {
+    /// Refused rows are counted and told to `listener`. More than `most` of them end the load.
+    pub fn new(most: Option<u64>, listener: Listener) -> Self {
+        Self {
+            most,
+            listener,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Keeps them in a file too. `go_on`: a file that an earlier run has written is continued; else
+    /// one that is there and is not empty is an error, because it may hold rows that somebody
+    /// still needs.
+    ///
+    /// # Errors
+    /// [`LoadError::Rejects`].
+    pub fn keep(&self, path: &Path, go_on: bool) -> Result<(), LoadError> {
+        self.state().pair = Some(Pair::open(path, go_on)?);
+        Ok(())
+    }
+
+    /// True if refused rows are kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.state().pair.is_some()
+    }
+
+    /// The files that hold refused rows and their reasons; `None` if there are none.
+    pub fn kept(&self) -> Option<(PathBuf, PathBuf)> {
+        let state = self.state();
+        let pair = state.pair.as_ref().filter(|pair| !pair.is_empty())?;
+        Some(pair.paths())
+    }
+
+    /// Takes files away that hold nothing.
+    pub fn close(&self) {
+        if let Some(pair) = self.state().pair.take() {
+            pair.close();
+        }
+    }
+
+    /// The records of a load that the files hold from an earlier run.
+    pub(super) fn before(&self, load: &str) -> Vec<Span> {
+        let state = self.state();
+        let pair = state.pair.as_ref();
+        pair.map(|pair| pair.before(load)).unwrap_or_default()
+    }
+
+    /// Says what stands in the first line of the file of rows.
+    pub(super) fn header(&self, header: Option<&[u8]>) -> Result<(), LoadError> {
+        match &mut self.state().pair {
+            Some(pair) => pair.header(header),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes a row. It is in the files after [`Rejects::settle`].
+    pub(super) fn note(&self, origin: &Origin, reject: &Reject<'_>) -> Result<(), LoadError> {
+        (self.listener)(reject);
+        let mut state = self.state();
+        state.count += 1;
+        if self.most.is_some_and(|most| state.count > most) {
+            state.last = reject.sentence();
+        }
+        match &mut state.pair {
+            Some(pair) => pair.write(origin, reject),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts what was noted into the files; on the disk where the load can be continued.
+    pub(super) fn settle(&self, origin: &Origin) -> Result<(), LoadError> {
+        let mut state = self.state();
+        if let Some(pair) = &mut state.pair {
+            pair.settle(origin.load.is_some())?;
+        }
+        match self.most {
+            Some(most) if state.count > most => Err(LoadError::TooManyRejects {
+                rejects: state.count,
+                most,
+                last: state.last.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Rejects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rejects")
+            .field("most", &self.most)
+            .finish_non_exhaustive()
+    }
+}

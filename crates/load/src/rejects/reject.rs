@@ -1,0 +1,103 @@
+//! One row that was refused: where it is from, what was wrong, and how that is said.
+
+use windrow_core::Fault;
+
+use crate::source::Bad;
+
+/// A row that was refused, or a record that is no row.
+#[derive(Clone, Copy, Debug)]
+pub struct Reject<'a> {
+    /// The file that it is from.
+    pub file: &'a str,
+    /// The line (or record) that it begins on, from 1.
+    pub line: u64,
+    /// Its number among all records of the file, from 0.
+    pub record: u64,
+    /// It, as it was in the file.
+    pub raw: &'a [u8],
+    /// Why.
+    pub reason: Reason<'a>,
+    /// The column whose value was refused, where that is known.
+    pub column: Option<&'a str>,
+    /// The beginning of that value, as it is.
+    pub value: Option<&'a str>,
+}
+
+/// Why a row was refused.
+#[derive(Clone, Copy, Debug)]
+pub enum Reason<'a> {
+    /// It could not be read as a row.
+    Form(&'a str),
+    /// The database refused it.
+    Database(&'a Fault),
+}
+
+/// Characters of a message that are told.
+const MESSAGE: usize = 1000;
+
+/// The code of records that cannot be read: PostgreSQL's `bad_copy_file_format`.
+const FORM: &str = "22P04";
+
+impl<'a> Reason<'a> {
+    /// An SQLSTATE; 22P04 for records that could not be read.
+    pub fn code(&self) -> &'a str {
+        match self {
+            Self::Form(_) => FORM,
+            Self::Database(fault) => &fault.code,
+        }
+    }
+
+    /// What was wrong; of a message that repeats a value of great length, its beginning.
+    pub fn message(&self) -> &'a str {
+        let message: &str = match self {
+            Self::Form(reason) => reason,
+            Self::Database(fault) => &fault.message,
+        };
+        let end = message.char_indices().nth(MESSAGE);
+        end.map_or(message, |(end, _)| message.get(..end).unwrap_or(message))
+    }
+}
+
+impl<'a> Reject<'a> {
+    pub(crate) fn bad(file: &'a str, bad: &'a Bad) -> Self {
+        Self {
+            file,
+            line: bad.line,
+            record: bad.record,
+            raw: &bad.raw,
+            reason: Reason::Form(&bad.reason),
+            column: None,
+            value: None,
+        }
+    }
+
+    /// `file, line 7: what was wrong (code); column a has "x"`. Control characters are escaped: it
+    /// may be shown on a terminal.
+    pub fn sentence(&self) -> String {
+        let (code, message) = (self.reason.code(), self.reason.message());
+        let mut text = format!("{}, line {}: ", self.file, self.line);
+        for c in message.chars() {
+            match c.is_control() {
+                true => text.extend(c.escape_debug()),
+                false => text.push(c),
+            }
+        }
+        text.push_str(&format!(" ({code})"));
+        match (self.column, self.value) {
+            (Some(column), Some(value)) => {
+                text.push_str(&format!("; column {column} has {value:?}"));
+            }
+            (Some(column), None) => text.push_str(&format!("; column {column} has no value")),
+            (None, _) => {}
+        }
+        text
+    }
+}
+
+/// Where rows of one file come from, as its rejects tell it.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) file: String,
+    /// The load's name, if it can be continued.
+    pub(crate) load: Option<Box<str>>,
+}

@@ -1,0 +1,26 @@
+//! Where rows are read from.
+
+mod csv;
+mod decode;
+mod fault;
+mod input;
+mod names;
+mod ndjson;
+mod opener;
+mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod port;
+mod portion;
+mod skip;
+mod window;
+
+pub use self::fault::SourceFault;
+pub use self::input::IDENTIFYING_BYTES;
+pub use self::opener::open;
+#[cfg(any(test, fuzzing))]
+pub(crate) use self::opener::open_reader;
+pub use self::options::{Format, Options};
+pub use self::port::Source;
+pub use self::portion::{Bad, Most, Portion};
+pub use self::window::MOST_RECORD_BYTES;

@@ -1,0 +1,320 @@
+//! CSV files.
+
+mod record;
+mod row;
+mod splitter;
+mod stretch;
+mod unsplit;
+
+use std::sync::Arc;
+
+use windrow_core::{CsvStyle, Means, Name};
+
+use self::record::{Record, Scan, Style};
+use self::splitter::{Position, Splitter};
+use self::stretch::stretch;
+use super::fault::SourceFault;
+use super::options::Options;
+use super::port::Source;
+use super::portion::{Most, Portion};
+use super::window::Window;
+use super::{names, skip};
+
+pub(super) use self::record::MOST_COLUMNS;
+pub(super) use self::unsplit::Unsplit;
+
+/// A CSV file that is read.
+pub(super) struct Csv {
+    window: Window,
+    splitter: Arc<Splitter>,
+    names: Option<Vec<Name>>,
+    /// The record that the names are from.
+    heading: Option<Box<[u8]>>,
+    found: Record,
+    /// Where the window begins.
+    at: Position,
+    /// A last record without its line end is not handed out.
+    unfinished: bool,
+    /// The line of such a record.
+    left: Option<u64>,
+    /// How many empty lines were passed over, and the first of them.
+    empty: (u64, u64),
+}
+
+impl Csv {
+    /// Reads the header, or counts the fields of the first record.
+    ///
+    /// # Errors
+    /// The file is empty, its header is no list of different names, or it cannot be read.
+    pub(super) fn open(
+        window: Window,
+        options: &Options,
+        delimiter: u8,
+    ) -> Result<Self, SourceFault> {
+        let mut csv = Self {
+            window,
+            splitter: Arc::new(Splitter {
+                style: Style {
+                    delimiter,
+                    quote: options.quote,
+                    line_end: b'\n',
+                },
+                nulls: options
+                    .null
+                    .iter()
+                    .map(|null| null.as_str().into())
+                    .collect(),
+                columns: None,
+                chosen: None,
+                means: Vec::new(),
+            }),
+            names: None,
+            heading: None,
+            found: Record::default(),
+            at: Position { record: 0, line: 1 },
+            unfinished: options.unfinished,
+            left: None,
+            empty: (0, 0),
+        };
+        csv.find_line_end()?;
+        if !csv.find()? {
+            if csv.left.is_some() {
+                let reason = "the file's first line has no line end yet";
+                return Err(csv.window.form(1, reason));
+            }
+            return Err(csv.window.form(1, "the file is empty; it has no columns"));
+        }
+        let columns = csv.found.count;
+        if columns > MOST_COLUMNS {
+            return Err(csv.window.form(
+                csv.at.line,
+                format!("has {columns} columns; the limit is {MOST_COLUMNS}"),
+            ));
+        }
+        Arc::make_mut(&mut csv.splitter).columns = Some(columns);
+        if options.header {
+            csv.names = Some(csv.header()?);
+            csv.heading = csv.window.data().get(..csv.found.end).map(Into::into);
+            csv.advance();
+        }
+        Ok(csv)
+    }
+
+    fn find_line_end(&mut self) -> Result<(), SourceFault> {
+        loop {
+            let (data, last) = (self.window.data(), self.window.is_last());
+            if let Some(found) = record::line_end(data, self.splitter.style.quote, last) {
+                Arc::make_mut(&mut self.splitter).style.line_end = found;
+                return Ok(());
+            }
+            self.window.more(self.at.line)?;
+        }
+    }
+
+    /// Finds the next record; false at the end. Empty lines are no records, unless records have one
+    /// field.
+    fn find(&mut self) -> Result<bool, SourceFault> {
+        let Splitter { style, columns, .. } = *self.splitter;
+        let most = columns.unwrap_or(MOST_COLUMNS);
+        loop {
+            let (data, last) = (self.window.data(), self.window.is_last());
+            if data.is_empty() && last {
+                return Ok(false);
+            }
+            match self.found.scan(data, style, most, last) {
+                Scan::Whole if self.unfinished && self.found.next == self.found.end => {
+                    self.left = Some(self.at.line);
+                    return Ok(false);
+                }
+                Scan::Whole if !self.splitter.is_record(&self.found) => {
+                    let (lines, first) = self.empty;
+                    self.empty = (lines + 1, if lines == 0 { self.at.line } else { first });
+                    self.advance();
+                }
+                Scan::Whole => return Ok(true),
+                Scan::Cut => self.window.more(self.at.line)?,
+                Scan::Open(_) if self.unfinished => {
+                    self.left = Some(self.at.line);
+                    return Ok(false);
+                }
+                Scan::Open(quote) => {
+                    let before = data.get(..quote).unwrap_or_default();
+                    let lines = memchr::memchr_iter(style.line_end, before).count();
+                    let line = self.at.line + lines as u64;
+                    return Err(self.window.form(
+                        self.at.line,
+                        format!(
+                            "the file ends inside of a quoted field that began on line {line}; it is cut off, or a quote \
+                             is not meant as one (then say that there are no quotes)"
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Goes on behind the record that was found.
+    fn advance(&mut self) {
+        self.window.consume(self.found.next);
+        self.found.release();
+        self.at.line += self.found.lines;
+    }
+
+    fn header(&self) -> Result<Vec<Name>, SourceFault> {
+        let fault = |reason: String| {
+            let message = format!("{reason}; the first line is to name the columns");
+            self.window.form(self.at.line, message)
+        };
+        let raw = self.window.data().get(..self.found.end);
+        let text = skip::utf8(raw.unwrap_or_default()).map_err(fault)?;
+        let patched = std::str::from_utf8(&self.found.scratch).unwrap_or_default();
+        let names: Vec<Name> = self
+            .found
+            .pieces
+            .iter()
+            .map(|piece| piece.of(text, patched).0.into())
+            .collect();
+        names::check(&names).map_err(fault)?;
+        Ok(names)
+    }
+
+    /// Puts the record that was found into the portion. False: the portion has no room for it.
+    fn take(&self, portion: &mut Portion) -> bool {
+        let raw = self.window.data().get(..self.found.end);
+        let raw = raw.unwrap_or_default();
+        self.splitter.take(&self.found, raw, self.at, portion)
+    }
+
+    /// Moves whole records from the window to others that are unsplit. True if more of the file may
+    /// bring further ones: not where there is no room for them, nor where what follows needs
+    /// care. A window that is read on although its records have nowhere to go would grow with
+    /// each portion.
+    fn move_stretch(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> bool {
+        let left = Most {
+            records: most.records.saturating_sub(unsplit.records),
+            bytes: most.bytes.saturating_sub(unsplit.text.len()),
+        };
+        if left.records == 0 || left.bytes == 0 {
+            return false;
+        }
+        let style = self.splitter.style;
+        let found = stretch(self.window.data(), style, quote, left);
+        unsplit.text.push_str(found.text);
+        unsplit.records += found.records;
+        unsplit.lines += found.lines;
+        self.at.line += found.lines;
+        self.at.record += found.records as u64;
+        let (bytes, blocked) = (found.text.len(), found.blocked);
+        self.window.consume(bytes);
+        let full = unsplit.records >= most.records || unsplit.text.len() >= most.bytes;
+        !blocked && !full
+    }
+
+    /// Fills what is unsplit with the next records, as far as they need no care.
+    fn fill(&mut self, quote: u8, unsplit: &mut Unsplit, most: Most) -> Result<(), SourceFault> {
+        while self.move_stretch(quote, unsplit, most) && !self.window.is_last() {
+            self.window.more(self.at.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl Source for Csv {
+    fn names(&self) -> Option<&[Name]> {
+        self.names.as_deref()
+    }
+
+    fn header(&self) -> Option<&[u8]> {
+        self.heading.as_deref()
+    }
+
+    fn columns(&self) -> Option<usize> {
+        self.splitter.columns
+    }
+
+    fn choose(&mut self, columns: &[usize]) {
+        Arc::make_mut(&mut self.splitter).chosen = Some(columns.to_vec());
+    }
+
+    fn means(&mut self, means: &[Means]) {
+        Arc::make_mut(&mut self.splitter).means = means.to_vec();
+    }
+
+    fn style(&self) -> Option<CsvStyle> {
+        // A record of one field may be an empty line.
+        let several = self.splitter.columns.is_some_and(|columns| columns > 1);
+        let Splitter { style, nulls, .. } = &*self.splitter;
+        let [null] = &**nulls else { return None };
+        (several && self.splitter.takes_all()).then_some(CsvStyle {
+            delimiter: style.delimiter,
+            quote: style.quote?,
+            null: null.clone(),
+        })
+    }
+
+    fn read_unsplit(
+        &mut self,
+        style: &Arc<CsvStyle>,
+        portion: &mut Portion,
+        most: Most,
+    ) -> Result<bool, SourceFault> {
+        portion.clear();
+        let mut unsplit = Unsplit {
+            splitter: Arc::clone(&self.splitter),
+            style: Arc::clone(style),
+            text: std::mem::take(&mut portion.text),
+            records: 0,
+            lines: 0,
+            first: self.at,
+        };
+        let filled = self.fill(style.quote, &mut unsplit, most);
+        portion.end = self.at.record;
+        if unsplit.records > 0 {
+            portion.unsplit = Some(unsplit);
+            filled.map(|()| true)
+        } else {
+            portion.text = unsplit.text;
+            filled?;
+            self.read(portion, most)
+        }
+    }
+
+    fn read(&mut self, portion: &mut Portion, most: Most) -> Result<bool, SourceFault> {
+        portion.clear();
+        portion.end = self.at.record;
+        let mut bad_bytes = 0;
+        while !skip::is_full(portion, most, bad_bytes) && self.find()? {
+            let bad = portion.bad.len();
+            if !self.take(portion) {
+                break;
+            }
+            if portion.bad.len() > bad {
+                bad_bytes += self.found.end;
+            }
+            self.advance();
+            self.at.record += 1;
+            portion.end = self.at.record;
+        }
+        Ok(!portion.records.is_empty() || !portion.bad.is_empty())
+    }
+
+    fn head(&self) -> &[u8] {
+        &self.window.input().head
+    }
+
+    fn left(&self) -> Option<u64> {
+        self.left
+    }
+
+    fn empty_lines(&self) -> (u64, u64) {
+        self.empty
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.window.input().read_bytes()
+    }
+
+    fn all_bytes(&self) -> Option<u64> {
+        self.window.input().all_bytes()
+    }
+}

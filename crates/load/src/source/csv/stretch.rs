@@ -1,0 +1,107 @@
+//! Records that need no care, found in a text without being read.
+
+use super::record::Style;
+use crate::source::portion::Most;
+
+/// Records that lie one behind the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stretch<'a> {
+    pub(super) text: &'a str,
+    pub(super) records: usize,
+    pub(super) lines: u64,
+    /// Another record is behind them that could not be passed on as it is.
+    pub(super) blocked: bool,
+}
+
+/// The whole records that a text begins with. None of them is an empty line, and in none of them is
+/// what [`windrow_core::CsvText`] may not hold.
+pub(super) fn stretch(text: &[u8], style: Style, quote: u8, most: Most) -> Stretch<'_> {
+    let mut found = Stretch::default();
+    let (mut within, mut begin, mut lines) = (false, 0, 0);
+    for at in memchr::memchr2_iter(style.line_end, quote, text) {
+        if text.get(at) == Some(&quote) {
+            within = !within;
+            continue;
+        }
+        lines += 1;
+        if within {
+            continue;
+        }
+        let record = text.get(begin..at).unwrap_or_default();
+        if record.is_empty() || record == b"\r" {
+            found.blocked = true;
+            break;
+        }
+        begin = at + 1;
+        (found.records, found.lines) = (found.records + 1, lines);
+        if found.records >= most.records || begin >= most.bytes {
+            break;
+        }
+    }
+    let all = text.get(..begin).unwrap_or_default();
+    match std::str::from_utf8(all) {
+        Ok(text) if is_harmless(all) => Stretch { text, ..found },
+        _ => Stretch {
+            blocked: true,
+            ..Stretch::default()
+        },
+    }
+}
+
+/// A backslash and a dot at the beginning of a line end all rows, in earlier releases of PostgreSQL
+/// even within quotes.
+fn is_harmless(text: &[u8]) -> bool {
+    memchr::memchr(0, text).is_none() && memchr::memmem::find(text, b"\\.").is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: Style = Style {
+        delimiter: b',',
+        quote: Some(b'"'),
+        line_end: b'\n',
+    };
+
+    fn found(text: &[u8]) -> (&str, usize, u64, bool) {
+        let most = Most {
+            records: 3,
+            bytes: 1000,
+        };
+        let found = stretch(text, STYLE, b'"', most);
+        (found.text, found.records, found.lines, found.blocked)
+    }
+
+    #[test]
+    fn whole_records_are_found() {
+        assert_eq!(
+            found(b"a,b\r\nc,\"d\n\"\ne"),
+            ("a,b\r\nc,\"d\n\"\n", 2, 3, false)
+        );
+        assert_eq!(found(b"a\nb\nc\nd\n"), ("a\nb\nc\n", 3, 3, false));
+        assert_eq!(found(b"a,\"b\nc\n"), ("", 0, 0, false));
+        assert_eq!(found(b""), ("", 0, 0, false));
+        let few = Most {
+            records: 9,
+            bytes: 3,
+        };
+        assert_eq!(stretch(b"a\nb\nc\n", STYLE, b'"', few).text, "a\nb\n");
+    }
+
+    #[test]
+    fn what_needs_care_blocks_the_way() {
+        assert_eq!(found(b"a\n\nb\n"), ("a\n", 1, 1, true));
+        assert_eq!(found(b"a\n\r\nb\n"), ("a\n", 1, 1, true));
+        for bad in [
+            &b"a\nb\0\n"[..],
+            b"a\n\xff\n",
+            b"a\n\"\n\\.\n\"\n",
+            b"\\.\n",
+        ] {
+            assert_eq!(found(bad), ("", 0, 0, true), "{bad:?}");
+        }
+        // What is behind the last whole record is not looked at.
+        assert_eq!(found(b"a\nb\0"), ("a\n", 1, 1, false));
+    }
+}

@@ -1,0 +1,265 @@
+//! Where bytes come from: a file or standard input, unpacked and in UTF-8.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::decode;
+use super::fault::SourceFault;
+
+/// Bytes that tell what a file is.
+const HEAD: usize = 512;
+
+/// Bytes that tell whether a file is still the one that an earlier run began to load.
+pub const IDENTIFYING_BYTES: usize = 64 << 10;
+
+/// What is wrong with an archive, on its way through `io::Error`.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Damaged(pub(super) String);
+
+/// A stream of bytes, and how far it has come.
+pub(super) struct Input {
+    /// The file, or `standard input`.
+    pub(super) name: String,
+    pub(super) reader: Box<dyn Read + Send>,
+    /// The first bytes, unpacked. They come from the reader too.
+    pub(super) head: Vec<u8>,
+    /// The file itself, if it is one and is not packed: for formats that are not read from front
+    /// to back.
+    pub(super) file: Option<File>,
+    read: Arc<AtomicU64>,
+    size: Option<u64>,
+}
+
+/// Counts what goes through.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(buffer)?;
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+/// What a file is packed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    /// By the magic numbers of RFC 1952 and RFC 8878 (a zstd file may begin with a skippable
+    /// frame).
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            [first, 0x2a, 0x4d, 0x18, ..] if first & 0xf0 == 0x50 => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    fn by_name(name: &str) -> Option<Self> {
+        let extension = Path::new(name).extension()?.to_str()?;
+        match extension.to_ascii_lowercase().as_str() {
+            "gz" => Some(Self::Gzip),
+            "zst" | "zstd" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    fn unpack(self, packed: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::Gzip => Box::new(Unpack {
+                inner: flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(
+                    128 << 10,
+                    packed,
+                )),
+                packing: self,
+            }),
+            Self::Zstd => Box::new(Unpack {
+                inner: zstd::Decoder::new(packed)?,
+                packing: self,
+            }),
+        })
+    }
+}
+
+/// Says what is wrong with an archive in words.
+struct Unpack<R> {
+    inner: R,
+    packing: Packing,
+}
+
+impl<R: Read> Read for Unpack<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.inner.read(buffer).map_err(|error| {
+            let packing = self.packing.as_str();
+            match error.kind() {
+                io::ErrorKind::Interrupted => error,
+                io::ErrorKind::UnexpectedEof => io::Error::other(Damaged(format!(
+                    "the {packing} archive is cut off: it ends before its end mark; fetch it again"
+                ))),
+                // An error of the file below keeps the system's number.
+                _ if error.raw_os_error().is_some() => error,
+                _ => io::Error::other(Damaged(format!(
+                    "the {packing} archive is damaged ({error}); fetch it again"
+                ))),
+            }
+        })
+    }
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`, and unpacks it.
+    ///
+    /// # Errors
+    /// It cannot be opened, is a folder, or is packed in a way that is not known.
+    /// `head`: so many of its first bytes are kept, at least. Standard input is waited for until
+    /// they are there.
+    pub(super) fn open(path: &str, head: usize) -> Result<Self, SourceFault> {
+        let head = head.max(HEAD);
+        if path == "-" {
+            return Self::unpacked("standard input", io::stdin(), (None, None), head);
+        }
+        let io = |error| SourceFault::Io {
+            name: path.into(),
+            error,
+        };
+        let file = File::open(path).map_err(io)?;
+        let about = file.metadata().map_err(io)?;
+        if about.is_dir() {
+            return Err(io(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "is a folder; name the files in it",
+            )));
+        }
+        let size = about.is_file().then_some(about.len());
+        let again = match size {
+            Some(_) => Some(file.try_clone().map_err(io)?),
+            None => None,
+        };
+        Self::unpacked(path, file, (again, size), head)
+    }
+
+    /// Some reader, for tests.
+    #[cfg(test)]
+    pub(super) fn of(name: &str, reader: impl Read + Send + 'static) -> Self {
+        Self::try_of(name, reader).unwrap()
+    }
+
+    /// Some reader that may be damaged, for tests.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn try_of(
+        name: &str,
+        reader: impl Read + Send + 'static,
+    ) -> Result<Self, SourceFault> {
+        Self::unpacked(name, reader, (None, None), HEAD)
+    }
+
+    fn unpacked(
+        name: &str,
+        reader: impl Read + Send + 'static,
+        (file, size): (Option<File>, Option<u64>),
+        head: usize,
+    ) -> Result<Self, SourceFault> {
+        let read = Arc::new(AtomicU64::new(0));
+        let counted = Box::new(Counted {
+            inner: reader,
+            read: Arc::clone(&read),
+        });
+        let mut input = Self {
+            name: name.into(),
+            reader: counted,
+            head: Vec::new(),
+            file,
+            read,
+            size,
+        };
+        input.peek(head)?;
+        let packing = Packing::of(&input.head);
+        let by_name = Packing::by_name(name);
+        if let (None, Some(packing)) = (packing, by_name) {
+            return Err(input.form(format!(
+                "the file is named as a {} archive, and is none; give it its true name",
+                packing.as_str()
+            )));
+        }
+        if let Some(packing) = packing {
+            input.file = None;
+            let packed = std::mem::replace(&mut input.reader, Box::new(io::empty()));
+            input.reader = packing.unpack(packed).map_err(|error| input.io(error))?;
+            input.peek(head)?;
+        }
+        Ok(input)
+    }
+
+    /// Reads the first bytes, and puts them back.
+    fn peek(&mut self, most: usize) -> Result<(), SourceFault> {
+        self.head.clear();
+        let head = Read::by_ref(&mut self.reader).take(most as u64);
+        let mut head = head;
+        if let Err(error) = head.read_to_end(&mut self.head) {
+            let damaged = error.get_ref().and_then(|inner| inner.downcast_ref());
+            return Err(match damaged {
+                Some(Damaged(reason)) => self.form(reason.clone()),
+                None => self.io(error),
+            });
+        }
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(self.head.clone()).chain(rest));
+        Ok(())
+    }
+
+    /// From another encoding to UTF-8; without one, what a byte order mark says, or else UTF-8.
+    ///
+    /// # Errors
+    /// There is no encoding of that name.
+    pub(super) fn decode(&mut self, label: Option<&str>) -> Result<(), SourceFault> {
+        let encoding = match label {
+            None => encoding_rs::Encoding::for_bom(&self.head).map(|(found, _)| found),
+            Some(label) => Some(decode::encoding(label).map_err(|error| self.io(error))?),
+        };
+        let reader = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = decode::reader(reader, encoding.unwrap_or(encoding_rs::UTF_8));
+        Ok(())
+    }
+
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn all_bytes(&self) -> Option<u64> {
+        self.size
+    }
+
+    pub(super) fn form(&self, reason: impl Into<String>) -> SourceFault {
+        SourceFault::Form {
+            name: self.name.clone(),
+            line: 1,
+            reason: reason.into(),
+        }
+    }
+
+    pub(super) fn io(&self, error: io::Error) -> SourceFault {
+        SourceFault::Io {
+            name: self.name.clone(),
+            error,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Opening a file by its format.
+
+use super::csv::Csv;
+use super::fault::SourceFault;
+use super::input::Input;
+use super::ndjson::Ndjson;
+use super::options::{Format, Options};
+use super::port::Source;
+use super::window::Window;
+
+/// Opens a file, or standard input for `-`. Archives of gzip and zstd are unpacked on the way.
+///
+/// # Errors
+/// [`SourceFault`]: it cannot be opened, is empty, or its beginning makes no sense; the options
+/// contradict each other.
+pub fn open(path: &str, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
+    let input = Input::open(path, options.head)?;
+    start(input, options)
+}
+
+/// Some reader in place of a file.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn open_reader(
+    name: &str,
+    reader: impl std::io::Read + Send + 'static,
+    options: &Options,
+) -> Result<Box<dyn Source>, SourceFault> {
+    start(Input::try_of(name, reader)?, options)
+}
+
+fn start(mut input: Input, options: &Options) -> Result<Box<dyn Source>, SourceFault> {
+    let format = format(&input, options)?;
+    check(format, options).map_err(|reason| {
+        input.io(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            reason,
+        ))
+    })?;
+    if format == Format::Parquet {
+        return parquet(input);
+    }
+    input.decode(options.encoding.as_deref())?;
+    let window = Window::new(input);
+    let delimiter = options.delimiter.unwrap_or(match format {
+        Format::Tsv => b'\t',
+        _ => b',',
+    });
+    Ok(match format {
+        Format::Ndjson => Box::new(Ndjson::open(window, options.unfinished)?),
+        _ => Box::new(Csv::open(window, options, delimiter)?),
+    })
+}
+
+fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
+    let looks_parquet = input.head.starts_with(b"PAR1");
+    if let Some(format) = options.format {
+        return Ok(format);
+    }
+    for (mark, what) in [
+        (&b"PK\x03\x04"[..], "a zip archive"),
+        (b"BZh", "a bzip2 archive"),
+        (b"\xfd7zXZ\0", "an xz archive"),
+        (b"SQLite format 3\0", "an SQLite database"),
+    ] {
+        if input.head.starts_with(mark) {
+            return Err(input.form(format!(
+                "this is {what}; files of CSV, NDJSON and Parquet are read, the first two packed with gzip or zstd too"
+            )));
+        }
+    }
+    Ok(match Format::by_name(&input.name) {
+        _ if looks_parquet => Format::Parquet,
+        Some(format) => format,
+        None => Format::by_head(&input.head),
+    })
+}
+
+fn check(format: Format, options: &Options) -> Result<(), String> {
+    let is_csv = matches!(format, Format::Csv | Format::Tsv);
+    let marks = options.delimiter.iter().chain(&options.quote);
+    for mark in marks.filter(|_| is_csv) {
+        if !mark.is_ascii() || matches!(mark, b'\n' | b'\r' | 0) {
+            return Err(
+                "the delimiter and the quote are each one ASCII character, and no line end".into(),
+            );
+        }
+    }
+    if is_csv && options.delimiter.is_some() && options.delimiter == options.quote {
+        return Err("the delimiter and the quote cannot be the same character".into());
+    }
+    if format == Format::Parquet && options.encoding.is_some() {
+        return Err("an encoding cannot be given for Parquet, whose texts are UTF-8".into());
+    }
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
+    Ok(Box::new(super::parquet::Parquet::open(input)?))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
+    Err(input
+        .form("this is a Parquet file, and this program was built without the feature `parquet`"))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

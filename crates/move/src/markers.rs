@@ -1,0 +1,175 @@
+//! Rows and markers on their way to another database, through its lane.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use windrow_core::moves::Moved;
+use windrow_core::{Fault, Intake, Name, Row, Shape, Unit, UnitOutcome, Value, Write};
+
+use super::order::Elsewhere;
+
+/// Units that are handed over at once; pieces are sources of their own, so that several flights can
+/// carry a batch.
+const PIECE: usize = 250;
+
+/// The lane, and the shapes of what is written about markers.
+pub(super) struct Markers {
+    intake: Intake,
+    relocation: Box<str>,
+    tag: Box<str>,
+    made: Arc<Shape>,
+    read: Arc<Shape>,
+    adopted: Arc<Shape>,
+    gone: Arc<Shape>,
+}
+
+/// A name of fixed length for a text of any length: hexadecimal, which every database keeps and
+/// compares exactly.
+pub fn fingerprint(text: &str) -> Box<str> {
+    let hash = Sha256::digest(text.as_bytes());
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.into()
+}
+
+/// How keys of markers are spelled. What changes the name of a row changes this number.
+const SPELLING: &str = "2";
+
+/// What the keys of markers begin with where rows are named by these columns, so that markers of
+/// other columns are seen to be others.
+pub fn tag(names: &[Name]) -> Box<str> {
+    let columns: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let hash = fingerprint(&format!("{SPELLING}\0{}", columns.join("\0")));
+    hash.get(..Moved::TAG_BYTES).unwrap_or_default().into()
+}
+
+/// What a marker calls a row, behind its tag. A database may take texts for equal that differ in
+/// the case of a letter, or in an accent: only what holds no letters is kept as it is.
+fn key_name(key: &str) -> Box<str> {
+    let plain = |byte: u8| byte.is_ascii_digit() || b"[],.-\" ".contains(&byte);
+    let most = Moved::MOST_BYTES - Moved::TAG_BYTES;
+    match key.len() <= most && key.bytes().all(plain) {
+        true => key.into(),
+        false => fingerprint(key),
+    }
+}
+
+impl Markers {
+    pub(super) fn new(elsewhere: &Elsewhere) -> Self {
+        Self {
+            intake: elsewhere.intake.clone(),
+            relocation: elsewhere.relocation.clone(),
+            tag: elsewhere.tag.clone(),
+            made: Arc::new(Moved::made()),
+            read: Arc::new(Moved::read()),
+            adopted: Arc::new(Moved::adopted()),
+            gone: Arc::new(Moved::gone()),
+        }
+    }
+
+    fn moved(&self, name: &str, batch: &str) -> Moved {
+        Moved {
+            relocation: self.relocation.clone(),
+            key: format!("{}{}", self.tag, key_name(name)).into(),
+            batch: batch.into(),
+        }
+    }
+
+    /// A row and its marker. The marker comes first: that it is there already is the first thing to
+    /// be known.
+    pub(super) fn marked(&self, name: &str, batch: &str, row: Write) -> Unit {
+        let marker = self.moved(name, batch).row();
+        Unit::of([Write::new(self.made.clone(), Row::from(marker)), row])
+    }
+
+    /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read
+    /// now.
+    pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
+        let unit = |name: &&str| {
+            let row = self.moved(name, "").key_row();
+            Unit::one(Write::new(self.read.clone(), Row::from(row)))
+        };
+        let outcomes = self.run(names.iter().map(unit).collect()).await?;
+        let batch = |outcome: UnitOutcome| {
+            let returned = outcome.ok()?.pop()?.returned?;
+            match returned.rows.first()?.first()? {
+                Value::Text(batch) => Some(batch.clone()),
+                _ => None,
+            }
+        };
+        Ok(outcomes.into_iter().map(batch).collect())
+    }
+
+    /// Gives markers to a batch. Of each row whether that was done.
+    pub(super) async fn adopt(&self, names: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
+        let unit = |name: &&str| {
+            let row = self.moved(name, batch).adopted_row();
+            Unit::one(Write::new(self.adopted.clone(), Row::from(row)))
+        };
+        let outcomes = self.run(names.iter().map(unit).collect()).await?;
+        let done = |outcome: &UnitOutcome| {
+            let dones = outcome.as_ref().ok();
+            dones
+                .and_then(|dones| dones.first())
+                .is_some_and(|done| done.rows == 1)
+        };
+        Ok(outcomes.iter().map(done).collect())
+    }
+
+    /// Takes out all markers of batches that were committed in the source.
+    pub(super) async fn remove(&self, batches: &[Box<str>]) -> Result<(), Fault> {
+        let unit = |batch: &str| {
+            let row = self.moved("", batch).gone_row();
+            Unit::one(Write::new(self.gone.clone(), Row::from(row)))
+        };
+        let units = batches.iter().map(|batch| unit(batch)).collect();
+        for outcome in self.run(units).await? {
+            outcome.map_err(|unit| unit.fault)?;
+        }
+        Ok(())
+    }
+
+    /// Runs units, in no order, and gives their outcomes in theirs.
+    pub(super) async fn run(&self, units: Vec<Unit>) -> Result<Vec<UnitOutcome>, Fault> {
+        let mut receipts = Vec::new();
+        let mut units = units.into_iter();
+        loop {
+            let piece: Vec<Unit> = units.by_ref().take(PIECE).collect();
+            if piece.is_empty() {
+                break;
+            }
+            let bytes = piece.iter().map(Unit::bytes).sum();
+            let permit = self.intake.budget().take(bytes).await?;
+            let source = self.intake.new_source();
+            receipts.push(self.intake.submit(source, piece, permit).await?);
+        }
+        let mut outcomes = Vec::new();
+        for receipt in receipts {
+            outcomes.extend(receipt.await);
+        }
+        Ok(outcomes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_columns_have_another_tag() {
+        let tag = |names: &[&str]| tag(&names.iter().map(|n| Name::from(*n)).collect::<Vec<_>>());
+        assert_eq!(tag(&["a", "b"]).len(), Moved::TAG_BYTES);
+        assert_eq!(tag(&["a", "b"]), tag(&["a", "b"]));
+        assert_ne!(tag(&["a", "b"]), tag(&["ab"]));
+        assert_ne!(tag(&["a", "b"]), tag(&["b", "a"]));
+    }
+
+    #[test]
+    fn keys_that_a_collation_could_take_for_equal_are_hashed() {
+        assert_eq!(&*key_name("[17,-2.5]"), "[17,-2.5]");
+        assert_ne!(key_name("[\"a\"]"), key_name("[\"A\"]"));
+        assert_eq!(key_name("[\"a\"]").len(), 64);
+        assert_eq!(key_name(&"1".repeat(200)).len(), 64);
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(&*fingerprint(""), empty);
+    }
+}

@@ -1,0 +1,142 @@
+//! How rows are written to another database.
+//!
+//! With transactions a row is inserted together with its marker, and its own table's key has
+//! nothing to do with it. Without, a row that is written again must still be one row: it is written
+//! by the source's key, which has to be the key of its table there, and takes the place of what has
+//! that key.
+
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value};
+
+use super::markers::fingerprint;
+use super::order::{Elsewhere, Order};
+
+/// The longest key of a document that is made from the key of its row.
+const MOST_BYTES: usize = 200;
+
+/// A write names a key that its table does not have.
+const NOT_THE_KEY: &str = "42P10";
+
+/// The shape of the write of a row.
+pub(super) fn shape(order: &Order, table: &TableName, elsewhere: &Elsewhere) -> Shape {
+    let plan = &order.plan;
+    let by_source = Key::Columns(plan.key.clone());
+    let mut columns = plan.columns.to_vec();
+    columns.extend(made_key(&plan.columns, elsewhere).cloned());
+    Shape::new(ShapeParts {
+        op: Op::Insert,
+        table: table.clone(),
+        columns: columns.into(),
+        key: match (elsewhere.transactional, &elsewhere.document_key) {
+            (true, _) if !order.create => Key::Primary,
+            (false, Some(_)) => Key::Primary,
+            _ => by_source,
+        },
+        on_conflict: match elsewhere.transactional {
+            true => OnConflict::Error,
+            false => OnConflict::Update,
+        },
+        returning: Returning::Nothing,
+    })
+}
+
+/// The column that documents are told apart by, where it is to be made from the row's key.
+fn made_key<'a>(columns: &[Name], elsewhere: &'a Elsewhere) -> Option<&'a Name> {
+    let key = elsewhere.document_key.as_ref();
+    key.filter(|key| !columns.contains(key))
+}
+
+/// The values of a row in the order of its shape. `name`: what names the row.
+pub(super) fn values(
+    columns: &[Name],
+    elsewhere: &Elsewhere,
+    name: &str,
+    values: Box<[Value]>,
+) -> Box<[Value]> {
+    match made_key(columns, elsewhere) {
+        None => values,
+        Some(_) => {
+            let mut values = values.into_vec();
+            values.push(Value::text(document_key(name)));
+            values.into()
+        }
+    }
+}
+
+/// The key of the document that is made from the row with this key, an array of JSON: a single
+/// number, or a single text of plain letters, as it is, and of everything else the fingerprint.
+/// Different rows have different ones.
+fn document_key(key: &str) -> Box<str> {
+    let inner = key
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or_default();
+    let numeric = |text: &str| {
+        let mut bytes = text.bytes();
+        bytes.all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
+    };
+    // What ArangoDB takes in keys, but for what stands in JSON: <https://docs.arangodb.com/stable/concepts/data-structure/documents/#document-keys>.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:.@()+=;$!*'%".contains(&byte);
+    let is_plain = |text: &str| (1..=MOST_BYTES).contains(&text.len()) && text.bytes().all(plain);
+    let text = inner
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    match text {
+        None if is_plain(inner) && numeric(inner) => inner.into(),
+        // A text that looks like a number, or like a fingerprint, could be taken for one.
+        Some(text) if is_plain(text) && !numeric(text) && text.len() != 64 => text.into(),
+        _ => fingerprint(key),
+    }
+}
+
+/// What is said where no row of a batch can be written for a column that none of them has.
+pub(super) fn unfilled(fault: &Fault) -> Fault {
+    let message = format!(
+        "{}; every row was refused so, though it has no NULL: the table has a column that the source does not have, that may not be NULL and \
+         has no default; give it a default, or the source this column",
+        fault.message
+    );
+    Fault::new(fault.class, fault.code.clone(), message)
+}
+
+/// What is said where a database without transactions cannot tell rows apart as the source does.
+pub(super) fn of_key(fault: Fault, order: &Order) -> Fault {
+    if fault.code != NOT_THE_KEY {
+        return fault;
+    }
+    let message = format!(
+        "{}; a database without transactions is moved to by the source's key, which is ({}): make it the primary key of the table, or name \
+         the table's own by --key",
+        fault.message,
+        order.plan.key.join(", ")
+    );
+    Fault::new(fault.class, fault.code.clone(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_rows_are_different_documents() {
+        let same = |key: &str, document: &str| assert_eq!(&*document_key(key), document);
+        same("[17]", "17");
+        same("[-2.50]", "-2.50");
+        same("[\"sensor-17:a\"]", "sensor-17:a");
+        let long = format!("[\"{}\"]", "a".repeat(64));
+        for hashed in [
+            "[\"17\"]",
+            "[17,\"a\"]",
+            "[\"a\",\"b\"]",
+            "[\"a b\"]",
+            "[\"a\\\"\"]",
+            "[\"\"]",
+            "[\"ä\"]",
+            "[null]",
+            "[true]",
+            &long,
+        ] {
+            same(hashed, &fingerprint(hashed));
+        }
+    }
+}

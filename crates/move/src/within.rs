@@ -1,0 +1,316 @@
+//! A batch within one database: the server moves the rows, and those that it refuses are found by
+//! halving.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use windrow_core::moves::{Destination, Mover, Part, PickMost, Picked, Rejected};
+use windrow_core::{Fault, TableName};
+
+use super::batch::Batch;
+use super::order::Order;
+use super::trouble::{Trouble, is_of_row, is_passing};
+
+/// Destinations of one batch. Each is a table that is locked until the commit; rows that go to
+/// others are left to later batches.
+const MOST_DESTINATIONS: usize = 128;
+
+/// Destinations that a mover remembers.
+const MOST_KNOWN: usize = 10_000;
+
+/// A mover, and what it knows by now.
+pub(super) struct Within {
+    mover: Box<dyn Mover>,
+    known: HashMap<TableName, Arc<Destination>>,
+    /// Batches that are looked at row by row at once, because the last ones held rows that were
+    /// refused.
+    careful: u32,
+    /// How many they will be after the next refusal.
+    caution: u32,
+    /// The most rows of a batch, where one was refused as late as by its commit. It doubles with
+    /// each batch that is not.
+    reach: usize,
+}
+
+/// Rows of a batch that have one destination.
+struct Group {
+    to: Arc<Destination>,
+    rows: Vec<usize>,
+}
+
+/// A row that is refused.
+struct Refusal {
+    row: usize,
+    destination: String,
+    fault: Fault,
+}
+
+impl Within {
+    pub(super) fn new(mover: Box<dyn Mover>) -> Self {
+        Self {
+            mover,
+            known: HashMap::new(),
+            careful: 0,
+            caution: 1,
+            reach: usize::MAX,
+        }
+    }
+
+    pub(super) fn mover(&mut self) -> &mut Box<dyn Mover> {
+        &mut self.mover
+    }
+
+    pub(super) fn into_mover(self) -> Box<dyn Mover> {
+        self.mover
+    }
+
+    /// Moves up to so many rows, in one transaction.
+    pub(super) async fn batch(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
+        let rows = rows.min(self.reach);
+        self.reach = self.reach.saturating_mul(2);
+        if let Some(table) = order.template.table() {
+            let to = self.destination(table, order.create).await;
+            let to = to.map_err(|fault| Trouble::of(table.to_string(), fault))?;
+            if self.careful == 0 {
+                match self.mover.sweep(rows, &to).await {
+                    Ok(swept) => {
+                        self.caution = 1;
+                        return Ok(Batch {
+                            picked: swept.rows,
+                            moved: swept.rows,
+                            rejected: 0,
+                            last: !swept.more,
+                        });
+                    }
+                    Err(fault) if is_passing(&fault) => return Err(Trouble::Retry(fault)),
+                    Err(fault) => {
+                        tracing::debug!(%fault, "a batch is looked at row by row");
+                        self.careful = self.caution;
+                    }
+                }
+            }
+        }
+        let done = self.carefully(order, rows).await;
+        if done.is_err() {
+            // What was made in the transaction is gone with it. An error here says that the
+            // connection is, too.
+            self.known.clear();
+            self.mover.rollback().await.ok();
+        }
+        if done.as_ref().is_ok_and(|batch| batch.rejected > 0) {
+            self.caution = (self.caution * 2).min(64);
+        }
+        self.careful = self.careful.saturating_sub(1);
+        done
+    }
+
+    async fn carefully(&mut self, order: &Order, rows: usize) -> Result<Batch, Trouble> {
+        let source = || order.plan.source.to_string();
+        let most = PickMost {
+            rows,
+            bytes: usize::MAX,
+        };
+        let picked = self.mover.pick(most).await;
+        let picked = picked.map_err(|fault| Trouble::of(source(), fault))?;
+        if picked.is_empty() {
+            return Ok(Batch::default());
+        }
+        let mut rows = &*picked;
+        // The single row whose commit failed, and why.
+        let mut hopeless = None;
+        loop {
+            let (moved, refusals) = match hopeless.take() {
+                None => self.bring(order, rows).await?,
+                Some(refusal) => (0, vec![refusal]),
+            };
+            let rejected = self.reject(&refusals).await;
+            rejected.map_err(|fault| Trouble::of(source(), fault))?;
+            let Err(fault) = self.mover.commit().await else {
+                return Ok(Batch {
+                    picked: rows.len() as u64,
+                    moved,
+                    rejected: refusals.len() as u64,
+                    last: false,
+                });
+            };
+            if moved == 0 || !is_of_row(&fault, order.plan.route.is_some()) || !self.retreat().await
+            {
+                return Err(Trouble::of(source(), fault));
+            }
+            // What is checked at the commit alone names no row: fewer are tried, the others are
+            // left to the next batch.
+            match rows {
+                [row] => {
+                    let table = order.template.name(row.route.as_deref(), order.name_limit);
+                    hopeless = Some(Refusal {
+                        row: 0,
+                        destination: table.map_or(String::new(), |table| table.to_string()),
+                        fault,
+                    });
+                }
+                _ => rows = rows.get(..rows.len() / 2).unwrap_or_default(),
+            }
+            self.reach = rows.len().saturating_mul(2);
+        }
+    }
+
+    /// Goes back to where nothing but rows was picked; false if that is not possible.
+    async fn retreat(&mut self) -> bool {
+        // What was made since is gone.
+        self.known.clear();
+        self.mover.retreat().await.unwrap_or(false)
+    }
+
+    /// Brings rows to their destinations. How many went, and those that are refused.
+    async fn bring(
+        &mut self,
+        order: &Order,
+        picked: &[Picked],
+    ) -> Result<(u64, Vec<Refusal>), Trouble> {
+        let mut refusals = Vec::new();
+        let groups = self.group(order, picked, &mut refusals).await?;
+        let moved = self.transfer(order, groups, &mut refusals).await?;
+        Ok((moved, refusals))
+    }
+
+    /// Sorts rows by their destinations, and looks those up. Rows of routes past
+    /// [`MOST_DESTINATIONS`] are in no group.
+    async fn group(
+        &mut self,
+        order: &Order,
+        picked: &[Picked],
+        refusals: &mut Vec<Refusal>,
+    ) -> Result<Vec<Group>, Trouble> {
+        let mut routes: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
+        let mut places: HashMap<Option<&str>, usize> = HashMap::new();
+        for (row, picked) in picked.iter().enumerate() {
+            let route = picked.route.as_deref();
+            let place = *places.entry(route).or_insert(routes.len());
+            if place == routes.len() && place < MOST_DESTINATIONS {
+                routes.push((route, Vec::new()));
+            }
+            if let Some((_, rows)) = routes.get_mut(place) {
+                rows.push(row);
+            } else {
+                places.remove(&route);
+            }
+        }
+        let mut groups = Vec::new();
+        for (route, rows) in routes {
+            let table = order.template.name(route, order.name_limit);
+            let (name, found) = match table {
+                Err(fault) => (String::new(), Err(fault)),
+                Ok(table) => {
+                    let found = self.destination(&table, order.create).await;
+                    (table.to_string(), found)
+                }
+            };
+            match found {
+                Ok(to) => groups.push(Group { to, rows }),
+                Err(fault) if is_of_row(&fault, order.plan.route.is_some()) => {
+                    refusals.extend(rows.into_iter().map(|row| Refusal {
+                        row,
+                        destination: name.clone(),
+                        fault: fault.clone(),
+                    }));
+                }
+                Err(fault) => return Err(Trouble::of(name, fault)),
+            }
+        }
+        Ok(groups)
+    }
+
+    async fn destination(
+        &mut self,
+        table: &TableName,
+        create: bool,
+    ) -> Result<Arc<Destination>, Fault> {
+        if let Some(known) = self.known.get(table) {
+            return Ok(known.clone());
+        }
+        let opened = Arc::new(self.mover.open(table, create).await?);
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(table.clone(), opened.clone());
+        Ok(opened)
+    }
+
+    /// Moves groups, and finds the rows that are refused: what fails is cut in two until it is one
+    /// row.
+    async fn transfer(
+        &mut self,
+        order: &Order,
+        groups: Vec<Group>,
+        refusals: &mut Vec<Refusal>,
+    ) -> Result<u64, Trouble> {
+        let routed = order.plan.route.is_some();
+        let mut moved = 0;
+        let mut stack = vec![groups];
+        while let Some(mut groups) = stack.pop() {
+            if groups.is_empty() {
+                continue;
+            }
+            let parts: Vec<Part<'_>> = groups
+                .iter()
+                .map(|group| Part {
+                    to: &group.to,
+                    rows: &group.rows,
+                })
+                .collect();
+            let Err(refused) = self.mover.transfer(&parts).await else {
+                moved += groups.iter().map(|g| g.rows.len() as u64).sum::<u64>();
+                continue;
+            };
+            let fault = refused.fault;
+            if !is_of_row(&fault, routed) {
+                let table = groups.get(refused.at).map(|g| g.to.table.to_string());
+                return Err(Trouble::of(table.unwrap_or_default(), fault));
+            }
+            let behind = groups.split_off((refused.at + 1).min(groups.len()));
+            let Some(group) = groups.pop() else { continue };
+            // Those before it are tried first, so that rows keep their order as far as they can.
+            stack.push(behind);
+            match halves(group) {
+                Ok((first, second)) => stack.extend([vec![second], vec![first]]),
+                Err((row, to)) => refusals.push(Refusal {
+                    row,
+                    destination: to.table.to_string(),
+                    fault,
+                }),
+            }
+            stack.push(groups);
+        }
+        Ok(moved)
+    }
+
+    async fn reject(&mut self, refusals: &[Refusal]) -> Result<(), Fault> {
+        if refusals.is_empty() {
+            return Ok(());
+        }
+        let rejected: Vec<Rejected<'_>> = refusals
+            .iter()
+            .map(|refusal| Rejected {
+                row: refusal.row,
+                destination: &refusal.destination,
+                fault: &refusal.fault,
+            })
+            .collect();
+        self.mover.reject(&rejected).await
+    }
+}
+
+/// A group cut in two, or the only row of it.
+fn halves(mut group: Group) -> Result<(Group, Group), (usize, Arc<Destination>)> {
+    match &*group.rows {
+        [row] => Err((*row, group.to)),
+        _ => {
+            let rows = group.rows.split_off(group.rows.len() / 2);
+            let second = Group {
+                to: group.to.clone(),
+                rows,
+            };
+            Ok((group, second))
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! One connection's work: batch after batch, until there is nothing left or somebody asks for the
+//! end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use windrow_core::moves::Mover;
+use windrow_core::{Fault, Moves};
+
+use super::across::Across;
+use super::batch::Batch;
+use super::counts::{Counts, Ration};
+use super::news::Bell;
+use super::order::{Elsewhere, Order};
+use super::trouble::{MoveError, Trouble, is_passing};
+use super::within::Within;
+
+/// How long rows that others hold, or a database that is away, are waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The first and the longest pause between two looks.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often a batch that others were in the way of is tried before the database counts as away.
+const TRIES: u32 = 20;
+
+pub(super) struct Worker {
+    pub(super) moves: Arc<dyn Moves>,
+    pub(super) order: Arc<Order>,
+    pub(super) elsewhere: Option<Elsewhere>,
+    pub(super) counts: Arc<Counts>,
+    pub(super) ration: Arc<Ration>,
+    pub(super) bell: Arc<Bell>,
+    pub(super) stop: CancellationToken,
+}
+
+/// A connection, and the way that it moves rows.
+enum Way {
+    Within(Within),
+    Across(Box<Across>),
+}
+
+/// Pauses that double.
+struct Pauses {
+    next: Duration,
+    since: Instant,
+    times: u32,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self {
+            next: FIRST_PAUSE,
+            since: Instant::now(),
+            times: 0,
+        }
+    }
+
+    fn next(&mut self) -> Duration {
+        self.times += 1;
+        let doubled = (self.next * 2).min(LONGEST_PAUSE);
+        std::mem::replace(&mut self.next, doubled)
+    }
+}
+
+impl Worker {
+    pub(super) async fn run(self) -> Result<(), MoveError> {
+        let mut rings = self.bell.subscribe();
+        let mut way = None;
+        let (mut troubles, mut idle) = (Pauses::new(), Pauses::new());
+        while !self.stop.is_cancelled() {
+            let ration = self.ration.take(self.order.batch_rows);
+            if ration == 0 {
+                break;
+            }
+            rings.mark_unchanged();
+            let done = self.batch(&mut way, ration).await;
+            let used = done.as_ref().map_or(0, |b| b.moved + b.rejected);
+            self.ration
+                .give_back(ration.saturating_sub(usize::try_from(used).unwrap_or(ration)));
+            match done {
+                Ok(batch) => {
+                    troubles = Pauses::new();
+                    if used > 0 {
+                        self.counts.committed(batch.moved, batch.rejected);
+                        idle = Pauses::new();
+                    }
+                    if !self.order.follow && (used == 0 || batch.last) {
+                        match self.is_done(&mut way, &idle).await {
+                            Ok(true) => break,
+                            Ok(false) => {}
+                            Err(Trouble::Stop(error)) => return Err(error),
+                            Err(Trouble::Retry(_)) => way = None,
+                        }
+                    }
+                    if used == 0 {
+                        self.pause(idle.next(), Some(&mut rings)).await;
+                    }
+                }
+                Err(Trouble::Stop(error)) => return Err(error),
+                Err(Trouble::Retry(fault)) => {
+                    way = None;
+                    self.wait_to_retry(&mut troubles, fault).await?;
+                }
+            }
+        }
+        if let Some(mut way) = way {
+            if let Way::Across(across) = &mut way {
+                across.finish().await;
+            }
+            way.into_mover().close().await;
+        }
+        Ok(())
+    }
+
+    async fn batch(&self, way: &mut Option<Way>, rows: usize) -> Result<Batch, Trouble> {
+        let source = || self.order.plan.source.to_string();
+        let way = match way {
+            Some(way) => way,
+            None => {
+                let mover = self.moves.mover(&self.order.plan).await;
+                let mover = mover.map_err(|fault| Trouble::of(source(), fault))?;
+                way.insert(match &self.elsewhere {
+                    None => Way::Within(Within::new(mover)),
+                    Some(elsewhere) => Way::Across(Box::new(Across::new(mover, elsewhere.clone()))),
+                })
+            }
+        };
+        match way {
+            Way::Within(within) => within.batch(&self.order, rows).await,
+            Way::Across(across) => across.batch(&self.order, rows).await,
+        }
+    }
+
+    /// Nothing was found that nobody holds: whether nothing is left at all.
+    async fn is_done(&self, way: &mut Option<Way>, idle: &Pauses) -> Result<bool, Trouble> {
+        let Some(way) = way else { return Ok(false) };
+        let source = || self.order.plan.source.to_string();
+        let left = way.mover().left().await;
+        if !left.map_err(|fault| Trouble::of(source(), fault))? {
+            return Ok(true);
+        }
+        if idle.since.elapsed() < PATIENCE {
+            return Ok(false);
+        }
+        Err(Trouble::Stop(MoveError::Held {
+            source_table: source().into(),
+            waited: PATIENCE.as_secs(),
+        }))
+    }
+
+    /// Waits before another try, or gives up. Who follows waits for ever: it is there to be there
+    /// when the database comes back.
+    async fn wait_to_retry(&self, troubles: &mut Pauses, fault: Fault) -> Result<(), MoveError> {
+        tracing::debug!(%fault, "a batch is tried again");
+        let away = troubles.since.elapsed() >= PATIENCE && troubles.times >= TRIES.min(5);
+        let gives_up = !self.order.follow && (away || troubles.times >= TRIES);
+        if gives_up || !is_passing(&fault) {
+            return Err(MoveError::Database {
+                place: self.order.plan.source.to_string().into(),
+                fault,
+            });
+        }
+        self.pause(troubles.next(), None).await;
+        Ok(())
+    }
+
+    /// Waits, unless news come or the end is asked for.
+    async fn pause(&self, pause: Duration, rings: Option<&mut tokio::sync::watch::Receiver<u64>>) {
+        let news = async {
+            let rung = match rings {
+                Some(rings) => rings.changed().await.is_ok(),
+                None => false,
+            };
+            if !rung {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = news => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+}
+
+impl Way {
+    fn mover(&mut self) -> &mut Box<dyn Mover> {
+        match self {
+            Self::Within(within) => within.mover(),
+            Self::Across(across) => across.mover(),
+        }
+    }
+
+    fn into_mover(self) -> Box<dyn Mover> {
+        match self {
+            Self::Within(within) => within.into_mover(),
+            Self::Across(across) => across.into_mover(),
+        }
+    }
+}

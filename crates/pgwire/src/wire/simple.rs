@@ -1,0 +1,44 @@
+//! Simple queries, whose rows are few: catalog reads and DDL.
+
+use postgres_protocol::message::frontend;
+
+use super::answer::Answer;
+use super::broken::Broken;
+use super::connection::Wire;
+use super::server_error::ServerError;
+
+/// The rows of a simple query, as text; `None` is NULL.
+pub type TextRows = Vec<Vec<Option<String>>>;
+
+impl Wire {
+    /// Runs a simple query and collects the rows of all its statements: for catalog reads and DDL.
+    /// [`Wire::out`] must be empty. Bytes that are not UTF-8 (databases in SQL_ASCII) are
+    /// replaced.
+    ///
+    /// **Not cancel safe**, as [`Wire::exchange`].
+    ///
+    /// # Errors
+    /// Outside: [`Broken`]. Inside: the error of the first statement that failed.
+    pub async fn simple(&mut self, sql: &str) -> Result<Result<TextRows, ServerError>, Broken> {
+        if frontend::query(sql, &mut self.out).is_err() {
+            self.clear_out();
+            return Ok(Err(ServerError::own(
+                "22021",
+                "a statement cannot hold a zero byte or more than 1 GiB",
+            )));
+        }
+        let mut rows = Vec::new();
+        let mut failed = None;
+        self.exchange(1, &mut |answer| match answer {
+            Answer::DataRow(row) => rows.push(row.columns().map(text).collect()),
+            Answer::Error(error) => failed = Some(error),
+            _ => {}
+        })
+        .await?;
+        Ok(failed.map_or(Ok(rows), Err))
+    }
+}
+
+fn text(column: Option<&[u8]>) -> Option<String> {
+    column.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}

@@ -1,0 +1,57 @@
+//! The buffers that literals are lifted into, and what they hold.
+
+use crate::reading::MAX_TEXT;
+
+/// A text whose literals are lifted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifted<'a> {
+    /// The text with `$n` in the places of the literals, without what comments stand before and
+    /// behind the statement (they often differ from text to text); hints (`/*+ .. */`) stay.
+    pub template: &'a str,
+    /// The type of each literal (an OID); 0: the server decides.
+    pub types: &'a [u32],
+    /// The literals as a Bind message holds them, as text: for each a length (big-endian i32, -1:
+    /// NULL) and that many bytes.
+    pub values: &'a [u8],
+    /// Literals are left in the template, so it may never come again.
+    pub leftover: bool,
+}
+
+impl Lifted<'_> {
+    /// The number of literals.
+    pub fn count(&self) -> usize {
+        self.types.len()
+    }
+}
+
+/// Lifts the literals out of texts, one after the other, in the same buffers.
+#[derive(Debug, Default)]
+pub struct Lifter {
+    pub(super) template: String,
+    pub(super) types: Vec<u32>,
+    pub(super) values: Vec<u8>,
+    pub(super) leftover: bool,
+}
+
+impl Lifter {
+    /// What was lifted last. Meaningless behind a `None` of [`Lifter::lift`].
+    pub fn lifted(&self) -> Lifted<'_> {
+        Lifted {
+            template: &self.template,
+            types: &self.types,
+            values: &self.values,
+            leftover: self.leftover,
+        }
+    }
+
+    /// Forgets what was lifted last. The buffers do not keep the size of the largest text: one that
+    /// waits for its next use would hold memory which nobody counts.
+    pub fn clear(&mut self) {
+        self.template.clear();
+        self.types.clear();
+        self.values.clear();
+        self.leftover = false;
+        self.template.shrink_to(4 * MAX_TEXT);
+        self.values.shrink_to(4 * MAX_TEXT);
+    }
+}

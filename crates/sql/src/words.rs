@@ -1,0 +1,122 @@
+//! The tokens of one statement, and what every reader of them asks.
+
+use crate::lex::{Kind, Token};
+use crate::word;
+
+/// The tokens of one statement.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) tokens: &'a [Token],
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(text: &'a str, tokens: &'a [Token]) -> Self {
+        Self { text, tokens }
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(crate) fn kind(self, at: usize) -> Kind {
+        self.tokens.get(at).map_or(Kind::End, |t| t.kind)
+    }
+
+    pub(crate) fn slice(self, at: usize) -> &'a str {
+        self.tokens
+            .get(at)
+            .and_then(|t| self.text.get(t.start..t.end))
+            .unwrap_or_default()
+    }
+
+    /// Whether the token is this keyword.
+    pub(crate) fn is(self, at: usize, word: &str) -> bool {
+        self.kind(at) == Kind::Word && self.slice(at).eq_ignore_ascii_case(word)
+    }
+
+    pub(crate) fn any(self, at: usize, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(at, word))
+    }
+
+    /// Whether the keyword stands anywhere.
+    pub(crate) fn has(self, word: &str) -> bool {
+        (0..self.len()).any(|at| self.is(at, word))
+    }
+
+    /// INSERT, UPDATE or DELETE.
+    pub(crate) fn writes(self) -> bool {
+        self.any(0, &["insert", "update", "delete"])
+    }
+
+    /// `CREATE FUNCTION .. BEGIN ATOMIC .. END`: its semicolons end no statements of the text.
+    pub(crate) fn creates_with_a_body(self) -> bool {
+        self.is(0, "create") && self.has("atomic")
+    }
+
+    pub(crate) fn from(self, at: usize) -> Self {
+        Self {
+            tokens: self.tokens.get(at..).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// Whether the token names the schema of temporary tables.
+    pub(crate) fn names_a_temporary_schema(self, at: usize) -> bool {
+        let name = self.slice(at).trim_start_matches('"');
+        let begin = name.get(..7).unwrap_or_default();
+        matches!(self.kind(at), Kind::Word | Kind::Quoted) && begin.eq_ignore_ascii_case("pg_temp")
+    }
+
+    /// The tokens before the first semicolon at the end.
+    pub(crate) fn without_end(self) -> Self {
+        let last = (0..self.len()).rfind(|at| self.kind(*at) != Kind::Semicolon);
+        self.between(0, last.map_or(0, |last| last + 1))
+    }
+
+    pub(crate) fn between(self, from: usize, to: usize) -> Self {
+        Self {
+            tokens: self.tokens.get(from..to).unwrap_or_default(),
+            ..self
+        }
+    }
+
+    /// The call in `SELECT function(arguments)`, where the text is nothing else. The function is
+    /// built-in: by its schema, or by having none.
+    pub(crate) fn only_call(self) -> Option<Call<'a>> {
+        let qualified =
+            self.identifier(1).as_deref() == Some("pg_catalog") && self.kind(2) == Kind::Dot;
+        let at = if qualified { 3 } else { 1 };
+        let function = self.identifier(at)?;
+        let last = self.len().checked_sub(1).filter(|last| *last > at + 1)?;
+        let is_call = self.is(0, "select")
+            && self.kind(at + 1) == Kind::Open
+            && self.kind(last) == Kind::Close;
+        is_call.then(|| Call {
+            function,
+            arguments: self.between(at + 2, last),
+        })
+    }
+
+    /// What a plain text literal says.
+    pub(crate) fn text(self, at: usize) -> Option<String> {
+        let inside = self.slice(at).strip_prefix('\'')?.strip_suffix('\'')?;
+        let is_text = self.kind(at) == Kind::Text && !inside.contains('\\');
+        is_text.then(|| inside.replace("''", "'"))
+    }
+
+    /// The identifier, folded, if it is one.
+    pub(crate) fn identifier(self, at: usize) -> Option<String> {
+        match self.kind(at) {
+            Kind::Word => word::fold(self.slice(at)),
+            Kind::Quoted => word::unquote(self.slice(at)),
+            _ => None,
+        }
+    }
+}
+
+/// A call that is all that a text asks for.
+pub(crate) struct Call<'a> {
+    pub(crate) function: String,
+    pub(crate) arguments: Words<'a>,
+}

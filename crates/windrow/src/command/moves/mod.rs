@@ -1,0 +1,101 @@
+//! `windrow move`: rows of a table that serves as a queue into their final tables.
+
+mod args;
+mod show;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use windrow::moves::{Counted, Moving, Planned, Prospect};
+
+pub(crate) use self::args::Move;
+use crate::command::run::{self, INTERRUPTED};
+use crate::shutdown::Signals;
+use crate::{cli, telemetry};
+
+/// It came to the end, and some rows went to the dead letters.
+const SOME_REJECTED: u8 = 3;
+
+/// Runs the command.
+pub(crate) fn run(args: &Move) -> ExitCode {
+    run::run(args.log.as_deref(), to_the_end(args))
+}
+
+async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
+    let mut signals = Signals::listen()?;
+    let moving = Moving::open(args.settings()).await?;
+    if args.dry_run {
+        let planned = moving.survey().await?;
+        cli::print(&listing(&planned))?;
+        return Ok(match planned.iter().map(|planned| planned.prospect).max() {
+            None | Some(Prospect::Moved) => ExitCode::SUCCESS,
+            Some(Prospect::Rejected) => ExitCode::from(SOME_REJECTED),
+            Some(Prospect::Ended) => ExitCode::FAILURE,
+        });
+    }
+    let screen = Arc::new(args.progress.screen());
+    let (started, counts, stop) = (Instant::now(), moving.counts(), moving.stop());
+    if args.follows() {
+        screen.say("moving rows as they arrive; SIGINT or SIGTERM ends it");
+    }
+    let show = tokio::spawn(show::run(Arc::clone(&screen), counts.clone()));
+    let mut running = std::pin::pin!(moving.run());
+    let mut interrupted = false;
+    let outcome = tokio::select! {
+        outcome = &mut running => outcome,
+        () = signals.next() => {
+            interrupted = true;
+            screen.say("stopping: finishing what is under way; a second signal ends at once");
+            stop.cancel();
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = signals.next() => anyhow::bail!("ended at once by a second signal; batches under way were not waited for"),
+            }
+        }
+    };
+    show.abort();
+    screen.clear();
+    let counted = counts.read();
+    if outcome.is_ok() || counted != Counted::default() {
+        telemetry::say(&sentence(counted, started.elapsed().as_secs_f64()));
+    }
+    outcome?;
+    Ok(match counted.rejected {
+        _ if interrupted && !args.follows() => ExitCode::from(INTERRUPTED),
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(SOME_REJECTED),
+    })
+}
+
+/// What was done, in one line.
+fn sentence(counted: Counted, seconds: f64) -> String {
+    let rate = (counted.moved + counted.rejected) as f64 / seconds.max(1e-3);
+    let mut text = format!(
+        "{} rows moved in {} batches; {seconds:.1} s, {rate:.0} rows/s",
+        counted.moved, counted.batches
+    );
+    if counted.rejected > 0 {
+        text.push_str(&format!(
+            "; {} went to the dead letters: table windrow_rejected of the source's database",
+            counted.rejected
+        ));
+    }
+    text
+}
+
+/// What would be moved, a line for each destination.
+fn listing(planned: &[Planned]) -> String {
+    let mut text = String::new();
+    for planned in planned {
+        let name = planned.destination.as_deref().unwrap_or("-");
+        text.push_str(&format!("{:>12}  {name}", planned.rows));
+        if let Some(remark) = &planned.remark {
+            text.push_str(&format!("  ({remark})"));
+        }
+        text.push('\n');
+    }
+    let rows: u64 = planned.iter().map(|planned| planned.rows).sum();
+    text.push_str(&format!("{rows:>12}  rows in all; nothing was changed\n"));
+    text
+}

@@ -1,0 +1,43 @@
+//! The databases that this build holds, a line each, and what they promise in words.
+
+mod words;
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, Sink};
+use windrow_database::{Driver, Options};
+
+pub use words::{listing, markdown};
+
+/// The databases that this build holds.
+pub const DRIVERS: &[&dyn Driver] = &[
+    #[cfg(feature = "sqlite")]
+    &windrow_sqlite::Sqlite,
+    &windrow_postgres::Postgres,
+    #[cfg(feature = "mysql")]
+    &windrow_mysql::Mysql,
+    &windrow_postgres::Cockroachdb,
+    #[cfg(feature = "cratedb")]
+    &windrow_cratedb::CrateDb,
+    #[cfg(feature = "arangodb")]
+    &windrow_arangodb::ArangoDb,
+];
+
+/// Opens the database that the URL's scheme names.
+///
+/// # Errors
+/// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense;
+/// the message never repeats the URL, which may hold a password.
+pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    match DRIVERS.iter().find(|d| d.schemes().contains(&scheme)) {
+        Some(driver) => driver.open(url, options).await,
+        None => {
+            let forms: Vec<_> = DRIVERS.iter().map(|d| d.url_form()).collect();
+            Err(Fault::invalid(format!(
+                "no database is known by the scheme of this URL; known are {}",
+                forms.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Rows of a table that serves as a queue into their final tables: what `windrow move` does, for
+//! programs.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), windrow::moves::MoveError> {
+//! use windrow::moves::{MoveSettings, Moving};
+//!
+//! let settings = MoveSettings::new("postgres://app@localhost/app", "pending", "final_{tenant}");
+//! let moving = Moving::open(settings).await?;
+//! let counts = moving.counts();
+//! moving.run().await?;
+//! println!("{} rows", counts.read().moved);
+//! # Ok(()) }
+//! ```
+
+mod checks;
+mod ends;
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::moves::{NameLimit, TableFacts};
+use windrow_core::{Fault, FaultClass, MovePlan, Moves, Secret, Sink, TableName};
+use windrow_lanes::Lane;
+use windrow_move::{Elsewhere, Order, Template};
+
+pub use windrow_move::{Counted, Counts, MoveError};
+
+use self::checks::{described, fits, has_column, invalid, key, of_table};
+use self::ends::{
+    alike, check_documents, destination_of, elsewhere, make_markers, no_strangers, source_of,
+};
+
+/// Rows and bytes of a batch that is read, unless it is said: it is held in memory, and its rows
+/// are locked for as long as they take.
+const READ_ROWS: usize = 2_000;
+const READ_BYTES: usize = 8 << 20;
+
+/// Values of a route that a survey looks at.
+const MOST_ROUTES: usize = 10_000;
+
+/// What is to be moved.
+#[derive(Clone, Debug)]
+pub struct MoveSettings {
+    /// The URL of the database that holds the rows.
+    pub from: Secret,
+    /// The URL of the database that they go to; `None`: the same.
+    pub to: Option<Secret>,
+    /// The table that they are in.
+    pub source: String,
+    /// The table that they go to, with `{column}` where the value of a column belongs.
+    pub destination: String,
+    /// The columns that tell rows apart; `None`: the primary key.
+    pub key: Option<Vec<String>>,
+    /// The column that decides where a row goes; `None`: the one that the destination names, if it
+    /// does.
+    pub route_by: Option<String>,
+    /// Whether destinations that are not there are made.
+    pub create: bool,
+    /// The most rows of one batch; `None`: what suits the database.
+    pub batch_rows: Option<NonZero<usize>>,
+    /// Connections that move at once; `None`: one.
+    pub jobs: Option<NonZero<usize>>,
+    /// A condition in the source's SQL that rows must meet. It is put into statements as it is,
+    /// and trusted.
+    pub filter: Option<String>,
+    /// The most rows that are moved; `None`: all.
+    pub limit: Option<u64>,
+    /// Whether it goes on as rows arrive, until it is stopped.
+    pub follow: bool,
+}
+
+impl MoveSettings {
+    /// All rows of a table, within one database.
+    pub fn new(
+        from: impl Into<Secret>,
+        source: impl Into<String>,
+        destination: impl Into<String>,
+    ) -> Self {
+        Self {
+            from: from.into(),
+            to: None,
+            source: source.into(),
+            destination: destination.into(),
+            key: None,
+            route_by: None,
+            create: false,
+            batch_rows: None,
+            jobs: None,
+            filter: None,
+            limit: None,
+            follow: false,
+        }
+    }
+}
+
+/// A destination, as a survey sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Its name; `None`: the value of the route makes none.
+    pub destination: Option<String>,
+    /// Rows that would be moved there.
+    pub rows: u64,
+    /// What would become of them otherwise: made first, or refused and why.
+    pub remark: Option<String>,
+    /// What would become of them, as far as it can be seen from names and tables.
+    pub prospect: Prospect,
+}
+
+/// What would become of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Prospect {
+    /// They would be moved, unless their destination refuses them.
+    Moved,
+    /// They would go to the dead letters.
+    Rejected,
+    /// They would stay, for the move would end with an error.
+    Ended,
+}
+
+/// A move that is ready to run.
+pub struct Moving {
+    moves: Arc<dyn Moves>,
+    /// Which table the source is.
+    identity: String,
+    order: Arc<Order>,
+    to: Option<(Arc<dyn Sink>, Elsewhere, Lane)>,
+    /// The destination's URL.
+    url: Secret,
+    counts: Arc<Counts>,
+    stop: CancellationToken,
+}
+
+impl Moving {
+    /// Checks what is asked for against both databases. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// What makes no sense, is not there, or does not fit.
+    pub async fn open(settings: MoveSettings) -> Result<Self, MoveError> {
+        let (from, moves) = source_of(settings.from.reveal()).await?;
+        let source = TableName::parse(&settings.source).map_err(invalid)?;
+        let template = Template::parse(&settings.destination).map_err(invalid)?;
+        let route = template
+            .route(settings.route_by.as_deref())
+            .map_err(invalid)?;
+        let facts = described(&*moves, &source).await?;
+        let key = key(&facts, &source, settings.key.as_deref())?;
+        if let Some(route) = &route {
+            has_column(&facts, &source, route)?;
+        }
+        let to = match &settings.to {
+            Some(to) if *to != settings.from => {
+                destination_of(to.reveal(), &*moves, settings.create, route.is_some()).await?
+            }
+            _ => None,
+        };
+        if let Some(to) = &to {
+            check_documents(&**to, &facts)?;
+        }
+        let plan = MovePlan {
+            columns: facts.plain().cloned().collect(),
+            source,
+            key,
+            names: facts.naming().into(),
+            route,
+            filter: settings.filter.as_deref().map(Into::into),
+            across: to.is_some(),
+            alike: to.as_ref().is_some_and(|to| alike(&*from, &**to)),
+        };
+        let name_limit = match &to {
+            None => Some(moves.clone()),
+            Some(to) => to.moves(),
+        };
+        let name_limit = match name_limit {
+            Some(moves) => moves.name_limit().await.map_err(invalid)?,
+            None => NameLimit::default(),
+        };
+        let rows = settings.batch_rows.map(NonZero::get);
+        let jobs = settings.jobs.map_or(1, NonZero::get);
+        let order = Order {
+            name_limit,
+            template,
+            create: settings.create,
+            batch_rows: rows.unwrap_or(match plan.across {
+                true => READ_ROWS,
+                false => moves.batch_rows(),
+            }),
+            batch_bytes: READ_BYTES,
+            jobs: jobs.min(moves.most_movers()),
+            limit: settings.limit,
+            follow: settings.follow,
+            plan,
+        };
+        let to = to.map(|sink| {
+            let url = settings.to.as_ref().map_or("", Secret::reveal);
+            let (elsewhere, lane) = elsewhere(&sink, &facts, url);
+            (sink, elsewhere, lane)
+        });
+        Ok(Self {
+            moves,
+            identity: facts.identity,
+            order: Arc::new(order),
+            to,
+            url: settings.to.unwrap_or_default(),
+            counts: Arc::default(),
+            stop: CancellationToken::new(),
+        })
+    }
+
+    /// How far it has come, also while it runs.
+    pub fn counts(&self) -> Arc<Counts> {
+        self.counts.clone()
+    }
+
+    /// Cancelled, it ends the move: batches that are under way are finished.
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
+    /// What would be moved, by destination. Changes nothing.
+    ///
+    /// # Errors
+    /// What a database says.
+    pub async fn survey(&self) -> Result<Vec<Planned>, MoveError> {
+        let plan = &self.order.plan;
+        let found = self.moves.survey(plan, MOST_ROUTES).await;
+        let found = found.map_err(|fault| of_table(&plan.source, fault))?;
+        let mut planned = Vec::with_capacity(found.len());
+        let mut tables: Vec<TableName> = Vec::new();
+        for (route, rows) in found {
+            let limit = self.order.name_limit;
+            let name = self.order.template.name(route.as_deref(), limit);
+            let (prospect, remark) = match &name {
+                Err(fault) => self.refused(fault),
+                Ok(table) => match tables.iter().find(|other| limit.folds(other, table)) {
+                    Some(other) => {
+                        self.refused(&TableFacts::otherwise_spelled(table, &other.table))
+                    }
+                    None => self.prospect(table).await?,
+                },
+            };
+            let name = name.ok();
+            planned.push(Planned {
+                destination: name.as_ref().map(ToString::to_string),
+                rows,
+                remark,
+                prospect,
+            });
+            tables.extend(name.filter(|_| prospect == Prospect::Moved));
+        }
+        Ok(planned)
+    }
+
+    /// What becomes of rows that have no destination, and why.
+    fn refused(&self, why: &Fault) -> (Prospect, Option<String>) {
+        match self.order.plan.route {
+            Some(_) => (
+                Prospect::Rejected,
+                Some(format!("to the dead letters: {}", why.message)),
+            ),
+            None => (Prospect::Ended, Some(why.message.to_string())),
+        }
+    }
+
+    /// What becomes of rows with this destination, and what is to be said of it; nothing if it is
+    /// there, or cannot be looked at.
+    async fn prospect(&self, table: &TableName) -> Result<(Prospect, Option<String>), MoveError> {
+        let fine = (Prospect::Moved, None);
+        let moves = match &self.to {
+            None => Some(self.moves.clone()),
+            Some((to, ..)) => to.moves(),
+        };
+        let Some(moves) = moves else { return Ok(fine) };
+        let found = moves.describe(table).await;
+        let found = found.map_err(|fault| of_table(table, fault))?;
+        let (plan, create) = (&self.order.plan, self.order.create);
+        let Some(facts) = found else {
+            let made = match create {
+                true => self.order.name_limit.check(&table.table),
+                false => Err(Fault::invalid("there is no such table")),
+            };
+            return Ok(match made {
+                Ok(()) => (Prospect::Moved, Some("would be made".into())),
+                Err(fault) => self.refused(&fault),
+            });
+        };
+        if self.to.is_none() && facts.identity == self.identity {
+            let why = "this is the source itself; rows cannot be moved into it";
+            return Ok(self.refused(&Fault::invalid(why)));
+        }
+        let other = facts.spelled.clone();
+        if let Some(other) = other.filter(|name| plan.route.is_some() && *name != table.table) {
+            return Ok(self.refused(&TableFacts::otherwise_spelled(table, &other)));
+        }
+        let fitting = fits(table, facts, plan, create);
+        Ok(fitting.map_or_else(|fault| self.refused(&fault), |()| fine))
+    }
+
+    /// Looks at the one table in another database that all rows go to, as far as that can be
+    /// described. Within one database the mover does so.
+    async fn check(&self) -> Result<(), MoveError> {
+        let (Some((to, ..)), Some(table)) = (&self.to, self.order.template.table()) else {
+            return Ok(());
+        };
+        let Some(moves) = to.moves() else {
+            return Ok(());
+        };
+        let (found, create) = (moves.describe(table).await, self.order.create);
+        let fitting = match found.map_err(|fault| of_table(table, fault))? {
+            Some(facts) => fits(table, facts, &self.order.plan, create),
+            None if create => Ok(()),
+            None => Err(Fault::new(
+                FaultClass::NoTable,
+                "42P01",
+                format!(
+                    "there is no table {table} in the destination; create it, or let it be made by --create"
+                ),
+            )),
+        };
+        fitting.map_err(|fault| of_table(table, fault))
+    }
+
+    /// Moves, until nothing is left, or (if it follows) until it is stopped.
+    ///
+    /// # Errors
+    /// [`MoveError`]; what was moved before stays moved.
+    pub async fn run(self) -> Result<(), MoveError> {
+        self.check().await?;
+        let plan = &self.order.plan;
+        let prepared = self.moves.prepare(plan).await;
+        prepared.map_err(|fault| of_table(&plan.source, fault))?;
+        let elsewhere = match &self.to {
+            None => None,
+            Some((sink, elsewhere, _)) => {
+                tracing::debug!(to = sink.profile().name, "rows go to another database");
+                if elsewhere.transactional {
+                    make_markers(self.url.reveal(), elsewhere).await?;
+                    no_strangers(&**sink, elsewhere, &plan.source).await?;
+                }
+                Some(elsewhere.clone())
+            }
+        };
+        let moved =
+            windrow_move::run(self.moves, self.order, elsewhere, self.counts, self.stop).await;
+        if let Some((_, _, lane)) = self.to {
+            lane.shutdown().await;
+        }
+        moved
+    }
+}

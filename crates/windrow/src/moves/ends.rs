@@ -1,0 +1,207 @@
+//! The two ends of a move: the database that holds the rows, and the one that they go to.
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use windrow_core::moves::{Moved, TableFacts};
+use windrow_core::{Budget, Intake, Limits, Moves, Name, Row, Sink, TableName, Unit, Write};
+use windrow_database::Options;
+use windrow_lanes::{Lane, LaneMetrics};
+use windrow_move::{Elsewhere, MoveError, fingerprint, tag};
+
+use super::checks::{invalid, of_table};
+use crate::databases;
+use crate::writer::LANE_CAPACITY;
+
+/// The memory of rows on their way to another database.
+const LANE_MEMORY: usize = 128 << 20;
+
+pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Sink>, Arc<dyn Moves>), MoveError> {
+    let sink = databases::open(url, &Options::default())
+        .await
+        .map_err(invalid)?;
+    let moves = sink.moves().ok_or_else(|| {
+        MoveError::Invalid(
+            format!(
+                "rows cannot be moved out of {}; it can only be a destination",
+                sink.profile().name
+            )
+            .into(),
+        )
+    })?;
+    Ok((sink, moves))
+}
+
+/// The destination's database, if it is another one.
+pub(super) async fn destination_of(
+    url: &str,
+    from: &dyn Moves,
+    create: bool,
+    routed: bool,
+) -> Result<Option<Arc<dyn Sink>>, MoveError> {
+    let options = Options {
+        create_tables: create,
+        exact_names: routed,
+        ..Options::default()
+    };
+    let sink = databases::open(url, &options).await.map_err(invalid)?;
+    let away = |fault| MoveError::Database {
+        place: "the destination".into(),
+        fault,
+    };
+    // Only who has spoken to it knows what it is.
+    sink.ping().await.map_err(away)?;
+    let Some(moves) = sink.moves() else {
+        return Ok(Some(sink));
+    };
+    let (there, here) = (moves.place().await.map_err(away)?, from.place().await);
+    let here = here.map_err(|fault| MoveError::Database {
+        place: "the source".into(),
+        fault,
+    })?;
+    Ok((there != here).then_some(sink))
+}
+
+/// The lane to the destination.
+pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> (Elsewhere, Lane) {
+    let (intake, lane) = lane_to(sink);
+    let profile = sink.profile();
+    let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
+    let elsewhere = Elsewhere {
+        intake,
+        transactional: profile.transactional,
+        described: sink.moves(),
+        gives: facts.takes.clone(),
+        document_key: document_key(&**sink),
+        relocation: fingerprint(&facts.identity),
+        tag: tag(facts.naming()),
+        batches: format!("{}.", batches.get(..16).unwrap_or_default()).into(),
+    };
+    (elsewhere, lane)
+}
+
+/// What tells all rows of such a database apart, where that is not up to each table.
+fn document_key(sink: &dyn Sink) -> Option<Name> {
+    (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
+}
+
+/// Looks at the source's columns with the eyes of a database whose documents have attributes of
+/// their own.
+pub(super) fn check_documents(sink: &dyn Sink, facts: &TableFacts) -> Result<(), MoveError> {
+    let Some(key) = document_key(sink) else {
+        return Ok(());
+    };
+    let database = sink.profile().name;
+    let owned = facts
+        .plain()
+        .find(|name| matches!(&***name, "_id" | "_rev"));
+    if let Some(owned) = owned {
+        let message = format!(
+            "{database} gives every document a {owned} of its own, so the source's column of that name cannot be brought along; rename it"
+        );
+        return Err(MoveError::Invalid(message.into()));
+    }
+    let given = facts.plain().any(|name| *name == key);
+    if given && !facts.tells_apart(std::slice::from_ref(&key)) {
+        let message = format!(
+            "documents of {database} are told apart by {key}, and the source's column of that name does not tell its rows apart: make it \
+             NOT NULL and unique, or rename it"
+        );
+        return Err(MoveError::Invalid(message.into()));
+    }
+    Ok(())
+}
+
+/// A URL without what is nobody's business.
+fn without_user(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(url) => format!(
+            "{}:{}{}",
+            url.host_str().unwrap_or_default(),
+            url.port().map(|port| port.to_string()).unwrap_or_default(),
+            url.path()
+        ),
+        Err(_) => String::new(),
+    }
+}
+
+/// Whether what one of them writes of a value, the other reads without loss.
+pub(super) fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
+    let family = |sink: &dyn Sink| match sink.profile().name {
+        "CockroachDB" => "PostgreSQL",
+        name => name,
+    };
+    family(from) == family(to)
+}
+
+/// Makes the table of markers if it is not there, by a lane of its own that may make tables, and
+/// sees to it that a batch's markers are found.
+pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(), MoveError> {
+    let options = Options {
+        create_tables: true,
+        ..Options::default()
+    };
+    let sink = databases::open(url, &options).await.map_err(invalid)?;
+    let (intake, lane) = lane_to(&sink);
+    let marker = Moved {
+        relocation: elsewhere.relocation.clone(),
+        key: "[]".into(),
+        batch: elsewhere.relocation.clone(),
+    };
+    let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
+    let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
+    let source = intake.new_source();
+    let outcome = intake.run(source, Unit::of([made, gone])).await;
+    lane.shutdown().await;
+    let of_markers = |fault| of_table(&TableName::bare(Moved::TABLE), fault);
+    outcome.map_err(|unit| of_markers(unit.fault))?;
+    match sink.moves() {
+        Some(moves) => moves.index_markers().await.map_err(of_markers),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to go on where rows were written under other names than they would have now: they would
+/// be written again.
+pub(super) async fn no_strangers(
+    sink: &dyn Sink,
+    elsewhere: &Elsewhere,
+    source: &TableName,
+) -> Result<(), MoveError> {
+    let Some(moves) = sink.moves() else {
+        return Ok(());
+    };
+    let (relocation, tag) = (&*elsewhere.relocation, &*elsewhere.tag);
+    let strange = moves.has_strange_markers(relocation, tag).await;
+    let table = Moved::TABLE;
+    match strange.map_err(|fault| of_table(&TableName::bare(table), fault))? {
+        false => Ok(()),
+        true => Err(MoveError::Invalid(
+            format!(
+                "an earlier move of {source} was ended half-way, and {table} of the destination names rows that it wrote by other columns than \
+                 those that name them now: the primary key or the unique indexes of {source} have changed since, or the move was of an earlier \
+                 version. Rows could be written twice. Give the table the keys that it had and move again, or take the rows out of {source} \
+                 that have been written, and delete from {table} WHERE move = '{relocation}'"
+            )
+            .into(),
+        )),
+    }
+}
+
+fn lane_to(sink: &Arc<dyn Sink>) -> (Intake, Lane) {
+    let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
+    let metrics = LaneMetrics::register(&mut Registry::default());
+    let limits = Limits::default();
+    let lane = Lane::start(sink.clone(), limits, arrivals, metrics, "move".into());
+    (intake, lane)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_in_no_name() {
+        assert_eq!(without_user("postgres://a:secret@h:1/d"), "h:1/d");
+    }
+}

@@ -1,0 +1,76 @@
+//! One suite over all sinks: what is promised to every client, tried on every database.
+//!
+//! A rule is written once, in terms of the port alone, and runs on every ground. It names the
+//! promises that it is about; a sink that declares that it lacks one of them is left out there, and
+//! its declaration is tried instead, as far as it can be.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end by any of these"
+)]
+
+mod alike;
+mod atomic;
+mod bed;
+mod cockroachdb;
+mod counts;
+mod grounds;
+mod keyed;
+mod keys;
+mod lacks;
+mod lost;
+mod order;
+mod poison;
+mod returned;
+mod trips;
+mod values;
+mod words;
+
+/// All rules on one ground.
+macro_rules! conform {
+    ($ground:ident) => {
+        mod $ground {
+            conform!(@ $ground alike::batched_answers_are_solo_answers []);
+            conform!(@ $ground poison::one_bad_row_among_many_fails_alone [Errors]);
+            conform!(@ $ground poison::nothing_but_bad_rows_are_all_told [Errors]);
+            conform!(@ $ground poison::of_equal_rows_one_is_written [Errors]);
+            conform!(@ $ground counts::missing_rows_count_nothing [Counts]);
+            conform!(@ $ground counts::upserts_and_ignores_say_what_they_did [Counts]);
+            conform!(@ $ground returned::generated_keys_go_to_their_own_write [Returned]);
+            conform!(@ $ground returned::what_comes_back_is_its_own [Returned]);
+            conform!(@ $ground returned::reads_give_each_its_row []);
+            conform!(@ $ground atomic::units_are_all_or_nothing [Atomic]);
+            conform!(@ $ground atomic::units_keep_their_own_order [Atomic, Order]);
+            conform!(@ $ground order::writes_to_one_row_keep_their_order [Order]);
+            conform!(@ $ground order::a_success_is_seen_by_everybody [Committed]);
+            conform!(@ $ground values::what_is_read_is_what_was_written [Values]);
+            conform!(@ $ground keys::other_unique_keys_are_kept [Unique]);
+            conform!(@ $ground keys::foreign_keys_are_kept [ForeignKeys]);
+            conform!(@ $ground lost::a_broken_connection_gives_no_false_success [Unknown]);
+            conform!(@ $ground lost::a_foreign_lock_holds_up_its_own_write_alone [Locks]);
+            conform!(@ $ground lacks::declared_lacks_are_real []);
+        }
+    };
+    (@ $ground:ident $file:ident :: $rule:ident [$($promise:ident),*]) => {
+        #[tokio::test]
+        async fn $rule() {
+            let Some(ground) = crate::grounds::$ground::start().await else {
+                return;
+            };
+            let needs = [$(windrow_core::Promise::$promise),*];
+            if let Some(bed) = crate::bed::Bed::new(ground, &needs).await {
+                crate::$file::$rule(bed).await;
+            }
+        }
+    };
+}
+
+conform!(sqlite);
+conform!(postgres);
+conform!(cockroach);
+conform!(cratedb);
+conform!(mariadb);
+conform!(arangodb);

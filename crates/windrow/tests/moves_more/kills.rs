@@ -1,0 +1,187 @@
+//! Movers are killed at any moment: no row is lost, none is moved twice.
+
+use crate::support::{Db, Mover, move_rows, number, until};
+
+/// Kills, unless the environment says otherwise.
+const ROUNDS: usize = 10;
+
+fn rounds() -> usize {
+    number("WINDROW_TEST_KILLS", ROUNDS)
+}
+
+/// Pending rows. The destination has no unique key, so that a second arrival would be seen.
+fn fill(from: &Db, to: &Db, rows: usize) {
+    from.sql("create table pending (id int primary key, v varchar(200))");
+    to.sql("create table final (id int, v varchar(200))");
+    from.sql(&format!(
+        "insert into pending with recursive n (i) as (select 1 union all select i + 1 from n where i < {rows}) \
+         select i, 'a row of some length, so that batches are not over before they have begun' from n"
+    ));
+}
+
+/// In one snapshot every row is in exactly one place.
+#[track_caller]
+fn none_lost_none_twice(db: &Db, rows: usize) {
+    let counts = db.sql(
+        "select count(*), count(distinct id) from (select id from pending union all select id from final) a",
+    );
+    assert_eq!(counts, format!("{rows}|{rows}"));
+}
+
+fn goal(round: usize, arrived: usize, rows: usize) -> usize {
+    (arrived + 1 + (round * 37) % 100).min(rows)
+}
+
+fn within(db: &Db, jobs: &str) {
+    let rounds = rounds();
+    let rows = (600 * rounds).min(900 * 1000);
+    if let Db::Mariadb(_) = db {
+        db.sql("set global max_recursive_iterations = 1000000");
+    }
+    fill(db, db, rows);
+    let start = || Mover::start(db, "final", &["--batch", "10", "--jobs", jobs]);
+    let mut survivor = start();
+    for round in 0..rounds {
+        let other = start();
+        let goal = goal(round, db.count("final"), rows);
+        until("rows arrive", || db.count("final") >= goal);
+        survivor.kill9();
+        survivor = other;
+        none_lost_none_twice(db, rows);
+    }
+    survivor.end().ends(0);
+    move_rows(db, "final", &[]).ends(0);
+    none_lost_none_twice(db, rows);
+    assert_eq!(db.count("final"), rows);
+}
+
+#[test]
+fn movers_within_mariadb() {
+    within(&Db::mariadb(), "2");
+}
+
+#[test]
+fn movers_within_a_file() {
+    within(&Db::sqlite(), "1");
+}
+
+fn across(from: &Db, to: &Db, movers: usize) {
+    let rows = 200 * rounds();
+    if let Db::Mariadb(_) = from {
+        from.sql("set global max_recursive_iterations = 1000000");
+    }
+    fill(from, to, rows);
+    carry(from, to, rows, movers, &[]);
+}
+
+/// Movers are killed until all rows have arrived, each once; its `id` tells. `keys`: what they are
+/// told in turn.
+fn carry(from: &Db, to: &Db, rows: usize, movers: usize, keys: &[&str]) {
+    let url = to.url();
+    let mut turns = keys.iter().cycle();
+    for round in 0..rounds() {
+        let goal = goal(round, to.count("final"), rows);
+        let movers: Vec<Mover> = (0..movers)
+            .map(|_| {
+                let mut more = vec!["--to", &*url, "--batch", "10", "--jobs", "2"];
+                more.extend(turns.next().into_iter().flat_map(|key| ["--key", *key]));
+                Mover::start(from, "final", &more)
+            })
+            .collect();
+        until("rows arrive", || to.count("final") >= goal);
+        for mover in movers {
+            mover.kill9();
+        }
+        let counts = to.sql("select count(*) - count(distinct id) from final");
+        assert_eq!(counts, "0");
+    }
+    let mut more = vec!["--to", &*url];
+    more.extend(turns.next().into_iter().flat_map(|key| ["--key", *key]));
+    move_rows(from, "final", &more).ends(0);
+    assert_eq!(from.count("pending"), 0);
+    let counts = to.sql("select count(*), count(distinct id) from final");
+    assert_eq!(counts, format!("{rows}|{rows}"));
+    // What the dead left is cleaned up.
+    assert_eq!(to.count("windrow_moved"), 0);
+    assert_eq!(from.count("windrow_batches"), 0);
+    assert_eq!(from.count("windrow_rejected"), 0);
+}
+
+#[test]
+fn movers_from_mariadb_to_postgresql() {
+    across(&Db::mariadb(), &Db::postgres(), 2);
+}
+
+#[test]
+fn movers_from_a_file_to_postgresql() {
+    across(&Db::sqlite(), &Db::postgres(), 2);
+}
+
+#[test]
+fn movers_from_postgresql_to_mariadb() {
+    across(&Db::postgres(), &Db::mariadb(), 2);
+}
+
+#[test]
+fn movers_from_mariadb_to_a_file() {
+    across(&Db::mariadb(), &Db::sqlite(), 1);
+}
+
+/// Keys without a type, of which five at a time are spelled alike.
+fn untyped(from: &Db, to: &Db, id: &str) {
+    let rows = 200 * rounds();
+    from.sql(&format!(
+        "create table pending (k primary key, id int, v text);
+        insert into pending with recursive n (i) as (select 0 union all select i + 1 from n where i < {rows} - 1)
+            select case i % 5 when 0 then i / 5 when 1 then cast(i / 5 as text) when 2 then cast(cast(i / 5 as text) as blob)
+                when 3 then i / 5 + 0.5 else (i / 5) || '.5' end, i, 'a row of some length' from n"
+    ));
+    to.sql(&format!("create table final (k {id}, id int, v text)"));
+    carry(from, to, rows, 1, &[]);
+}
+
+#[test]
+fn keys_without_a_type_from_a_file_to_a_file() {
+    let (from, to) = (Db::sqlite(), Db::sqlite());
+    untyped(&from, &to, "");
+    let rows = 200 * rounds();
+    let kinds = to.sql("select typeof(k), count(*) from final group by 1 order by 1");
+    let (fifth, texts) = (rows / 5, rows / 5 * 2);
+    assert_eq!(
+        kinds,
+        format!("blob|{fifth}\ninteger|{fifth}\nreal|{fifth}\ntext|{texts}")
+    );
+}
+
+#[test]
+fn keys_without_a_type_from_a_file_to_postgresql() {
+    untyped(&Db::sqlite(), &Db::postgres(), "text");
+}
+
+#[test]
+fn movers_that_are_told_other_keys_in_turn() {
+    for (from, to) in [
+        (Db::mariadb(), Db::postgres()),
+        (Db::sqlite(), Db::mariadb()),
+    ] {
+        if let Db::Mariadb(_) = from {
+            from.sql("set global max_recursive_iterations = 1000000");
+        }
+        let rows = 200 * rounds();
+        from.sql("create table pending (id int primary key, code varchar(20) not null unique)");
+        to.sql("create table final (id int, code varchar(20))");
+        from.sql(&format!(
+            "insert into pending with recursive n (i) as (select 1 union all select i + 1 from n where i < {rows}) \
+             select i, {} from n",
+            match from {
+                Db::Mariadb(_) => "concat('c', i)",
+                _ => "'c' || i",
+            }
+        ));
+        let movers = match from {
+            Db::Sqlite(_) => 1,
+            _ => 2,
+        };
+        carry(&from, &to, rows, movers, &["id", "code", "code"]);
+    }
+}
