@@ -153,21 +153,13 @@ pub enum Rung {
     Fused,
     /// As its own statement, pipelined with others in one transaction.
     Grouped,
-    /// By a bulk load (COPY).
-    Copied,
     /// After a failure had been set apart.
     Isolated,
 }
 
 impl Rung {
     /// All rungs, in the order of [`Tally::rungs`].
-    pub const ALL: [Self; 5] = [
-        Self::Solo,
-        Self::Fused,
-        Self::Grouped,
-        Self::Copied,
-        Self::Isolated,
-    ];
+    pub const ALL: [Self; 4] = [Self::Solo, Self::Fused, Self::Grouped, Self::Isolated];
 
     /// The word used as a metric label.
     pub fn as_str(self) -> &'static str {
@@ -175,7 +167,6 @@ impl Rung {
             Self::Solo => "solo",
             Self::Fused => "fused",
             Self::Grouped => "grouped",
-            Self::Copied => "copied",
             Self::Isolated => "isolated",
         }
     }
@@ -185,7 +176,7 @@ impl Rung {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Writes by rung, in the order of [`Rung::ALL`].
-    pub rungs: [u64; 5],
+    pub rungs: [u64; Rung::ALL.len()],
     /// Round trips to the database (0 where there is no wire).
     pub round_trips: u32,
     /// Transactions that were committed.

@@ -57,6 +57,17 @@ pub struct Item<'a> {
     pub free: bool,
 }
 
+/// The group of writes of one shape. `sets`: they may become one statement with their like; the
+/// others of the shape have a group of their own.
+pub fn group_of(shape: u32, sets: bool) -> u32 {
+    shape * 2 + u32::from(!sets)
+}
+
+/// The shape of a group whose writes may become one statement.
+pub fn shape_of(group: u32) -> Option<u32> {
+    group.is_multiple_of(2).then_some(group / 2)
+}
+
 /// One or more writes of one group that may run as one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -3,7 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use windrow_core::{FaultClass, Op, UnitOutcome};
+use windrow_core::{FaultClass, Op, Rung, UnitOutcome};
 
 pub(super) const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
 
@@ -16,7 +16,7 @@ pub(crate) struct Meters {
     pub(crate) batches: Counter,
     pub(crate) last_batch_rows: Gauge,
     pub(crate) batch_rows: Histogram,
-    pub(crate) rungs: [Counter; 5],
+    pub(crate) rungs: [Counter; Rung::ALL.len()],
     pub(crate) round_trips: Counter,
     pub(crate) commits: Counter,
     pub(crate) queue_seconds: Histogram,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use windrow_core::{Done, Fault, FaultClass, Name, Op, Rung, Shape, TableName, Value, Write};
-use windrow_database::plan::Fence;
+use windrow_database::plan::{self, Fence};
 use windrow_database::web::{Batch, BoundWrite};
 
 use super::knowledge::Knowledge;
@@ -71,7 +71,7 @@ pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bo
         let unknown = found == Found::Unknown && !statement.table.primary.is_empty();
         bound.writes.push(BoundWrite {
             at,
-            group: group * 2 + u32::from(alone),
+            group: plan::group_of(group, !alone),
             table: u32::try_from(table).unwrap_or(u32::MAX),
             key: found.hash(&statement.table),
             reads: statement.reads,

@@ -270,7 +270,7 @@ impl<'a> Batch<'a> {
         let items = places.iter().filter_map(|place| {
             let bound = self.bound.get(*place)?;
             Some(Item {
-                group: bound.shape * 2 + u32::from(!bound.sets),
+                group: plan::group_of(bound.shape, bound.sets),
                 unit: bound.unit,
                 source: self.sources.of_unit(bound.unit),
                 table: u32::try_from(bound.compiled.table.version).unwrap_or(u32::MAX),
@@ -293,7 +293,8 @@ impl<'a> Batch<'a> {
             };
             // Rows are locked in one order; where one cannot be told from the others, all stay in
             // the order of the batch.
-            if step.group.is_multiple_of(2) && step.items.iter().all(|i| canon(i).is_some()) {
+            if plan::shape_of(step.group).is_some() && step.items.iter().all(|i| canon(i).is_some())
+            {
                 let firsts = self.first_of_each(&step.items);
                 let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
                 step.items.sort_by(|a, b| first(a).cmp(&first(b)));

@@ -1,6 +1,7 @@
 //! Units whose writes are one statement, which is a transaction of its own.
 
 use windrow_core::{Fault, Op, Rung, Tally, UnitFault, Verdict};
+use windrow_database::plan;
 
 use super::batch::{Batch, BoundWrite};
 use super::connection::Connection;
@@ -157,7 +158,7 @@ impl Connection {
         let fits = match bound.as_slice() {
             [one] => !single::needs_transaction(&one.compiled, &self.line),
             [first, ..] => {
-                step.group.is_multiple_of(2)
+                plan::shape_of(step.group).is_some()
                     && first.compiled.table.transactional
                     && set::is_possible(&first.compiled, server)
                     && !set::needs_transaction(&first.compiled, server)

@@ -1,6 +1,7 @@
 //! The units of a transaction, one step after another, with savepoints where they are needed.
 
 use windrow_core::Rung;
+use windrow_database::plan;
 
 use super::transaction::{Break, Mode, Transaction, defect};
 
@@ -50,7 +51,7 @@ impl Transaction<'_, '_> {
 
     async fn steps(&mut self, units: &[u32], sets: bool) -> Result<(), Break> {
         for step in self.batch.steps(units) {
-            let may_set = sets && step.group.is_multiple_of(2);
+            let may_set = sets && plan::shape_of(step.group).is_some();
             self.step(step.items, may_set).await?;
         }
         Ok(())

@@ -20,9 +20,7 @@ const ONE_BY_ONE: u32 = 1;
 
 /// The shape of a step whose writes may become one statement.
 pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
-    step.group
-        .is_multiple_of(2)
-        .then_some(step.group as usize / 2)
+    plan::shape_of(step.group).map(|shape| shape as usize)
 }
 
 impl Batch<'_> {
@@ -43,7 +41,7 @@ impl Batch<'_> {
             let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
             let table = *tables.entry(compiled.table.identity()).or_insert(next);
             Some(Item {
-                group: placed.shape * 2 + u32::from(!placed.sets),
+                group: plan::group_of(placed.shape, placed.sets),
                 unit: placed.unit,
                 source: self.sources.of_unit(placed.unit),
                 table,
