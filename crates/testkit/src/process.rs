@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn starts_tells_and_ends() {
         let mut w = script(
-            "echo first >&2; echo 'windrow: http listening on http://127.0.0.1:7' >&2; trap 'exit 3' TERM; while :; do sleep 0.01; done",
+            "trap 'exit 3' TERM; echo first >&2; echo 'windrow: http listening on http://127.0.0.1:7' >&2; while :; do sleep 0.01; done",
         )
         .unwrap();
         assert_eq!(w.url("/x"), "http://127.0.0.1:7/x");
