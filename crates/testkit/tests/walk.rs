@@ -1,11 +1,5 @@
 //! The way of a write that ARCHITECTURE.md tells has stops that exist.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests may panic as tests may"
-)]
-
 use std::fs;
 use std::path::Path;
 

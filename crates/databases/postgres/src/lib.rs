@@ -1,4 +1,4 @@
-//! PostgreSQL, and CockroachDB by another [`dialect`].
+//! PostgreSQL, and CockroachDB by another `dialect`.
 //!
 //! A batch is one pipeline and, if nothing goes wrong, one round trip: the statements of all writes
 //! and one Sync, which is an implicit transaction.

@@ -147,7 +147,7 @@ impl Connection {
         let mut grown = false;
         for (name, wish) in &wishes {
             let known = self.shared.catalog.get(name);
-            if !create::asks_of(&wish, known.as_ref().map(|table| &table.facts)) {
+            if !create::asks_of(wish, known.as_ref().map(|table| &table.facts)) {
                 continue;
             }
             grown = true;

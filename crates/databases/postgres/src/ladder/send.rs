@@ -290,7 +290,7 @@ impl Sender<'_, '_> {
         let compiled = self.batch.compiled(placed).ok_or(Unfit)?;
         match &compiled.form {
             Form::Write(row_statement) => {
-                self.send_write(compiled, row_statement, placed, fresh)?
+                self.send_write(compiled, row_statement, placed, fresh)?;
             }
             Form::Call(bound) => {
                 self.send_call(compiled, bound, placed, fresh)?;

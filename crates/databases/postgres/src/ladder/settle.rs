@@ -102,7 +102,7 @@ impl Settler<'_, '_> {
         for (at, statement) in transaction.statements.iter().enumerate() {
             match statement {
                 Sent::Guard(version) if self.is_outdated(answers, at) => {
-                    self.outdated.push(*version)
+                    self.outdated.push(*version);
                 }
                 Sent::Guard(_) | Sent::Savepoint => {}
                 Sent::Single(item) => {
@@ -190,7 +190,7 @@ impl Settler<'_, '_> {
                 self.next.push(transaction.segment);
             }
             _ if class_of(&code) == FaultClass::Unknown => {
-                self.unknown(&transaction, answers, at, error)
+                self.unknown(&transaction, answers, at, error);
             }
             _ if class_of(&code) == FaultClass::Unavailable => {
                 self.leave = true;
@@ -282,7 +282,7 @@ impl Settler<'_, '_> {
                 self.regroup(&transaction.segment.units);
             }
             Mode::Grouped => {
-                self.grouped_failed(&transaction.segment.units, statement.as_ref(), error)
+                self.grouped_failed(&transaction.segment.units, statement.as_ref(), error);
             }
             Mode::Own
                 if may_be_stale(&error.code) || self.asks_origin(&transaction.segment, &error) =>
