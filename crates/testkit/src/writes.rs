@@ -190,3 +190,27 @@ pub fn returned(done: &Done) -> Vec<Vec<Value>> {
     let returned = done.returned.as_ref().expect("nothing came back");
     returned.rows.iter().map(|row| row.to_vec()).collect()
 }
+
+/// What each unit got, in short: its count or its code.
+pub fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome| match outcome {
+        Ok(dones) => dones
+            .iter()
+            .map(|d| d.rows.to_string())
+            .collect::<Vec<_>>()
+            .join(","),
+        Err(failed) => failed.fault.code.to_string(),
+    };
+    outcomes.iter().map(one).collect()
+}
+
+/// The same of a whole report: `again` for what was given back.
+pub fn verdicts(report: &Report) -> Vec<String> {
+    let one = |verdict: &Verdict| match verdict {
+        Verdict::Told(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
+        Verdict::Again(fault) => format!("again {}", fault.code),
+        Verdict::Alone(_) => "alone".to_owned(),
+        Verdict::Held => "held".to_owned(),
+    };
+    report.verdicts.iter().map(one).collect()
+}

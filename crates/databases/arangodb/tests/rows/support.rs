@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Done, Executor, Fault, Report, Sink, Unit, UnitOutcome, Value, Verdict};
+use windrow_core::{Done, Executor, Fault, Report, Sink, Unit, UnitOutcome, Value};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_testkit::arangodb::ArangoDb;
 use windrow_testkit::writes;
-pub(crate) use windrow_testkit::writes::{Make, fault, json, number, returned, rung, told};
+pub(crate) use windrow_testkit::writes::{
+    Make, brief, fault, json, number, returned, rung, told, verdicts,
+};
 
 /// A collection name that no other test has.
 fn collection() -> String {
@@ -126,28 +128,4 @@ impl Bed {
     pub(crate) fn get(&self) -> Make {
         writes::get(&self.table)
     }
-}
-
-/// What each unit got, in short: its count or its code.
-pub(crate) fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
-    let one = |outcome: &UnitOutcome| match outcome {
-        Ok(dones) => dones
-            .iter()
-            .map(|d| d.rows.to_string())
-            .collect::<Vec<_>>()
-            .join(","),
-        Err(failed) => failed.fault.code.to_string(),
-    };
-    outcomes.iter().map(one).collect()
-}
-
-/// The same of a whole report: `again` for what was given back.
-pub(crate) fn verdicts(report: &Report) -> Vec<String> {
-    let one = |verdict: &Verdict| match verdict {
-        Verdict::Told(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
-        Verdict::Again(fault) => format!("again {}", fault.code),
-        Verdict::Alone(_) => "alone".to_owned(),
-        Verdict::Held => "held".to_owned(),
-    };
-    report.verdicts.iter().map(one).collect()
 }
