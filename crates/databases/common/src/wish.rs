@@ -1,9 +1,33 @@
 //! What rows ask of one table: to be made, to get columns, to have them widened.
 
-use windrow_core::{Holds, LoadPlan, Rows, Shape, Value};
+use windrow_core::{Holds, LoadPlan, Op, Rows, Shape, TableName, Value, Write};
 
 use super::infer::Sights;
 use super::new_table::NewTable;
+
+/// What writes ask of their tables, in the order in which these were first named. `see`: how a wish
+/// takes in one write.
+pub fn by_table<'w, W: Default>(
+    writes: impl IntoIterator<Item = &'w Write>,
+    see: impl Fn(&mut W, &Shape, &[Value]),
+) -> Vec<(&'w TableName, W)> {
+    let mut wishes: Vec<(&TableName, W)> = Vec::new();
+    for write in writes {
+        let shape = &write.shape;
+        if !matches!(shape.op, Op::Insert | Op::Update) {
+            continue;
+        }
+        let place = wishes.iter().position(|(name, _)| **name == shape.table);
+        let place = place.unwrap_or_else(|| {
+            wishes.push((&shape.table, W::default()));
+            wishes.len() - 1
+        });
+        if let Some((_, wish)) = wishes.get_mut(place) {
+            see(wish, shape, write.values());
+        }
+    }
+    wishes
+}
 
 /// What rows ask of one table.
 #[derive(Clone, Debug, Default)]

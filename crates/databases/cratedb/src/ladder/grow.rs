@@ -1,7 +1,8 @@
 //! Tables and columns that are made because the rows of a batch name them.
 
-use windrow_core::{Fault, Op, TableName, Tally};
+use windrow_core::{Fault, TableName, Tally};
 use windrow_database::web::{Batch, Loss, Meaning};
+use windrow_database::wish;
 
 use super::connection::{Connection, Stop};
 use super::knowledge::Knowledge;
@@ -16,21 +17,7 @@ impl Connection {
         batch: &mut Batch<'_>,
         knowledge: &mut Knowledge,
     ) -> Result<(), Stop> {
-        let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
-        for (_, write) in batch.pending() {
-            let shape = &write.shape;
-            if !matches!(shape.op, Op::Insert | Op::Update) {
-                continue;
-            }
-            let place = wishes.iter().position(|(name, _)| **name == shape.table);
-            let place = place.unwrap_or_else(|| {
-                wishes.push((&shape.table, Wish::default()));
-                wishes.len() - 1
-            });
-            if let Some((_, wish)) = wishes.get_mut(place) {
-                wish.see(shape, write.values());
-            }
-        }
+        let wishes = wish::by_table(batch.pending().map(|(_, write)| write), Wish::see);
         for (name, wish) in wishes {
             let Some(Ok(table)) = knowledge.tables.get(name) else {
                 continue;

@@ -1,7 +1,7 @@
 //! What the rows of a batch ask of their tables, and who is told where they do not get it.
 
 use windrow_core::{Op, TableName, Verdict, Write};
-use windrow_database::wish::Wish;
+use windrow_database::wish::{self, Wish};
 
 use super::batch::Batch;
 use crate::catalog::cache::Catalog;
@@ -9,26 +9,12 @@ use crate::catalog::create;
 
 /// What the rows of a batch ask of their tables, as far as the descriptions say.
 pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Wish)> {
-    let mut wishes: Vec<(&TableName, Wish)> = Vec::new();
     let open = batch
         .units
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    for write in open.flat_map(|(unit, _)| unit.writes()) {
-        if !matches!(write.shape.op, Op::Insert | Op::Update) {
-            continue;
-        }
-        let name = &write.shape.table;
-        let place = wishes.iter().position(|(known, _)| *known == name);
-        let place = place.unwrap_or_else(|| {
-            wishes.push((name, Wish::default()));
-            wishes.len() - 1
-        });
-        if let Some((_, wish)) = wishes.get_mut(place) {
-            wish.see(&write.shape, write.values());
-        }
-    }
+    let mut wishes = wish::by_table(open.flat_map(|(unit, _)| unit.writes()), Wish::see);
     wishes.retain(|(name, wish)| match catalog.get(name) {
         None => wish.new.is_wanted(),
         Some(table) => !create::changes(&table.facts, wish).is_empty(),

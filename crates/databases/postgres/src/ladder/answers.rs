@@ -154,7 +154,7 @@ impl<'f> AnswerReader<'f> {
         });
     }
 
-    /// What was answers, a transaction each.
+    /// The answers, a transaction each.
     pub(crate) fn end(mut self) -> Vec<Answers> {
         // One that did not come to its end.
         self.now.messages = self.messages.freeze();

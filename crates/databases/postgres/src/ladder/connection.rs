@@ -10,6 +10,7 @@ use windrow_core::{Fault, FaultClass, Shape, Tally, Verdict};
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 use windrow_proof::Trusted;
 
+use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
 use super::calls::CompiledCalls;
 use super::failure_rates::FailureRates;
@@ -19,6 +20,7 @@ use super::patience::{self, Patience};
 use super::prepare::{Trust, prepare};
 use super::prepared::Prepared;
 use super::segment::Segment;
+use super::send::SentTransaction;
 use super::settle::Settler;
 use super::wariness::Wariness;
 use crate::calls::CallCatalog;
@@ -139,6 +141,23 @@ impl Connection {
         let (trust, asked) = prepare(&mut self.wire, &mut self.prepared, batch, todo).await?;
         tally.round_trips += u32::from(asked);
         Ok(trust)
+    }
+
+    /// One round trip: the answers, as far as they came, and whether the connection broke.
+    pub(super) async fn answers_to(
+        &mut self,
+        transactions: &[SentTransaction],
+        tally: &mut Tally,
+    ) -> (Vec<Answers>, Result<(), Broken>) {
+        let mut reader = AnswerReader::new(transactions);
+        let start = Instant::now();
+        let ended = self
+            .wire
+            .exchange(transactions.len(), &mut |answer| reader.take(answer))
+            .await;
+        tally.in_database += start.elapsed();
+        tally.round_trips += 1;
+        (reader.end(), ended)
     }
 
     /// Why a batch is not to go on: its client has asked for that, or does not allow it to take

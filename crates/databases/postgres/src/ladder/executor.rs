@@ -12,7 +12,7 @@ use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, 
 use windrow_pgwire::wire::Broken;
 
 use self::careful::Ended;
-use super::answers::{AnswerReader, Answers};
+use super::answers::Answers;
 use super::batch::Batch;
 use super::care::Care;
 use super::connection::{Connection, unwritable};
@@ -210,15 +210,7 @@ impl Connection {
         transactions: Vec<SentTransaction>,
         tally: &mut Tally,
     ) -> Result<Vec<(SentTransaction, Answers)>, Broken> {
-        let mut reader = AnswerReader::new(&transactions);
-        let start = Instant::now();
-        let ended = self
-            .wire
-            .exchange(transactions.len(), &mut |answer| reader.take(answer))
-            .await;
-        tally.in_database += start.elapsed();
-        tally.round_trips += 1;
-        let answers = reader.end();
+        let (answers, ended) = self.answers_to(&transactions, tally).await;
         let mut answered: Vec<_> = transactions.into_iter().zip(answers).collect();
         let Err(broken) = ended else {
             return Ok(answered);

@@ -48,6 +48,11 @@ impl Segment {
         matches!(self.mode, Mode::Sets | Mode::Telling | Mode::Grouped)
     }
 
+    /// The place of its first unit; 0 where nobody's statements are sent.
+    pub(crate) fn first_unit(&self) -> u32 {
+        self.units.first().copied().unwrap_or_default()
+    }
+
     /// Whether its statements are executed.
     pub(crate) fn runs(&self) -> bool {
         !matches!(self.mode, Mode::Probe | Mode::Refuse(_))

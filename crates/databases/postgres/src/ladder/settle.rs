@@ -68,12 +68,7 @@ impl Settler<'_, '_> {
         if !transaction.reads {
             self.tally.commits += 1;
         }
-        let unit = transaction
-            .segment
-            .units
-            .first()
-            .copied()
-            .unwrap_or_default();
+        let unit = transaction.segment.first_unit();
         match transaction.segment.mode {
             // The statement can be parsed by now: something has changed.
             Mode::Probe => {
@@ -372,14 +367,14 @@ impl Settler<'_, '_> {
 
     /// Whether the client's own text would be told more: where in it the error is.
     pub(crate) fn asks_origin(&self, segment: &Segment, error: &ServerError) -> bool {
-        let unit = segment.units.first().copied().unwrap_or_default();
+        let unit = segment.first_unit();
         let says_where = error.position.is_some() || error.context.is_some();
         let waited = matches!(error.code.as_str(), LOCK_NOT_AVAILABLE | CANCELED);
         says_where && !waited && self.batch.origin(unit).is_some()
     }
 
     fn is_call(&self, segment: &Segment) -> bool {
-        let unit = segment.units.first().copied().unwrap_or_default();
+        let unit = segment.first_unit();
         let unit = self.batch.units.get(unit as usize);
         unit.is_some_and(|unit| !unit.calls().is_empty())
     }
@@ -403,7 +398,7 @@ impl Settler<'_, '_> {
                 placed.map_or(0, |placed| placed.write as usize)
             }
             _ if self.is_call(segment) => {
-                let unit = segment.units.first().copied().unwrap_or_default();
+                let unit = segment.first_unit();
                 self.batch.writes_of(unit).len()
             }
             _ => 0,

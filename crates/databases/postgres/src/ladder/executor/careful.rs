@@ -10,7 +10,7 @@ use windrow_pgwire::class_of;
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
 use self::judge::{Judge, Judged, Leg};
-use crate::ladder::answers::{AnswerReader, Answers};
+use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
 use crate::ladder::connection::{Connection, unwritable};
@@ -179,7 +179,8 @@ impl Connection {
                 transactions.push(self.say(&kept));
             }
         }
-        let answered = self.answers_to(&transactions, tally).await?;
+        let (answered, ended) = self.answers_to(&transactions, tally).await;
+        ended?;
         let mut leg: Leg = transactions.into_iter().zip(answered).collect();
         // Of what we say ourselves only the beginning is of interest, and only where it failed.
         let failed = |(place, (_, answers)): (usize, &(SentTransaction, Answers))| {
@@ -200,22 +201,6 @@ impl Connection {
             end: self.wire.out().len(),
             reads: true,
         }
-    }
-
-    async fn answers_to(
-        &mut self,
-        transactions: &[SentTransaction],
-        tally: &mut Tally,
-    ) -> Result<Vec<Answers>, Broken> {
-        let mut reader = AnswerReader::new(transactions);
-        let start = Instant::now();
-        let ended = self
-            .wire
-            .exchange(transactions.len(), &mut |answer| reader.take(answer))
-            .await;
-        tally.in_database += start.elapsed();
-        tally.round_trips += 1;
-        ended.map(|()| reader.end())
     }
 
     /// Commits, and tells what is certain then.

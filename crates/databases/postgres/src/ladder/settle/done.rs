@@ -184,12 +184,7 @@ impl Settler<'_, '_> {
         answers: &Answers,
         at: usize,
     ) -> Vec<Done> {
-        let unit = transaction
-            .segment
-            .units
-            .first()
-            .copied()
-            .unwrap_or_default();
+        let unit = transaction.segment.first_unit();
         let calls = self
             .batch
             .units

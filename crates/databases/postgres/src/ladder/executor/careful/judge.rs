@@ -139,12 +139,7 @@ impl<'u> Judge<'_, 'u> {
     pub(super) fn missing(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
             self.judged.reads &= transaction.reads;
-            let unit = transaction
-                .segment
-                .units
-                .first()
-                .copied()
-                .unwrap_or_default();
+            let unit = transaction.segment.first_unit();
             match answers.error.take() {
                 Some((at, error)) if error.code.starts_with("23") => {
                     self.told(unit, &transaction, &answers, at, error);
@@ -183,12 +178,7 @@ impl<'u> Judge<'_, 'u> {
     }
 
     fn done(&mut self, transaction: &SentTransaction, answers: &Answers) {
-        let unit = transaction
-            .segment
-            .units
-            .first()
-            .copied()
-            .unwrap_or_default();
+        let unit = transaction.segment.first_unit();
         match &transaction.segment.mode {
             // The statement can be parsed by now: something has changed.
             Mode::Probe => self.judged.stale = true,
