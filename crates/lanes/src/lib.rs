@@ -8,7 +8,8 @@
 //! (W), what arrives leaves at once; while all are under way, units queue; the flight that ends
 //! first takes all that is queued, up to the limits. No timer stands on the path of a write: at low
 //! load a batch is one unit without delay, under load it grows exactly as much as the database is
-//! behind. Writes are held back only where [`Limits::max_wait`](windrow_core::Limits::max_wait)
+//! behind. A flight that takes much longer than usual is not waited for where the database takes
+//! another one beside it. Writes are held back only where [`Limits::max_wait`](windrow_core::Limits::max_wait)
 //! asks for it, and where clients that were just answered come back at once and rows per second
 //! were seen to rise when they are waited for ([`pace::Gather`]).
 //!
@@ -28,6 +29,7 @@
 //! | `panics` | what is made of a panic in a sink or an executor |
 //! | `away` | a database that cannot be reached: since when, and what is told of it |
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
+//! | `overdue` | how long flights usually take, and which one takes too long (pure) |
 //! | `retry` | how often and when what was rolled back runs again (pure) |
 //! | [`metrics`] | what is counted |
 //!
@@ -56,6 +58,7 @@ mod interrupt;
 mod lock_wait;
 mod message;
 pub mod metrics;
+mod overdue;
 pub mod pace;
 mod panics;
 mod queue;

@@ -8,6 +8,9 @@ use crate::batch::Batch;
 use crate::connections::Flight;
 use crate::message::Landed;
 
+/// Rows of a batch that is looked at for its keys although it may have the lane to itself.
+const FEW: usize = 32;
+
 impl Worker {
     /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
     /// leaves at once.
@@ -19,25 +22,20 @@ impl Worker {
         self.answer_late();
         self.close_idle();
         self.start_lock_waits();
-        self.held_until = None;
+        (self.held_until, self.overdue_at) = (None, None);
         self.crowded = self.send_all();
     }
 
     /// Gives true if units stay because no further flight may leave.
     fn send_all(&mut self) -> bool {
         while self.queue.is_ready() {
-            let limit = self.pace.setting().flights;
-            let mut flying = 0;
-            let mut keyed = true;
-            for flight in self.connections.flights() {
-                flying += 1;
-                keyed &= flight.keyed;
-            }
+            let now = Instant::now();
+            let (flying, keyed, late) = self.under_way(now);
+            let limit = (self.pace.setting().flights + late).min(self.most_flights);
             // A flight whose keys are not known has the lane to itself.
             if flying >= limit || !keyed {
                 return true;
             }
-            let now = Instant::now();
             if self.is_held_back(now) {
                 break;
             }
@@ -48,15 +46,37 @@ impl Worker {
                 }
                 break;
             };
-            if !self.send_off(
-                connection,
-                limit > 1 || flying > 0 || self.lock_waits.is_busy(),
-                now,
-            ) {
+            let keyed = limit > 1 || flying > 0 || self.lock_waits.is_busy() || self.may_be_late();
+            if !self.send_off(connection, keyed, now) {
                 break;
             }
         }
         false
+    }
+
+    /// The flights under way, whether the keys of all are known, and how many are overdue. Notes
+    /// when the next of them will be.
+    fn under_way(&mut self, now: Instant) -> (usize, bool, usize) {
+        let (mut flying, mut late, mut keyed) = (0, 0, true);
+        let mut next: Option<Instant> = None;
+        let allowed = self.usual.allowed();
+        for flight in self.connections.flights() {
+            flying += 1;
+            keyed &= flight.keyed;
+            let departed = flight.manifest.departed;
+            match departed.zip(allowed).map(|(at, allowed)| at + allowed) {
+                Some(due) if due <= now => late += 1,
+                due => next = [next, due].into_iter().flatten().min(),
+            }
+        }
+        self.overdue_at = next.filter(|_| keyed && flying < self.most_flights);
+        (flying, keyed, late)
+    }
+
+    /// True where others may leave beside the next batch should it be overdue. The keys of a large
+    /// one cost more than that is worth: where there is much to do, flights are large and alike.
+    fn may_be_late(&self) -> bool {
+        self.most_flights > 1 && self.queue.totals().rows <= FEW
     }
 
     /// Forms a batch and hands it to a connection. False if nothing can leave.

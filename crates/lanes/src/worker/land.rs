@@ -72,6 +72,7 @@ impl Worker {
         }
         let at = now.saturating_duration_since(self.started);
         let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
+        self.usual.landed(took);
         let back = self.gather.landed(at, took, units);
         self.pace.landed(Landing {
             at,

@@ -177,6 +177,7 @@ impl Worker {
             self.queue.wakes_at(),
             self.away_ends_at(),
             self.held_until,
+            self.overdue_at,
             self.look_for_idle,
             self.late_at(),
             self.lock_waits.asks_again_at(),

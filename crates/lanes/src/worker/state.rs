@@ -15,6 +15,7 @@ use crate::connections::Connections;
 use crate::idle::IdleNote;
 use crate::message::Signals;
 use crate::metrics::{Count, Meters, SeriesGuard};
+use crate::overdue::UsualTime;
 use crate::pace::{Bounds, Gather, Pace};
 use crate::queue::{Queue, Room};
 use crate::retry::Jitter;
@@ -58,6 +59,12 @@ pub(super) struct Worker {
     pub(super) tickets: Tickets,
     pub(super) pace: Pace,
     pub(super) gather: Gather,
+    /// How long flights take.
+    pub(super) usual: UsualTime,
+    /// The most flights that the database and the limits allow.
+    pub(super) most_flights: usize,
+    /// When a flight that keeps units from leaving will be overdue.
+    pub(super) overdue_at: Option<Instant>,
     pub(super) connections: Connections,
     /// When to look for connections that nothing needs.
     pub(super) look_for_idle: Option<Instant>,
@@ -105,6 +112,9 @@ impl Worker {
             tickets: Tickets::new(),
             pace: Pace::new(bounds),
             gather: Gather::default(),
+            usual: UsualTime::default(),
+            most_flights: bounds.flights,
+            overdue_at: None,
             connections: Connections::new(),
             look_for_idle: None,
             next_flight: 0,

@@ -116,3 +116,55 @@ async fn a_further_connection_that_is_refused_fails_nobody() {
         assert_eq!(bench.lane().status().away, None);
     }
 }
+
+/// A lane whose flights have taken 2 ms so far.
+async fn used_to_2_ms(limits: Limits) -> Bench {
+    let mut bench = Bench::with(8, limits);
+    for id in 0..20 {
+        let receipt = bench.one(unit_on(id, id)).await;
+        let flight = bench.flight().await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        flight.ok();
+        receipt.await;
+    }
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flight_that_takes_much_longer_than_usual_holds_up_only_its_own_rows() {
+    let mut bench = used_to_2_ms(Limits::default()).await;
+    let late = bench.one(unit_on(100, 1)).await;
+    let held = bench.flight().await;
+    let (other, same) = (bench.one(unit_on(101, 2)), bench.one(unit_on(102, 1)));
+    let (other, same) = (other.await, same.await);
+    assert!(bench.try_flight().await.is_none(), "it is not late yet");
+    let second = bench.flight().await;
+    assert_eq!(second.ids, [101]);
+    second.ok();
+    assert_eq!(other.await.as_slice(), [done(101)]);
+    assert!(bench.try_flight().await.is_none(), "one row in two flights");
+    held.ok();
+    assert_eq!(late.await.as_slice(), [done(100)]);
+    let third = bench.flight().await;
+    assert_eq!(third.ids, [102]);
+    third.ok();
+    assert_eq!(same.await.as_slice(), [done(102)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_one_flight_is_kept_also_where_that_flight_is_late() {
+    let limits = Limits {
+        flights: Some(1),
+        ..Limits::default()
+    };
+    let mut bench = used_to_2_ms(limits).await;
+    let late = bench.one(unit_on(100, 1)).await;
+    let held = bench.flight().await;
+    let other = bench.one(unit_on(101, 2)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(bench.try_flight().await.is_none());
+    held.ok();
+    late.await;
+    bench.flight().await.ok();
+    assert_eq!(other.await.as_slice(), [done(101)]);
+}

@@ -14,8 +14,8 @@ use windrow_testkit::pgclient::{Address, frontend};
 use crate::pg::answer;
 
 /// One kind of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Manner {
     /// Connects and says nothing.
     Silent,
     /// Announces much, sends some of it, and then a byte from time to time.
@@ -33,18 +33,6 @@ pub(super) enum Manner {
     /// Asks for much and does not read it.
     Deaf,
 }
-
-/// All of them.
-pub(super) const MANNERS: [Manner; 8] = [
-    Manner::Silent,
-    Manner::Announces,
-    Manner::Slow,
-    Manner::Greedy,
-    Manner::LeavesMidway,
-    Manner::LeavesEarly,
-    Manner::Wrong,
-    Manner::Deaf,
-];
 
 /// Bytes of a large row.
 const LARGE: usize = 256 << 10;

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum as _;
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::{Postgres, psql};
 use windrow_testkit::process::Windrow;
@@ -27,6 +28,7 @@ use crate::reading::POSTGRES_TABLE;
 use crate::say;
 use crate::servers;
 use good::Good;
+use manners::Manner;
 use others::Others;
 use ways::Ways;
 
@@ -54,6 +56,9 @@ pub struct Soak {
     /// Seconds between two misdeeds of one client, on average.
     #[arg(long, default_value_t = 10)]
     pub pace: u64,
+    /// How the others behave (default: in every way).
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub manners: Vec<Manner>,
     /// Windrow's memory budget in MiB.
     #[arg(long, default_value_t = 256)]
     pub memory: u32,
@@ -117,6 +122,14 @@ impl Soak {
         servers::windrow(url, &all)
     }
 
+    fn manners(&self) -> &[Manner] {
+        if self.manners.is_empty() {
+            Manner::value_variants()
+        } else {
+            &self.manners
+        }
+    }
+
     fn rounds(&self) -> usize {
         let both = (self.alone + self.beside).max(1);
         usize::try_from((self.minutes * 60).div_ceil(both))
@@ -132,7 +145,8 @@ impl Soak {
             drop(last.take());
             psql(url, "truncate others")?;
             self.phase(run, (round, ALONE, self.alone), ways, told)?;
-            let others = Others::start(ways, self.others, Duration::from_secs(self.pace));
+            let pace = Duration::from_secs(self.pace);
+            let others = Others::start(ways, self.others, pace, self.manners());
             self.phase(run, (round, BESIDE, self.beside), ways, told)?;
             run.add_all(number(round), "others", &others.metrics());
             last = Some(others);

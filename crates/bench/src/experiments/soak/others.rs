@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use super::manners::{self, MANNERS};
+use super::manners::{self, Manner};
 use super::ways::Ways;
 use crate::http::report::as_f64;
 
@@ -31,8 +31,9 @@ struct Counts {
 }
 
 impl Others {
-    pub(super) fn start(ways: &Ways, count: usize, pace: Duration) -> Self {
+    pub(super) fn start(ways: &Ways, count: usize, pace: Duration, manners: &[Manner]) -> Self {
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::<Counts>::default());
+        let manners = manners.to_vec();
         let (ways, stopped, counting) = (ways.clone(), Arc::clone(&stop), Arc::clone(&counts));
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -40,8 +41,9 @@ impl Others {
                 .build();
             let Ok(runtime) = runtime else { return };
             let tasks = LocalSet::new();
-            for number in 0..count {
-                let client = misbehave(ways.clone(), number, pace, Arc::clone(&counting));
+            for (number, manner) in numbered(count, &manners) {
+                let counts = Arc::clone(&counting);
+                let client = misbehave(ways.clone(), (number, manner), pace, counts);
                 tasks.spawn_local(client);
             }
             tasks.block_on(&runtime, async {
@@ -77,19 +79,26 @@ impl Drop for Others {
     }
 }
 
-/// One client: half of them over each protocol, all manners over both.
-async fn misbehave(ways: Ways, number: usize, pace: Duration, counts: Arc<Counts>) {
+/// Half of the clients over each protocol, all manners over both.
+fn numbered(count: usize, manners: &[Manner]) -> impl Iterator<Item = (usize, Manner)> {
+    let twice = manners.iter().flat_map(|manner| [*manner; 2]);
+    (0..count).zip(twice.cycle())
+}
+
+async fn misbehave(
+    ways: Ways,
+    (number, manner): (usize, Manner),
+    pace: Duration,
+    counts: Arc<Counts>,
+) {
     let mut rng = StdRng::seed_from_u64(number as u64);
-    let Some(manner) = MANNERS.get(number / 2 % MANNERS.len()) else {
-        return;
-    };
     loop {
         // Not all at once.
         sleep(pace.mul_f64(rng.random_range(0.0..2.0))).await;
         counts.begun.fetch_add(1, Ordering::Relaxed);
         let done = match number % 2 {
-            0 => manners::over_pg(*manner, &ways.pg, pace, &mut rng).await,
-            _ => manners::over_http(*manner, ways.http, pace, &mut rng).await,
+            0 => manners::over_pg(manner, &ways.pg, pace, &mut rng).await,
+            _ => manners::over_http(manner, ways.http, pace, &mut rng).await,
         };
         let broken = u64::from(done.is_err());
         counts.broken.fetch_add(broken, Ordering::Relaxed);
