@@ -24,6 +24,7 @@
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`secret`] | what is shown nowhere |
+//! | [`turn`] | how much a connection moves before others have their turn |
 //! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
 //!
 //! Everyone may import this crate; it imports none of the others.
@@ -46,6 +47,7 @@ pub mod sink;
 pub mod source;
 pub mod standing;
 pub mod statement;
+pub mod turn;
 pub mod unit;
 pub mod value;
 pub mod write;
@@ -71,6 +73,7 @@ pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use standing::{Level, Standing};
 pub use statement::{Call, Described, Describer, ParsedStatement, Statement};
+pub use turn::Turn;
 pub use unit::Unit;
 pub use value::Value;
 pub use write::{Row, Write};

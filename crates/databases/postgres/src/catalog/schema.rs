@@ -17,6 +17,14 @@ use crate::dialect::{Dialect, POSTGRES};
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
 
+/// Fails where there is no such table, and the server passes over the questions behind it: their
+/// texts alone take it some milliseconds, which others would wait for whenever somebody names a
+/// table that is not there.
+const EXISTS: &str = "SELECT CAST($1 AS pg_catalog.regclass)";
+
+/// What the server says of a table, or a schema, that is not there.
+const NOT_THERE: [&str; 2] = ["42P01", "3F000"];
+
 /// Facts of the table. Partitions may have triggers of their own, or be foreign tables. `{print}`:
 /// [`check::print`].
 const TABLE: &str = "\
@@ -123,14 +131,7 @@ async fn read_as(
     let mut read = if dialect.plain_catalog {
         plain::read(wire, name, &quoted, dialect).await?
     } else {
-        append(wire, &quoted);
-        if proven {
-            append_proof(wire, &quoted, "");
-        }
-        frontend::sync(wire.out());
-        let mut reader = Reader::new(name, &quoted);
-        wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
-        reader.end()
+        read_whole(wire, name, &quoted, proven).await?
     };
     if let Ok(Some(facts)) = &mut read
         && is_zoned(wire)
@@ -138,6 +139,31 @@ async fn read_as(
         leave_moments(&mut facts.columns);
     }
     Ok(read)
+}
+
+async fn read_whole(
+    wire: &mut Wire,
+    name: &TableName,
+    quoted: &str,
+    proven: bool,
+) -> Result<Result<Option<Facts>, ServerError>, Broken> {
+    ask(wire, EXISTS, quoted);
+    append(wire, quoted);
+    if proven {
+        append_proof(wire, quoted, "");
+    }
+    frontend::sync(wire.out());
+    let (mut reader, mut exists) = (Reader::new(name, quoted), false);
+    wire.exchange(1, &mut |answer| match answer {
+        Answer::DataRow(_) if !exists => {}
+        Answer::CommandComplete(_) if !exists => exists = true,
+        answer => reader.hear(answer),
+    })
+    .await?;
+    Ok(match reader.end() {
+        Err(error) if !exists && NOT_THERE.contains(&&*error.code) => Ok(None),
+        read => read,
+    })
 }
 
 /// Names of the zone in which a text without one means what it says.
