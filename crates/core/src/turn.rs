@@ -1,6 +1,10 @@
 //! Connections that share a thread take turns.
 
+use std::future::Future as _;
+use std::pin::pin;
 use std::task::{Context, Poll};
+
+use tokio::task::yield_now;
 
 /// Bytes that one connection moves before others have their turn: a tenth of a millisecond's work.
 ///
@@ -22,8 +26,9 @@ impl Turn {
             return Poll::Ready(());
         }
         self.moved = 0;
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        // The waker is kept until the runtime has looked what has come over all other connections.
+        // A task that wakes itself runs sixty times more before it does so.
+        pin!(yield_now()).poll(cx)
     }
 
     /// So many bytes were read or written.
