@@ -95,7 +95,8 @@ WHERE c.conrelid = to_regclass($1) AND c.contype IN ('c', 'f')
 ORDER BY c.oid";
 
 /// Reads a table, with the proof of what its writes may share; `None`: there is none of that name.
-/// One round trip, or two where the catalog is a plain one.
+/// One round trip, or two where the catalog is a plain one. Not within a transaction: a table that
+/// is not there would end it.
 ///
 /// # Errors
 /// Outside: the connection is lost. Inside: the server refuses to say.
@@ -108,7 +109,8 @@ pub(crate) async fn read(
 }
 
 /// The same for who joins no writes: without the proof, which takes the server longer than all the
-/// rest.
+/// rest, and without an error where there is no such table, so that it can be asked within a
+/// transaction.
 ///
 /// # Errors
 /// As [`read`].
@@ -147,13 +149,15 @@ async fn read_whole(
     quoted: &str,
     proven: bool,
 ) -> Result<Result<Option<Facts>, ServerError>, Broken> {
-    ask(wire, EXISTS, quoted);
+    if proven {
+        ask(wire, EXISTS, quoted);
+    }
     append(wire, quoted);
     if proven {
         append_proof(wire, quoted, "");
     }
     frontend::sync(wire.out());
-    let (mut reader, mut exists) = (Reader::new(name, quoted), false);
+    let (mut reader, mut exists) = (Reader::new(name, quoted), !proven);
     wire.exchange(1, &mut |answer| match answer {
         Answer::DataRow(_) if !exists => {}
         Answer::CommandComplete(_) if !exists => exists = true,
