@@ -8,6 +8,9 @@ use crate::batch::Batch;
 use crate::connections::Flight;
 use crate::message::Landed;
 
+/// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
+const LARGE: usize = 64 << 10;
+
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.
 const FEW: usize = 32;
 
@@ -54,8 +57,8 @@ impl Worker {
         false
     }
 
-    /// The flights under way, whether the keys of all are known, and how many are overdue. Notes
-    /// when the next of them will be.
+    /// The flights under way, whether the keys of all are known, and how many are overdue or large.
+    /// Notes when the next of them will be overdue.
     fn under_way(&mut self, now: Instant) -> (usize, bool, usize) {
         let (mut flying, mut late, mut keyed) = (0, 0, true);
         let mut next: Option<Instant> = None;
@@ -66,6 +69,7 @@ impl Worker {
             let departed = flight.manifest.departed;
             match departed.zip(allowed).map(|(at, allowed)| at + allowed) {
                 Some(due) if due <= now => late += 1,
+                _ if flight.manifest.bytes >= LARGE => late += 1,
                 due => next = [next, due].into_iter().flatten().min(),
             }
         }
