@@ -11,6 +11,10 @@ use crate::message::Landed;
 /// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
 const LARGE: usize = 64 << 10;
 
+/// So many flights leave beside those that are overdue or large: enough for a few rows that wait for
+/// locks, and too few to crowd a database that stands still.
+const BESIDE: usize = 4;
+
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.
 const FEW: usize = 32;
 
@@ -34,7 +38,7 @@ impl Worker {
         while self.queue.is_ready() {
             let now = Instant::now();
             let (flying, keyed, late) = self.under_way(now);
-            let limit = (self.pace.setting().flights + late).min(self.most_flights);
+            let limit = (self.pace.setting().flights + late.min(BESIDE)).min(self.most_flights);
             // A flight whose keys are not known has the lane to itself.
             if flying >= limit || !keyed {
                 return true;
@@ -69,7 +73,7 @@ impl Worker {
             let departed = flight.manifest.departed;
             match departed.zip(allowed).map(|(at, allowed)| at + allowed) {
                 Some(due) if due <= now => late += 1,
-                _ if flight.manifest.bytes >= LARGE => late += 1,
+                _ if is_large(flight) => late += 1,
                 due => next = [next, due].into_iter().flatten().min(),
             }
         }
@@ -141,4 +145,9 @@ impl Worker {
         self.held_until = (now < until).then_some(until);
         now < until
     }
+}
+
+/// True for few rows of many bytes. Many rows are what pace has found to be best.
+fn is_large(flight: &Flight) -> bool {
+    flight.manifest.bytes >= LARGE && flight.manifest.rows <= FEW
 }
