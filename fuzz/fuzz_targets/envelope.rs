@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_http::trial::envelope(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| windrow_envelopes::trial::envelope(bytes));

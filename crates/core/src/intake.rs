@@ -18,6 +18,7 @@ use crate::budget::{Budget, Permit};
 use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
 use crate::unit::Unit;
+use crate::work::Work;
 
 pub use self::arrivals::Arrivals;
 pub use self::hint::Hint;
@@ -30,18 +31,29 @@ pub use crate::source::SourceId;
 const HINTS: usize = 1024;
 
 /// The frontends' handle of a lane. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Intake {
-    lane: mpsc::Sender<Submission>,
+#[derive(Debug)]
+pub struct Intake<W: Work> {
+    lane: mpsc::Sender<Submission<W>>,
     hints: Arc<mpsc::Sender<Hint>>,
     budget: Budget,
     sources: Arc<AtomicU64>,
 }
 
-impl Intake {
+impl<W: Work> Clone for Intake<W> {
+    fn clone(&self) -> Self {
+        Self {
+            lane: self.lane.clone(),
+            hints: Arc::clone(&self.hints),
+            budget: self.budget.clone(),
+            sources: Arc::clone(&self.sources),
+        }
+    }
+}
+
+impl<W: Work> Intake<W> {
     /// A handle and its other end. `capacity` bounds the submissions between them; past it,
     /// submitting waits.
-    pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals) {
+    pub fn channel(budget: Budget, capacity: usize) -> (Self, Arrivals<W>) {
         let (lane, submissions) = mpsc::channel(capacity);
         let (hinter, hints) = mpsc::channel(HINTS);
         let intake = Self {
@@ -72,10 +84,10 @@ impl Intake {
     pub async fn submit(
         &self,
         source: SourceId,
-        units: impl Into<Units>,
+        units: impl Into<Units<W>>,
         permit: Permit,
-    ) -> Result<Receipt, Fault> {
-        let mut units: Units = units.into();
+    ) -> Result<Receipt<W::Done>, Fault> {
+        let mut units: Units<W> = units.into();
         for unit in &mut units {
             unit.hand_over(source);
         }
@@ -138,7 +150,7 @@ impl Intake {
     ///
     /// # Errors
     /// Those of [`Budget::try_take`] and [`Intake::submit`], and the unit's own.
-    pub async fn run(&self, source: SourceId, unit: Unit) -> UnitOutcome {
+    pub async fn run(&self, source: SourceId, unit: Unit<W>) -> UnitOutcome<W::Done> {
         let permit = self.budget.try_take(unit.bytes())?;
         let mut outcomes = self.submit(source, [unit], permit).await?.await;
         outcomes

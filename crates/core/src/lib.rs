@@ -8,15 +8,15 @@
 //! | [`value`] | one value, exact, not yet converted to a column's type |
 //! | [`shape`] | a statement with its values lifted out |
 //! | [`write`](mod@write) | a shape and one row of values |
-//! | [`mod@statement`] | a write that a client wrote as SQL, with the raw bytes of its values |
+//! | [`work`] | what a lane carries: row writes, or the SQL calls of `windrow-calls` |
 //! | [`apart`] | why a write is not joined with others |
-//! | [`signature`] | the types of a prepared statement, as its client was told |
 //! | [`source`] | who asks: one client's ordered stream of writes |
 //! | [`mod@unit`] | writes of one client that commit together |
 //! | [`budget`] | the process-wide memory budget |
 //! | [`intake`] | the port between frontends and a lane: submit units, await their outcomes |
 //! | [`promise`] | what is promised to every client, and what a database may lack of it |
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
+//! | [`database`] | what a database can do besides: bulk loads, moves, a sign of life |
 //! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
 //! | [`cancel`] | interrupting a batch that is under way |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
@@ -32,6 +32,7 @@
 pub mod apart;
 pub mod budget;
 pub mod cancel;
+pub mod database;
 pub mod fault;
 pub mod intake;
 pub mod limits;
@@ -42,38 +43,37 @@ pub mod outcome;
 pub mod promise;
 pub mod secret;
 pub mod shape;
-pub mod signature;
 pub mod sink;
 pub mod source;
 pub mod standing;
-pub mod statement;
 pub mod turn;
 pub mod unit;
 pub mod value;
+pub mod work;
 pub mod write;
 
 pub use apart::Apart;
 pub use budget::{Budget, Permit};
 pub use cancel::Canceller;
+pub use database::Database;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
 pub use limits::Limits;
 pub use load::{
-    Bulk, Claim, CsvStyle, CsvText, Field, Holds, LoadColumn, LoadFault, LoadPlan, Loaded, Loader,
-    Mark, Marks, Means, Rows, Sifted, Span,
+    Bulk, Claim, CsvStyle, CsvText, Field, Filtered, Holds, LoadColumn, LoadFault, LoadPlan,
+    Loaded, Loader, Mark, Marks, Means, Rows, Span,
 };
 pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
-pub use outcome::{Done, Dones, Generated, Returned, Told, UnitFault, UnitOutcome};
-pub use promise::{Lack, Promise};
+pub use outcome::{Dones, Returned, RowDone, UnitFault, UnitOutcome};
+pub use promise::{Limitation, Promise};
 pub use secret::Secret;
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
-pub use signature::Signature;
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use standing::{Level, Standing};
-pub use statement::{Call, Described, Describer, ParsedStatement, Statement};
 pub use turn::Turn;
 pub use unit::Unit;
 pub use value::Value;
-pub use write::{Row, Write};
+pub use work::Work;
+pub use write::{Row, RowWrite};

@@ -63,7 +63,7 @@ pub struct Loaded {
 
 /// What became of a portion that was written without some of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sifted {
+pub struct Filtered {
     /// Of the rows that were taken.
     pub loaded: Loaded,
     /// The places of those that were left out, in their order. They were not written, and their
@@ -123,9 +123,9 @@ pub trait Loader: Send {
     /// # Errors
     /// As [`Loader::load`]; [`LoadFault::Refused`] where the rows that are at fault could not be
     /// found.
-    async fn sift(&mut self, _: &Rows, _: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    async fn filter(&mut self, _: &Rows, _: Option<&Claim<'_>>) -> Result<Filtered, LoadFault> {
         Err(LoadFault::Refused(Fault::internal(
-            "this bulk form does not sift",
+            "this bulk form does not filter",
         )))
     }
 
@@ -165,8 +165,8 @@ pub trait Bulk: Send + Sync + 'static {
         10_000
     }
 
-    /// True if its loaders know [`Loader::sift`].
-    fn sifts(&self) -> bool {
+    /// True if its loaders know [`Loader::filter`].
+    fn filters(&self) -> bool {
         false
     }
 

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::fault::Fault;
 use crate::name::Name;
-use crate::signature::Signature;
 use crate::value::Value;
 
 /// Columns and rows that a write gave back.
@@ -19,59 +17,34 @@ pub struct Returned {
     pub rows: Vec<Box<[Value]>>,
 }
 
-/// A write that succeeded.
+/// A row write that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Done {
+pub struct RowDone {
     /// Rows that it inserted, updated, deleted or read: its own count.
     pub rows: u64,
     /// What it gave back, where its shape asks for that.
     pub returned: Option<Box<Returned>>,
-    /// What a server of PostgreSQL's protocol said of an SQL call besides its count.
-    pub told: Option<Box<Told>>,
 }
 
-/// What a server of PostgreSQL's protocol said before CommandComplete, and what it left behind in
-/// the session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// Whole protocol messages (NoticeResponse, DataRow in the formats that were asked for) to be
-    /// passed on as they are.
-    pub messages: Bytes,
-    /// The last value that the call took from a sequence: what `lastval()` and `currval()` answer
-    /// afterwards.
-    pub generated: Option<Generated>,
-    /// The types that the call turned out to have, where it was parsed at its use
-    /// ([`crate::Call::fresh`]) and they are other than those of its statement.
-    pub signature: Option<Arc<Signature>>,
-}
-
-/// A value that was taken from a sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Generated {
-    /// The sequence, by its number in the database's catalog.
-    pub sequence: u32,
-    /// The value.
-    pub value: i64,
-}
-
-impl Done {
+impl RowDone {
     /// A write of so many rows that gives nothing back.
     pub fn rows(rows: u64) -> Self {
         Self {
             rows,
             returned: None,
-            told: None,
         }
     }
 }
 
-/// One [`Done`] for each write of a unit, in their order.
-pub type Dones = SmallVec<[Done; 1]>;
+/// What each write of a unit is told, in their order. `D`: [`Work::Done`].
+///
+/// [`Work::Done`]: crate::Work::Done
+pub type Dones<D> = SmallVec<[D; 1]>;
 
 /// A unit that failed as a whole: nothing of it was written (unless
 /// [`crate::FaultClass::Unknown`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitFault {
+pub struct UnitFault<D> {
     /// The index, within the unit, of the write that failed. 0 where the failure names no write;
     /// for SQL calls their number where it was the commit that failed, behind all of them.
     pub at: usize,
@@ -79,10 +52,10 @@ pub struct UnitFault {
     pub fault: Fault,
     /// SQL calls: what those before the failed one were told before all was undone: a server
     /// answers each of them.
-    pub before: Vec<Done>,
+    pub before: Vec<D>,
 }
 
-impl From<Fault> for UnitFault {
+impl<D> From<Fault> for UnitFault<D> {
     fn from(fault: Fault) -> Self {
         Self {
             at: 0,
@@ -93,4 +66,4 @@ impl From<Fault> for UnitFault {
 }
 
 /// The outcome of a unit.
-pub type UnitOutcome = Result<Dones, UnitFault>;
+pub type UnitOutcome<D> = Result<Dones<D>, UnitFault<D>>;

@@ -108,7 +108,7 @@ impl fmt::Display for Promise {
 
 /// A promise that a sink cannot keep, or not wholly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lack {
+pub struct Limitation {
     /// Which one.
     pub promise: Promise,
     /// Why, and what happens instead: one sentence, for users.

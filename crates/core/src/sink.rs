@@ -12,13 +12,10 @@ use tokio::time::Instant;
 
 use crate::cancel::Canceller;
 use crate::fault::Fault;
-use crate::load::Bulk;
-use crate::moves::Moves;
-use crate::name::TableName;
 use crate::outcome::UnitOutcome;
-use crate::promise::{Lack, Promise};
-use crate::standing::Standing;
+use crate::promise::{Limitation, Promise};
 use crate::unit::Unit;
+use crate::work::Work;
 
 /// What a sink can do: data that lanes, frontends and documentation read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,29 +30,30 @@ pub struct Profile {
     pub batch_rows: usize,
     /// The promises that the database cannot keep, in the order of [`Promise::ALL`]. What is not
     /// named is kept.
-    pub lacks: &'static [Lack],
+    pub limitations: &'static [Limitation],
 }
 
 impl Profile {
     /// What is to be said of a promise that is not kept; `None`: it is kept.
-    pub fn lack(&self, promise: Promise) -> Option<&'static Lack> {
-        self.lacks.iter().find(|lack| lack.promise == promise)
+    pub fn limitation(&self, promise: Promise) -> Option<&'static Limitation> {
+        self.limitations.iter().find(|lack| lack.promise == promise)
     }
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::Alone`] after
-    /// a short time, so that it does not hold up its neighbours.
+    /// Batches of many clients: a write that meets a foreign lock is told [`Verdict::WaitsForLock`]
+    /// after a short time, so that it does not hold up its neighbours.
     Batches,
-    /// One unit that waits as long as it would have waited alone.
-    Alone,
+    /// One unit that waits for a lock as long as it would have waited by itself.
+    LockWait,
 }
 
-/// A database that executes batches. Shared by all flights of a lane.
+/// Where the batches of a lane go: a database, for work of one kind. Shared by all flights of a
+/// lane.
 #[async_trait]
-pub trait Sink: Send + Sync + 'static {
+pub trait Sink<W: Work>: Send + Sync + 'static {
     /// What this sink can do.
     fn profile(&self) -> &Profile;
 
@@ -65,38 +63,7 @@ pub trait Sink: Send + Sync + 'static {
     /// # Errors
     /// [`crate::FaultClass::Unavailable`] where trying again may help; any other class where it
     /// will not (a wrong password, a database that is not there).
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault>;
-
-    /// Asks the database for a sign of life, within a few seconds. Cancel safe.
-    ///
-    /// # Errors
-    /// As [`Sink::connect`].
-    async fn ping(&self) -> Result<(), Fault>;
-
-    /// The database's own way to take many rows at once; `None` where a lane's batches are that
-    /// already.
-    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
-        None
-    }
-
-    /// The database as one that holds pending rows, which a move takes out; `None` where that is
-    /// not possible.
-    fn moves(&self) -> Option<Arc<dyn Moves>> {
-        None
-    }
-
-    /// True for a table that the database keeps for itself, by a name that other databases have no
-    /// meaning for.
-    fn owns(&self, table: &TableName) -> bool {
-        let _ = table;
-        false
-    }
-
-    /// What the writes of each table share, for the tables that have been met lately, by name. Asks
-    /// the database nothing.
-    fn standings(&self) -> Vec<Standing> {
-        Vec::new()
-    }
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault>;
 
     /// How long a statement of this lane may take, counted from its arrival, as far as its clients'
     /// settings are known (PostgreSQL's `statement_timeout`); `None`: as long as it takes. A
@@ -109,28 +76,28 @@ pub trait Sink: Send + Sync + 'static {
     /// Adds a hash for every row that the unit touches, as far as its key is known: two units that
     /// share one are not put into two flights at once. Adding none is always allowed, the
     /// database's own locks decide then.
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit<W>, hashes: &mut Vec<u64>) {
         let _ = (unit, hashes);
     }
 }
 
 /// One connection of a sink.
 #[async_trait]
-pub trait Executor: Send {
+pub trait Executor<W: Work>: Send {
     /// Executes the units as one batch, in one transaction where the database has them, and reports
     /// on each in order. No unit is reported as done before its commit is known.
     ///
     /// Units of one source ([`Unit::source`]) may rely on each other: none is executed, or can be
     /// seen by anybody, before those of its source that stand before it. Behind one that is
-    /// reported as [`Verdict::Again`] or [`Verdict::Alone`] all others of its source are
-    /// [`Verdict::Held`], unless they have such a verdict themselves.
+    /// reported as [`Verdict::RolledBack`] or [`Verdict::WaitsForLock`] all others of its source
+    /// are [`Verdict::NotTried`], unless they have such a verdict themselves.
     ///
     /// **Not cancel safe**: a future dropped half-way leaves outcomes unknown. The lane owns it and
     /// always lets it end.
-    async fn execute(&mut self, units: &[Unit]) -> Report;
+    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done>;
 
     /// The unit that is executed next arrived then: what its client allows it to take, and to wait
-    /// for a lock, counts from there. Told by lanes to connections for [`Purpose::Alone`].
+    /// for a lock, counts from there. Told by lanes to connections for [`Purpose::LockWait`].
     fn arrived(&mut self, at: Instant) {
         let _ = at;
     }
@@ -200,27 +167,27 @@ impl Tally {
 
 /// What became of one unit in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Verdict<D> {
     /// Its final outcome.
-    Told(UnitOutcome),
+    Final(UnitOutcome<D>),
     /// It was rolled back for no fault of its own (deadlock, serialization failure, a connection
     /// that ended before the commit was sent): certainly not written, to be run again in a
     /// smaller batch. The fault is told if that goes on.
-    Again(Fault),
+    RolledBack(Fault),
     /// It waits for a lock that somebody else holds: certainly not written, to be run on a
     /// connection of its own.
-    Alone(Fault),
-    /// It follows a unit of its source that is reported as [`Verdict::Again`] or
-    /// [`Verdict::Alone`]: certainly not written, to be run once that one has its outcome. It
-    /// was not tried.
-    Held,
+    WaitsForLock(Fault),
+    /// It follows a unit of its source that is reported as [`Verdict::RolledBack`] or
+    /// [`Verdict::WaitsForLock`]: certainly not written, to be run once that one has its outcome.
+    /// It was not tried.
+    NotTried,
 }
 
-impl Verdict {
+impl<D: Clone> Verdict<D> {
     /// The same of a unit, as one that was given for what its write at this place asked for.
     pub fn for_write(&self, at: usize) -> Self {
         let mut verdict = self.clone();
-        if let Self::Told(Err(failed)) = &mut verdict {
+        if let Self::Final(Err(failed)) = &mut verdict {
             failed.at = at;
         }
         verdict
@@ -229,18 +196,18 @@ impl Verdict {
 
 /// What an [`Executor`] says of a batch.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct Report<D> {
     /// One for each unit, in order.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<Verdict<D>>,
     /// What it took.
     pub tally: Tally,
     /// False once the connection cannot be used any more.
     pub usable: bool,
 }
 
-impl Report {
+impl<D: Clone> Report<D> {
     /// The same verdict for all units, from a connection that is broken.
-    pub fn broken(units: usize, verdict: &Verdict) -> Self {
+    pub fn broken(units: usize, verdict: &Verdict<D>) -> Self {
         Self {
             verdicts: vec![verdict.clone(); units],
             tally: Tally::default(),

@@ -15,39 +15,34 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
+use windrow_calls::{Arguments, Formats, ParsedStatement, Signature, SqlCall, Statement};
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
-use windrow_core::statement::{Arguments, Formats};
 use windrow_core::{
-    Budget, Call, Done, Executor, Fault, Intake, Key, Limits, OnConflict, Op, ParsedStatement,
-    Profile, Report, Returning, Shape, Signature, Sink, Statement, TableName, Tally, Unit, Value,
-    Verdict, Write,
+    Budget, Executor, Fault, Intake, Key, Limits, OnConflict, Op, Profile, Report, Returning,
+    RowWrite, Shape, Sink, TableName, Tally, Unit, Value, Verdict, Work,
 };
 use windrow_lanes::{Lane, LaneMetrics};
 
 struct Instantly(Profile);
 
 #[async_trait]
-impl Sink for Instantly {
+impl<W: Work> Sink<W> for Instantly {
     fn profile(&self) -> &Profile {
         &self.0
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
-        Ok(Box::new(Done1))
-    }
-
-    async fn ping(&self) -> Result<(), Fault> {
-        Ok(())
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<W>>, Fault> {
+        Ok(Box::new(AtOnce))
     }
 }
 
-struct Done1;
+struct AtOnce;
 
 #[async_trait]
-impl Executor for Done1 {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
-        let done = |_: &Unit| Verdict::Told(Ok(std::iter::once(Done::rows(1)).collect()));
+impl<W: Work> Executor<W> for AtOnce {
+    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
+        let done = |_: &Unit<W>| Verdict::Final(Ok(std::iter::once(W::Done::default()).collect()));
         Report {
             verdicts: units.iter().map(done).collect(),
             tally: Tally::default(),
@@ -56,13 +51,13 @@ impl Executor for Done1 {
     }
 }
 
-fn intake() -> (Intake, Lane) {
+fn intake<W: Work>() -> (Intake<W>, Lane) {
     let profile = Profile {
         name: "nothing",
         transactional: true,
         flights: 1,
         batch_rows: 10_000,
-        lacks: &[],
+        limitations: &[],
     };
     let (intake, arrivals) = Intake::channel(Budget::new(1 << 28), 1024);
     let metrics = LaneMetrics::register(&mut Registry::default());
@@ -71,9 +66,9 @@ fn intake() -> (Intake, Lane) {
     (intake, lane)
 }
 
-fn unit(shape: &Arc<Shape>, n: i64) -> Unit {
+fn unit(shape: &Arc<Shape>, n: i64) -> Unit<RowWrite> {
     let row: Box<[Value]> = Box::new([Value::Int(n), Value::Int(n * 3), Value::Bool(true)]);
-    Unit::one(Write::new(shape.clone(), row))
+    Unit::one(RowWrite::new(shape.clone(), row))
 }
 
 fn shape() -> Arc<Shape> {
@@ -95,19 +90,19 @@ fn cpu(since: Instant) -> Duration {
 }
 
 /// A prepared INSERT of three values, as SQL sessions submit it.
-fn call(statement: &Arc<Statement>) -> Unit {
+fn call(statement: &Arc<Statement>) -> Unit<SqlCall> {
     const VALUES: [u8; 24] = [
         0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 3,
     ];
     let arguments = Arguments::of(VALUES, 3).unwrap_or_default();
-    Unit::calls_of([Call {
+    Unit::one(SqlCall {
         statement: Arc::clone(statement),
         arguments,
         formats: Formats::Binary,
         results: Formats::Binary,
         fresh: false,
         origin: None,
-    }])
+    })
 }
 
 fn statement() -> Arc<Statement> {
@@ -134,7 +129,7 @@ fn statement() -> Arc<Statement> {
             parameters: [23; 3].into(),
             fields: None,
         }),
-        Box::new(()),
+        Arc::new(()),
     ))
 }
 
@@ -189,7 +184,8 @@ async fn chunks(chunks: i64, size: i64) {
     let source = intake.new_source();
     let mut before = None;
     for chunk in 0..chunks {
-        let units: Vec<Unit> = (0..size).map(|n| unit(&shape, chunk * size + n)).collect();
+        let units: Vec<Unit<RowWrite>> =
+            (0..size).map(|n| unit(&shape, chunk * size + n)).collect();
         let bytes = units.iter().map(Unit::bytes).sum();
         let Ok(permit) = intake.budget().take(bytes).await else {
             return;
@@ -247,14 +243,14 @@ fn main() {
     let shape = shape();
     let build = measure("building and dropping a unit", 1_000_000, async {
         for _ in 0..1000 {
-            let units: Vec<Unit> = (0..1000).map(|n| unit(&shape, n)).collect();
+            let units: Vec<Unit<RowWrite>> = (0..1000).map(|n| unit(&shape, n)).collect();
             std::hint::black_box(units);
         }
     });
     let statement = statement();
     measure("building and dropping a call", 1_000_000, async {
         for _ in 0..1000 {
-            let units: Vec<Unit> = (0..1000).map(|_| call(&statement)).collect();
+            let units: Vec<Unit<SqlCall>> = (0..1000).map(|_| call(&statement)).collect();
             std::hint::black_box(units);
         }
     });

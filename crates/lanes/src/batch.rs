@@ -1,13 +1,22 @@
 //! The units that leave together, and where each of them came from.
 
 use tokio::time::Instant;
-use windrow_core::Unit;
+use windrow_core::{Unit, Work};
 
 /// A batch before it leaves. The units go to the flight, the manifest stays with the lane.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) units: Vec<Unit>,
+#[derive(Debug)]
+pub(crate) struct Batch<W: Work> {
+    pub(crate) units: Vec<Unit<W>>,
     pub(crate) manifest: Manifest,
+}
+
+impl<W: Work> Default for Batch<W> {
+    fn default() -> Self {
+        Self {
+            units: Vec::new(),
+            manifest: Manifest::default(),
+        }
+    }
 }
 
 /// What a lane must know to answer the units of a batch.

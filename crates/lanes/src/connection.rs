@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, Sink, Verdict};
+use windrow_core::{Executor, FaultClass, Sink, Verdict, Work};
 
 use crate::interrupt::Asked;
 use crate::message::{Landed, Order, Signal, Signals};
@@ -13,15 +13,15 @@ use crate::panics::connect;
 use crate::retry::{Backoff, Jitter};
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`.
-pub(crate) struct BatchConnection {
+pub(crate) struct BatchConnection<W: Work> {
     pub(crate) id: u64,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) sink: Arc<dyn Sink<W>>,
+    pub(crate) orders: mpsc::Receiver<Order<W>>,
     pub(crate) asked: Asked,
-    pub(crate) signals: Signals,
+    pub(crate) signals: Signals<W>,
 }
 
-impl BatchConnection {
+impl<W: Work> BatchConnection<W> {
     /// Connects, as often as that takes, and executes what is ordered until the connection or the
     /// lane ends.
     pub(crate) async fn run(mut self) {
@@ -36,7 +36,7 @@ impl BatchConnection {
             let told = report
                 .verdicts
                 .iter()
-                .all(|v| matches!(v, Verdict::Told(_)));
+                .all(|v| matches!(v, Verdict::Final(_)));
             let (back, spent) = if told {
                 (Vec::new(), units)
             } else {
@@ -55,7 +55,7 @@ impl BatchConnection {
         executor.close().await;
     }
 
-    async fn connect(&mut self) -> Option<Box<dyn Executor>> {
+    async fn connect(&mut self) -> Option<Box<dyn Executor<W>>> {
         let (mut backoff, mut jitter) = (Backoff::new(), Jitter::new());
         let connection = self.id;
         loop {
@@ -82,7 +82,7 @@ impl BatchConnection {
         }
     }
 
-    async fn say(&self, signal: Signal) {
+    async fn say(&self, signal: Signal<W>) {
         // An error says that the worker has ended; then nobody waits for this.
         drop(self.signals.send(signal).await);
     }

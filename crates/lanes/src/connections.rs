@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Sink, Unit};
+use windrow_core::{Sink, Unit, Work};
 
 use crate::batch::{Manifest, Span};
 use crate::connection::BatchConnection;
@@ -16,8 +16,8 @@ use crate::message::{Order, Signals};
 use crate::retry::{Backoff, Jitter};
 
 #[derive(Debug)]
-pub(crate) struct Connections {
-    members: Vec<Member>,
+pub(crate) struct Connections<W: Work> {
+    members: Vec<Member<W>>,
     next_id: u64,
     /// Connections that were lost and not replaced yet.
     lost: usize,
@@ -28,10 +28,10 @@ pub(crate) struct Connections {
 }
 
 #[derive(Debug)]
-struct Member {
+struct Member<W: Work> {
     id: u64,
     /// Room for one batch; the task of an idle connection has taken the last one.
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<Order<W>>,
     asker: Asker,
     state: State,
 }
@@ -42,6 +42,9 @@ enum State {
     Idle { since: Instant },
     Flying(Flight),
 }
+
+/// What could not be sent off.
+type Unsent<W> = Box<(Vec<Unit<W>>, Flight)>;
 
 /// A batch under way.
 #[derive(Debug)]
@@ -57,7 +60,7 @@ pub(crate) struct Flight {
     pub(crate) called_back: Vec<(usize, Instant)>,
 }
 
-impl Connections {
+impl<W: Work> Connections<W> {
     pub(crate) fn new() -> Self {
         Self {
             members: Vec::new(),
@@ -80,13 +83,13 @@ impl Connections {
 
     /// Connections that are open.
     pub(crate) fn connected(&self) -> usize {
-        let connecting = |member: &&Member| matches!(member.state, State::Connecting);
+        let connecting = |member: &&Member<W>| matches!(member.state, State::Connecting);
         self.members.len() - self.members.iter().filter(connecting).count()
     }
 
     /// The connection that was idle last: it is the warmest.
     pub(crate) fn idle(&self) -> Option<u64> {
-        let idle = |member: &&Member| matches!(member.state, State::Idle { .. });
+        let idle = |member: &&Member<W>| matches!(member.state, State::Idle { .. });
         self.members.iter().rfind(idle).map(|member| member.id)
     }
 
@@ -99,7 +102,12 @@ impl Connections {
     }
 
     /// Starts the task of another connection, which will connect and say so.
-    pub(crate) fn open(&mut self, sink: &Arc<dyn Sink>, signals: &Signals, tasks: &TaskTracker) {
+    pub(crate) fn open(
+        &mut self,
+        sink: &Arc<dyn Sink<W>>,
+        signals: &Signals<W>,
+        tasks: &TaskTracker,
+    ) {
         let (orders, receiver) = mpsc::channel(1);
         let (asker, asked) = interrupt::channel();
         let id = self.next_id;
@@ -137,9 +145,9 @@ impl Connections {
     pub(crate) fn send(
         &mut self,
         connection: u64,
-        units: Vec<Unit>,
+        units: Vec<Unit<W>>,
         flight: Flight,
-    ) -> Result<(), Box<(Vec<Unit>, Flight)>> {
+    ) -> Result<(), Unsent<W>> {
         let Some(member) = self.member(connection) else {
             return Err(Box::new((units, flight)));
         };
@@ -198,7 +206,7 @@ impl Connections {
             State::Idle { since } => now.saturating_duration_since(since) < after,
             State::Connecting | State::Flying(_) => true,
         });
-        let since = |member: &Member| match member.state {
+        let since = |member: &Member<W>| match member.state {
             State::Idle { since } => since,
             State::Connecting | State::Flying(_) => now,
         };
@@ -216,7 +224,7 @@ impl Connections {
         self.no_more_before = Some(now + pause);
     }
 
-    fn member(&mut self, connection: u64) -> Option<&mut Member> {
+    fn member(&mut self, connection: u64) -> Option<&mut Member<W>> {
         self.members
             .iter_mut()
             .find(|member| member.id == connection)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
-use windrow_core::{Arrivals, Limits, Name, Sink};
+use windrow_core::{Arrivals, Limits, Name, Sink, Work};
 
 use crate::away::AwayNote;
 use crate::idle::IdleNote;
@@ -44,10 +44,10 @@ impl Lane {
         clippy::needless_pass_by_value,
         reason = "a cheap clone; callers hand the lane all that it needs"
     )]
-    pub fn start(
-        sink: Arc<dyn Sink>,
+    pub fn start<W: Work>(
+        sink: Arc<dyn Sink<W>>,
         limits: Limits,
-        arrivals: Arrivals,
+        arrivals: Arrivals<W>,
         metrics: LaneMetrics,
         name: Name,
     ) -> Self {

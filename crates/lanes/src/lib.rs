@@ -9,9 +9,10 @@
 //! first takes all that is queued, up to the limits. No timer stands on the path of a write: at low
 //! load a batch is one unit without delay, under load it grows exactly as much as the database is
 //! behind. A flight that takes much longer than usual is not waited for where the database takes
-//! another one beside it. Writes are held back only where [`Limits::max_wait`](windrow_core::Limits::max_wait)
-//! asks for it, and where clients that were just answered come back at once and rows per second
-//! were seen to rise when they are waited for ([`pace::Gather`]).
+//! another one beside it. Writes are held back only where
+//! [`Limits::max_wait`](windrow_core::Limits::max_wait) asks for it, and where clients that were
+//! just answered come back at once and rows per second were seen to rise when they are waited for
+//! ([`pace::Gather`]).
 //!
 //! The way of a unit, room by room:
 //!

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, FaultClass, Sink, UnitOutcome, Verdict};
+use windrow_core::{Executor, Fault, FaultClass, Sink, UnitOutcome, Verdict, Work};
 
 use crate::away::waited_in_vain;
 use crate::interrupt::Asked;
@@ -23,12 +23,12 @@ const NO_ROOM: &str = "53300";
 
 /// The task's end of its channels. It ends when the worker drops the other end of `orders`, or asks
 /// for nothing.
-pub(crate) struct LockWaitConnection {
+pub(crate) struct LockWaitConnection<W: Work> {
     pub(crate) id: u64,
-    pub(crate) orders: mpsc::Receiver<LockWaitOrder>,
+    pub(crate) orders: mpsc::Receiver<LockWaitOrder<W>>,
     pub(crate) asked: Asked,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) signals: Signals,
+    pub(crate) sink: Arc<dyn Sink<W>>,
+    pub(crate) signals: Signals<W>,
     /// How long to wait for a database that cannot be reached.
     pub(crate) away_wait: Duration,
 }
@@ -40,7 +40,7 @@ enum Stuck {
     NoRoom,
 }
 
-impl LockWaitConnection {
+impl<W: Work> LockWaitConnection<W> {
     pub(crate) async fn run(mut self) {
         let mut executor = None;
         while let Some(order) = self.next().await {
@@ -61,7 +61,7 @@ impl LockWaitConnection {
     }
 
     /// The next unit; `None` if for some time there is none.
-    async fn next(&mut self) -> Option<LockWaitOrder> {
+    async fn next(&mut self) -> Option<LockWaitOrder<W>> {
         match tokio::time::timeout(KEPT, self.orders.recv()).await {
             Ok(order) => order,
             Err(_) => {
@@ -76,9 +76,9 @@ impl LockWaitConnection {
     /// What becomes of a unit. An error says that there was no room for a connection.
     async fn outcome(
         &mut self,
-        slot: &mut Option<Box<dyn Executor>>,
-        order: &LockWaitOrder,
-    ) -> Result<UnitOutcome, ()> {
+        slot: &mut Option<Box<dyn Executor<W>>>,
+        order: &LockWaitOrder<W>,
+    ) -> Result<UnitOutcome<W::Done>, ()> {
         let mut jitter = Jitter::new();
         let mut attempts = 0;
         loop {
@@ -120,21 +120,21 @@ impl LockWaitConnection {
     /// What the unit is told; `None`: it runs again.
     fn judge(
         &self,
-        order: &LockWaitOrder,
-        verdict: Option<Verdict>,
+        order: &LockWaitOrder<W>,
+        verdict: Option<Verdict<W::Done>>,
         attempts: u32,
-    ) -> Option<UnitOutcome> {
+    ) -> Option<UnitOutcome<W::Done>> {
         let called_back = self.asked.is_for(order.number);
         match verdict {
-            Some(Verdict::Told(outcome)) => Some(outcome),
+            Some(Verdict::Final(outcome)) => Some(outcome),
             Some(_) if called_back => Some(Err(Fault::called_back().into())),
             // It was to wait as long as it would have waited: this is what it would have been told.
-            Some(Verdict::Alone(fault)) => Some(Err(fault.into())),
-            Some(Verdict::Again(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
+            Some(Verdict::WaitsForLock(fault)) => Some(Err(fault.into())),
+            Some(Verdict::RolledBack(fault)) if attempts >= MAX_ATTEMPTS => Some(Err(fault.into())),
             // One that is alone has nobody to wait for: a sink that says so is not believed for
             // ever.
-            Some(Verdict::Held) if attempts >= MAX_ATTEMPTS => Some(outcome_of_panic()),
-            Some(Verdict::Again(_) | Verdict::Held) => None,
+            Some(Verdict::NotTried) if attempts >= MAX_ATTEMPTS => Some(outcome_of_panic()),
+            Some(Verdict::RolledBack(_) | Verdict::NotTried) => None,
             None => Some(outcome_of_panic()),
         }
     }
@@ -142,9 +142,9 @@ impl LockWaitConnection {
     /// Connects, as long as the unit may wait for that.
     async fn connect(
         &mut self,
-        order: &LockWaitOrder,
+        order: &LockWaitOrder<W>,
         jitter: &mut Jitter,
-    ) -> Result<Box<dyn Executor>, Stuck> {
+    ) -> Result<Box<dyn Executor<W>>, Stuck> {
         let (sink, away_wait) = (Arc::clone(&self.sink), self.away_wait);
         let late = sink
             .statement_timeout()
@@ -163,15 +163,15 @@ impl LockWaitConnection {
     }
 }
 
-async fn keep_connecting(
-    sink: &dyn Sink,
+async fn keep_connecting<W: Work>(
+    sink: &dyn Sink<W>,
     away_wait: Duration,
     others_connected: bool,
     jitter: &mut Jitter,
-) -> Result<Box<dyn Executor>, Stuck> {
+) -> Result<Box<dyn Executor<W>>, Stuck> {
     let (since, mut backoff) = (Instant::now(), Backoff::new());
     loop {
-        match connect(sink, Purpose::Alone).await {
+        match connect(sink, Purpose::LockWait).await {
             Err(fault) if others_connected && fault.code == NO_ROOM => return Err(Stuck::NoRoom),
             Err(fault) if fault.class == FaultClass::Unavailable => {
                 if since.elapsed() >= away_wait {

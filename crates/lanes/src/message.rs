@@ -2,21 +2,21 @@
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windrow_core::{Fault, Report, Unit, UnitOutcome};
+use windrow_core::{Fault, Report, Unit, UnitOutcome, Work};
 
 /// A batch to be executed.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct Order<W: Work> {
     pub(crate) flight: u64,
-    pub(crate) units: Vec<Unit>,
+    pub(crate) units: Vec<Unit<W>>,
 }
 
 /// A unit that waits for a lock, and is to run alone.
 #[derive(Debug)]
-pub(crate) struct LockWaitOrder {
+pub(crate) struct LockWaitOrder<W: Work> {
     /// A number that no other one of the lane has.
     pub(crate) number: u64,
-    pub(crate) unit: Unit,
+    pub(crate) unit: Unit<W>,
     pub(crate) arrived: Instant,
     /// True while others have connections: where there is no room for this one, it waits for one
     /// of theirs.
@@ -26,7 +26,7 @@ pub(crate) struct LockWaitOrder {
 /// What the tasks tell, through one bounded channel. A lane's worker reads these before anything
 /// else.
 #[derive(Debug)]
-pub(crate) enum Signal {
+pub(crate) enum Signal<W: Work> {
     /// A connection is open.
     Connected { connection: u64 },
     /// The database cannot be reached; the connection's task goes on trying.
@@ -34,24 +34,24 @@ pub(crate) enum Signal {
     /// The database does not let us in; the connection's task has ended.
     Refused { connection: u64, fault: Fault },
     /// A flight has ended. The units come back where some of them are to run again.
-    Landed { connection: u64, landed: Landed },
+    Landed { connection: u64, landed: Landed<W> },
     /// A unit that waited for a lock has its outcome.
     LockWaitEnded {
         connection: u64,
-        outcome: UnitOutcome,
+        outcome: UnitOutcome<W::Done>,
     },
     /// There was no room for a connection of its own.
     NoRoom {
         connection: u64,
-        order: LockWaitOrder,
+        order: LockWaitOrder<W>,
     },
 }
 
 /// What a flight brings back.
 #[derive(Debug)]
-pub(crate) struct Landed {
-    pub(crate) units: Vec<Unit>,
-    pub(crate) report: Report,
+pub(crate) struct Landed<W: Work> {
+    pub(crate) units: Vec<Unit<W>>,
+    pub(crate) report: Report<W::Done>,
 }
 
-pub(crate) type Signals = mpsc::Sender<Signal>;
+pub(crate) type Signals<W> = mpsc::Sender<Signal<W>>;

@@ -8,28 +8,28 @@ use crate::arena::Arena;
 
 /// All submissions that are not answered yet.
 #[derive(Debug)]
-pub(crate) struct Tickets {
-    open: Arena<Ticket>,
+pub(crate) struct Tickets<D> {
+    open: Arena<Ticket<D>>,
 }
 
 #[derive(Debug)]
-struct Ticket {
-    reply: Reply,
+struct Ticket<D> {
+    reply: Reply<D>,
     permit: Permit,
     /// In order; a placeholder stands where a later unit was told first. Of a single unit the
     /// outcome is never kept.
-    outcomes: Vec<UnitOutcome>,
+    outcomes: Vec<UnitOutcome<D>>,
     units: usize,
     pending: usize,
 }
 
-impl Tickets {
+impl<D> Tickets<D> {
     pub(crate) fn new() -> Self {
         Self { open: Arena::new() }
     }
 
     /// Opens a ticket for so many units (at least one).
-    pub(crate) fn open(&mut self, reply: Reply, permit: Permit, units: usize) -> usize {
+    pub(crate) fn open(&mut self, reply: Reply<D>, permit: Permit, units: usize) -> usize {
         self.open.insert(Ticket {
             reply,
             permit,
@@ -44,7 +44,7 @@ impl Tickets {
     }
 
     /// Notes the outcome of the unit at `index`; with the last one the client is answered.
-    pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome) {
+    pub(crate) fn tell(&mut self, key: usize, index: usize, outcome: UnitOutcome<D>) {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
@@ -91,7 +91,7 @@ impl Tickets {
         }
     }
 
-    fn close(&mut self, key: usize, outcomes: impl Into<Outcomes>) {
+    fn close(&mut self, key: usize, outcomes: impl Into<Outcomes<D>>) {
         if let Some(ticket) = self.open.remove(key) {
             // The memory first: a client that has its answer finds the budget free.
             drop(ticket.permit);
@@ -100,8 +100,8 @@ impl Tickets {
     }
 }
 
-impl Ticket {
-    fn set(&mut self, index: usize, outcome: UnitOutcome) {
+impl<D> Ticket<D> {
+    fn set(&mut self, index: usize, outcome: UnitOutcome<D>) {
         if self.outcomes.capacity() == 0 {
             self.outcomes.reserve_exact(self.units);
         }
@@ -117,21 +117,21 @@ impl Ticket {
 
 #[cfg(test)]
 mod tests {
-    use windrow_core::{Budget, Done, Intake, Unit};
+    use windrow_core::{Budget, Intake, RowDone, Unit};
 
     use super::*;
 
     #[tokio::test]
     async fn answers_once_in_order_and_frees_the_memory_first() {
         let budget = Budget::new(100);
-        let (intake, mut arrivals) = Intake::channel(budget.clone(), 1);
+        let (intake, mut arrivals) = Intake::<windrow_core::RowWrite>::channel(budget.clone(), 1);
         let permit = budget.try_take(60).unwrap();
         let units = vec![Unit::of([]), Unit::of([]), Unit::of([])];
         let receipt = intake.submit(intake.new_source(), units, permit).await;
         let submission = arrivals.recv().await.unwrap();
         let mut tickets = Tickets::new();
         let key = tickets.open(submission.reply, submission.permit, 3);
-        let done = |rows| Ok(std::iter::once(Done::rows(rows)).collect::<Dones>());
+        let done = |rows| Ok(std::iter::once(RowDone::rows(rows)).collect::<Dones<RowDone>>());
         tickets.tell(key, 2, done(2));
         tickets.tell(key, 0, done(0));
         assert_eq!((budget.held(), tickets.is_empty()), (60, false));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Bulk, Claim, CsvText, Fault, FaultClass, LoadFault, LoadPlan, Loaded, Loader, Mark, Rows,
-    Sifted, Span,
+    Bulk, Claim, CsvText, Fault, FaultClass, Filtered, LoadFault, LoadPlan, Loaded, Loader, Mark,
+    Rows, Span,
 };
 
 use super::LoadError;
@@ -52,14 +52,14 @@ impl Contents<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     Whole,
-    Sift,
+    Filter,
 }
 
 /// What became of a piece.
 #[derive(Debug)]
 pub(super) enum BulkOutcome {
     /// It is in, but for what was left out.
-    Loaded(Sifted),
+    Loaded(Filtered),
     /// Its rows are to go through a lane.
     Refused(Fault),
     /// Records are to be split into fields: the bulk form does not read them.
@@ -85,8 +85,8 @@ impl BulkWriter {
     }
 
     /// True if it may leave rows out.
-    pub(super) fn sifts(&self) -> bool {
-        self.bulk.sifts()
+    pub(super) fn filters(&self) -> bool {
+        self.bulk.filters()
     }
 
     /// Writes a piece, or nothing of it.
@@ -173,7 +173,7 @@ impl BulkWriter {
         piece: Piece<'_>,
         patience: &mut Patience<'_>,
         place: impl Fn() -> String,
-    ) -> Result<Option<Sifted>, LoadError> {
+    ) -> Result<Option<Filtered>, LoadError> {
         let Some(marking) = &self.marking else {
             return Ok(None);
         };
@@ -189,7 +189,7 @@ impl BulkWriter {
             written: (piece.contents.rows() - left.len()) as u64,
             ignored: 0,
         };
-        Ok(Some(Sifted { loaded, left }))
+        Ok(Some(Filtered { loaded, left }))
     }
 
     pub(super) async fn close(self) {
@@ -204,18 +204,18 @@ async fn write(
     piece: Piece<'_>,
     manner: Manner,
     mark: Option<&Mark>,
-) -> Result<Sifted, LoadFault> {
-    let whole = |loaded| Sifted {
+) -> Result<Filtered, LoadFault> {
+    let whole = |loaded| Filtered {
         loaded,
         left: Vec::new(),
     };
     match (piece.contents, manner) {
         (Contents::Csv(csv), _) => loader.pass(csv, mark).await.map(whole),
         (Contents::Rows(rows), Manner::Whole) => loader.load(rows, mark).await.map(whole),
-        (Contents::Rows(rows), Manner::Sift) => {
+        (Contents::Rows(rows), Manner::Filter) => {
             let records = piece.records;
             let claim = mark.map(|mark| Claim { mark, records });
-            loader.sift(rows, claim.as_ref()).await
+            loader.filter(rows, claim.as_ref()).await
         }
     }
 }

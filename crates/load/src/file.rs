@@ -121,7 +121,7 @@ impl Run {
             marking,
             costs: Mutex::new(Costs::new(
                 self.portion_rows(bulk.as_deref()),
-                bulk.as_deref().is_some_and(Bulk::sifts),
+                bulk.as_deref().is_some_and(Bulk::filters),
             )),
             forms: Arc::new(Mutex::new(Forms::new(passes, jobs))),
             unsupported: Mutex::default(),

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use windrow_core::intake::Receipt;
 use windrow_core::{
-    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Row, Shape, SourceId, Span, Unit,
-    Write,
+    Fault, FaultClass, Field, Intake, LoadPlan, Mark, OnConflict, Row, RowDone, RowWrite, Shape,
+    SourceId, Span, Unit,
 };
 
 use self::outcome::{RowOutcome, row_outcome};
@@ -33,7 +33,7 @@ const CHUNKS_AHEAD: usize = 4;
 
 /// How rows get into one table through a lane.
 pub(super) struct Lane {
-    intake: Intake,
+    intake: Intake<RowWrite>,
     shape: Arc<Shape>,
     mark_shape: Arc<Shape>,
     source: SourceId,
@@ -61,7 +61,7 @@ pub(super) struct Passed {
 /// Rows that are under way together, by their places in the portion.
 struct Chunk {
     rows: Vec<usize>,
-    receipt: Receipt,
+    receipt: Receipt<RowDone>,
 }
 
 /// Rows that have no outcome yet.
@@ -76,7 +76,7 @@ struct Left {
 
 impl Lane {
     pub(super) fn new(
-        intake: &Intake,
+        intake: &Intake<RowWrite>,
         plan: &LoadPlan,
         marking: Option<Marking>,
         away_wait: Duration,
@@ -164,7 +164,7 @@ impl Lane {
         ended.map_or(Ok(()), Err)
     }
 
-    async fn submit(&self, units: Vec<Unit>) -> Result<Receipt, Fault> {
+    async fn submit(&self, units: Vec<Unit<RowWrite>>) -> Result<Receipt<RowDone>, Fault> {
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = self.intake.budget().take(bytes).await?;
         self.intake.submit(self.source, units, permit).await
@@ -252,8 +252,8 @@ impl Lane {
         Ok(pending)
     }
 
-    fn unit(&self, row: Row, record: u64) -> Unit {
-        let write = Write::new(Arc::clone(&self.shape), row);
+    fn unit(&self, row: Row, record: u64) -> Unit<RowWrite> {
+        let write = RowWrite::new(Arc::clone(&self.shape), row);
         let Some(marking) = &self.marking else {
             return Unit::one(write);
         };
@@ -262,7 +262,10 @@ impl Lane {
             end: record + 1,
         };
         let mark = marking.mark(span);
-        Unit::of([write, Write::new(Arc::clone(&self.mark_shape), mark.row())])
+        Unit::of([
+            write,
+            RowWrite::new(Arc::clone(&self.mark_shape), mark.row()),
+        ])
     }
 }
 
@@ -289,7 +292,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn chunk(&mut self) -> Option<(Vec<usize>, Vec<Unit>)> {
+    fn chunk(&mut self) -> Option<(Vec<usize>, Vec<Unit<RowWrite>>)> {
         let expected = self.pending.len().min(CHUNK_ROWS);
         let (mut rows, mut units) = (Vec::with_capacity(expected), Vec::with_capacity(expected));
         let mut bytes = 0;

@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Intake, Key, Name, OnConflict, Sink, TableName};
+use windrow_core::{Database, Intake, Key, Name, OnConflict, RowWrite, TableName};
 
 use crate::source::{Source, SourceFault};
 
@@ -88,9 +88,9 @@ pub struct Load {
 #[derive(Clone)]
 pub struct Target {
     /// The database.
-    pub sink: Arc<dyn Sink>,
+    pub sink: Arc<dyn Database>,
     /// A lane of it, for rows that go one by one.
-    pub intake: Intake,
+    pub intake: Intake<RowWrite>,
 }
 
 /// Opens a file. It is called on a thread where it may block.

@@ -155,7 +155,7 @@ async fn a_portion_goes_without_its_bad_rows() {
     let (_folder, path) = file(3_000, |id| id % 50 == 7);
     let good: Vec<u64> = (1..=3_000).filter(|id| id % 50 != 7).collect();
     for resume in [false, true] {
-        let database = Database::sifting(|_, _| None);
+        let database = Database::filtering(|_, _| None);
         let summary = load(&database, &path, 2, resume).await.unwrap();
         let counts = summary.counts;
         assert_eq!((counts.written, counts.rejected), (2_940, 60));
@@ -170,7 +170,7 @@ async fn a_portion_goes_without_its_bad_rows() {
 #[tokio::test]
 async fn marks_tell_what_was_left_out_of_a_portion() {
     let (_folder, path) = file(1_000, |id| id % 50 == 7);
-    let database = Database::sifting(unheard);
+    let database = Database::filtering(unheard);
     let summary = load(&database, &path, 1, true).await.unwrap();
     let counts = summary.counts;
     assert_eq!((counts.written, counts.rejected), (980, 20));

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use windrow_core::Sifted;
+use windrow_core::Filtered;
 
 use super::LoadError;
 use super::bulk::{BulkOutcome, BulkWriter, Contents, Manner, Piece};
@@ -44,7 +44,7 @@ pub(super) async fn write(
     let place = || lines(&shared.origin, parcel, &(0..csv.records));
     let outcome = bulk.load(piece, Manner::Whole, &shared.halt, place).await?;
     match outcome {
-        BulkOutcome::Loaded(Sifted { loaded, .. }) => {
+        BulkOutcome::Loaded(Filtered { loaded, .. }) => {
             shared.meter.done(loaded.written, loaded.ignored);
             shared.costs().loaded(csv.records, started.elapsed());
             shared.written(Form::Verbatim, csv.records, true);

@@ -2,7 +2,7 @@
 //! a lane. Pure.
 //!
 //! A bulk form writes a piece whole or not at all, so a piece with a bad row costs its time in
-//! vain, and is sifted or goes through the lane then. What is cheapest follows from numbers that
+//! vain, and is filtered or goes through the lane then. What is cheapest follows from numbers that
 //! are measured as the load goes on: what a row costs each way, what a piece costs besides its
 //! rows, and how many rows are bad.
 
@@ -14,7 +14,7 @@ pub(super) enum Way {
     /// By the bulk form, in pieces of so many rows at most.
     Bulk(usize),
     /// By the bulk form without what looks bad, which goes through the lane.
-    Sift,
+    Filter,
     /// Through the lane.
     Lane,
 }
@@ -27,10 +27,10 @@ pub(super) struct Costs {
     bulk: Option<f64>,
     /// Seconds a row through the lane.
     lane: Option<f64>,
-    /// The bulk form can sift.
-    sifts: bool,
-    /// Seconds a row where portions are sifted, with what goes through the lane for it.
-    sift: Option<f64>,
+    /// The bulk form can filter.
+    filters: bool,
+    /// Seconds a row where portions are filtered, with what goes through the lane for it.
+    filter: Option<f64>,
     /// The part of the rows that are bad.
     bad: f64,
     /// Bulk pieces in a row that were refused although no row of them was bad.
@@ -45,8 +45,8 @@ const PIECE: f64 = 0.002;
 /// What a row costs through the lane before one has gone there, in terms of the bulk form.
 const LANE_TIMES: f64 = 3.0;
 
-/// What a row costs where portions are sifted before one was, in terms of the bulk form.
-const SIFT_TIMES: f64 = 2.0;
+/// What a row costs where portions are filtered before one was, in terms of the bulk form.
+const FILTER_TIMES: f64 = 2.0;
 
 /// Where a larger part of the rows is bad, there is little left for the bulk form.
 const MOST_BAD: f64 = 0.5;
@@ -58,15 +58,15 @@ const MEMORY_ROWS: f64 = 50_000.0;
 const SMALLEST: usize = 100;
 
 impl Costs {
-    /// Nothing seen. `whole` is the number of rows in a portion; `sifts`: the bulk form can leave
+    /// Nothing seen. `whole` is the number of rows in a portion; `filters`: the bulk form can leave
     /// rows out.
-    pub(super) fn new(whole: usize, sifts: bool) -> Self {
+    pub(super) fn new(whole: usize, filters: bool) -> Self {
         Self {
             whole,
             bulk: None,
             lane: None,
-            sifts,
-            sift: None,
+            filters,
+            filter: None,
             bad: 0.0,
             in_vain: 0,
             rest: 0,
@@ -79,8 +79,8 @@ impl Costs {
         if self.bad == 0.0 && self.rest == 0 {
             return Way::Bulk(self.whole);
         }
-        let guess = || match (self.sift, self.lane) {
-            (Some(sift), _) => Some(sift / SIFT_TIMES),
+        let guess = || match (self.filter, self.lane) {
+            (Some(filter), _) => Some(filter / FILTER_TIMES),
             (None, lane) => lane.map(|lane| lane / LANE_TIMES),
         };
         let Some(bulk) = self.bulk.or_else(guess) else {
@@ -109,9 +109,9 @@ impl Costs {
     /// The cheapest way that takes bad rows, and what a row costs there.
     fn other(&self, bulk: f64) -> (f64, Way) {
         let lane = self.lane.unwrap_or(bulk * LANE_TIMES);
-        let sift = self.sift.unwrap_or(bulk * SIFT_TIMES);
-        match self.sifts && self.bad < MOST_BAD && sift < lane {
-            true => (sift, Way::Sift),
+        let filter = self.filter.unwrap_or(bulk * FILTER_TIMES);
+        match self.filters && self.bad < MOST_BAD && filter < lane {
+            true => (filter, Way::Filter),
             false => (lane, Way::Lane),
         }
     }
@@ -138,17 +138,17 @@ impl Costs {
         self.outcome(rows, bad, refused);
     }
 
-    /// A piece was sifted, and what was left out went through the lane; `refused`: after the bulk
+    /// A piece was filtered, and what was left out went through the lane; `refused`: after the bulk
     /// form had refused it whole.
-    pub(super) fn sifted(&mut self, rows: usize, bad: usize, took: Duration, refused: bool) {
-        self.sift = Some(mixed(self.sift, took.as_secs_f64(), rows));
+    pub(super) fn filtered(&mut self, rows: usize, bad: usize, took: Duration, refused: bool) {
+        self.filter = Some(mixed(self.filter, took.as_secs_f64(), rows));
         self.outcome(rows, bad, refused);
     }
 
-    /// A piece was sifted, and had to go through the lane all the same; how that went was told
+    /// A piece was filtered, and had to go through the lane all the same; how that went was told
     /// already.
-    pub(super) fn sifted_in_vain(&mut self, rows: usize, took: Duration) {
-        self.sift = Some(mixed(self.sift, took.as_secs_f64(), rows));
+    pub(super) fn filtered_in_vain(&mut self, rows: usize, took: Duration) {
+        self.filter = Some(mixed(self.filter, took.as_secs_f64(), rows));
     }
 
     fn outcome(&mut self, rows: usize, bad: usize, refused: bool) {
@@ -191,10 +191,10 @@ mod tests {
         }
     }
 
-    /// A database where a row costs 2 us by the bulk form, 3.5 us where it is sifted, and 6 us
+    /// A database where a row costs 2 us by the bulk form, 3.5 us where it is filtered, and 6 us
     /// through the lane, where a bad one costs 20 us; `bad` tells bad rows. Gives seconds.
-    fn load_into(sifts: bool, rows: usize, bad: impl Fn(usize) -> bool) -> f64 {
-        let mut costs = Costs::new(10_000, sifts);
+    fn load_into(filters: bool, rows: usize, bad: impl Fn(usize) -> bool) -> f64 {
+        let mut costs = Costs::new(10_000, filters);
         let (mut at, mut seconds) = (0, 0.0);
         while at < rows {
             let end = (at + 10_000).min(rows);
@@ -202,7 +202,7 @@ mod tests {
             while from < end {
                 let to = match way {
                     Way::Bulk(piece) => (from + piece).min(end),
-                    Way::Lane | Way::Sift => end,
+                    Way::Lane | Way::Filter => end,
                 };
                 let n = to - from;
                 let count = (from..to).filter(|row| bad(*row)).count();
@@ -215,10 +215,10 @@ mod tests {
                         costs.loaded(n, Duration::from_secs_f64(took));
                     }
                 }
-                if way == Way::Sift || (refused && sifts) {
+                if way == Way::Filter || (refused && filters) {
                     let took = PIECE + n as f64 * 3.5e-6 + count as f64 * 20e-6;
                     seconds += took;
-                    costs.sifted(n, count, Duration::from_secs_f64(took), refused);
+                    costs.filtered(n, count, Duration::from_secs_f64(took), refused);
                 } else if way == Way::Lane || refused {
                     let took = n as f64 * 6e-6;
                     seconds += took;
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_sifted_is() {
+    fn what_can_be_filtered_is() {
         let clean = load_into(true, 1_000_000, |_| false);
         for (in_a_million, most) in [(50, 1.8), (2_000, 2.0), (10_000, 2.1)] {
             let bad = load_into(true, 1_000_000, scattered(in_a_million));

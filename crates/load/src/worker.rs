@@ -117,13 +117,13 @@ impl Worker {
         refused: bool,
     ) -> Result<(), LoadError> {
         let way = match &self.bulk_writer {
-            Some(bulk_writer) if refused && bulk_writer.sifts() => Way::Sift,
+            Some(bulk_writer) if refused && bulk_writer.filters() => Way::Filter,
             Some(_) => self.shared.costs().way(),
             None => Way::Lane,
         };
         let (most, manner) = match way {
             Way::Bulk(most) => (most, Manner::Whole),
-            Way::Sift => (rows.len(), Manner::Sift),
+            Way::Filter => (rows.len(), Manner::Filter),
             Way::Lane => return self.by_lane(parcel, gap, rows, false).await,
         };
         let all = &parcel.portion.rows;
@@ -172,12 +172,12 @@ impl Worker {
             let Some(bulk_writer) = &mut self.bulk_writer else {
                 return self.by_lane(parcel, piece.span, rows, false).await;
             };
-            let sifts = bulk_writer.sifts();
+            let filters = bulk_writer.filters();
             let started = Instant::now();
             let place = || lines(&shared.origin, parcel, &rows);
             match bulk_writer.load(piece, manner, &shared.halt, place).await? {
-                BulkOutcome::Loaded(sifted) => {
-                    let loaded = sifted.loaded;
+                BulkOutcome::Loaded(filtered) => {
+                    let loaded = filtered.loaded;
                     shared.meter.done(loaded.written, loaded.ignored);
                     if manner == Manner::Whole {
                         self.shared.costs().loaded(rows.len(), started.elapsed());
@@ -186,23 +186,29 @@ impl Worker {
                         return Ok(());
                     }
                     lock(&shared.forms).disturbed();
-                    let left = sifted.left.iter().map(|place| rows.start + place).collect();
+                    let left = filtered
+                        .left
+                        .iter()
+                        .map(|place| rows.start + place)
+                        .collect();
                     let bad = self.rest_by_lane(parcel, piece.span, left).await?;
                     self.shared
                         .costs()
-                        .sifted(rows.len(), bad, started.elapsed(), refused);
+                        .filtered(rows.len(), bad, started.elapsed(), refused);
                     return Ok(());
                 }
-                BulkOutcome::Refused(fault) if manner == Manner::Whole && sifts => {
-                    tracing::debug!(%fault, rows = rows.len(), "a piece is sifted");
-                    (manner, refused) = (Manner::Sift, true);
+                BulkOutcome::Refused(fault) if manner == Manner::Whole && filters => {
+                    tracing::debug!(%fault, rows = rows.len(), "a piece is filtered");
+                    (manner, refused) = (Manner::Filter, true);
                 }
                 BulkOutcome::Refused(fault) => {
                     tracing::debug!(%fault, rows = rows.len(), "a piece goes row by row");
                     let (count, span) = (rows.len(), piece.span);
                     self.by_lane(parcel, span, rows, true).await?;
-                    if manner == Manner::Sift {
-                        self.shared.costs().sifted_in_vain(count, started.elapsed());
+                    if manner == Manner::Filter {
+                        self.shared
+                            .costs()
+                            .filtered_in_vain(count, started.elapsed());
                     }
                     return Ok(());
                 }

@@ -20,7 +20,9 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use windrow_core::moves::{Mover, PickMost, Picked, Rejected, Takes};
-use windrow_core::{Fault, FaultClass, Name, Shape, TableName, Unit, UnitOutcome, Value, Write};
+use windrow_core::{
+    Fault, FaultClass, Name, RowDone, RowWrite, Shape, TableName, Unit, UnitOutcome, Value,
+};
 
 use super::batch::Batch;
 use super::markers::Markers;
@@ -254,7 +256,7 @@ impl Across {
         target: Target,
         row: &mut Picked,
         batch: &str,
-    ) -> Result<Unit, Fault> {
+    ) -> Result<Unit<RowWrite>, Fault> {
         let mut given = std::mem::take(&mut row.values);
         for (place, takes, gives) in &*target.takers {
             let Some(value) = given.get_mut(*place) else {
@@ -263,7 +265,7 @@ impl Across {
             let taken = takes.taken(*gives, std::mem::replace(value, Value::Null));
             *value = taken.map_err(|what| misfit(order.plan.columns.get(*place), what))?;
         }
-        let write = Write::new(
+        let write = RowWrite::new(
             target.shape,
             values(&order.plan.columns, &self.elsewhere, &row.name, given),
         );
@@ -278,7 +280,7 @@ impl Across {
         sorted: &mut SortedRows,
         place: usize,
         table: &TableName,
-        outcome: UnitOutcome,
+        outcome: UnitOutcome<RowDone>,
         order: &Order,
     ) -> Result<(), Trouble> {
         let Err(failed) = outcome else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use windrow_core::moves::Moved;
-use windrow_core::{Fault, Intake, Name, Row, Shape, Unit, UnitOutcome, Value, Write};
+use windrow_core::{Fault, Intake, Name, Row, RowDone, RowWrite, Shape, Unit, UnitOutcome, Value};
 
 use super::order::Elsewhere;
 
@@ -14,7 +14,7 @@ const PIECE: usize = 250;
 
 /// The lane, and the shapes of what is written about markers.
 pub(super) struct Markers {
-    intake: Intake,
+    intake: Intake<RowWrite>,
     relocation: Box<str>,
     tag: Box<str>,
     made: Arc<Shape>,
@@ -76,9 +76,9 @@ impl Markers {
 
     /// A row and its marker. The marker comes first: that it is there already is the first thing to
     /// be known.
-    pub(super) fn marked(&self, name: &str, batch: &str, row: Write) -> Unit {
+    pub(super) fn marked(&self, name: &str, batch: &str, row: RowWrite) -> Unit<RowWrite> {
         let marker = self.moved(name, batch).row();
-        Unit::of([Write::new(self.made.clone(), Row::from(marker)), row])
+        Unit::of([RowWrite::new(self.made.clone(), Row::from(marker)), row])
     }
 
     /// The batches whose markers these rows have; `None`: there is no marker, or it cannot be read
@@ -86,10 +86,10 @@ impl Markers {
     pub(super) async fn batches(&self, names: &[&str]) -> Result<Vec<Option<Box<str>>>, Fault> {
         let unit = |name: &&str| {
             let row = self.moved(name, "").key_row();
-            Unit::one(Write::new(self.read.clone(), Row::from(row)))
+            Unit::one(RowWrite::new(self.read.clone(), Row::from(row)))
         };
         let outcomes = self.run(names.iter().map(unit).collect()).await?;
-        let batch = |outcome: UnitOutcome| {
+        let batch = |outcome: UnitOutcome<RowDone>| {
             let returned = outcome.ok()?.pop()?.returned?;
             match returned.rows.first()?.first()? {
                 Value::Text(batch) => Some(batch.clone()),
@@ -103,10 +103,10 @@ impl Markers {
     pub(super) async fn adopt(&self, names: &[&str], batch: &str) -> Result<Vec<bool>, Fault> {
         let unit = |name: &&str| {
             let row = self.moved(name, batch).adopted_row();
-            Unit::one(Write::new(self.adopted.clone(), Row::from(row)))
+            Unit::one(RowWrite::new(self.adopted.clone(), Row::from(row)))
         };
         let outcomes = self.run(names.iter().map(unit).collect()).await?;
-        let done = |outcome: &UnitOutcome| {
+        let done = |outcome: &UnitOutcome<RowDone>| {
             let dones = outcome.as_ref().ok();
             dones
                 .and_then(|dones| dones.first())
@@ -119,7 +119,7 @@ impl Markers {
     pub(super) async fn remove(&self, batches: &[Box<str>]) -> Result<(), Fault> {
         let unit = |batch: &str| {
             let row = self.moved("", batch).gone_row();
-            Unit::one(Write::new(self.gone.clone(), Row::from(row)))
+            Unit::one(RowWrite::new(self.gone.clone(), Row::from(row)))
         };
         let units = batches.iter().map(|batch| unit(batch)).collect();
         for outcome in self.run(units).await? {
@@ -129,11 +129,14 @@ impl Markers {
     }
 
     /// Runs units, in no order, and gives their outcomes in theirs.
-    pub(super) async fn run(&self, units: Vec<Unit>) -> Result<Vec<UnitOutcome>, Fault> {
+    pub(super) async fn run(
+        &self,
+        units: Vec<Unit<RowWrite>>,
+    ) -> Result<Vec<UnitOutcome<RowDone>>, Fault> {
         let mut receipts = Vec::new();
         let mut units = units.into_iter();
         loop {
-            let piece: Vec<Unit> = units.by_ref().take(PIECE).collect();
+            let piece: Vec<Unit<RowWrite>> = units.by_ref().take(PIECE).collect();
             if piece.is_empty() {
                 break;
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::moves::{NameLimit, Takes};
-use windrow_core::{Intake, MovePlan, Moves, Name};
+use windrow_core::{Intake, MovePlan, Moves, Name, RowWrite};
 
 use super::template::Template;
 
@@ -34,7 +34,7 @@ pub struct Order {
 #[derive(Clone)]
 pub struct Elsewhere {
     /// The lane that leads there.
-    pub intake: Intake,
+    pub intake: Intake<RowWrite>,
     /// It has transactions: every row is written together with a marker, exactly once. Otherwise
     /// rows are written by the source's key, and a row that is written again is the same row.
     pub transactional: bool,

@@ -12,21 +12,21 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `catalog` | the rows of the answers |
-//! | `deed` | what a statement does to a table, and the level that is proven for it |
+//! | `action` | what a statement does to a table, and the level that is proven for it |
 //! | `list` | what is known of functions that are built in, and of some of extensions |
 //! | `body` | the grammar of trigger functions that are harmless |
 //! | `text` | the same for a whole text, of which only the words are known |
 
+mod action;
 mod body;
 mod catalog;
-mod deed;
 mod list;
 mod reason;
 mod text;
 mod trusted;
 
+pub use action::{Action, Level};
 pub use catalog::{Catalog, Function, Relied};
-pub use deed::{Deed, Level};
 pub use list::{Company, company};
 pub use text::Words;
 pub use trusted::Trusted;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use windrow_core::Apart;
 use windrow_sql::lex::{Kind as TokenKind, Lexer};
 
+use crate::action::{self, Action};
 use crate::catalog::{Catalog, Kind, Reach};
-use crate::deed::{self, Deed};
 use crate::list::{Company, company};
 use crate::reason;
 use crate::trusted::Trusted;
@@ -100,8 +100,8 @@ impl Catalog {
                 )
         });
         let mut functions = called.filter(|called| !called.is_code_of_type());
-        let found =
-            functions.find_map(|called| deed::of_function(called, true, trusted).filter(unproven));
+        let found = functions
+            .find_map(|called| action::of_function(called, true, trusted).filter(unproven));
         let triggers = || writes.then(|| self.trigger_that_leaves(trusted)).flatten();
         let foreign = || {
             let mut relations = self.relations.iter();
@@ -113,7 +113,7 @@ impl Catalog {
 
     fn trigger_that_leaves(&self, trusted: &Trusted) -> Option<Apart> {
         let any = |_: &str| true;
-        let deed = Deed {
+        let action = Action {
             inserts: true,
             updates: true,
             deletes: true,
@@ -121,7 +121,7 @@ impl Catalog {
             sets: &any,
             is_key: &any,
         };
-        self.triggers_apart(&deed, trusted)
+        self.triggers_apart(&action, trusted)
             .find(|apart| apart.unproven)
     }
 

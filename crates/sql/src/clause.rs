@@ -1,7 +1,7 @@
 //! ON CONFLICT and RETURNING.
 
+use windrow_calls::{Conflict, Expression, Piece};
 use windrow_core::Name;
-use windrow_core::statement::{Conflict, Expression, Piece};
 
 use crate::lex::Kind;
 use crate::parse::{Parser, Refusal, SYNTAX};

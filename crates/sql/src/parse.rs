@@ -1,6 +1,6 @@
 //! A cursor over the tokens of one statement, and what every part of the grammar needs of it.
 
-use windrow_core::statement::{Expression, Piece};
+use windrow_calls::{Expression, Piece};
 use windrow_core::{Name, TableName};
 
 use crate::lex::{Broken, Kind, Lexer, Token};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Name, ParsedStatement};
+use windrow_calls::ParsedStatement;
+use windrow_core::Name;
 
 /// The longest text that is joined or cached, in bytes.
 pub const MAX_TEXT: usize = 64 << 10;
@@ -52,14 +53,14 @@ pub enum Effect {
     /// DISCARD ALL.
     DiscardAll,
     /// `SET windrow.name = value`: Windrow's own, never sent to the server.
-    Own {
+    SetWindrow {
         /// The name behind `windrow.`, folded.
         name: Name,
         /// The value without its quotes; `None` for RESET and DEFAULT.
         value: Option<Name>,
     },
     /// `SHOW windrow.name`: answered by Windrow itself, never sent to the server.
-    ShowOwn {
+    ShowWindrow {
         /// The name behind `windrow.`, folded.
         name: Name,
     },

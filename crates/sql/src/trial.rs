@@ -2,7 +2,7 @@
 //! takes those that it kept. Whether they are read as PostgreSQL reads them is tried in
 //! `crates/grammar`, which has PostgreSQL's own parser.
 
-use windrow_core::statement::Arguments;
+use windrow_calls::Arguments;
 
 use crate::{Lifter, Reading, names, read, sequences};
 

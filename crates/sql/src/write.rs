@@ -1,7 +1,7 @@
 //! INSERT, UPDATE and DELETE, taken apart.
 
-use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Name, Op, ParsedStatement, TableName};
+use windrow_calls::{Expression, ParsedStatement, Piece};
+use windrow_core::{Name, Op, TableName};
 
 use crate::lex::{Kind, Token};
 use crate::parse::{Form, Node, Parser, Refusal, SUBQUERY, SYNTAX};

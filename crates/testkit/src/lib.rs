@@ -6,8 +6,12 @@
 //! value is dropped, also when the process that holds it is killed.
 
 pub mod arangodb;
+pub mod batches;
 pub mod cockroachdb;
+pub mod command;
 pub mod cratedb;
+pub mod database;
+pub mod loads;
 pub mod mariadb;
 pub mod pgbouncer;
 pub mod pgclient;

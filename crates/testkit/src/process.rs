@@ -28,8 +28,8 @@ const LISTENING: &str = "http listening on http://";
 /// database.
 const PG_LISTENING: &str = "pg listening on postgres://";
 
-/// How long a start or an orderly end may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a start or an orderly end may take, and anything else before a test counts as failed.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lines of its log that are kept.
 const LOG_LINES: usize = 10_000;
@@ -68,6 +68,15 @@ pub fn binary() -> Result<PathBuf> {
         })
 }
 
+/// Keeps settings of this process's environment (`WINDROW_*`) from a command.
+pub fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"WINDROW_") {
+            command.env_remove(name);
+        }
+    }
+}
+
 impl Windrow {
     /// Starts `program serve arguments --http 127.0.0.1:0` and waits until it listens. Settings of
     /// this process's environment (`WINDROW_*`) do not reach it, except `WINDROW_LOG`.
@@ -76,10 +85,9 @@ impl Windrow {
     /// It ends or says nothing for a minute; the message holds what it printed.
     pub fn serve<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Result<Self> {
         let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"WINDROW_") && name != "WINDROW_LOG" {
-                command.env_remove(name);
-            }
+        without_settings(&mut command);
+        if let Some(log) = std::env::var_os("WINDROW_LOG") {
+            command.env("WINDROW_LOG", log);
         }
         command
             .arg("serve")

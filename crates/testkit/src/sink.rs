@@ -9,15 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 use windrow_core::{
-    Done, Executor, Fault, Profile, Report, Rung, Sink, Tally, Unit, UnitFault, Verdict, Write,
-    sink::Purpose,
+    Database, Executor, Fault, Profile, Report, RowDone, RowWrite, Rung, Sink, Tally, Unit,
+    UnitFault, Verdict, sink::Purpose,
 };
 
 /// Decides about a single write: `None` lets it succeed.
-type Judge = Box<dyn Fn(&Write) -> Option<Fault> + Send + Sync>;
+type Judge = Box<dyn Fn(&RowWrite) -> Option<Fault> + Send + Sync>;
 
 /// Decides about a whole batch before its writes are looked at: `None` lets it run.
-type Script = Box<dyn Fn(&[Unit]) -> Option<Report> + Send + Sync>;
+type Script = Box<dyn Fn(&[Unit<RowWrite>]) -> Option<Report<RowDone>> + Send + Sync>;
 
 /// What a flight costs, in tokio's time: with a paused clock a simulation takes no real time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ struct Inner {
     cost: Cost,
     judge: Judge,
     script: Script,
-    batches: Mutex<Vec<Vec<Unit>>>,
+    batches: Mutex<Vec<Vec<Unit<RowWrite>>>>,
     connects: Mutex<Vec<Purpose>>,
     away: Mutex<Option<Fault>>,
     held: watch::Sender<bool>,
@@ -73,7 +73,10 @@ impl Builder {
 
     /// Writes that fail: their whole unit is told so, and its neighbours are not.
     #[must_use]
-    pub fn fail(mut self, judge: impl Fn(&Write) -> Option<Fault> + Send + Sync + 'static) -> Self {
+    pub fn fail(
+        mut self,
+        judge: impl Fn(&RowWrite) -> Option<Fault> + Send + Sync + 'static,
+    ) -> Self {
         self.judge = Box::new(judge);
         self
     }
@@ -82,7 +85,7 @@ impl Builder {
     #[must_use]
     pub fn script(
         mut self,
-        script: impl Fn(&[Unit]) -> Option<Report> + Send + Sync + 'static,
+        script: impl Fn(&[Unit<RowWrite>]) -> Option<Report<RowDone>> + Send + Sync + 'static,
     ) -> Self {
         self.script = Box::new(script);
         self
@@ -121,7 +124,7 @@ impl FakeSink {
                 transactional: true,
                 flights: 8,
                 batch_rows: 10_000,
-                lacks: &[],
+                limitations: &[],
             },
             cost: Cost::default(),
             judge: Box::new(|_| None),
@@ -130,13 +133,13 @@ impl FakeSink {
     }
 
     /// The batches so far, in the order in which they began.
-    pub fn batches(&self) -> Vec<Vec<Unit>> {
+    pub fn batches(&self) -> Vec<Vec<Unit<RowWrite>>> {
         locked(&self.inner.batches).clone()
     }
 
     /// Rows a batch, in the order in which they began.
     pub fn batch_rows(&self) -> Vec<usize> {
-        let rows = |batch: &Vec<Unit>| batch.iter().map(Unit::rows).sum();
+        let rows = |batch: &Vec<Unit<RowWrite>>| batch.iter().map(Unit::rows).sum();
         locked(&self.inner.batches).iter().map(rows).collect()
     }
 
@@ -182,19 +185,22 @@ impl fmt::Debug for FakeSink {
 }
 
 #[async_trait]
-impl Sink for FakeSink {
+impl Sink<RowWrite> for FakeSink {
     fn profile(&self) -> &Profile {
         &self.inner.profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         self.ping().await?;
         locked(&self.inner.connects).push(purpose);
         Ok(Box::new(Connection {
             inner: Arc::clone(&self.inner),
         }))
     }
+}
 
+#[async_trait]
+impl Database for FakeSink {
     async fn ping(&self) -> Result<(), Fault> {
         locked(&self.inner.away).clone().map_or(Ok(()), Err)
     }
@@ -205,8 +211,8 @@ struct Connection {
 }
 
 #[async_trait]
-impl Executor for Connection {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for Connection {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let inner = &self.inner;
         locked(&inner.batches).push(units.to_vec());
         let flying = inner.flying.fetch_add(1, Ordering::SeqCst) + 1;
@@ -224,7 +230,7 @@ impl Executor for Connection {
 }
 
 impl Inner {
-    fn report(&self, units: &[Unit], rows: usize, time: Duration) -> Report {
+    fn report(&self, units: &[Unit<RowWrite>], rows: usize, time: Duration) -> Report<RowDone> {
         let mut tally = Tally {
             round_trips: 1,
             commits: 1,
@@ -244,8 +250,8 @@ impl Inner {
         }
     }
 
-    fn verdict(&self, unit: &Unit) -> Verdict {
-        let judged = unit.writes().iter().map(|write| (self.judge)(write));
+    fn verdict(&self, unit: &Unit<RowWrite>) -> Verdict<RowDone> {
+        let judged = unit.work().iter().map(|write| (self.judge)(write));
         let failed = judged.enumerate().find_map(|(at, fault)| {
             Some(UnitFault {
                 at,
@@ -253,9 +259,9 @@ impl Inner {
                 before: Vec::new(),
             })
         });
-        Verdict::Told(match failed {
+        Verdict::Final(match failed {
             Some(fault) => Err(fault),
-            None => Ok(unit.writes().iter().map(|_| Done::rows(1)).collect()),
+            None => Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect()),
         })
     }
 }

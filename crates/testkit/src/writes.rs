@@ -13,17 +13,17 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    Done, Fault, Key, Name, OnConflict, Op, Report, Returning, Rung, Shape, TableName, Unit,
-    UnitOutcome, Value, Verdict, Write,
+    Fault, Key, Name, OnConflict, Op, Report, Returning, RowDone, RowWrite, Rung, Shape, TableName,
+    Unit, UnitOutcome, Value, Verdict,
 };
 
 /// The outcome that a verdict tells.
 ///
 /// # Panics
 /// It tells none.
-pub fn told(verdict: Verdict) -> UnitOutcome {
+pub fn told(verdict: Verdict<RowDone>) -> UnitOutcome<RowDone> {
     match verdict {
-        Verdict::Told(outcome) => outcome,
+        Verdict::Final(outcome) => outcome,
         other => panic!("not told: {other:?}"),
     }
 }
@@ -32,12 +32,12 @@ pub fn told(verdict: Verdict) -> UnitOutcome {
 ///
 /// # Panics
 /// It did not.
-pub fn fault(outcome: &UnitOutcome) -> &Fault {
+pub fn fault(outcome: &UnitOutcome<RowDone>) -> &Fault {
     &outcome.as_ref().expect_err("it succeeded").fault
 }
 
 /// How many writes of a batch went this way.
-pub fn rung(report: &Report, rung: Rung) -> u64 {
+pub fn rung(report: &Report<RowDone>, rung: Rung) -> u64 {
     let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
     report.tally.rungs[place]
 }
@@ -120,26 +120,41 @@ impl Make {
 
     /// One write of it.
     #[must_use]
-    pub fn write<const N: usize>(&self, row: [Value; N]) -> Write {
-        Write::new(self.shape(), row)
+    pub fn write<const N: usize>(&self, row: [Value; N]) -> RowWrite {
+        RowWrite::new(self.shape(), row)
     }
 
     /// A unit of one write.
     #[must_use]
-    pub fn unit<const N: usize>(&self, row: [Value; N]) -> Unit {
+    pub fn unit<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
         Unit::one(self.write(row))
     }
 
-    /// The same, with a key as a path spells it.
+    /// One write of a row that may have any length.
     #[must_use]
-    pub fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit {
-        Unit::one(Write::new(Arc::new(Shape::spelled(self.0.clone())), row))
+    pub fn row(&self, row: Vec<Value>) -> RowWrite {
+        write(&self.shape(), row)
+    }
+
+    /// A unit of one such write.
+    #[must_use]
+    pub fn of(&self, row: Vec<Value>) -> Unit<RowWrite> {
+        Unit::one(self.row(row))
+    }
+
+    /// The same as [`Make::unit`], with a key as a path spells it.
+    #[must_use]
+    pub fn spelled<const N: usize>(&self, row: [Value; N]) -> Unit<RowWrite> {
+        Unit::one(RowWrite::new(Arc::new(Shape::spelled(self.0.clone())), row))
     }
 
     /// Many units of one shape.
-    pub fn units<const N: usize>(&self, rows: impl IntoIterator<Item = [Value; N]>) -> Vec<Unit> {
+    pub fn units<const N: usize>(
+        &self,
+        rows: impl IntoIterator<Item = [Value; N]>,
+    ) -> Vec<Unit<RowWrite>> {
         let shape = self.shape();
-        let unit = |row| Unit::one(Write::new(shape.clone(), row));
+        let unit = |row| Unit::one(RowWrite::new(shape.clone(), row));
         rows.into_iter().map(unit).collect()
     }
 
@@ -151,12 +166,12 @@ impl Make {
 }
 
 /// One write.
-pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> Write {
-    Write::new(shape.clone(), row)
+pub fn write(shape: &Arc<Shape>, row: Vec<Value>) -> RowWrite {
+    RowWrite::new(shape.clone(), row)
 }
 
 /// A unit of one write.
-pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit {
+pub fn unit(shape: &Arc<Shape>, row: Vec<Value>) -> Unit<RowWrite> {
     Unit::one(write(shape, row))
 }
 
@@ -186,14 +201,14 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// The rows that a write gave back.
-pub fn returned(done: &Done) -> Vec<Vec<Value>> {
+pub fn returned(done: &RowDone) -> Vec<Vec<Value>> {
     let returned = done.returned.as_ref().expect("nothing came back");
     returned.rows.iter().map(|row| row.to_vec()).collect()
 }
 
 /// What each unit got, in short: its count or its code.
-pub fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
-    let one = |outcome: &UnitOutcome| match outcome {
+pub fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome<RowDone>| match outcome {
         Ok(dones) => dones
             .iter()
             .map(|d| d.rows.to_string())
@@ -204,13 +219,13 @@ pub fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
     outcomes.iter().map(one).collect()
 }
 
-/// The same of a whole report: `again` for what was given back.
-pub fn verdicts(report: &Report) -> Vec<String> {
-    let one = |verdict: &Verdict| match verdict {
-        Verdict::Told(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
-        Verdict::Again(fault) => format!("again {}", fault.code),
-        Verdict::Alone(_) => "alone".to_owned(),
-        Verdict::Held => "held".to_owned(),
+/// The same of a whole report: also what its verdict is where that is not final.
+pub fn verdicts(report: &Report<RowDone>) -> Vec<String> {
+    let one = |verdict: &Verdict<RowDone>| match verdict {
+        Verdict::Final(outcome) => brief(std::slice::from_ref(outcome)).remove(0),
+        Verdict::RolledBack(fault) => format!("rolled back {}", fault.code),
+        Verdict::WaitsForLock(_) => "waits for a lock".to_owned(),
+        Verdict::NotTried => "not tried".to_owned(),
     };
     report.verdicts.iter().map(one).collect()
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Fault, FaultClass, Key, OnConflict, Op, Report, Returning, Shape, Sink, TableName, Unit, Value,
-    Verdict, Write,
+    Database, Fault, FaultClass, Key, OnConflict, Op, Report, Returning, RowWrite, Shape, Sink,
+    TableName, Unit, Value, Verdict,
 };
 use windrow_testkit::sink::{Cost, FakeSink};
 
-fn write(n: i64) -> Write {
+fn write(n: i64) -> RowWrite {
     let shape = Shape::new(ShapeParts {
         op: Op::Insert,
         table: TableName::parse("t").unwrap(),
@@ -25,10 +25,10 @@ fn write(n: i64) -> Write {
         on_conflict: OnConflict::Error,
         returning: Returning::Nothing,
     });
-    Write::new(Arc::new(shape), vec![Value::Int(n)])
+    RowWrite::new(Arc::new(shape), vec![Value::Int(n)])
 }
 
-fn negative(write: &Write) -> Option<Fault> {
+fn negative(write: &RowWrite) -> Option<Fault> {
     let bad = matches!(write.values(), [Value::Int(n)] if *n < 0);
     bad.then(|| Fault::new(FaultClass::Check, "23514", "negative"))
 }
@@ -47,8 +47,8 @@ async fn fails_only_the_units_that_hold_a_bad_write_and_says_which() {
         .verdicts
         .iter()
         .map(|v| match v {
-            Verdict::Told(Ok(dones)) => Ok(dones.len()),
-            Verdict::Told(Err(fault)) => Err(fault.at),
+            Verdict::Final(Ok(dones)) => Ok(dones.len()),
+            Verdict::Final(Err(fault)) => Err(fault.at),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -101,7 +101,7 @@ async fn holds_flights_and_counts_them() {
 
 #[tokio::test]
 async fn can_be_away_and_can_answer_by_a_script() {
-    let again = Verdict::Again(Fault::new(FaultClass::Conflict, "40P01", "deadlock"));
+    let again = Verdict::RolledBack(Fault::new(FaultClass::Conflict, "40P01", "deadlock"));
     let scripted = again.clone();
     let sink = FakeSink::builder()
         .script(move |units| (units.len() > 1).then(|| Report::broken(units.len(), &scripted)))
@@ -111,9 +111,9 @@ async fn can_be_away_and_can_answer_by_a_script() {
         sink.ping().await.unwrap_err().class,
         FaultClass::Unavailable
     );
-    assert!(sink.connect(Purpose::Alone).await.is_err());
+    assert!(sink.connect(Purpose::LockWait).await.is_err());
     sink.away(None);
-    let mut connection = sink.connect(Purpose::Alone).await.unwrap();
+    let mut connection = sink.connect(Purpose::LockWait).await.unwrap();
     let report = connection
         .execute(&[Unit::one(write(1)), Unit::one(write(2))])
         .await;

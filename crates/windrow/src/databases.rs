@@ -4,7 +4,7 @@ mod words;
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Sink};
+use windrow_core::{Database, Fault};
 use windrow_database::{Driver, Options};
 
 pub use words::{listing, markdown};
@@ -13,9 +13,11 @@ pub use words::{listing, markdown};
 pub const DRIVERS: &[&dyn Driver] = &[
     #[cfg(feature = "sqlite")]
     &windrow_sqlite::Sqlite,
+    #[cfg(feature = "postgres")]
     &windrow_postgres::Postgres,
     #[cfg(feature = "mysql")]
     &windrow_mysql::Mysql,
+    #[cfg(feature = "postgres")]
     &windrow_postgres::Cockroachdb,
     #[cfg(feature = "cratedb")]
     &windrow_cratedb::CrateDb,
@@ -28,7 +30,7 @@ pub const DRIVERS: &[&dyn Driver] = &[
 /// # Errors
 /// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense;
 /// the message never repeats the URL, which may hold a password.
-pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match DRIVERS.iter().find(|d| d.schemes().contains(&scheme)) {
         Some(driver) => driver.open(url, options).await,

@@ -44,6 +44,6 @@ mod writer;
 
 pub use statement::Statement;
 pub use table::{Outcome, Table};
-pub use windrow_core::{Done, Fault, FaultClass, Limits, OnConflict, Returned, Row, Value};
+pub use windrow_core::{Fault, FaultClass, Limits, OnConflict, Returned, Row, RowDone, Value};
 pub use windrow_database::Synchronous;
 pub use writer::{Writer, WriterBuilder};

@@ -148,7 +148,7 @@ impl Loading {
             ..Limits::default()
         };
         let metrics = LaneMetrics::register(&mut Registry::default());
-        let lane = Lane::start(Arc::clone(&sink), limits, arrivals, metrics, "load".into());
+        let lane = Lane::start(sink.clone(), limits, arrivals, metrics, "load".into());
         Ok(Self {
             run: Run {
                 load: settings.load,

@@ -82,25 +82,13 @@ fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings
         settings.database
     ));
     if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {
-        greet_pg(pg, address);
+        pg.greeting(address)
+            .iter()
+            .for_each(|line| telemetry::say(line));
     }
     if let (Some(http), Some(address)) = (&settings.http, server.http_addr()) {
         greet_http(http, address, settings.sink.create_tables);
     }
-}
-
-fn greet_pg(pg: &windrow::settings::PgSettings, address: SocketAddr) {
-    for database in &pg.config.databases {
-        telemetry::say(&format!(
-            "pg listening on postgres://{address}/{}",
-            database.name
-        ));
-    }
-    telemetry::say(&format!(
-        "pg console: psql -h {} -p {} -d windrow -c 'SHOW LANES'",
-        address.ip(),
-        address.port()
-    ));
 }
 
 fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: bool) {

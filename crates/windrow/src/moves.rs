@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use windrow_core::moves::{NameLimit, TableFacts};
-use windrow_core::{Fault, FaultClass, MovePlan, Moves, Secret, Sink, TableName};
+use windrow_core::{Database, Fault, FaultClass, MovePlan, Moves, Secret, TableName};
 use windrow_lanes::Lane;
 use windrow_move::{Elsewhere, Order, Template};
 
@@ -125,7 +125,7 @@ pub struct Moving {
     /// Which table the source is.
     identity: String,
     order: Arc<Order>,
-    to: Option<(Arc<dyn Sink>, Elsewhere, Lane)>,
+    to: Option<(Arc<dyn Database>, Elsewhere, Lane)>,
     /// The destination's URL.
     url: Secret,
     counts: Arc<Counts>,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prometheus_client::registry::Registry;
-use windrow_core::{Budget, Fault, Intake, Limits, Secret};
+use windrow_core::{Budget, Fault, Intake, Limits, RowWrite, Secret};
 use windrow_database::{Options, Synchronous};
 use windrow_lanes::{Lane, LaneMetrics};
 
@@ -96,7 +96,7 @@ impl WriterBuilder {
 /// A database that rows are written to. Rows of all tables and tasks share batches.
 #[derive(Debug)]
 pub struct Writer {
-    intake: Intake,
+    intake: Intake<RowWrite>,
     lane: Lane,
 }
 

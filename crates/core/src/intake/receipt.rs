@@ -14,15 +14,15 @@ use crate::outcome::UnitOutcome;
 use crate::source::SourceId;
 
 /// One outcome for each unit of a submission, in order.
-pub type Outcomes = SmallVec<[UnitOutcome; 1]>;
+pub type Outcomes<D> = SmallVec<[UnitOutcome<D>; 1]>;
 
 /// The lane's end of an answer.
 #[derive(Debug)]
-pub struct Reply(oneshot::Sender<Outcomes>);
+pub struct Reply<D>(oneshot::Sender<Outcomes<D>>);
 
-impl Reply {
+impl<D> Reply<D> {
     /// Answers. An answer that nobody waits for any more is dropped.
-    pub fn send(self, outcomes: impl Into<Outcomes>) {
+    pub fn send(self, outcomes: impl Into<Outcomes<D>>) {
         // An error only says that the client has left.
         drop(self.0.send(outcomes.into()));
     }
@@ -38,19 +38,19 @@ impl Reply {
 /// Dropping it takes those units out that are not under way yet; the others may still take place.
 #[must_use = "dropping a receipt takes the units out of the queue"]
 #[derive(Debug)]
-pub struct Receipt {
-    reply: oneshot::Receiver<Outcomes>,
+pub struct Receipt<D> {
+    reply: oneshot::Receiver<Outcomes<D>>,
     source: SourceId,
     units: usize,
     /// Where to say that nobody waits any more; `None` once the answer is there.
     hints: Option<Arc<mpsc::Sender<Hint>>>,
 }
 
-pub(super) fn pair(
+pub(super) fn pair<D>(
     source: SourceId,
     units: usize,
     hints: &Arc<mpsc::Sender<Hint>>,
-) -> (Reply, Receipt) {
+) -> (Reply<D>, Receipt<D>) {
     let (sender, reply) = oneshot::channel();
     let receipt = Receipt {
         reply,
@@ -61,15 +61,15 @@ pub(super) fn pair(
     (Reply(sender), receipt)
 }
 
-impl Receipt {
+impl<D> Receipt<D> {
     /// Drops it without a word: the lane never had its units.
     pub(super) fn forget(mut self) {
         self.hints = None;
     }
 }
 
-impl Future for Receipt {
-    type Output = Outcomes;
+impl<D: Clone> Future for Receipt<D> {
+    type Output = Outcomes<D>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcomes = std::task::ready!(Pin::new(&mut self.reply).poll(cx));
@@ -81,7 +81,7 @@ impl Future for Receipt {
     }
 }
 
-impl Drop for Receipt {
+impl<D> Drop for Receipt<D> {
     fn drop(&mut self) {
         let Some(hints) = &self.hints else { return };
         // First closed, then told: who hears it finds the units abandoned.
@@ -97,11 +97,11 @@ impl Drop for Receipt {
 #[cfg(test)]
 mod tests {
     use super::super::*;
-    use crate::Budget;
+    use crate::{Budget, RowWrite};
 
     #[tokio::test]
     async fn who_leaves_before_the_answer_is_heard() {
-        let (intake, mut arrivals) = Intake::channel(Budget::new(1000), 4);
+        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 4);
         let source = intake.new_source();
         let unit = || [Unit::of([])];
         let kept = intake.submit(source, unit(), Permit::empty()).await;
@@ -120,7 +120,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lane_that_is_shut_refuses_without_a_hint() {
-        let (intake, mut arrivals) = Intake::channel(Budget::new(1000), 1);
+        let (intake, mut arrivals) = Intake::<RowWrite>::channel(Budget::new(1000), 1);
         arrivals.close();
         let refused = intake
             .submit(intake.new_source(), [Unit::of([])], Permit::empty())

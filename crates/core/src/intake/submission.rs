@@ -7,21 +7,22 @@ use super::Reply;
 use crate::budget::Permit;
 use crate::source::SourceId;
 use crate::unit::Unit;
+use crate::work::Work;
 
 /// The units of a submission. Nearly always one, kept without an allocation.
-pub type Units = SmallVec<[Unit; 1]>;
+pub type Units<W> = SmallVec<[Unit<W>; 1]>;
 
 /// Units that one source hands over at once, to be answered at once.
 #[derive(Debug)]
-pub struct Submission {
+pub struct Submission<W: Work> {
     /// Who asks.
     pub source: SourceId,
     /// What is asked for, in order.
-    pub units: Units,
+    pub units: Units<W>,
     /// The memory that the units take. The lane gives it back when all of them are answered.
     pub permit: Permit,
     /// When it was handed over.
     pub arrived: Instant,
     /// Where the outcomes go, one for each unit, in order.
-    pub reply: Reply,
+    pub reply: Reply<W::Done>,
 }

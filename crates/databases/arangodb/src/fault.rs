@@ -5,7 +5,7 @@
 use windrow_core::{Fault, FaultClass};
 use windrow_database::web::{Meaning, of_status};
 
-use super::ladder::answer::Failure;
+use super::answer::Failure;
 
 /// No document has the key.
 pub(super) const MISSING: i64 = 1202;

@@ -14,9 +14,10 @@
 //! | `ladder::request` | a shape as a request: method, path, what an entry of its array is |
 //! | `ladder::connection`, `ladder::session` | a connection: who we are, a request out, an answer in |
 //! | `ladder::bulk` | a step: one array, and what is set apart when it fails |
-//! | `ladder::answer`, `fault` | what the server says, and what it means |
+//! | `answer`, `fault` | what the server says, and what it means |
 //! | `values` | documents in and out |
 
+mod answer;
 mod fault;
 mod ladder;
 mod sink;
@@ -25,7 +26,7 @@ mod values;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_database::web::Target;
@@ -54,7 +55,7 @@ impl Driver for ArangoDb {
         const { &[PROFILE] }
     }
 
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
         let target = Target::parse(url, url.starts_with("arangodbs:"), PORT, FORM)?;
         Ok(Arc::new(ArangoSink::new(target, options)?))
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Lack, Op, Profile, Promise, Secret, Sink, TableName, Unit};
+use windrow_core::{
+    Database, Executor, Fault, Limitation, Op, Profile, Promise, RowWrite, Secret, Sink, TableName,
+    Unit,
+};
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
 
@@ -23,20 +26,20 @@ pub(super) const PROFILE: Profile = Profile {
     transactional: false,
     flights: 8,
     batch_rows: 10_000,
-    lacks: &[
-        Lack {
+    limitations: &[
+        Limitation {
             promise: Promise::Atomic,
             why: "Arrays of documents are no transactions across collections and shards: a unit of several writes is refused.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Committed,
             why: "Unless the collection has waitForSync, a write is answered before it is on disk: it survives the end of the process, not the loss of power.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Values,
             why: "Numbers are doubles or whole numbers of 64 bits: one with more digits is refused, within JSON values it is rounded.",
         },
-        Lack {
+        Limitation {
             promise: Promise::ForeignKeys,
             why: "ArangoDB has no foreign keys.",
         },
@@ -96,13 +99,13 @@ impl ArangoSink {
 }
 
 #[async_trait]
-impl Sink for ArangoSink {
+impl Sink<RowWrite> for ArangoSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
     // A document that somebody else is writing is a conflict at once: nobody waits.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let limit = self.options.connect_timeout;
         let session = connected(&self.origin, limit, self.session()).await?;
         Ok(Box::new(Connection::new(
@@ -111,18 +114,8 @@ impl Sink for ArangoSink {
         )))
     }
 
-    async fn ping(&self) -> Result<(), Fault> {
-        alive(&self.origin, self.session()).await
-    }
-
-    /// Users, queues, graphs and the code of its services are in collections of the database
-    /// (ArangoDB's documentation, "System collections").
-    fn owns(&self, table: &TableName) -> bool {
-        table.table.starts_with('_')
-    }
-
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
-        for write in unit.writes() {
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+        for write in unit.work() {
             let shape = &write.shape;
             let place = match shape.op {
                 Op::Insert => shape.columns.iter().position(|column| &**column == KEY),
@@ -133,5 +126,18 @@ impl Sink for ArangoSink {
                 .and_then(encode::key);
             hashes.extend(key.map(|key| hash(&shape.table.table, &key)));
         }
+    }
+}
+
+#[async_trait]
+impl Database for ArangoSink {
+    async fn ping(&self) -> Result<(), Fault> {
+        alive(&self.origin, self.session()).await
+    }
+
+    /// Users, queues, graphs and the code of its services are in collections of the database
+    /// (ArangoDB's documentation, "System collections").
+    fn owns(&self, table: &TableName) -> bool {
+        table.table.starts_with('_')
     }
 }

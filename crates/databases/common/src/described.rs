@@ -1,40 +1,66 @@
 //! The tables that were read, shared by all connections of a sink.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use windrow_core::TableName;
 
 /// The most tables that are kept.
 const MOST: usize = 10_000;
 
+/// What was read of a table.
+pub trait Facts: PartialEq {
+    /// For how long it is used before it is read again.
+    fn fresh_for(&self) -> Duration;
+}
+
 /// A table, as it was when it was read.
-pub trait Described {
+#[derive(Clone, Debug)]
+pub struct Table<F> {
+    /// Changes whenever the facts do; statements belong to one version.
+    pub version: u64,
+    /// When it was read.
+    pub read_at: Instant,
     /// What was read.
-    type Facts: PartialEq;
+    pub facts: F,
+}
 
-    /// Read now. The version changes whenever the facts do.
-    fn new(version: u64, facts: Self::Facts) -> Self;
+impl<F> Deref for Table<F> {
+    type Target = F;
 
-    /// Its version.
-    fn version(&self) -> u64;
+    fn deref(&self) -> &F {
+        &self.facts
+    }
+}
 
-    /// What was read.
-    fn facts(&self) -> &Self::Facts;
+impl<F: Facts> Table<F> {
+    /// Read now.
+    pub fn new(version: u64, facts: F) -> Self {
+        Self {
+            version,
+            read_at: Instant::now(),
+            facts,
+        }
+    }
 
     /// False once it is due to be read again.
-    fn is_fresh(&self) -> bool;
+    pub fn is_fresh(&self) -> bool {
+        self.read_at.elapsed() < self.facts.fresh_for()
+    }
 }
 
 /// Descriptions by name.
 #[derive(Debug)]
-pub struct Descriptions<T> {
-    tables: RwLock<HashMap<TableName, Arc<T>>>,
+pub struct Descriptions<F> {
+    tables: RwLock<HashMap<TableName, Arc<Table<F>>>>,
     versions: AtomicU64,
 }
 
-impl<T> Default for Descriptions<T> {
+impl<F> Default for Descriptions<F> {
     fn default() -> Self {
         Self {
             tables: RwLock::default(),
@@ -43,26 +69,26 @@ impl<T> Default for Descriptions<T> {
     }
 }
 
-impl<T: Described> Descriptions<T> {
+impl<F: Facts> Descriptions<F> {
     /// The description, however old.
-    pub fn get(&self, name: &TableName) -> Option<Arc<T>> {
+    pub fn get(&self, name: &TableName) -> Option<Arc<Table<F>>> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         tables.get(name).cloned()
     }
 
     /// The description, if it is not due to be read again.
-    pub fn fresh(&self, name: &TableName) -> Option<Arc<T>> {
+    pub fn fresh(&self, name: &TableName) -> Option<Arc<Table<F>>> {
         self.get(name).filter(|table| table.is_fresh())
     }
 
     /// Forgets a version: it is read again before it is used.
     pub fn forget(&self, version: u64) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.retain(|_, table| table.version() != version);
+        tables.retain(|_, table| table.version != version);
     }
 
     /// All of them, however old, by name.
-    pub fn all(&self) -> Vec<(TableName, Arc<T>)> {
+    pub fn all(&self) -> Vec<(TableName, Arc<Table<F>>)> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = tables.iter().map(|(n, t)| (n.clone(), t.clone())).collect();
         all.sort_by_cached_key(|(name, _)| name.to_string());
@@ -71,17 +97,17 @@ impl<T: Described> Descriptions<T> {
 
     /// Takes in what was read; `None`: there is no such table. A description that has not changed
     /// keeps its version.
-    pub fn put(&self, name: &TableName, facts: Option<T::Facts>) -> Option<Arc<T>> {
+    pub fn put(&self, name: &TableName, facts: Option<F>) -> Option<Arc<Table<F>>> {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         let Some(facts) = facts else {
             tables.remove(name);
             return None;
         };
         let version = match tables.get(name) {
-            Some(known) if *known.facts() == facts => known.version(),
+            Some(known) if known.facts == facts => known.version,
             _ => self.versions.fetch_add(1, Ordering::Relaxed),
         };
-        let table = Arc::new(T::new(version, facts));
+        let table = Arc::new(Table::new(version, facts));
         if tables.len() >= MOST {
             tables.clear();
         }
@@ -94,33 +120,20 @@ impl<T: Described> Descriptions<T> {
 mod tests {
     use super::*;
 
-    struct Known(u64, &'static str);
-
-    impl Described for Known {
-        type Facts = &'static str;
-
-        fn new(version: u64, facts: Self::Facts) -> Self {
-            Self(version, facts)
-        }
-
-        fn version(&self) -> u64 {
-            self.0
-        }
-
-        fn facts(&self) -> &Self::Facts {
-            &self.1
-        }
-
-        fn is_fresh(&self) -> bool {
-            self.1 != "old"
+    impl Facts for &'static str {
+        fn fresh_for(&self) -> Duration {
+            match *self {
+                "old" => Duration::ZERO,
+                _ => Duration::from_secs(60),
+            }
         }
     }
 
     #[test]
     fn a_version_changes_with_the_facts_alone() {
-        let all = Descriptions::<Known>::default();
+        let all = Descriptions::<&str>::default();
         let name = TableName::bare("t");
-        let version = |facts| all.put(&name, facts).map(|table| table.version());
+        let version = |facts| all.put(&name, facts).map(|table| table.version);
         let first = version(Some("a"));
         assert_eq!(version(Some("a")), first);
         assert_ne!(version(Some("b")), first);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 
 use crate::Options;
 
@@ -27,5 +27,5 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] if the URL makes no sense.
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault>;
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault>;
 }

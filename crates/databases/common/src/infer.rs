@@ -150,7 +150,7 @@ impl Times {
 
 /// What is known of one column from the rows seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct SeenColumn {
     /// The column.
     pub name: Name,
     /// The join of its values; `None` while all of them were NULL.
@@ -162,7 +162,7 @@ pub struct Sight {
     pub times: Times,
 }
 
-impl Sight {
+impl SeenColumn {
     /// True if a column of this kind takes all values seen without being widened.
     fn is_taken_by(&self, now: Kind, seen: Kind) -> bool {
         now.takes(seen)
@@ -172,8 +172,8 @@ impl Sight {
 
 /// The columns that rows named, in the order in which they first did, and what they held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sights {
-    columns: Vec<Sight>,
+pub struct SeenColumns {
+    columns: Vec<SeenColumn>,
 }
 
 /// What a table has under a column's name.
@@ -196,7 +196,7 @@ pub enum Change {
     Widen(Name, Kind),
 }
 
-impl Sights {
+impl SeenColumns {
     /// Takes in one row: the values of these columns, in the same order.
     pub fn see(&mut self, columns: &[Name], values: &[Value]) {
         for (place, (name, value)) in columns.iter().zip(values).enumerate() {
@@ -206,17 +206,17 @@ impl Sights {
                 _ => true,
             };
             self.note(place, name, Kind::of(value), double);
-            self.sight(place, name).times.see(value);
+            self.seen_column(place, name).times.see(value);
         }
     }
 
     /// Columns of which more is known than rows alone tell: what their file declares, and, where
     /// `times` is set, of those of texts that all of them are times.
     pub fn settle(&mut self, columns: &[Name], declared: &[Option<Holds>], times: bool) {
-        for sight in &mut self.columns {
-            let place = columns.iter().position(|name| *name == sight.name);
+        for seen_column in &mut self.columns {
+            let place = columns.iter().position(|name| *name == seen_column.name);
             let declared = place.and_then(|place| declared.get(place).copied().flatten());
-            sight.kind = match (declared, sight.times, sight.kind) {
+            seen_column.kind = match (declared, seen_column.times, seen_column.kind) {
                 (Some(holds), ..) => Some(Kind::declared(holds)),
                 (None, Times::All(time), Some(Kind::Text)) if times => Some(Kind::Own(time)),
                 (None, _, kind) => kind,
@@ -227,16 +227,16 @@ impl Sights {
     /// Takes in one value that is not at hand as a [`Value`]: its place in its row, its column, its
     /// kind, and for numbers whether a double gives it back exactly.
     pub fn note(&mut self, place: usize, name: &Name, kind: Option<Kind>, double: bool) {
-        let sight = self.sight(place, name);
-        sight.kind = match (sight.kind, kind) {
+        let seen_column = self.seen_column(place, name);
+        seen_column.kind = match (seen_column.kind, kind) {
             (Some(a), Some(b)) => Some(a.join(b)),
             (a, b) => a.or(b),
         };
-        sight.double &= double;
+        seen_column.double &= double;
     }
 
     /// The columns seen, in the order in which they were first named.
-    pub fn columns(&self) -> &[Sight] {
+    pub fn columns(&self) -> &[SeenColumn] {
         &self.columns
     }
 
@@ -245,11 +245,11 @@ impl Sights {
     pub fn changes(&self, existing: impl Fn(&Name) -> Existing) -> Vec<Change> {
         self.columns
             .iter()
-            .filter_map(|sight| {
-                let (name, kind) = (&sight.name, sight.kind?);
+            .filter_map(|seen_column| {
+                let (name, kind) = (&seen_column.name, seen_column.kind?);
                 match existing(name) {
                     Existing::Missing => Some(Change::Add(name.clone(), kind)),
-                    Existing::Of(now) if !sight.is_taken_by(now, kind) => {
+                    Existing::Of(now) if !seen_column.is_taken_by(now, kind) => {
                         Some(Change::Widen(name.clone(), now.join(kind)))
                     }
                     Existing::Of(_) | Existing::Fixed => None,
@@ -259,13 +259,13 @@ impl Sights {
     }
 
     /// The entry of a column, most often at the same place as in the row before.
-    fn sight(&mut self, place: usize, name: &Name) -> &mut Sight {
+    fn seen_column(&mut self, place: usize, name: &Name) -> &mut SeenColumn {
         let at = match self.columns.get(place) {
-            Some(sight) if sight.name == *name => Some(place),
+            Some(seen_column) if seen_column.name == *name => Some(place),
             _ => self.columns.iter().position(|s| s.name == *name),
         };
         let at = at.unwrap_or_else(|| {
-            self.columns.push(Sight {
+            self.columns.push(SeenColumn {
                 name: name.clone(),
                 kind: None,
                 double: true,

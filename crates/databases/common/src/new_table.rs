@@ -3,7 +3,7 @@
 
 use windrow_core::{Key, Name, Op, Shape, Value};
 
-use super::infer::Sights;
+use super::infer::SeenColumns;
 
 /// A column that every row has and that nobody named as the key.
 const ID: &str = "id";
@@ -40,8 +40,8 @@ impl NewTable {
     }
 
     /// The primary key: what a write names, or else a column `id` that every row has.
-    pub fn primary(&self, sights: &Sights) -> Vec<Name> {
-        let columns = sights.columns();
+    pub fn primary(&self, seen_columns: &SeenColumns) -> Vec<Name> {
+        let columns = seen_columns.columns();
         let has = |name: &Name| columns.iter().any(|s| s.name == *name && s.kind.is_some());
         let id = || (!self.lacks_id).then(|| vec![Name::from(ID)]);
         let key = self.key.clone().or_else(id).unwrap_or_default();

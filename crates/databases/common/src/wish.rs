@@ -1,14 +1,14 @@
 //! What rows ask of one table: to be made, to get columns, to have them widened.
 
-use windrow_core::{Holds, LoadPlan, Op, Rows, Shape, TableName, Value, Write};
+use windrow_core::{Holds, LoadPlan, Op, RowWrite, Rows, Shape, TableName, Value};
 
-use super::infer::Sights;
+use super::infer::SeenColumns;
 use super::new_table::NewTable;
 
 /// What writes ask of their tables, in the order in which these were first named. `see`: how a wish
 /// takes in one write.
 pub fn by_table<'w, W: Default>(
-    writes: impl IntoIterator<Item = &'w Write>,
+    writes: impl IntoIterator<Item = &'w RowWrite>,
     see: impl Fn(&mut W, &Shape, &[Value]),
 ) -> Vec<(&'w TableName, W)> {
     let mut wishes: Vec<(&TableName, W)> = Vec::new();
@@ -33,7 +33,7 @@ pub fn by_table<'w, W: Default>(
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// Its columns, by what the rows held.
-    pub sights: Sights,
+    pub seen_columns: SeenColumns,
     /// Whether it is to be made, and with which key.
     pub new: NewTable,
 }
@@ -41,7 +41,7 @@ pub struct Wish {
 impl Wish {
     /// Takes in one write.
     pub fn see(&mut self, shape: &Shape, row: &[Value]) {
-        self.sights.see(&shape.columns, row);
+        self.seen_columns.see(&shape.columns, row);
         self.new.see(shape, row);
     }
 
@@ -55,7 +55,7 @@ impl Wish {
             let row: Vec<Value> = row.map(|field| field.value()).collect();
             wish.see(&shape, &row);
         }
-        wish.sights.settle(&plan.columns, declared, times);
+        wish.seen_columns.settle(&plan.columns, declared, times);
         wish
     }
 }

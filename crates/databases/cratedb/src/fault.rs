@@ -5,7 +5,7 @@
 use windrow_core::{Fault, FaultClass, TableName};
 use windrow_database::web::{Meaning, of_status};
 
-use super::ladder::answer::Failure;
+use super::answer::Failure;
 
 /// A row that is not there: an update or a delete of nothing.
 pub(super) const MISSING: i64 = 40_411;

@@ -18,10 +18,11 @@
 //! | `ladder::settle` | rows that a bulk failed without saying why, or of which it is not known whether they are there |
 //! | `ladder::lookup` | rows by their keys: a step of reads |
 //! | `ladder::statement` | a shape joined with its table |
-//! | `ladder::answer`, `fault` | what the server says, and what it means |
+//! | `answer`, `fault` | what the server says, and what it means |
 //! | `catalog` | what the database says of a table, read once and shared; tables and columns that are made from rows |
 //! | `values` | values in and out, and which of them name the same row |
 
+mod answer;
 mod catalog;
 mod fault;
 mod ladder;
@@ -31,7 +32,7 @@ mod values;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_database::web::Target;
@@ -60,7 +61,7 @@ impl Driver for CrateDb {
         const { &[PROFILE] }
     }
 
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
         let tls = url.starts_with("cratedbs:") || url.starts_with("crates:");
         let target = Target::parse(url, tls, PORT, FORM)?;
         target.finish("")?;

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Fault, Lack, Profile, Promise, Sink, Unit};
+use windrow_core::{Database, Executor, Fault, Limitation, Profile, Promise, RowWrite, Sink, Unit};
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
 
 use super::catalog::cache::Catalog;
 use super::ladder::connection::Connection;
+use super::ladder::key;
 use super::ladder::session::Session;
-use super::values::key;
 
 /// What CrateDB can do.
 pub(super) const PROFILE: Profile = Profile {
@@ -19,28 +19,28 @@ pub(super) const PROFILE: Profile = Profile {
     transactional: false,
     flights: 8,
     batch_rows: 10_000,
-    lacks: &[
-        Lack {
+    limitations: &[
+        Limitation {
             promise: Promise::Returned,
             why: "CrateDB gives nothing back from a delete: one that asks for it is refused.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Atomic,
             why: "CrateDB has no transactions: a unit of several writes is refused.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Committed,
             why: "Reads by primary key see every answered write; reads, updates and deletes by other columns see it after the table's next refresh.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Values,
             why: "CrateDB has no type for decimals without a precision: a column that is created for them is a double, or text once a value needs more digits.",
         },
-        Lack {
+        Limitation {
             promise: Promise::Unique,
             why: "CrateDB has no unique key besides the primary key.",
         },
-        Lack {
+        Limitation {
             promise: Promise::ForeignKeys,
             why: "CrateDB has no foreign keys.",
         },
@@ -85,29 +85,32 @@ impl CrateSink {
 }
 
 #[async_trait]
-impl Sink for CrateSink {
+impl Sink<RowWrite> for CrateSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
     // Nobody waits for the lock of another: there are none.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let limit = self.options.connect_timeout;
         let session = connected(&self.origin, limit, self.session()).await?;
         let connection = Connection::new(session, self.catalog.clone(), self.options.create_tables);
         Ok(Box::new(connection))
     }
 
-    async fn ping(&self) -> Result<(), Fault> {
-        alive(&self.origin, self.session()).await
-    }
-
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
-        for write in unit.writes() {
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+        for write in unit.work() {
             if let Some(table) = self.catalog.get(&write.shape.table) {
                 let places = key::places(&write.shape, &table);
                 hashes.extend(key::find(&table, &places, &write.row).hash(&table));
             }
         }
+    }
+}
+
+#[async_trait]
+impl Database for CrateSink {
+    async fn ping(&self) -> Result<(), Fault> {
+        alive(&self.origin, self.session()).await
     }
 }

@@ -21,13 +21,13 @@
 //! | `ladder::step` | the writes of one shape: by one statement, and cut up when that fails |
 //! | `ladder::set` | one statement for many rows |
 //! | `ladder::single` | one write by its own statement |
-//! | `ladder::interrupt` | giving up what is under way |
+//! | `line::interrupt` | giving up what is under way |
 //! | `catalog` | what the database says of a table, read once and shared |
 //! | `catalog::guard` | whether it is still so |
 //! | `catalog::create` | tables and columns that are made from rows |
 //! | `catalog::proof` | what may be joined: functions, triggers, privileges |
 //! | `values` | values in and out; which row a write is about |
-//! | `values::matching` | which answer belongs to which row of a statement for many |
+//! | `ladder::matching` | which answer belongs to which row of a statement for many |
 //! | `load` | many rows by LOAD DATA LOCAL |
 //! | `moves` | rows of a queue brought into their final tables |
 //! | `fault` | the server's errors as faults |
@@ -47,7 +47,7 @@ mod values;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 use windrow_database::Driver;
 use windrow_database::Options;
 
@@ -70,7 +70,7 @@ impl Driver for Mysql {
         &[sink::PROFILE]
     }
 
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
         let location = location::read(url)?;
         Ok(Arc::new(MysqlSink::new(location, options)))
     }

@@ -1,5 +1,6 @@
 //! A connection to the server: its settings, its prepared statements, what it costs.
 
+pub(super) mod interrupt;
 mod script;
 mod settings;
 
@@ -19,10 +20,10 @@ use windrow_core::sink::Purpose;
 use windrow_core::{Fault, FaultClass, Tally};
 use windrow_database::Options;
 
+use self::interrupt::Interrupt;
 pub(super) use self::script::Fetched;
 use self::settings::{FIRST, Variables};
 use super::fault::{NOT_UNDONE, Trouble, refusal};
-use super::ladder::interrupt::Interrupt;
 use super::values::cell::get;
 
 /// Placeholders of all prepared statements that a connection keeps: each takes some 150 bytes here

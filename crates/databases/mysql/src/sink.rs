@@ -6,10 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, Moves, Profile, Sink, Standing, Unit};
+use windrow_core::{
+    Bulk, Database, Executor, Fault, Moves, Profile, RowWrite, Sink, Standing, Unit,
+};
 use windrow_database::Options;
 
-use super::catalog::cache::Catalog;
+use super::ladder::cache::Catalog;
 use super::ladder::connection::Connection;
 use super::line::Line;
 use super::load::MysqlBulk;
@@ -24,7 +26,7 @@ pub(super) const PROFILE: Profile = Profile {
     transactional: true,
     flights: 8,
     batch_rows: 10_000,
-    lacks: &[],
+    limitations: &[],
 };
 
 /// A MySQL or MariaDB database.
@@ -45,12 +47,12 @@ impl MysqlSink {
 }
 
 #[async_trait]
-impl Sink for MysqlSink {
+impl Sink<RowWrite> for MysqlSink {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let mut line = Line::connect(&self.opts, Some(purpose), &self.options).await?;
         let interrupt = line.interrupt(&self.opts).await?;
         let creates = self.options.create_tables;
@@ -58,6 +60,22 @@ impl Sink for MysqlSink {
         Ok(Box::new(connection))
     }
 
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+        for write in unit.work() {
+            let Some(table) = self.catalog.get(&write.shape.table) else {
+                continue;
+            };
+            let compiled = self.catalog.compile(&write.shape, &table);
+            if compiled.trouble.is_none() {
+                // What cannot be encoded is refused later, and touches nothing.
+                compiled.encode(write, hashes).ok();
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Database for MysqlSink {
     async fn ping(&self) -> Result<(), Fault> {
         let sign = async {
             let mut line = Line::connect(&self.opts, None, &self.options).await?;
@@ -91,18 +109,5 @@ impl Sink for MysqlSink {
             table.standings(&name, &mut standings);
         }
         standings
-    }
-
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
-        for write in unit.writes() {
-            let Some(table) = self.catalog.get(&write.shape.table) else {
-                continue;
-            };
-            let compiled = self.catalog.compile(&write.shape, &table);
-            if compiled.trouble.is_none() {
-                // What cannot be encoded is refused later, and touches nothing.
-                compiled.encode(write, hashes).ok();
-            }
-        }
     }
 }

@@ -9,11 +9,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windrow_core::sink::Purpose;
-use windrow_core::statement::{Arguments, Expression, Formats, Piece};
-use windrow_core::{
-    Call, Described, Describer, Op, ParsedStatement, Sink, Statement, TableName, Unit,
+use windrow_calls::{
+    Arguments, Described, Describer, Expression, Formats, ParsedStatement, Piece, SqlCall,
+    Statement,
 };
+use windrow_core::sink::Purpose;
+use windrow_core::{Op, Sink, TableName, Unit};
 use windrow_database::Options;
 use windrow_pgwire::{Target, Wire};
 use windrow_postgres::StatementSink;
@@ -44,7 +45,7 @@ fn parsed() -> Arc<ParsedStatement> {
     })
 }
 
-fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit> {
+fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit<SqlCall>> {
     let id = id.to_string();
     let mut bytes = Vec::with_capacity(96);
     for value in [
@@ -57,7 +58,7 @@ fn unit(statement: &Arc<Statement>, id: u64) -> Option<Unit> {
         bytes.extend_from_slice(&u32::try_from(value.len()).ok()?.to_be_bytes());
         bytes.extend_from_slice(value.as_bytes());
     }
-    Some(Unit::calls_of([Call {
+    Some(Unit::of([SqlCall {
         statement: statement.clone(),
         arguments: Arguments::of(bytes, 5)?,
         formats: Formats::Text,
@@ -103,7 +104,7 @@ async fn main() -> Result<(), Failure> {
         let (mut rows, mut spent, mut busy) = (0_u32, Duration::ZERO, Duration::ZERO);
         let mut batches = 0_u32;
         while spent < SPAN {
-            let units: Option<Vec<Unit>> = (next..next + u64::from(size))
+            let units: Option<Vec<Unit<SqlCall>>> = (next..next + u64::from(size))
                 .map(|id| unit(&statement, id))
                 .collect();
             let units = units.ok_or("a value is too long")?;
@@ -116,7 +117,7 @@ async fn main() -> Result<(), Failure> {
             if let Some(other) = report
                 .verdicts
                 .iter()
-                .find(|v| !matches!(v, windrow_core::Verdict::Told(Ok(_))))
+                .find(|v| !matches!(v, windrow_core::Verdict::Final(Ok(_))))
             {
                 return Err(format!("{other:?}").into());
             }

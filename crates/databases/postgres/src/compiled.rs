@@ -1,5 +1,5 @@
-//! Statements joined with their tables' descriptions: what is the same for the writes of a shape
-//! and for SQL calls.
+//! Statements joined with their tables' descriptions: what is the same for row writes and for SQL
+//! calls.
 
 use std::sync::Arc;
 
@@ -7,16 +7,12 @@ use windrow_core::{Apart, Op};
 use windrow_database::plan::Fence;
 
 use crate::catalog::table::Table;
-use crate::rows::fused::Fused;
 
-/// A shape or an SQL statement, ready to be executed on one version of its table. `F`: what is
-/// particular to where it comes from.
+/// A statement that is ready to be executed on one version of its table. `F`: what is particular
+/// to the kind of work that it comes from.
 #[derive(Debug)]
 pub(crate) struct Compiled<F> {
-    /// Told apart by this within one connection.
-    pub(crate) id: u64,
-    /// The same for all that share their single statement.
-    pub(crate) single_id: u64,
+    pub(crate) numbers: Numbers,
     /// By what failures are remembered.
     pub(crate) failure_key: u64,
     pub(crate) op: Op,
@@ -25,7 +21,9 @@ pub(crate) struct Compiled<F> {
     pub(crate) table: Arc<Table>,
     /// The statement of one write.
     pub(crate) single: Box<str>,
+    /// The statement of many writes.
     pub(crate) fused: Option<Fused>,
+    /// The same as an insert that leaves out rows that would fail, and tells which they are.
     pub(crate) telling: Option<Fused>,
     pub(crate) fence: Fence,
     /// Somebody could tell in which order its rows were written.
@@ -35,23 +33,38 @@ pub(crate) struct Compiled<F> {
     pub(crate) form: F,
 }
 
+/// By what a connection tells statements apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    /// The statement's own.
+    pub(crate) id: u64,
+    /// The same for all that share the statement of one write, whatever formats their values have.
+    pub(crate) single_id: u64,
+}
+
+/// A set-based statement: the same for every number of writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fused {
+    pub(crate) sql: String,
+    /// The types of its parameters: an array each.
+    pub(crate) types: Box<[u32]>,
+    /// It counts its rows and fails where one is missing, so there is nothing to tell of each. Else
+    /// it gives a row for each write that took place.
+    pub(crate) counted: bool,
+}
+
 impl<F> Compiled<F> {
-    /// The same, with what is particular to it as one of several forms.
-    pub(crate) fn into_form<G>(self, form: impl FnOnce(F) -> G) -> Compiled<G> {
-        Compiled {
-            id: self.id,
-            single_id: self.single_id,
-            failure_key: self.failure_key,
-            op: self.op,
-            plain: self.plain,
-            table: self.table,
-            single: self.single,
-            fused: self.fused,
-            telling: self.telling,
-            fence: self.fence,
-            order_shows: self.order_shows,
-            apart: self.apart,
-            form: form(self.form),
+    /// Whether code runs of which nothing is proven: what it leaves behind must not be met by
+    /// others.
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.apart.as_ref().is_some_and(|apart| apart.unproven)
+    }
+
+    /// The set-based statement; the one that leaves out rows that would fail, where `telling`.
+    pub(crate) fn set(&self, telling: bool) -> Option<&Fused> {
+        match telling {
+            true => self.telling.as_ref(),
+            false => self.fused.as_ref(),
         }
     }
 }

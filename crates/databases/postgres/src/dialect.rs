@@ -6,7 +6,7 @@
 use windrow_core::{Fault, FaultClass, Profile};
 use windrow_pgwire::wire::Wire;
 
-/// A database that is_of PostgreSQL's protocol.
+/// A database that speaks PostgreSQL's protocol.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) profile: Profile,
@@ -35,7 +35,7 @@ pub(crate) const PROFILE: Profile = Profile {
     transactional: true,
     flights: 8,
     batch_rows: 10_000,
-    lacks: &[],
+    limitations: &[],
 };
 
 /// What CockroachDB can do. Its commits wait for a quorum of nodes, so more flights are of use; its
@@ -46,7 +46,7 @@ pub(crate) const COCKROACH_PROFILE: Profile = Profile {
     transactional: true,
     flights: 16,
     batch_rows: 1_000,
-    lacks: &[],
+    limitations: &[],
 };
 
 /// PostgreSQL itself, and what calls itself so.

@@ -36,7 +36,7 @@ mod values;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 use windrow_database::{Driver, Options};
 
 use windrow_pgwire::Target;
@@ -65,7 +65,7 @@ impl Driver for Postgres {
         &[PROFILE]
     }
 
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
         let target = Target::parse(url)?;
         Ok(Arc::new(PostgresSink::new(
             target,

@@ -16,13 +16,13 @@ const PING: Duration = Duration::from_secs(5);
 /// What a URL says of the database that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
-    /// It is_of PostgreSQL's protocol.
+    /// It speaks PostgreSQL's protocol.
     Postgres,
     /// It is CockroachDB.
     Cockroach,
 }
 
-/// A server that is_of PostgreSQL's protocol, and how to get in.
+/// A server that speaks PostgreSQL's protocol, and how to get in.
 pub(super) struct Server {
     named: Named,
     /// What it turned out to be.

@@ -5,67 +5,88 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Bulk, Executor, Fault, Moves, Name, Profile, Sink, Standing, TableName, Unit};
+use windrow_core::{
+    Bulk, Database, Executor, Fault, Moves, Name, Profile, RowWrite, Sink, Standing, TableName,
+    Unit,
+};
 use windrow_database::Options;
 
+use super::catalog::cache::Catalog;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
 use super::ladder::connection::{Connection, Shared};
 use super::ladder::patience::Patience;
 use super::load::Copy;
 use super::moves::PgMoves;
+use super::rows::catalog::RowCatalog;
 use super::rows::row_statement::RowStatement;
-use super::rows::standing;
 use super::server::{Named, Server, ping};
 use windrow_pgwire::Target;
 
-/// A database that is_of PostgreSQL's protocol.
+/// A database that speaks PostgreSQL's protocol.
 pub(crate) struct PostgresSink {
     server: Arc<Server>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<RowStatement>>,
 }
 
 impl PostgresSink {
     pub(crate) fn new(target: Target, named: Named, options: &Options) -> Self {
+        let trusted = options.trusted_functions.iter().map(String::as_str);
+        let catalog = RowCatalog {
+            tables: Catalog::default(),
+            trusted: trusted.collect(),
+            creates: options.create_tables,
+        };
         Self {
             server: Arc::new(Server::new(target, named, options)),
-            shared: Arc::new(Shared::trusting(&options.trusted_functions)),
+            shared: Arc::new(Shared::new(catalog)),
         }
     }
 }
 
 #[async_trait]
-impl Sink for PostgresSink {
+impl Sink<RowWrite> for PostgresSink {
     fn profile(&self) -> &Profile {
         &self.server.dialect().profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let (mut wire, dialect) = self.server.wire().await?;
         let (lock_wait, known) = (self.server.options.lock_wait, &self.shared.allowed);
         let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
         let restore = patience.session("", purpose, lock_wait);
-        let connection = Connection::new(
-            (wire, dialect),
-            self.shared.clone(),
-            (purpose, patience),
-            self.server.options.create_tables,
-            lock_wait,
-        );
+        let how = (purpose, patience);
+        let connection = Connection::new((wire, dialect), self.shared.clone(), how, lock_wait);
         let connection = connection.restoring(restore);
         Ok(Box::new(connection.of_server(self.server.clone())))
     }
 
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.shared.allowed.statement()
+    }
+
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+        let mut scratch = Vec::new();
+        for write in unit.work() {
+            if let Some(table) = self.shared.catalog.tables.get(&write.shape.table) {
+                RowStatement::touches(&write.shape, &table, &write.row, &mut scratch, hashes);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Database for PostgresSink {
     async fn ping(&self) -> Result<(), Fault> {
         ping(self.server.wire()).await
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        Some(Arc::new(Copy::new(self.server.clone())))
     }
 
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         let is_postgres = *self.server.dialect() == POSTGRES;
         is_postgres.then(|| Arc::new(PgMoves::new(self.server.clone())) as Arc<dyn Moves>)
-    }
-
-    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
-        Some(Arc::new(Copy::new(self.server.clone())))
     }
 
     fn owns(&self, table: &TableName) -> bool {
@@ -76,23 +97,6 @@ impl Sink for PostgresSink {
     }
 
     fn standings(&self) -> Vec<Standing> {
-        let mut standings = Vec::new();
-        for (name, table) in self.shared.catalog.all() {
-            standing::add(&name, &table, &self.shared.trusted, &mut standings);
-        }
-        standings
-    }
-
-    fn statement_timeout(&self) -> Option<Duration> {
-        self.shared.allowed.statement()
-    }
-
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
-        let mut scratch = Vec::new();
-        for write in unit.writes() {
-            if let Some(table) = self.shared.catalog.get(&write.shape.table) {
-                RowStatement::touches(&write.shape, &table, &write.row, &mut scratch, hashes);
-            }
-        }
+        self.shared.catalog.standings()
     }
 }

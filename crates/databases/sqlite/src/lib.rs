@@ -19,7 +19,7 @@
 //! | `catalog` | what a table has, read once for each version of the schema |
 //! | `catalog::sharing`, `catalog::standings` | which writes may share a transaction with others; what of that operators are told |
 //! | `catalog::create`, `catalog::definition`, `catalog::rebuild` | tables made, extended and widened from the rows that come |
-//! | `catalog::spelling` | what a key in a path means |
+//! | `values::spelling` | what a key in a path means |
 //! | `values` | values in and out, and a batch as the writer thread owns it |
 //! | `load` | many rows in one transaction |
 //! | `moves` | rows of a queue brought into their final tables |
@@ -56,7 +56,7 @@ mod values;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Profile, Sink};
+use windrow_core::{Database, Fault, Profile};
 use windrow_database::Driver;
 use windrow_database::Options;
 
@@ -80,7 +80,7 @@ impl Driver for Sqlite {
         &[sink::PROFILE]
     }
 
-    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Sink>, Fault> {
+    async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
         let location = Location::parse(url)?;
         Ok(Arc::new(SqliteSink::open(location, options).await?))
     }

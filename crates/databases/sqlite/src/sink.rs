@@ -7,13 +7,14 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Executor, Fault, FaultClass, Lack, Moves, Profile, Promise, Sink, Standing,
+    Bulk, Executor, Fault, FaultClass, Limitation, Moves, Profile, Promise, RowWrite, Sink,
+    Standing,
 };
 use windrow_database::Options;
 
 use super::fault::Failure;
 use super::ladder::executor::SqliteExecutor;
-use super::ladder::writer::{Database, Lost, Writer};
+use super::ladder::writer::{Database, Writer};
 use super::load::SqliteBulk;
 use super::location::Location;
 use super::moves::SqliteMoves;
@@ -27,7 +28,7 @@ pub(super) const PROFILE: Profile = Profile {
     transactional: true,
     flights: 1,
     batch_rows: 50_000,
-    lacks: &[Lack {
+    limitations: &[Limitation {
         promise: Promise::Locks,
         why: "SQLite has one writer: while another process holds the file's lock, all writes wait for it together.",
     }],
@@ -61,38 +62,34 @@ impl SqliteSink {
     }
 
     async fn ready(&self) -> Result<(), Fault> {
-        let opened = self
-            .writer
-            .ask(|database| database.session().map(|_| ()))
-            .await;
-        opened.unwrap_or_else(lost)
+        let open = |database: &mut Database| database.session().map(|_| ());
+        self.writer.run(open).await
     }
 }
 
 #[async_trait]
-impl Sink for SqliteSink {
+impl Sink<RowWrite> for SqliteSink {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
     // A lock held by another process holds up every writer of the file alike, so a unit that goes
-    // alone waits no differently; nobody is ever told `Verdict::Alone`.
-    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    // alone waits no differently; nobody is ever told `Verdict::WaitsForLock`.
+    async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         self.ready().await?;
         Ok(Box::new(SqliteExecutor::new(self.writer.clone())))
     }
+}
 
+#[async_trait]
+impl windrow_core::Database for SqliteSink {
     async fn ping(&self) -> Result<(), Fault> {
-        match timeout(PING, self.writer.ask(alive)).await {
-            Ok(answer) => answer.unwrap_or_else(lost),
+        match timeout(PING, self.writer.run(alive)).await {
+            Ok(answer) => answer,
             Err(_) => Err(Fault::unavailable(
                 "SQLite gave no sign of life within 5 seconds",
             )),
         }
-    }
-
-    fn standings(&self) -> Vec<Standing> {
-        self.writer.standings().all()
     }
 
     fn bulk(&self) -> Option<Arc<dyn Bulk>> {
@@ -102,6 +99,10 @@ impl Sink for SqliteSink {
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         let queue = SqliteMoves::new(&self.writer, &self.location, &self.options)?;
         Some(Arc::new(queue))
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.writer.standings().all()
     }
 }
 
@@ -114,8 +115,4 @@ fn alive(database: &mut Database) -> Result<(), Fault> {
             let failure = Failure::from(e);
             Fault::unavailable(failure.fault.message)
         })
-}
-
-fn lost(_: Lost) -> Result<(), Fault> {
-    Err(Fault::unavailable("SQLite's writer broke off"))
 }

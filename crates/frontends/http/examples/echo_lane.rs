@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Arrivals, Budget, Done, Dones, Fault, Intake, Outcomes};
+use windrow_core::{Arrivals, Budget, Fault, Intake, Outcomes, RowDone, RowWrite, Unit};
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 struct Always;
@@ -22,15 +22,13 @@ impl Readiness for Always {
 }
 
 /// Takes all that has queued up and answers it, as a lane does when its flight ends.
-async fn lane(mut arrivals: Arrivals) {
+async fn lane(mut arrivals: Arrivals<RowWrite>) {
     let mut batch = Vec::new();
     while arrivals.recv_many(&mut batch, 1000).await > 0 {
         for submission in batch.drain(..) {
-            let one = |unit: &windrow_core::Unit| {
-                let dones: Dones = unit.writes().iter().map(|_| Done::rows(1)).collect();
-                Ok(dones)
-            };
-            let outcomes: Outcomes = submission.units.iter().map(one).collect();
+            let one =
+                |unit: &Unit<RowWrite>| Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect());
+            let outcomes: Outcomes<RowDone> = submission.units.iter().map(one).collect();
             drop(submission.permit);
             submission.reply.send(outcomes);
         }
@@ -42,14 +40,13 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     tokio::spawn(lane(arrivals));
     let services = Services {
         intake,
-        gives_back: true,
         owns: Arc::new(|_| false),
         ready: Arc::new(Always),
         metrics_text: Arc::new(String::new),
         lanes: Arc::new(|| serde_json::Value::Null),
-        metrics: HttpMetrics::register(&mut Registry::default()),
+        metrics: HttpMetrics::register(&mut Registry::default(), &[]),
     };
-    let http = Http::bind(config, services).await?;
+    let http = Http::bind(config, services, None).await?;
     println!("listening on http://{}", http.local_addr());
     http.run(CancellationToken::new()).await;
     Ok(())

@@ -3,17 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windrow_core::{Budget, Fault};
+use windrow_core::{Budget, Fault, Op};
 
 use crate::answers::Refusal;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
-use crate::plan::Plans;
+use crate::plan::{Plan, Plans};
+use crate::query::Options;
 use crate::services::Services;
 use crate::system::SystemTables;
 
 /// The configuration, the ports, and what is kept from one request to the next.
-pub(crate) struct App {
+pub struct App {
     pub(crate) config: HttpConfig,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
@@ -31,12 +32,28 @@ impl App {
         }
     }
 
-    pub(crate) fn budget(&self) -> &Budget {
+    /// The memory budget that everything is charged to.
+    pub fn budget(&self) -> &Budget {
         self.services.intake.budget()
     }
 
+    /// What is known of requests like this one: for a raw table name, and whatever `tag` stands
+    /// for. A tag that no query of a URL can have belongs to its maker alone.
+    ///
+    /// # Errors
+    /// 400 for a name that makes no sense, 403 for a table of the database itself.
+    pub fn plan(
+        &self,
+        op: Op,
+        table: &str,
+        tag: &str,
+        options: impl FnOnce() -> Options,
+    ) -> Result<Arc<Plan>, Refusal> {
+        self.plans.get_with(op, table, tag, || Ok(options()))
+    }
+
     /// The limit of a body that is read as a whole.
-    pub(crate) fn body_limit(&self) -> Limit {
+    pub fn body_limit(&self) -> Limit {
         Limit {
             bytes: self.config.max_body,
             name: "http.max_body",
@@ -45,7 +62,7 @@ impl App {
     }
 
     /// The limit of a single row.
-    pub(crate) fn row_limit(&self) -> Limit {
+    pub fn row_limit(&self) -> Limit {
         Limit {
             bytes: self.config.max_row,
             name: "http.max_row",
@@ -54,7 +71,10 @@ impl App {
     }
 
     /// Checks how many rows one unit, or one body that is read as a whole, has.
-    pub(crate) fn check_rows(&self, count: usize) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// 413 past the limit.
+    pub fn check_rows(&self, count: usize) -> Result<(), Refusal> {
         let limit = self.config.max_atomic_rows;
         if count <= limit {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The knobs of the HTTP frontend.
+//! The settings of the HTTP frontend.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,13 +24,13 @@ pub struct HttpConfig {
     /// TLS, if wanted. Default none.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The largest body that is not streamed (atomic bodies, `POST /v1/batch`, envelopes,
-    /// documents), in bytes. Default 64 MiB.
+    /// bodies of an extension), in bytes. Default 64 MiB.
     pub max_body: usize,
     /// The largest single row, in bytes of its text: a JSON object, an element of an array, a
     /// line. Default 8 MiB.
     pub max_row: usize,
     /// The most rows of one atomic body, operations of one batch, parts of an envelope and
-    /// documents of an array. Default 100,000.
+    /// elements of an array of an extension. Default 100,000.
     pub max_atomic_rows: usize,
     /// The most connections; past it they wait to be accepted. Default 20,000.
     pub max_connections: usize,

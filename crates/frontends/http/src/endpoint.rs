@@ -14,36 +14,15 @@ pub(crate) enum Endpoint {
     Metrics,
     OpenApi,
     Index,
-    /// ArangoDB's batch envelope, which takes two methods.
-    Envelope,
-    PutEnvelope,
-    /// Documents of the collection that `?collection=` names.
-    CreateIn,
-    CreateDocuments,
-    ReplaceDocuments,
-    UpdateDocuments,
-    RemoveDocuments,
-    GetDocument,
-    ReplaceDocument,
-    UpdateDocument,
-    RemoveDocument,
     /// Whatever is answered without reaching an endpoint.
     None,
 }
 
-/// The methods that occur, and the word for those that do not.
-pub(crate) const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "other"];
-
-/// The database that ArangoDB takes where none is named.
-pub(crate) const SYSTEM_DATABASE: &str = "_system";
-
 const ROWS: &str = "/v1/tables/{table}/rows";
 const ROW: &str = "/v1/tables/{table}/rows/{key}";
-const DOCUMENTS: &str = "/_api/document/{collection}";
-const DOCUMENT: &str = "/_api/document/{collection}/{key}";
 
 impl Endpoint {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::InsertRows,
         Self::UpdateRow,
         Self::DeleteRow,
@@ -55,17 +34,6 @@ impl Endpoint {
         Self::Metrics,
         Self::OpenApi,
         Self::Index,
-        Self::Envelope,
-        Self::PutEnvelope,
-        Self::CreateIn,
-        Self::CreateDocuments,
-        Self::ReplaceDocuments,
-        Self::UpdateDocuments,
-        Self::RemoveDocuments,
-        Self::GetDocument,
-        Self::ReplaceDocument,
-        Self::UpdateDocument,
-        Self::RemoveDocument,
         Self::None,
     ];
 
@@ -85,30 +53,15 @@ impl Endpoint {
             Self::Metrics => "/metrics",
             Self::OpenApi => "/openapi.json",
             Self::Index => "/",
-            Self::Envelope | Self::PutEnvelope => "/_api/batch",
-            Self::CreateIn => "/_api/document",
-            Self::CreateDocuments
-            | Self::ReplaceDocuments
-            | Self::UpdateDocuments
-            | Self::RemoveDocuments => DOCUMENTS,
-            Self::GetDocument
-            | Self::ReplaceDocument
-            | Self::UpdateDocument
-            | Self::RemoveDocument => DOCUMENT,
             Self::None => "other",
         }
     }
 
     pub(crate) fn method(self) -> &'static str {
         match self {
-            Self::InsertRows
-            | Self::Batch
-            | Self::Envelope
-            | Self::CreateIn
-            | Self::CreateDocuments => "POST",
-            Self::PutEnvelope | Self::ReplaceDocuments | Self::ReplaceDocument => "PUT",
-            Self::UpdateRow | Self::UpdateDocuments | Self::UpdateDocument => "PATCH",
-            Self::DeleteRow | Self::RemoveDocuments | Self::RemoveDocument => "DELETE",
+            Self::InsertRows | Self::Batch => "POST",
+            Self::UpdateRow => "PATCH",
+            Self::DeleteRow => "DELETE",
             Self::None => "other",
             _ => "GET",
         }
@@ -119,52 +72,36 @@ impl Endpoint {
         matches!(
             self,
             Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow
-        ) || self.is_document()
-    }
-
-    /// True for a request about documents.
-    pub(crate) fn is_document(self) -> bool {
-        matches!(
-            self,
-            Self::CreateIn
-                | Self::CreateDocuments
-                | Self::ReplaceDocuments
-                | Self::UpdateDocuments
-                | Self::RemoveDocuments
-                | Self::GetDocument
-                | Self::ReplaceDocument
-                | Self::UpdateDocument
-                | Self::RemoveDocument
         )
     }
 }
 
-/// The endpoint of a request, with the raw (still percent-encoded) parts of its path.
+/// One method of one path that an extension answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Route<'a> {
-    pub(crate) endpoint: Endpoint,
-    /// The table, or the collection.
-    pub(crate) table: &'a str,
-    pub(crate) key: &'a str,
-    /// The database that an ArangoDB path names, or would mean by naming none.
-    pub(crate) database: &'a str,
+pub struct ExtraEndpoint {
+    /// The method, in capitals.
+    pub method: &'static str,
+    /// The path, with names in braces where it varies.
+    pub template: &'static str,
+    /// Its body is an envelope of whole requests, which the frontend has answered one by one.
+    pub is_envelope: bool,
 }
 
-impl<'a> Route<'a> {
-    /// The way to an endpoint without a key, of the database that is meant where none is named.
-    pub(crate) fn to(endpoint: Endpoint, table: &'a str) -> Self {
-        Self {
-            endpoint,
-            table,
-            key: "",
-            database: SYSTEM_DATABASE,
-        }
-    }
+/// The endpoint of a request, with the raw (still percent-encoded) parts of its path. `E` says
+/// which endpoint: one of the frontend's own, or its place among those of an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route<'a, E> {
+    /// Which endpoint.
+    pub endpoint: E,
+    /// The table; empty where the path names none.
+    pub table: &'a str,
+    /// The key of a row; empty where the path names none.
+    pub key: &'a str,
 }
 
 /// Why a request has no endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRoute {
+pub enum NoRoute {
     /// No such path.
     Path,
     /// The path is there, the method is not: those that are, as in `Allow`.

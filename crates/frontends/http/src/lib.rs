@@ -4,16 +4,17 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`HttpConfig`] | the knobs |
+//! | [`HttpConfig`] | the settings |
 //! | `server` | listening, one connection, its timeouts |
 //! | `routes` | where a request goes: the endpoint of its path, and what answers it |
 //! | `auth`, `origin` | who may ask: the token, and no web page of somebody else's |
+//! | [`extension`] | the routes of another API, and what their handlers use |
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
-//! | `documents` | ArangoDB's document routes: rows whose key column is `_key` |
 //! | `handlers` | the API of rows: one file for each kind of request |
 //! | `request`, `app` | one request with its surroundings, and what all of them share |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `query`, `plan` | the parameters of a request, the shapes of its rows |
+//! | `openapi` | the description of the API |
 //! | `system` | tables of the database itself, which are not served |
 //! | `bodies` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
 //! | `answers` | what clients are answered: errors, results, values as JSON |
@@ -23,7 +24,8 @@
 //! its own, which `routes` implements. Below all of them are `endpoint` (which endpoints there
 //! are), `handover` (when the next part of an envelope may begin) and `connection_state`.
 //!
-//! The API is described by `src/openapi.json`, which is served at `/openapi.json`.
+//! The API is described by `src/openapi.json`, which is served at `/openapi.json` with what an
+//! extension adds to it.
 
 mod answers;
 mod app;
@@ -31,12 +33,13 @@ mod auth;
 mod bodies;
 mod config;
 mod connection_state;
-mod documents;
 mod endpoint;
 mod envelopes;
+pub mod extension;
 mod handlers;
 mod handover;
 mod metrics;
+mod openapi;
 mod origin;
 mod plan;
 mod query;

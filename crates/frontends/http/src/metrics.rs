@@ -17,7 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::endpoint::{Endpoint, METHODS};
+use crate::endpoint::{Endpoint, ExtraEndpoint};
 
 /// The counters of one frontend. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -66,12 +66,14 @@ fn histogram() -> Histogram {
 
 impl HttpMetrics {
     /// Registers all metrics of the frontend and gives the handle by which they are counted.
-    pub fn register(registry: &mut Registry) -> Self {
+    /// `extra`: the endpoints of its extension, if it has one.
+    pub fn register(registry: &mut Registry, extra: &[ExtraEndpoint]) -> Self {
         let requests = Requests::default();
         let seconds = Seconds::new_with_constructor(histogram);
-        let endpoints = Endpoint::ALL
-            .iter()
-            .map(|endpoint| EndpointMetrics::new(*endpoint, &requests, &seconds))
+        let own = Endpoint::ALL.iter().map(|e| (e.template(), e.method()));
+        let endpoints = own
+            .chain(extra.iter().map(|extra| (extra.template, extra.method)))
+            .map(|(route, method)| EndpointMetrics::new(route, method, &requests, &seconds))
             .collect();
         let metrics = Self {
             endpoints,
@@ -105,8 +107,10 @@ impl HttpMetrics {
         metrics
     }
 
-    pub(crate) fn answered(&self, endpoint: Endpoint, status: http::StatusCode, took: Duration) {
-        let Some(metrics) = self.endpoints.get(endpoint.index()) else {
+    /// Counts an answer. `endpoint`: its place among the frontend's own, or behind them among those
+    /// of the extension.
+    pub(crate) fn answered(&self, endpoint: usize, status: http::StatusCode, took: Duration) {
+        let Some(metrics) = self.endpoints.get(endpoint) else {
             return;
         };
         metrics.seconds.observe(took.as_secs_f64());
@@ -118,9 +122,12 @@ impl HttpMetrics {
 }
 
 impl EndpointMetrics {
-    fn new(endpoint: Endpoint, requests: &Requests, seconds: &Seconds) -> Self {
-        let (route, method) = (endpoint.template(), endpoint.method());
-        debug_assert!(METHODS.contains(&method));
+    fn new(
+        route: &'static str,
+        method: &'static str,
+        requests: &Requests,
+        seconds: &Seconds,
+    ) -> Self {
         Self {
             statuses: STATUSES.map(|status| {
                 requests.get_or_create_owned(&RequestLabels {

@@ -26,7 +26,7 @@ const NAMES: usize = 4 << 10;
 
 /// A request about rows of one table.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     source: (Op, Box<str>, Box<str>),
     pub(crate) options: Options,
     base: ShapeParts,
@@ -47,18 +47,18 @@ impl Plan {
     }
 
     /// The shape that was used last, as a guess.
-    pub(crate) fn guess(&self) -> Option<Arc<Shape>> {
+    pub fn guess(&self) -> Option<Arc<Shape>> {
         let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
         shapes.get(self.latest.load(Relaxed)).cloned()
     }
 
     /// The shape of a write that takes nothing but a key.
-    pub(crate) fn without_columns(&self) -> Arc<Shape> {
+    pub fn without_columns(&self) -> Arc<Shape> {
         self.guess().unwrap_or_else(|| self.shape(Vec::new()))
     }
 
     /// The shape with these columns, which must be distinct.
-    pub(crate) fn shape(&self, columns: Vec<Name>) -> Arc<Shape> {
+    pub fn shape(&self, columns: Vec<Name>) -> Arc<Shape> {
         let known = {
             let shapes = self.shapes.read().unwrap_or_else(PoisonError::into_inner);
             let place = shapes.iter().position(|s| *s.columns == *columns);

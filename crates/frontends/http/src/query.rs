@@ -19,7 +19,7 @@ pub(crate) struct CsvStyle {
 
 /// What the parameters of a request about rows ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub struct Options {
     pub(crate) on_conflict: OnConflict,
     pub(crate) key: Key,
     pub(crate) returning: Returning,
@@ -28,6 +28,18 @@ pub(crate) struct Options {
     pub(crate) csv: CsvStyle,
     /// True where the key's values are texts of a path.
     pub(crate) spelled: bool,
+}
+
+impl Options {
+    /// What is done where a key is there, which columns are the key, and what is given back.
+    pub fn new(on_conflict: OnConflict, key: Key, returning: Returning) -> Self {
+        Self {
+            on_conflict,
+            key,
+            returning,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Options {
@@ -178,7 +190,10 @@ fn columns(raw: &str) -> Result<Box<[Name]>, Refusal> {
 }
 
 /// The table that a raw path segment names.
-pub(crate) fn table(raw: &str) -> Result<TableName, Refusal> {
+///
+/// # Errors
+/// 400 for a name that makes no sense.
+pub fn table(raw: &str) -> Result<TableName, Refusal> {
     let text = percent_decode_str(raw)
         .decode_utf8()
         .map_err(|_| not_utf8(raw))?;
@@ -208,7 +223,8 @@ pub(crate) fn parts(op: Op, table: TableName, options: &Options) -> ShapeParts {
     }
 }
 
-pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+/// The parameters of a query: names and values, raw.
+pub fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query
         .split('&')
         .filter(|pair| !pair.is_empty())
@@ -216,7 +232,10 @@ pub(crate) fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Percent signs and plus signs as forms write them.
-pub(crate) fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
+///
+/// # Errors
+/// 400 for what is not UTF-8.
+pub fn decode(raw: &str) -> Result<Cow<'_, str>, Refusal> {
     if !raw.contains(['+', '%']) {
         return Ok(raw.into());
     }

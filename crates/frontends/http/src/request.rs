@@ -2,15 +2,19 @@
 
 use http::request::Parts;
 use windrow_core::intake::Receipt;
-use windrow_core::{Budget, Done, Fault, Outcomes, Permit, SourceId, Unit, UnitOutcome, Write};
+use windrow_core::{
+    Budget, Fault, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitOutcome,
+};
 
 use crate::app::App;
 use crate::handover::Handover;
 
 /// One request with its surroundings, but for its body.
-pub(crate) struct RequestContext<'a> {
-    pub(crate) app: &'a App,
-    pub(crate) head: &'a Parts,
+pub struct RequestContext<'a> {
+    /// What all requests share.
+    pub app: &'a App,
+    /// Its head.
+    pub head: &'a Parts,
     pub(crate) source: SourceId,
     /// Where it says that it has handed its writes over.
     pub(crate) handover: &'a Handover,
@@ -19,10 +23,14 @@ pub(crate) struct RequestContext<'a> {
 impl RequestContext<'_> {
     /// Hands one unit to the lane and waits for its outcome. `held` is memory that was taken for it
     /// before.
-    pub(crate) async fn submit_one(&self, unit: Unit, held: Permit) -> UnitOutcome {
+    pub(crate) async fn submit_one(
+        &self,
+        unit: Unit<RowWrite>,
+        held: Permit,
+    ) -> UnitOutcome<RowDone> {
         let intake = &self.app.services.intake;
         let permit = cover(held, unit.bytes(), intake.budget())?;
-        let writes = unit.writes().len() as u64;
+        let writes = unit.work().len() as u64;
         let receipt = intake.submit(self.source, [unit], permit).await?;
         self.handover.complete();
         self.app.services.metrics.rows.inc_by(writes);
@@ -32,19 +40,20 @@ impl RequestContext<'_> {
             .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a unit").into()))
     }
 
-    /// Hands one write to the lane; what it did. `held` is as in [`RequestContext::submit_one`].
-    pub(crate) async fn write(&self, write: Write, held: Permit) -> Result<Done, Fault> {
+    /// Hands one write to the lane; what it did. `held` is memory that was taken for
+    /// it before.
+    pub async fn write(&self, write: RowWrite, held: Permit) -> Result<RowDone, Fault> {
         done_of(self.submit_one(Unit::one(write), held).await)
     }
 
     /// Hands writes to the lane, one unit each and all of them at once, so that they keep their
     /// order. `permit` covers them.
-    pub(crate) async fn submit_each(
+    pub async fn submit_each(
         &self,
-        writes: Vec<Write>,
+        writes: Vec<RowWrite>,
         permit: Permit,
-    ) -> Result<Receipt, Fault> {
-        let units: Vec<Unit> = writes.into_iter().map(Unit::one).collect();
+    ) -> Result<Receipt<RowDone>, Fault> {
+        let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
         let services = &self.app.services;
         services.metrics.rows.inc_by(units.len() as u64);
         services.intake.submit(self.source, units, permit).await
@@ -52,11 +61,11 @@ impl RequestContext<'_> {
 
     /// As [`RequestContext::submit_each`], with the outcomes; the next part of an envelope may
     /// begin in between.
-    pub(crate) async fn outcomes_of(
+    pub async fn outcomes_of(
         &self,
-        writes: Vec<Write>,
+        writes: Vec<RowWrite>,
         permit: Permit,
-    ) -> Result<Outcomes, Fault> {
+    ) -> Result<Outcomes<RowDone>, Fault> {
         if writes.is_empty() {
             return Ok(Outcomes::new());
         }
@@ -67,7 +76,7 @@ impl RequestContext<'_> {
 }
 
 /// What the write of a unit of one write did.
-pub(crate) fn done_of(outcome: UnitOutcome) -> Result<Done, Fault> {
+pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
         Err(failed) => Err(failed.fault),

@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake, TableName};
+use windrow_core::{Fault, Intake, RowWrite, TableName};
 
 use crate::metrics::HttpMetrics;
 
 /// Whether the database behind the lanes answers. Asked by `GET /readyz`.
 #[async_trait]
 pub trait Readiness: Send + Sync {
-    /// Asks for a sign of life. Cancel safe.
+    /// Asks whether the database answers. Cancel safe.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why it does not.
     async fn ready(&self) -> Result<(), Fault>;
 }
 
@@ -22,11 +22,8 @@ pub trait Readiness: Send + Sync {
 #[derive(Clone)]
 pub struct Services {
     /// Where writes go.
-    pub intake: Intake,
-    /// Whether the database gives back what it wrote ([`windrow_core::Promise::Returned`]):
-    /// documents are told without their revision where it does not.
-    pub gives_back: bool,
-    /// Whether a table is the database's own ([`windrow_core::Sink::owns`]): it is not served
+    pub intake: Intake<RowWrite>,
+    /// Whether a table is the database's own ([`windrow_core::Database::owns`]): it is not served
     /// unless it is listed.
     pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,
     /// Whether the database is there.

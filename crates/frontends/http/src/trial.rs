@@ -5,16 +5,11 @@ use http::Method;
 use windrow_core::{Op, TableName};
 
 use crate::plan::Plans;
-use crate::{envelopes, query, routes, rows};
+use crate::{query, routes, rows};
 
 /// Bodies of rows.
 pub fn rows(bytes: &[u8]) {
     rows::trial::rows(bytes);
-}
-
-/// Bodies of requests.
-pub fn envelope(bytes: &[u8]) {
-    envelopes::trial::envelope(bytes);
 }
 
 /// A path and its parameters: what is accepted names a table that can be named again, and none of
@@ -58,7 +53,6 @@ mod tests {
     #[test]
     fn what_chance_has_found() {
         corpus::each("rows", rows);
-        corpus::each("envelope", envelope);
         corpus::each("path", path);
     }
 }

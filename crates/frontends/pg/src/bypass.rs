@@ -94,9 +94,9 @@ impl Bypass {
         });
         let mut lines: Vec<BypassLine> = objects.collect();
         for (reason, counter) in &counts.reasons {
-            let told = lines.iter().filter(|line| line.reason == *reason);
-            let told: u64 = told.map(|line| line.count).sum();
-            let count = counter.get().saturating_sub(told);
+            let of_objects = lines.iter().filter(|line| line.reason == *reason);
+            let of_objects: u64 = of_objects.map(|line| line.count).sum();
+            let count = counter.get().saturating_sub(of_objects);
             let mut same = lines.iter_mut().filter(|line| line.reason == *reason);
             if let (Some(only), None) = (same.next(), same.next()) {
                 only.count += count;
@@ -137,12 +137,12 @@ mod tests {
         bypass.learn(&"shop".into(), &Apart::of("a view").by("view other"));
         bypass.note(&"shop".into(), &Apart::of("SELECT"));
         let lines = bypass.lines();
-        let told: Vec<_> = lines
+        let counted: Vec<_> = lines
             .iter()
             .map(|line| (line.reason, line.count, &*line.object, line.advice))
             .collect();
         assert_eq!(
-            told,
+            counted,
             [
                 ("a view", 2, "", ""),
                 ("SELECT", 1, "", ""),

@@ -10,7 +10,7 @@ use windrow_core::Secret;
 use windrow_pgwire::Target;
 use windrow_proof::Trusted;
 
-use crate::berths::Berths;
+use crate::connection_slots::ConnectionSlots;
 
 /// The frontend's configuration.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub struct PgConfig {
     pub admins: Vec<String>,
     /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
-    /// The most server connections of each database that has no [`DatabaseConfig::berths`].
+    /// The most server connections of each database that has no [`DatabaseConfig::connection_slots`].
     /// Whoever finds none waits.
     pub max_server_connections: usize,
     /// How long a session waits for one before it is told 53300.
@@ -73,7 +73,7 @@ pub struct DatabaseConfig {
     pub trusted: Arc<Trusted>,
     /// How many connections there may be, shared with its lanes; `None`:
     /// [`PgConfig::max_server_connections`].
-    pub berths: Option<Arc<Berths>>,
+    pub connection_slots: Option<Arc<ConnectionSlots>>,
 }
 
 impl DatabaseConfig {
@@ -85,7 +85,7 @@ impl DatabaseConfig {
             join: true,
             unproven: UnprovenConfig::default(),
             trusted: Arc::default(),
-            berths: None,
+            connection_slots: None,
         }
     }
 }

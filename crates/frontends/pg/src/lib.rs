@@ -8,36 +8,41 @@
 //!
 //! | module | what happens there |
 //! | --- | --- |
-//! | `server` | builds the shared state; the listening socket, and who is connected |
+//! | `server` | the listening socket, and who is connected |
 //! | `admin` | the console: `SHOW LANES`, `PAUSE` ... |
 //! | `admit` | TLS, startup, authentication, cancel requests |
 //! | `session` | the loop of one client: messages in, answers out in their order; what is joined and what is relayed |
+//! | `shared` | what all connections share: made of parts of all those below, and of three leaves above (`admit::Access`, `admit::Tls`, `session::charge`) |
 //! | `databases`, `role_state` | the databases with their pool, and what their servers say of roles |
 //! | `proofs` | what is proven of statements that are relayed |
 //! | `pool` | server connections for what is not joined |
-//! | `statements` | what texts say, and the prepared statements of a session |
+//! | `statements` | what is known of statements: what texts say and mean in a lane; prepared statements |
+//! | `lanes` | the lanes that sessions have open |
 //! | `bypass` | what was not joined, and why |
 //! | `gate`, `senders` | holding work back; who sends notifications |
+//! | `cache` | answers of servers about roles and settings, kept for a while |
 //! | [`services`] | the ports: lanes |
 //! | [`metrics`] | what is counted |
-//! | `register`, `session_info`, `warrant` | who is in, what others may know of a session, what it came in with |
+//! | `register`, `session_info`, `admission` | who is in, what others may know of a session, what it came in with |
 //! | [`config`] | what can be configured |
-//! | `berths` | how many server connections there may be, of lanes and sessions together |
+//! | `connection_slots` | how many server connections there may be, of lanes and sessions together |
 //! | `codec`, `client_stream` | PostgreSQL's protocol, and the byte stream of a client |
 //!
 //! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
 
 mod admin;
+mod admission;
 mod admit;
-mod berths;
 mod bypass;
 mod cache;
 mod client;
 mod client_stream;
 mod codec;
 pub mod config;
+mod connection_slots;
 mod databases;
 mod gate;
+mod lanes;
 pub mod metrics;
 mod pool;
 mod proofs;
@@ -48,15 +53,15 @@ pub mod server;
 pub mod services;
 mod session;
 mod session_info;
+mod shared;
 mod statements;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
-mod warrant;
 
-pub use berths::{Berth, Berths, Guest};
 pub use client::{Identity, Settings};
 pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
+pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 pub use metrics::PgMetrics;
 pub use server::Pg;
-pub use services::{Console, Door, LaneKey, LaneLine, Lanes, Services};
+pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services};
 pub use windrow_proof::Trusted;

@@ -8,9 +8,9 @@ use rand::RngExt;
 use subtle::ConstantTimeEq;
 use windrow_core::Name;
 
+use crate::admission::Admission;
 use crate::client::Identity;
 use crate::session_info::SessionInfo;
-use crate::warrant::Warrant;
 
 /// All sessions.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Register {
         peer: &str,
         identity: Identity,
         application_name: Name,
-        warrant: Warrant,
+        admission: Admission,
     ) -> Entry {
         let mut rng = rand::rng();
         let mut all = self.all();
@@ -45,7 +45,14 @@ impl Register {
                 break pid;
             }
         };
-        let info = SessionInfo::new(pid, rng.random(), peer, identity, application_name, warrant);
+        let info = SessionInfo::new(
+            pid,
+            rng.random(),
+            peer,
+            identity,
+            application_name,
+            admission,
+        );
         all.insert(pid, Arc::clone(&info));
         Entry {
             register: Arc::clone(self),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Describer, Fault, Intake, Name};
+use windrow_calls::{Describer, SqlCall};
+use windrow_core::{Budget, Fault, Intake, Name};
 use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
@@ -25,9 +26,9 @@ pub struct LaneKey {
 
 /// The way into a lane. The lane lives while somebody holds one, and some time longer.
 #[derive(Clone)]
-pub struct Door {
+pub struct LanePorts {
     /// Where units go.
-    pub intake: Intake,
+    pub intake: Intake<SqlCall>,
     /// Who says what parsed statements mean under the lane's role and settings.
     pub describer: Arc<dyn Describer>,
 }
@@ -40,7 +41,7 @@ pub trait Lanes: Send + Sync + 'static {
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] for a database that is not configured. That a database
     /// is away is no error here: the lane's writes are told.
-    async fn open(&self, key: &LaneKey) -> Result<Door, Fault>;
+    async fn open(&self, key: &LaneKey) -> Result<LanePorts, Fault>;
 
     /// Ends the lanes of a role and a credential that are not let in any more.
     fn revoke(&self, identity: &Identity, credential: &Credential);

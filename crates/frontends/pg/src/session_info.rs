@@ -7,11 +7,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use windrow_calls::SqlCall;
 use windrow_core::{Intake, Name, SourceId};
 use windrow_pgwire::wire::CancelKey;
 
+use crate::admission::Admission;
 use crate::client::Identity;
-use crate::warrant::Warrant;
 
 /// How long a cancel request may take on its way to the server.
 const CANCEL: Duration = Duration::from_secs(10);
@@ -64,7 +65,7 @@ pub(crate) enum Interrupt {
     #[default]
     Nothing,
     /// What the session has in a lane, if it has not left yet.
-    Lane(Intake, SourceId),
+    Lane(Intake<SqlCall>, SourceId),
     /// The statement of its server connection.
     Server(CancelKey),
     /// The wait for a server connection.
@@ -83,7 +84,7 @@ pub(crate) struct SessionInfo {
     /// Who it is.
     pub(crate) identity: Identity,
     /// What it came in with.
-    pub(crate) warrant: Warrant,
+    pub(crate) admission: Admission,
     /// Statements that were joined, and that were relayed.
     pub(crate) joined: AtomicU64,
     pub(crate) relayed: AtomicU64,
@@ -112,14 +113,14 @@ impl SessionInfo {
         peer: impl Into<Box<str>>,
         identity: Identity,
         application_name: Name,
-        warrant: Warrant,
+        admission: Admission,
     ) -> Arc<Self> {
         Arc::new(Self {
             pid,
             secret,
             peer: peer.into(),
             identity,
-            warrant,
+            admission,
             joined: AtomicU64::new(0),
             relayed: AtomicU64::new(0),
             state: AtomicU8::default(),
@@ -244,7 +245,7 @@ mod tests {
             database: "d".into(),
             role: "r".into(),
         };
-        let info = SessionInfo::new(1, [0; 4], "here", identity, "".into(), Warrant::default());
+        let info = SessionInfo::new(1, [0; 4], "here", identity, "".into(), Admission::default());
         let waits = CancellationToken::new();
         // The statement is read after the request.
         let comes = info.set_interrupt(Interrupt::Waiting(waits.clone()));

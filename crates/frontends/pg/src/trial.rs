@@ -2,7 +2,7 @@
 //! takes those that it kept.
 
 use bytes::BytesMut;
-use windrow_core::statement::Arguments;
+use windrow_calls::Arguments;
 
 use crate::admit;
 use crate::codec::answer;

@@ -3,8 +3,8 @@
 use pg_query::protobuf::{
     AConst, AExprKind, InsertStmt, Node, OverridingKind, RangeVar, ResTarget, node::Node as N,
 };
-use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Op, ParsedStatement, TableName};
+use windrow_calls::{Expression, ParsedStatement, Piece};
+use windrow_core::{Op, TableName};
 use windrow_sql::{Apart, Effect, Reading, lift, read};
 
 use crate::tree::{
@@ -442,7 +442,7 @@ fn effect(told: &Effect, tree: &N) -> Result<(), String> {
                 same("set", *value, !back)?;
                 same("local", set.is_local, false)
             }
-            (kind, Effect::Own { name, value }) => {
+            (kind, Effect::SetWindrow { name, value }) => {
                 same("own", format!("windrow.{name}"), set.name.to_lowercase())?;
                 same(
                     "value",
@@ -453,7 +453,7 @@ fn effect(told: &Effect, tree: &N) -> Result<(), String> {
             _ => Err("a setting".into()),
         },
         N::VariableShowStmt(show) => match told {
-            Effect::ShowOwn { name } => {
+            Effect::ShowWindrow { name } => {
                 same("own", format!("windrow.{name}"), show.name.to_lowercase())
             }
             Effect::Nothing => same(
@@ -566,7 +566,7 @@ fn lifted(text: &str, standard: bool, found: Option<&[&N]>) -> Result<(), String
         return Err("several statements in the template".into());
     };
     joined(&parsed, template).map_err(|error| format!("the template: {error}"))?;
-    let arguments = windrow_core::statement::Arguments::of(lifted.values, lifted.count())
+    let arguments = windrow_calls::Arguments::of(lifted.values, lifted.count())
         .ok_or("values that are not whole")?;
     let mut whole = shape(template);
     for (at, (value, kind)) in arguments.iter().zip(lifted.types).enumerate() {

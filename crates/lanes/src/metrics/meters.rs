@@ -51,7 +51,7 @@ impl Count {
         }
     }
 
-    pub(crate) fn outcome(&mut self, outcome: &UnitOutcome) {
+    pub(crate) fn outcome<D>(&mut self, outcome: &UnitOutcome<D>) {
         match outcome {
             Ok(_) => self.ok += 1,
             Err(fault) => self.fault(fault.fault.class, 1),

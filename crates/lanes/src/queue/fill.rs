@@ -1,6 +1,6 @@
 //! Filling a batch from one source after another.
 
-use windrow_core::Sink;
+use windrow_core::{Sink, Work};
 
 use super::keys::Keys;
 use super::source::{Chunk, Source, SourceState};
@@ -22,24 +22,24 @@ pub(super) enum Stop {
 }
 
 /// A batch that is being filled.
-pub(super) struct Filling<'a> {
-    pub(super) batch: Batch,
+pub(super) struct Filling<'a, W: Work> {
+    pub(super) batch: Batch<W>,
     pub(super) room: Room,
     pub(super) flight: u64,
-    pub(super) tickets: &'a mut Tickets,
+    pub(super) tickets: &'a mut Tickets<W::Done>,
     pub(super) keys: &'a mut Keys,
-    pub(super) sink: Option<&'a dyn Sink>,
+    pub(super) sink: Option<&'a dyn Sink<W>>,
     pub(super) totals: &'a mut Totals,
 }
 
-impl Filling<'_> {
+impl<W: Work> Filling<'_, W> {
     pub(super) fn is_full(&self) -> bool {
         let manifest = &self.batch.manifest;
         manifest.rows >= self.room.rows || manifest.bytes >= self.room.bytes
     }
 
     /// Takes what the source may add: of its fresh units, or of those that are tried again.
-    pub(super) fn take(&mut self, key: usize, source: &mut Source, retry: bool) -> Stop {
+    pub(super) fn take(&mut self, key: usize, source: &mut Source<W>, retry: bool) -> Stop {
         loop {
             let Some(chunk) = source.chunks.front_mut() else {
                 return Stop::Drained;
@@ -68,7 +68,7 @@ impl Filling<'_> {
     }
 
     /// How many units of the chunk come along, and why not all.
-    fn fit(&mut self, chunk: &Chunk, deficit: &mut usize) -> (usize, Option<Stop>) {
+    fn fit(&mut self, chunk: &Chunk<W>, deficit: &mut usize) -> (usize, Option<Stop>) {
         let manifest = &mut self.batch.manifest;
         for (count, unit) in chunk.units.as_slice().iter().enumerate() {
             let (rows, bytes) = (unit.rows(), unit.bytes());
@@ -95,7 +95,7 @@ impl Filling<'_> {
         (chunk.units.len(), None)
     }
 
-    fn load(&mut self, key: usize, chunk: &mut Chunk, count: usize) {
+    fn load(&mut self, key: usize, chunk: &mut Chunk<W>, count: usize) {
         self.batch.manifest.add(Span {
             source: key,
             ticket: chunk.ticket,
@@ -114,7 +114,7 @@ impl Filling<'_> {
     }
 
     /// Takes units out whose client has left.
-    fn forgo(&mut self, chunk: &Chunk) {
+    fn forgo(&mut self, chunk: &Chunk<W>) {
         self.totals.leave_all(chunk);
         self.totals.abandoned += chunk.units.len();
         self.tickets.forgo(chunk.ticket, chunk.units.len());

@@ -5,7 +5,7 @@
 //! visited, so a single row always comes along where there is a row of room for each source; and a
 //! lone source of a million rows is served in a few visits.
 
-use windrow_core::Sink;
+use windrow_core::{Sink, Work};
 
 use super::fill::{Filling, Stop};
 use super::source::{Source, SourceState};
@@ -18,16 +18,16 @@ use crate::ticket::Tickets;
 /// end the batch.
 const PASSED_OVER: usize = 8;
 
-impl Queue {
+impl<W: Work> Queue<W> {
     /// Takes the units of the next batch out of the queue. With a sink, keys are claimed for the
     /// flight, and units that touch a row under way stay. `None` if nothing can leave.
     pub(crate) fn form(
         &mut self,
         room: Room,
         flight: u64,
-        tickets: &mut Tickets,
-        sink: Option<&dyn Sink>,
-    ) -> Option<Batch> {
+        tickets: &mut Tickets<W::Done>,
+        sink: Option<&dyn Sink<W>>,
+    ) -> Option<Batch<W>> {
         // Turns between the two, so that neither waits for the end of the other.
         let retries_first = !self.retried || self.ring.is_empty();
         let orders = [retries_first, !retries_first];
@@ -50,9 +50,9 @@ impl Queue {
         &mut self,
         mut room: Room,
         flight: u64,
-        tickets: &mut Tickets,
-        sink: Option<&dyn Sink>,
-    ) -> Batch {
+        tickets: &mut Tickets<W::Done>,
+        sink: Option<&dyn Sink<W>>,
+    ) -> Batch<W> {
         let mut batch = Batch::default();
         batch.manifest.retry = true;
         while let Some(key) = self.retries.pop_front() {
@@ -97,9 +97,9 @@ impl Queue {
         &mut self,
         room: Room,
         flight: u64,
-        tickets: &mut Tickets,
-        sink: Option<&dyn Sink>,
-    ) -> Batch {
+        tickets: &mut Tickets<W::Done>,
+        sink: Option<&dyn Sink<W>>,
+    ) -> Batch<W> {
         let mut filling = Filling {
             batch: Batch::default(),
             room,
@@ -167,11 +167,16 @@ struct Turns {
 }
 
 impl Turns {
-    fn are_over(&self, filling: &Filling<'_>) -> bool {
+    fn are_over<W: Work>(&self, filling: &Filling<'_, W>) -> bool {
         filling.is_full() || self.passed_over.len() >= PASSED_OVER
     }
 
-    fn round(&mut self, filling: &mut Filling<'_>, sources: &mut Arena<Source>, share: usize) {
+    fn round<W: Work>(
+        &mut self,
+        filling: &mut Filling<'_, W>,
+        sources: &mut Arena<Source<W>>,
+        share: usize,
+    ) {
         let mut keys = std::mem::take(&mut self.more).into_iter();
         while !self.are_over(filling)
             && let Some(key) = keys.next()
@@ -181,10 +186,10 @@ impl Turns {
         self.more.extend(keys);
     }
 
-    fn visit(
+    fn visit<W: Work>(
         &mut self,
-        filling: &mut Filling<'_>,
-        sources: &mut Arena<Source>,
+        filling: &mut Filling<'_, W>,
+        sources: &mut Arena<Source<W>>,
         key: usize,
         share: usize,
     ) {

@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, Sink, SourceId, Unit};
+use windrow_core::{Fault, Sink, SourceId, Unit, Work};
 
 pub(crate) use self::cancel::Found;
 pub(crate) use self::source::{Chunk, Retry};
@@ -46,8 +46,8 @@ pub(crate) struct Totals {
 
 /// The queue of a lane.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    sources: Arena<Source>,
+pub(crate) struct Queue<W: Work> {
+    sources: Arena<Source<W>>,
     by_id: HashMap<SourceId, usize, RandomState>,
     /// Sources whose next units may leave, in the order of their turns.
     ring: VecDeque<usize>,
@@ -65,7 +65,7 @@ pub(crate) struct Queue {
     retried: bool,
 }
 
-impl Queue {
+impl<W: Work> Queue<W> {
     pub(crate) fn new() -> Self {
         Self {
             sources: Arena::new(),
@@ -82,7 +82,7 @@ impl Queue {
     }
 
     /// Adds what a source has submitted, behind what it has submitted before.
-    pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk) {
+    pub(crate) fn push(&mut self, id: SourceId, chunk: Chunk<W>) {
         self.totals.enter_all(&chunk);
         let sources = &mut self.sources;
         let key = *self
@@ -99,7 +99,7 @@ impl Queue {
     }
 
     /// Puts units back in front of what their source has queued. The source must be away.
-    pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk) {
+    pub(crate) fn put_back(&mut self, key: usize, chunk: Chunk<W>) {
         self.totals.enter_all(&chunk);
         if let Some(source) = self.sources.get_mut(key) {
             source.chunks.push_front(chunk);
@@ -152,8 +152,8 @@ impl Queue {
     pub(crate) fn claim(
         &mut self,
         flight: u64,
-        unit: &Unit,
-        sink: &dyn Sink,
+        unit: &Unit<W>,
+        sink: &dyn Sink<W>,
         hashes: &mut Vec<u64>,
     ) {
         // A key that another flight holds stays with it: the database's own locks decide between
@@ -210,14 +210,14 @@ impl Queue {
         &mut self,
         latest: Option<Instant>,
         fault: &Fault,
-        tickets: &mut Tickets,
+        tickets: &mut Tickets<W::Done>,
     ) -> Option<Instant> {
         let mut oldest = None;
         for key in self.sources.keys() {
             let Some(source) = self.sources.get_mut(key) else {
                 continue;
             };
-            let stays = |chunk: &Chunk| latest.is_some_and(|latest| chunk.arrived > latest);
+            let stays = |chunk: &Chunk<W>| latest.is_some_and(|latest| chunk.arrived > latest);
             for chunk in source.chunks.remove(stays) {
                 self.totals.leave_all(&chunk);
                 tickets.fail(chunk.ticket, chunk.first, chunk.units.len(), fault);
@@ -277,7 +277,7 @@ impl Queue {
 }
 
 impl Totals {
-    fn enter_all(&mut self, chunk: &Chunk) {
+    fn enter_all<W: Work>(&mut self, chunk: &Chunk<W>) {
         for unit in chunk.units.as_slice() {
             self.units += 1;
             self.rows += unit.rows();
@@ -285,7 +285,7 @@ impl Totals {
         }
     }
 
-    fn leave_all(&mut self, chunk: &Chunk) {
+    fn leave_all<W: Work>(&mut self, chunk: &Chunk<W>) {
         for unit in chunk.units.as_slice() {
             self.leave(1, unit.rows(), unit.bytes());
         }

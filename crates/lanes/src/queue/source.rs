@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
-use windrow_core::{SourceId, Unit};
+use windrow_core::{SourceId, Unit, Work};
 
 /// Where a source is at this moment. It is in at most one list of the queue, so that none of its
 /// units overtakes another.
@@ -24,9 +24,9 @@ pub(super) enum SourceState {
 }
 
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct Source<W: Work> {
     pub(super) id: SourceId,
-    pub(super) chunks: Chunks,
+    pub(super) chunks: Chunks<W>,
     /// Rows that it may still add in this turn.
     pub(super) deficit: usize,
     pub(super) state: SourceState,
@@ -34,7 +34,7 @@ pub(super) struct Source {
     pub(super) closed: bool,
 }
 
-impl Source {
+impl<W: Work> Source<W> {
     pub(super) fn new(id: SourceId) -> Self {
         Self {
             id,
@@ -53,11 +53,11 @@ impl Source {
 
 /// The units of one submission that are still to leave.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct Chunk<W: Work> {
     pub(crate) ticket: usize,
     /// The index of the next unit in the submission.
     pub(crate) first: usize,
-    pub(crate) units: smallvec::IntoIter<[Unit; 1]>,
+    pub(crate) units: smallvec::IntoIter<[Unit<W>; 1]>,
     pub(crate) arrived: Instant,
     pub(crate) retry: Option<Retry>,
 }
@@ -73,22 +73,31 @@ pub(crate) struct Retry {
 }
 
 /// A queue of chunks. Nearly always there is one, which needs no allocation.
-#[derive(Debug, Default)]
-pub(super) struct Chunks {
-    front: Option<Chunk>,
-    rest: VecDeque<Chunk>,
+#[derive(Debug)]
+pub(super) struct Chunks<W: Work> {
+    front: Option<Chunk<W>>,
+    rest: VecDeque<Chunk<W>>,
 }
 
-impl Chunks {
-    pub(super) fn front(&self) -> Option<&Chunk> {
+impl<W: Work> Default for Chunks<W> {
+    fn default() -> Self {
+        Self {
+            front: None,
+            rest: VecDeque::new(),
+        }
+    }
+}
+
+impl<W: Work> Chunks<W> {
+    pub(super) fn front(&self) -> Option<&Chunk<W>> {
         self.front.as_ref()
     }
 
-    pub(super) fn front_mut(&mut self) -> Option<&mut Chunk> {
+    pub(super) fn front_mut(&mut self) -> Option<&mut Chunk<W>> {
         self.front.as_mut()
     }
 
-    pub(super) fn push_back(&mut self, chunk: Chunk) {
+    pub(super) fn push_back(&mut self, chunk: Chunk<W>) {
         if self.front.is_none() {
             self.front = Some(chunk);
         } else {
@@ -96,13 +105,13 @@ impl Chunks {
         }
     }
 
-    pub(super) fn push_front(&mut self, chunk: Chunk) {
+    pub(super) fn push_front(&mut self, chunk: Chunk<W>) {
         if let Some(second) = self.front.replace(chunk) {
             self.rest.push_front(second);
         }
     }
 
-    pub(super) fn pop_front(&mut self) -> Option<Chunk> {
+    pub(super) fn pop_front(&mut self) -> Option<Chunk<W>> {
         let popped = self.front.take();
         self.front = self.rest.pop_front();
         popped
@@ -113,7 +122,7 @@ impl Chunks {
     }
 
     /// Takes out those that do not satisfy `keep`.
-    pub(super) fn remove(&mut self, keep: impl Fn(&Chunk) -> bool) -> Vec<Chunk> {
+    pub(super) fn remove(&mut self, keep: impl Fn(&Chunk<W>) -> bool) -> Vec<Chunk<W>> {
         let (kept, removed): (Vec<_>, Vec<_>) = std::iter::from_fn(|| self.pop_front())
             .collect::<Vec<_>>()
             .into_iter()

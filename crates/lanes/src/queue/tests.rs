@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use proptest::prelude::*;
 use tokio::time::Instant;
+use windrow_core::RowDone;
 use windrow_core::intake::Receipt;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
     Arrivals, Budget, Dones, Executor, Intake, Key, OnConflict, Op, Permit, Profile, Returning,
-    Shape, TableName, Units, Value, Write,
+    RowWrite, Shape, TableName, Units, Value,
 };
 
 use super::*;
@@ -21,20 +22,16 @@ use crate::batch::Batch;
 struct KeySink(Profile);
 
 #[async_trait]
-impl Sink for KeySink {
+impl Sink<RowWrite> for KeySink {
     fn profile(&self) -> &Profile {
         &self.0
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         unreachable!("nobody connects here")
     }
 
-    async fn ping(&self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
         hashes.push(key_of(unit));
     }
 }
@@ -45,11 +42,11 @@ fn sink() -> KeySink {
         transactional: true,
         flights: 4,
         batch_rows: 100,
-        lacks: &[],
+        limitations: &[],
     })
 }
 
-fn unit(id: i64, key: i64, rows: usize) -> Unit {
+fn unit(id: i64, key: i64, rows: usize) -> Unit<RowWrite> {
     let parts = ShapeParts {
         op: Op::Insert,
         table: TableName::bare("t"),
@@ -59,17 +56,17 @@ fn unit(id: i64, key: i64, rows: usize) -> Unit {
         returning: Returning::Nothing,
     };
     let shape = Arc::new(Shape::new(parts));
-    Unit::of((0..rows).map(|_| Write::new(shape.clone(), vec![Value::Int(id), Value::Int(key)])))
+    Unit::of((0..rows).map(|_| RowWrite::new(shape.clone(), vec![Value::Int(id), Value::Int(key)])))
 }
 
-fn number(unit: &Unit, at: usize) -> i64 {
-    match &unit.writes()[0].row[at] {
+fn number(unit: &Unit<RowWrite>, at: usize) -> i64 {
+    match &unit.work()[0].row[at] {
         Value::Int(n) => *n,
         other => panic!("{other:?}"),
     }
 }
 
-fn key_of(unit: &Unit) -> u64 {
+fn key_of(unit: &Unit<RowWrite>) -> u64 {
     number(unit, 1).unsigned_abs()
 }
 
@@ -113,18 +110,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// A queue, and beside it a plain account of what was put in and what came out.
 struct Model {
-    queue: Queue,
-    tickets: Tickets,
-    intake: Intake,
-    arrivals: Arrivals,
+    queue: Queue<RowWrite>,
+    tickets: Tickets<RowDone>,
+    intake: Intake<RowWrite>,
+    arrivals: Arrivals<RowWrite>,
     runtime: tokio::runtime::Runtime,
-    receipts: VecDeque<(Receipt, Vec<i64>)>,
+    receipts: VecDeque<(Receipt<RowDone>, Vec<i64>)>,
     left: HashSet<i64>,
     next_id: i64,
     /// What each source has still to send, in its order.
     owed: HashMap<u64, Vec<i64>>,
     source_of: HashMap<i64, u64>,
-    flying: Vec<(u64, Batch)>,
+    flying: Vec<(u64, Batch<RowWrite>)>,
     next_flight: u64,
     keyed: bool,
 }
@@ -177,7 +174,7 @@ impl Model {
     fn submit(&mut self, source: u64, rows: &[usize], key: i64) {
         let ids: Vec<i64> = (0..).map(|n| self.next_id + n).take(rows.len()).collect();
         self.next_id += 1000;
-        let units: Vec<Unit> = ids
+        let units: Vec<Unit<RowWrite>> = ids
             .iter()
             .zip(rows)
             .map(|(id, rows)| unit(*id, (key + id) % 5, *rows))
@@ -233,7 +230,7 @@ impl Model {
         let flight = self.next_flight;
         self.next_flight += 1;
         let sink = sink();
-        let by_key: Option<&dyn Sink> = if self.keyed { Some(&sink) } else { None };
+        let by_key: Option<&dyn Sink<RowWrite>> = if self.keyed { Some(&sink) } else { None };
         self.queue.wake(Instant::now());
         let Some(batch) = self.queue.form(room, flight, &mut self.tickets, by_key) else {
             return;
@@ -246,7 +243,7 @@ impl Model {
         self.flying.push((flight, batch));
     }
 
-    fn check_limits(&self, batch: &Batch, room: Room) {
+    fn check_limits(&self, batch: &Batch<RowWrite>, room: Room) {
         let rows: usize = batch.units.iter().map(Unit::rows).sum();
         let bytes: usize = batch.units.iter().map(Unit::bytes).sum();
         assert_eq!((rows, bytes), (batch.manifest.rows, batch.manifest.bytes));
@@ -261,7 +258,7 @@ impl Model {
 
     /// The units of each source are the next ones that it owes, except for those whose clients have
     /// left.
-    fn check_order(&mut self, batch: &Batch) {
+    fn check_order(&mut self, batch: &Batch<RowWrite>) {
         let mut sources = HashSet::new();
         for unit in &batch.units {
             let id = number(unit, 0);
@@ -290,7 +287,7 @@ impl Model {
         }
     }
 
-    fn check_keys(&self, batch: &Batch) {
+    fn check_keys(&self, batch: &Batch<RowWrite>) {
         let keys: HashSet<u64> = batch.units.iter().map(key_of).collect();
         let others = self.flying.iter().flat_map(|(_, other)| &other.units);
         assert!(
@@ -306,7 +303,7 @@ impl Model {
         let (flight, batch) = self.flying.remove(which % self.flying.len());
         let manifest = batch.manifest;
         let mut units = batch.units.into_iter();
-        let mut back: Vec<(usize, Chunk)> = Vec::new();
+        let mut back: Vec<(usize, Chunk<RowWrite>)> = Vec::new();
         let mut count = 0;
         for span in &manifest.spans {
             for index in span.first..span.first + span.count {
@@ -337,9 +334,9 @@ impl Model {
         &self,
         span: &crate::batch::Span,
         first: usize,
-        unit: Unit,
+        unit: Unit<RowWrite>,
         rows: usize,
-    ) -> Chunk {
+    ) -> Chunk<RowWrite> {
         Chunk {
             ticket: span.ticket,
             first,

@@ -1,12 +1,12 @@
 //! A database that cannot be reached: writes wait for it, but not for ever.
 
 use tokio::time::Instant;
-use windrow_core::Fault;
+use windrow_core::{Fault, Work};
 
 use super::state::Worker;
 use crate::away::{Away, AwayNote, away_before};
 
-impl Worker {
+impl<W: Work> Worker<W> {
     pub(super) fn connected(&mut self, connection: u64) {
         let now = Instant::now();
         if self.connections.connected_now(connection, now) {

@@ -1,7 +1,7 @@
 //! Sending batches off.
 
 use tokio::time::Instant;
-use windrow_core::{Fault, Report, Sink, Verdict};
+use windrow_core::{Fault, Report, Sink, Verdict, Work};
 
 use super::state::Worker;
 use crate::batch::Batch;
@@ -18,7 +18,7 @@ const BESIDE: usize = 4;
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.
 const FEW: usize = 32;
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// Sends off all that may leave now: while fewer flights are under way than are of use, a batch
     /// leaves at once.
     pub(super) fn depart(&mut self) {
@@ -90,7 +90,7 @@ impl Worker {
     /// Forms a batch and hands it to a connection. False if nothing can leave.
     fn send_off(&mut self, connection: u64, keyed: bool, now: Instant) -> bool {
         let id = self.next_flight;
-        let sink: Option<&dyn Sink> = if keyed { Some(&*self.sink) } else { None };
+        let sink: Option<&dyn Sink<W>> = if keyed { Some(&*self.sink) } else { None };
         let formed = self.queue.form(self.room(), id, &mut self.tickets, sink);
         self.held_since = None;
         let Some(Batch {
@@ -116,7 +116,7 @@ impl Worker {
         if let Err(left) = self.connections.send(connection, units, flight) {
             let (units, flight) = *left;
             let gone = Fault::unavailable("the connection's task has ended; nothing was written");
-            let report = Report::broken(units.len(), &Verdict::Again(gone));
+            let report = Report::broken(units.len(), &Verdict::RolledBack(gone));
             self.unload(flight, Landed { units, report });
         }
         true

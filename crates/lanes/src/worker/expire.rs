@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::Fault;
+use windrow_core::{Fault, Work};
 
 use super::state::Worker;
 use crate::away::waited_in_vain;
@@ -12,7 +12,7 @@ use crate::away::waited_in_vain;
 /// Each look costs time for all that waits, so there are not many of them.
 const STEP: Duration = Duration::from_millis(10);
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// When units may have waited for too long.
     pub(super) fn late_at(&self) -> Option<Instant> {
         let limit = self.sink.statement_timeout()?;

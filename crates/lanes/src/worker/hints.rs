@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::intake::Hint;
-use windrow_core::{Fault, SourceId};
+use windrow_core::{Fault, SourceId, Work};
 
 use super::state::Worker;
 use crate::queue::Found;
@@ -12,7 +12,7 @@ use crate::queue::Found;
 /// Hints read in one turn at most.
 const READ: usize = 1024;
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// Reads the hints that are there. What they are about may still be among the arrivals.
     pub(super) fn read_hints(&mut self) {
         while self.hints.len() < READ

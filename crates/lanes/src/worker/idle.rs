@@ -1,10 +1,11 @@
 //! Connections that nothing needs are closed after a while.
 
 use tokio::time::Instant;
+use windrow_core::Work;
 
 use super::state::Worker;
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// A connection more is there to look after.
     pub(super) fn look_for_idle(&mut self, now: Instant) {
         if self.look_for_idle.is_none() {

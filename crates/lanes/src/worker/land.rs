@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict};
+use windrow_core::{Fault, FaultClass, Tally, Unit, UnitOutcome, Units, Verdict, Work};
 
 use super::lock_waits::LockWaitRun;
 use super::state::Worker;
@@ -17,14 +17,13 @@ use crate::queue::{Chunk, Retry};
 use crate::retry::{MAX_ATTEMPTS, rest};
 
 /// Units that got no outcome.
-#[derive(Default)]
-struct Unanswered {
+struct Unanswered<W: Work> {
     /// To be run again, in the order of the batch.
-    retries: Vec<RetryRun>,
+    retries: Vec<RetryRun<W>>,
     /// True if others were in the way of some of them.
     conflict: bool,
     /// To be run alone.
-    lock_waits: Vec<LockWaitRun>,
+    lock_waits: Vec<LockWaitRun<W>>,
     /// Sources of units that got no outcome; true: one of them goes back into the queue.
     open: HashMap<usize, bool, RandomState>,
     /// Sources whose first unit among these is to be given up, if it is older than the request.
@@ -32,16 +31,16 @@ struct Unanswered {
 }
 
 /// Neighbouring units of one submission that run again.
-struct RetryRun {
+struct RetryRun<W: Work> {
     span: Span,
-    units: Vec<Unit>,
+    units: Vec<Unit<W>>,
     /// They have been tried; else they only wait for the ones before them.
     tried: bool,
 }
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// A flight has ended.
-    pub(super) fn landed(&mut self, connection: u64, landed: Landed) {
+    pub(super) fn landed(&mut self, connection: u64, landed: Landed<W>) {
         let now = Instant::now();
         let Some(flight) = self
             .connections
@@ -85,19 +84,16 @@ impl Worker {
     }
 
     /// Tells what is known, and puts the rest where it goes on from.
-    pub(super) fn unload(&mut self, flight: Flight, landed: Landed) {
+    pub(super) fn unload(&mut self, flight: Flight, landed: Landed<W>) {
         let manifest = flight.manifest;
-        let mut unanswered = Unanswered {
-            called_back: flight.called_back,
-            ..Unanswered::default()
-        };
+        let mut unanswered = Unanswered::new(flight.called_back);
         let mut verdicts = landed.report.verdicts.into_iter();
         let mut units = landed.units.into_iter();
         for span in &manifest.spans {
             for offset in 0..span.count {
                 let (verdict, unit) = (verdicts.next(), units.next());
                 match verdict {
-                    Some(Verdict::Told(outcome)) => self.tell(span, offset, outcome),
+                    Some(Verdict::Final(outcome)) => self.tell(span, offset, outcome),
                     Some(verdict) => self.keep(span, offset, verdict, unit, &mut unanswered),
                     None => self.tell(span, offset, Err(unreported().into())),
                 }
@@ -115,7 +111,7 @@ impl Worker {
         }
     }
 
-    fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome) {
+    fn tell(&mut self, span: &Span, offset: usize, outcome: UnitOutcome<W::Done>) {
         self.count.outcome(&outcome);
         self.tickets.tell(span.ticket, span.first + offset, outcome);
     }
@@ -126,11 +122,11 @@ impl Worker {
         &mut self,
         span: &Span,
         offset: usize,
-        verdict: Verdict,
-        unit: Option<Unit>,
-        unanswered: &mut Unanswered,
+        verdict: Verdict<W::Done>,
+        unit: Option<Unit<W>>,
+        unanswered: &mut Unanswered<W>,
     ) {
-        let waits = matches!(verdict, Verdict::Alone(_));
+        let waits = matches!(verdict, Verdict::WaitsForLock(_));
         if self.is_given_up(span, offset, waits, unanswered) {
             // The later ones of its source have been held back for it.
             unanswered.open.entry(span.source).or_insert(false);
@@ -139,30 +135,30 @@ impl Worker {
         let before = unanswered.open.get(&span.source).copied();
         let queued = before == Some(true);
         let queues = match (verdict, unit) {
-            (Verdict::Again(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
+            (Verdict::RolledBack(fault), Some(unit)) if span.attempts + 1 < MAX_ATTEMPTS => {
                 self.meters.retried.inc();
                 unanswered.conflict |= fault.class == FaultClass::Conflict;
                 unanswered.retry(span, offset, unit, true);
                 true
             }
-            (Verdict::Alone(_), Some(unit)) if !queued => {
+            (Verdict::WaitsForLock(_), Some(unit)) if !queued => {
                 self.meters.alone.inc();
                 LockWaitRun::add(&mut unanswered.lock_waits, span, offset, unit);
                 false
             }
-            (Verdict::Alone(_) | Verdict::Held, Some(unit)) if before.is_some() => {
+            (Verdict::WaitsForLock(_) | Verdict::NotTried, Some(unit)) if before.is_some() => {
                 unanswered.retry(span, offset, unit, false);
                 true
             }
-            (Verdict::Again(fault) | Verdict::Alone(fault), _) => {
+            (Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault), _) => {
                 self.tell(span, offset, Err(fault.into()));
                 queued
             }
-            (Verdict::Held, _) => {
+            (Verdict::NotTried, _) => {
                 self.tell(span, offset, Err(held_by_nobody().into()));
                 queued
             }
-            (Verdict::Told(outcome), _) => {
+            (Verdict::Final(outcome), _) => {
                 self.tell(span, offset, outcome);
                 return;
             }
@@ -177,7 +173,7 @@ impl Worker {
         span: &Span,
         offset: usize,
         waits: bool,
-        unanswered: &mut Unanswered,
+        unanswered: &mut Unanswered<W>,
     ) -> bool {
         if self.tickets.is_abandoned(span.ticket) {
             self.tickets.forgo(span.ticket, 1);
@@ -194,7 +190,7 @@ impl Worker {
 
     /// Units go back in front of their sources: those that were tried, to travel in batches of half
     /// the size, and those that have to wait for others of their source.
-    fn put_back(&mut self, retries: Vec<RetryRun>, conflict: bool, batch: &Manifest) {
+    fn put_back(&mut self, retries: Vec<RetryRun<W>>, conflict: bool, batch: &Manifest) {
         let tried = retries.iter().filter(|run| run.tried);
         let attempts = tried.map(|run| run.span.attempts + 1).max();
         let pause = attempts.and_then(|attempts| rest(attempts, &mut self.jitter));
@@ -242,7 +238,17 @@ impl Worker {
     }
 }
 
-impl Unanswered {
+impl<W: Work> Unanswered<W> {
+    fn new(called_back: Vec<(usize, Instant)>) -> Self {
+        Self {
+            retries: Vec::new(),
+            conflict: false,
+            lock_waits: Vec::new(),
+            open: HashMap::default(),
+            called_back,
+        }
+    }
+
     /// True for the first unit of a source that was called back.
     fn is_called_back(&mut self, span: &Span) -> bool {
         let meant =
@@ -254,7 +260,7 @@ impl Unanswered {
         })
     }
 
-    fn retry(&mut self, span: &Span, offset: usize, unit: Unit, tried: bool) {
+    fn retry(&mut self, span: &Span, offset: usize, unit: Unit<W>, tried: bool) {
         let first = span.first + offset;
         match self.retries.last_mut() {
             Some(run)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use windrow_core::Unit;
+use windrow_core::{Unit, Work};
 
 use crate::batch::Span;
 use crate::interrupt::Asker;
@@ -13,9 +13,9 @@ use crate::message::LockWaitOrder;
 
 /// Units of one source that are to run alone, in its order.
 #[derive(Debug)]
-pub(super) struct LockWaitRun {
+pub(super) struct LockWaitRun<W: Work> {
     pub(super) source: usize,
-    pub(super) units: VecDeque<(Owed, Unit)>,
+    pub(super) units: VecDeque<(Owed, Unit<W>)>,
 }
 
 /// Who is waiting for a unit's outcome.
@@ -28,39 +28,39 @@ pub(super) struct Owed {
 
 /// A run that has not ended, and the keys that it holds.
 #[derive(Debug)]
-pub(super) struct KeyedRun {
+pub(super) struct KeyedRun<W: Work> {
     pub(super) flight: u64,
     pub(super) hashes: Vec<u64>,
-    pub(super) run: LockWaitRun,
+    pub(super) run: LockWaitRun<W>,
 }
 
 /// A connection, as the lane knows it.
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) orders: mpsc::Sender<LockWaitOrder>,
+pub(super) struct Member<W: Work> {
+    pub(super) orders: mpsc::Sender<LockWaitOrder<W>>,
     pub(super) asker: Asker,
     /// The unit that it executes, its number, and those that follow.
-    pub(super) busy: Option<(Owed, u64, KeyedRun)>,
+    pub(super) busy: Option<(Owed, u64, KeyedRun<W>)>,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct LockWaits {
-    pub(super) waiting: VecDeque<KeyedRun>,
-    pub(super) members: HashMap<u64, Member>,
+#[derive(Debug)]
+pub(super) struct LockWaits<W: Work> {
+    pub(super) waiting: VecDeque<KeyedRun<W>>,
+    pub(super) members: HashMap<u64, Member<W>>,
     /// Connections that have nothing to do; the last one is the warmest.
     pub(super) idle: Vec<u64>,
     pub(super) next: u64,
     pub(super) full_until: Option<Instant>,
 }
 
-impl LockWaitRun {
+impl<W: Work> LockWaitRun<W> {
     /// When the first of them arrived.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.units.front().map(|(owed, _)| owed.arrived)
     }
 
     /// Adds a unit to its source's run.
-    pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit) {
+    pub(super) fn add(runs: &mut Vec<Self>, span: &Span, offset: usize, unit: Unit<W>) {
         let owed = Owed {
             ticket: span.ticket,
             index: span.first + offset,
@@ -76,10 +76,22 @@ impl LockWaitRun {
     }
 }
 
-impl LockWaits {
+impl<W: Work> Default for LockWaits<W> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            members: HashMap::new(),
+            idle: Vec::new(),
+            next: 0,
+            full_until: None,
+        }
+    }
+}
+
+impl<W: Work> LockWaits<W> {
     /// Takes out the run of a source that has not begun, and tells its place.
-    pub(super) fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun)> {
-        let of_source = |keyed: &KeyedRun| keyed.run.source == source;
+    pub(super) fn take_waiting(&mut self, source: usize) -> Option<(usize, KeyedRun<W>)> {
+        let of_source = |keyed: &KeyedRun<W>| keyed.run.source == source;
         let at = self.waiting.iter().position(of_source)?;
         Some((at, self.waiting.remove(at)?))
     }

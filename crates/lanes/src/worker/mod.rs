@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use windrow_core::{Outcomes, Submission, Unit};
+use windrow_core::{Outcomes, Submission, Unit, Work};
 
 pub(crate) use self::state::Parts;
 use self::state::Worker;
@@ -38,7 +38,7 @@ const SIGNALS: usize = 64;
 
 /// Runs a lane until it is told to stop, or until nobody can submit any more, and all that was
 /// accepted is answered.
-pub(crate) async fn run(parts: Parts, stop: oneshot::Receiver<()>) {
+pub(crate) async fn run<W: Work>(parts: Parts<W>, stop: oneshot::Receiver<()>) {
     let (signals, received) = mpsc::channel(SIGNALS);
     let tasks = TaskTracker::new();
     let worker = Worker::new(parts, signals, tasks.clone());
@@ -47,8 +47,8 @@ pub(crate) async fn run(parts: Parts, stop: oneshot::Receiver<()>) {
     tasks.wait().await;
 }
 
-impl Worker {
-    async fn run(mut self, mut received: mpsc::Receiver<Signal>, stop: oneshot::Receiver<()>) {
+impl<W: Work> Worker<W> {
+    async fn run(mut self, mut received: mpsc::Receiver<Signal<W>>, stop: oneshot::Receiver<()>) {
         let mut stop = Some(stop);
         let mut alarm = Alarm::new();
         self.publish();
@@ -87,7 +87,7 @@ impl Worker {
         }
     }
 
-    fn handle(&mut self, signal: Signal) {
+    fn handle(&mut self, signal: Signal<W>) {
         match signal {
             Signal::Connected { connection } => self.connected(connection),
             Signal::Unreachable { connection, fault } => self.unreachable(connection, fault),
@@ -140,7 +140,7 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self, submission: Submission) {
+    fn accept(&mut self, submission: Submission<W>) {
         let units = submission.units.len();
         if units == 0 {
             drop(submission.permit);

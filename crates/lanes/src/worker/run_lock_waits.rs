@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 use tokio::time::{Duration, Instant};
-use windrow_core::{Fault, UnitOutcome};
+use windrow_core::{Fault, UnitOutcome, Work};
 
 use super::lock_waits::{KeyedRun, LockWaitRun, Member, Owed};
 use super::state::Worker;
@@ -22,10 +22,10 @@ const AT_ONCE: usize = 32;
 /// After the server had no room for a connection more: how long those that are there are to do.
 const FULL: Duration = Duration::from_secs(1);
 
-impl Worker {
+impl<W: Work> Worker<W> {
     /// Takes units out of the normal course. Others that touch the same rows wait for them, or they
     /// would all run into the same lock, and each batch with them.
-    pub(super) fn begin_lock_wait(&mut self, run: LockWaitRun) {
+    pub(super) fn begin_lock_wait(&mut self, run: LockWaitRun<W>) {
         let flight = self.next_flight;
         self.next_flight += 1;
         let mut hashes = Vec::new();
@@ -94,7 +94,7 @@ impl Worker {
     }
 
     /// Hands the next unit of a run to a connection; a run that has none left has ended.
-    fn run_next_lock_wait(&mut self, connection: u64, mut keyed: KeyedRun) {
+    fn run_next_lock_wait(&mut self, connection: u64, mut keyed: KeyedRun<W>) {
         self.drop_abandoned(&mut keyed.run);
         let Some((owed, unit)) = keyed.run.units.pop_front() else {
             self.end_run(&keyed);
@@ -208,7 +208,7 @@ impl Worker {
         self.tickets.fail(owed.ticket, owed.index, 1, fault);
     }
 
-    fn put_back_waiting(&mut self, at: usize, keyed: KeyedRun) {
+    fn put_back_waiting(&mut self, at: usize, keyed: KeyedRun<W>) {
         if keyed.run.units.is_empty() {
             self.end_run(&keyed);
         } else {
@@ -216,7 +216,7 @@ impl Worker {
         }
     }
 
-    fn drop_abandoned(&mut self, run: &mut LockWaitRun) {
+    fn drop_abandoned(&mut self, run: &mut LockWaitRun<W>) {
         let (tickets, abandoned) = (&mut self.tickets, &self.meters.abandoned);
         run.units.retain(|(owed, _)| {
             let left = tickets.is_abandoned(owed.ticket);
@@ -229,7 +229,7 @@ impl Worker {
     }
 
     /// A unit has ended: the next one of its source follows it.
-    pub(super) fn lock_wait_ended(&mut self, connection: u64, outcome: UnitOutcome) {
+    pub(super) fn lock_wait_ended(&mut self, connection: u64, outcome: UnitOutcome<W::Done>) {
         let member = self.lock_waits.members.get_mut(&connection);
         let Some((owed, _, keyed)) = member.and_then(|member| member.busy.take()) else {
             return;
@@ -240,7 +240,7 @@ impl Worker {
     }
 
     /// There was no room for a connection: the unit waits for one of those that are there.
-    pub(super) fn lock_wait_without_room(&mut self, connection: u64, order: LockWaitOrder) {
+    pub(super) fn lock_wait_without_room(&mut self, connection: u64, order: LockWaitOrder<W>) {
         let Some(member) = self.lock_waits.members.remove(&connection) else {
             return;
         };
@@ -255,7 +255,7 @@ impl Worker {
         self.lock_waits.full_until = Some(Instant::now() + FULL);
     }
 
-    fn end_run(&mut self, keyed: &KeyedRun) {
+    fn end_run(&mut self, keyed: &KeyedRun<W>) {
         self.queue.release_keys(keyed.flight, &keyed.hashes);
         self.queue.release_source(keyed.run.source);
     }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use windrow_core::intake::Hint;
-use windrow_core::{Arrivals, Limits, Name, Sink, Submission};
+use windrow_core::{Arrivals, Limits, Name, Sink, Submission, Work};
 
 use super::late::Late;
 use super::lock_waits::LockWaits;
@@ -25,24 +25,24 @@ use crate::ticket::Tickets;
 const GAUGES: usize = 7;
 
 /// What a worker is made of.
-pub(crate) struct Parts {
+pub(crate) struct Parts<W: Work> {
     pub(crate) name: Name,
-    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) sink: Arc<dyn Sink<W>>,
     pub(crate) limits: Limits,
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: Arrivals<W>,
     pub(crate) meters: Meters,
     pub(crate) series: SeriesGuard,
     pub(crate) idle: Arc<IdleNote>,
     pub(crate) away: watch::Sender<Option<AwayNote>>,
 }
 
-pub(super) struct Worker {
+pub(super) struct Worker<W: Work> {
     pub(super) name: Name,
-    pub(super) sink: Arc<dyn Sink>,
+    pub(super) sink: Arc<dyn Sink<W>>,
     pub(super) limits: Limits,
-    pub(super) arrivals: Arrivals,
+    pub(super) arrivals: Arrivals<W>,
     /// Submissions that were read in this turn.
-    pub(super) arrived: Vec<Submission>,
+    pub(super) arrived: Vec<Submission<W>>,
     /// Read and not followed yet.
     pub(super) hints: Vec<Hint>,
     /// False once no more submissions can come.
@@ -55,8 +55,8 @@ pub(super) struct Worker {
     pub(super) abandoned: usize,
     /// The gauges as they were set last.
     pub(super) published: [usize; GAUGES],
-    pub(super) queue: Queue,
-    pub(super) tickets: Tickets,
+    pub(super) queue: Queue<W>,
+    pub(super) tickets: Tickets<W::Done>,
     pub(super) pace: Pace,
     pub(super) gather: Gather,
     /// How long flights take.
@@ -65,13 +65,13 @@ pub(super) struct Worker {
     pub(super) most_flights: usize,
     /// When a flight that keeps units from leaving will be overdue.
     pub(super) overdue_at: Option<Instant>,
-    pub(super) connections: Connections,
+    pub(super) connections: Connections<W>,
     /// When to look for connections that nothing needs.
     pub(super) look_for_idle: Option<Instant>,
     pub(super) next_flight: u64,
     /// True while units are queued because no further flight may leave.
     pub(super) crowded: bool,
-    pub(super) lock_waits: LockWaits,
+    pub(super) lock_waits: LockWaits<W>,
     pub(super) late: Late,
     pub(super) away: Option<Away>,
     /// What the database last said when it refused a connection, told in the log only once.
@@ -87,12 +87,12 @@ pub(super) struct Worker {
     /// True in a turn that began with the landing of several units.
     pub(super) company: bool,
     pub(super) jitter: Jitter,
-    pub(super) signals: Signals,
+    pub(super) signals: Signals<W>,
     pub(super) tasks: TaskTracker,
 }
 
-impl Worker {
-    pub(super) fn new(parts: Parts, signals: Signals, tasks: TaskTracker) -> Self {
+impl<W: Work> Worker<W> {
+    pub(super) fn new(parts: Parts<W>, signals: Signals<W>, tasks: TaskTracker) -> Self {
         let bounds = Bounds::new(parts.sink.profile(), &parts.limits);
         Self {
             name: parts.name,

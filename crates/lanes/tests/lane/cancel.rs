@@ -1,11 +1,11 @@
 //! What is taken back before it has left.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, UnitOutcome, Verdict};
+use windrow_core::{Fault, RowDone, UnitOutcome, Verdict};
 
 use crate::support::*;
 
-fn cancelled() -> UnitOutcome {
+fn cancelled() -> UnitOutcome<RowDone> {
     Err(Fault::cancelled("canceling statement due to user request").into())
 }
 
@@ -88,10 +88,13 @@ async fn a_unit_that_waits_to_run_alone_is_taken_out_and_its_row_is_free() {
     }
     flight.ok();
     first.await;
-    bench.flight().await.all(Verdict::Alone(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::WaitsForLock(conflict()), true);
     let mut alone = Vec::new();
     while let Some(flight) = bench.try_flight().await {
-        assert_eq!(flight.purpose, Purpose::Alone);
+        assert_eq!(flight.purpose, Purpose::LockWait);
         alone.push(flight);
     }
     assert_eq!(alone.len(), 32);
@@ -114,7 +117,10 @@ async fn a_unit_that_rests_after_a_conflict_is_taken_out() {
     let source = bench.intake.new_source();
     let receipt = bench.submit(source, vec![unit(1)]).await;
     for _ in 0..4 {
-        bench.flight().await.all(Verdict::Again(conflict()), true);
+        bench
+            .flight()
+            .await
+            .all(Verdict::RolledBack(conflict()), true);
     }
     assert!(bench.try_flight().await.is_none(), "it rests");
     bench.intake.cancel(source);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Limits, Outcomes, Verdict};
+use windrow_core::{Fault, FaultClass, Limits, Outcomes, RowDone, Verdict};
 
 use crate::support::*;
 
@@ -21,10 +21,10 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
     assert_eq!(flight.ids.len(), 8);
     let later = bench.submit(source, vec![unit(9)]).await;
     bench.try_flight().await;
-    flight.all(Verdict::Again(conflict()), true);
+    flight.all(Verdict::RolledBack(conflict()), true);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 2, 3, 4]);
-    flight.all(Verdict::Again(conflict()), true);
+    flight.all(Verdict::RolledBack(conflict()), true);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 2], "halved once more");
     flight.ok();
@@ -36,7 +36,10 @@ async fn what_was_rolled_back_runs_again_in_order_and_in_smaller_batches() {
         flight.ok();
     }
     assert_eq!(order, (3..=9).collect::<Vec<_>>());
-    assert_eq!(receipt.await, (1..=8).map(done).collect::<Outcomes>());
+    assert_eq!(
+        receipt.await,
+        (1..=8).map(done).collect::<Outcomes<RowDone>>()
+    );
     assert_eq!(later.await.as_slice(), [done(9)]);
     assert_eq!(
         bench.metric("windrow_retried_units_total{lane=\"main\"}"),
@@ -49,13 +52,16 @@ async fn what_is_rolled_back_here_and_there_keeps_its_order() {
     let mut bench = Bench::new();
     let source = bench.intake.new_source();
     let receipt = bench.submit(source, (1..=6).map(unit).collect()).await;
-    let again = || Verdict::Again(conflict());
+    let again = || Verdict::RolledBack(conflict());
     let verdicts = vec![again(), told(2), again(), told(4), told(5), again()];
     bench.flight().await.report(verdicts);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 3, 6]);
     flight.ok();
-    assert_eq!(receipt.await, (1..=6).map(done).collect::<Outcomes>());
+    assert_eq!(
+        receipt.await,
+        (1..=6).map(done).collect::<Outcomes<RowDone>>()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,7 +70,10 @@ async fn what_runs_again_takes_turns_with_the_rest() {
     let _many = bench
         .submit(bench.intake.new_source(), (1..=8).map(unit).collect())
         .await;
-    bench.flight().await.all(Verdict::Again(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::RolledBack(conflict()), true);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [1, 2, 3, 4]);
     let _other = bench.one(unit(9)).await;
@@ -80,8 +89,14 @@ async fn what_runs_again_takes_turns_with_the_rest() {
 async fn others_go_on_while_conflicts_are_sorted_out() {
     let mut bench = Bench::new();
     let stuck = bench.one(unit(1)).await;
-    bench.flight().await.all(Verdict::Again(conflict()), true);
-    bench.flight().await.all(Verdict::Again(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::RolledBack(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::RolledBack(conflict()), true);
     // From the second conflict on it rests for a moment.
     let other = bench.one(unit(2)).await;
     let flight = bench.flight().await;
@@ -97,7 +112,10 @@ async fn a_fault_that_goes_on_is_told_in_the_end() {
     let mut bench = Bench::new();
     let receipt = bench.one(unit(1)).await;
     for _ in 0..10 {
-        bench.flight().await.all(Verdict::Again(conflict()), true);
+        bench
+            .flight()
+            .await
+            .all(Verdict::RolledBack(conflict()), true);
     }
     assert_eq!(receipt.await.as_slice(), [Err(conflict().into())]);
     assert!(bench.try_flight().await.is_none());
@@ -110,11 +128,11 @@ async fn a_unit_that_waits_for_a_lock_runs_alone_while_others_go_on() {
     let waiting = bench.submit(source, vec![unit_on(1, 77), unit(2)]).await;
     let flight = bench.flight().await;
     let behind = bench.submit(source, vec![unit(3)]).await;
-    flight.report(vec![Verdict::Alone(conflict()), told(2)]);
+    flight.report(vec![Verdict::WaitsForLock(conflict()), told(2)]);
     let alone = bench.flight().await;
     assert_eq!(
         (alone.ids.as_slice(), alone.purpose),
-        ([1].as_slice(), Purpose::Alone)
+        ([1].as_slice(), Purpose::LockWait)
     );
     // The same row waits with it, its own source too; others do not.
     let same_row = bench.one(unit_on(4, 77)).await;
@@ -151,8 +169,8 @@ async fn what_is_held_back_runs_behind_the_unit_that_it_follows() {
     let rest = bench.submit(source, vec![unit(7)]).await;
     // The first batch may have left before the other one came.
     let verdicts = ids.iter().map(|id| match id {
-        2 | 4 => Verdict::Alone(conflict()),
-        3 | 5 => Verdict::Held,
+        2 | 4 => Verdict::WaitsForLock(conflict()),
+        3 | 5 => Verdict::NotTried,
         id => told(*id),
     });
     flight.report(verdicts.collect());
@@ -160,7 +178,7 @@ async fn what_is_held_back_runs_behind_the_unit_that_it_follows() {
     let mut seen = Vec::new();
     while let Some(flight) = bench.try_flight().await {
         match flight.purpose {
-            Purpose::Alone => alone = Some(flight),
+            Purpose::LockWait => alone = Some(flight),
             Purpose::Batches => {
                 seen.extend(flight.ids.clone());
                 flight.ok();
@@ -177,7 +195,10 @@ async fn what_is_held_back_runs_behind_the_unit_that_it_follows() {
         flight.ok();
     }
     assert_eq!(order, [3, 4, 5, 7]);
-    assert_eq!(receipt.await, (1..=5).map(done).collect::<Outcomes>());
+    assert_eq!(
+        receipt.await,
+        (1..=5).map(done).collect::<Outcomes<RowDone>>()
+    );
     assert_eq!(rest.await.as_slice(), [done(7)]);
     assert_eq!(other.await.as_slice(), [done(6)]);
 }
@@ -192,14 +213,17 @@ async fn to_be_held_back_is_no_attempt() {
         let flight = bench.flight().await;
         tries += flight.ids.iter().filter(|id| **id == 1).count();
         let verdict = |id: &i64| match id {
-            1 => Verdict::Again(conflict()),
-            _ => Verdict::Held,
+            1 => Verdict::RolledBack(conflict()),
+            _ => Verdict::NotTried,
         };
         let verdicts = flight.ids.iter().map(verdict).collect();
         flight.report(verdicts);
     }
     // The first one has used up its attempts, the second one none.
-    bench.flight().await.all(Verdict::Again(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::RolledBack(conflict()), true);
     bench.flight().await.ok();
     assert_eq!(receipt.await.as_slice(), [Err(conflict().into()), done(2)]);
 }
@@ -215,7 +239,10 @@ async fn only_so_many_run_alone_at_once() {
     }
     flight.ok();
     first.await;
-    bench.flight().await.all(Verdict::Alone(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::WaitsForLock(conflict()), true);
     let mut alone = Vec::new();
     while let Some(flight) = bench.try_flight().await {
         alone.push(flight);
@@ -235,7 +262,7 @@ async fn a_lost_connection_is_opened_again_and_nothing_is_lost() {
     let mut bench = Bench::new();
     let source = bench.intake.new_source();
     let receipt = bench.submit(source, vec![unit(1), unit(2)]).await;
-    bench.flight().await.all(Verdict::Again(gone()), false);
+    bench.flight().await.all(Verdict::RolledBack(gone()), false);
     let flight = bench.flight().await;
     assert_eq!(
         flight.ids,
@@ -352,7 +379,10 @@ async fn a_panic_is_told_as_unknown_and_the_lane_goes_on() {
 async fn a_panic_of_a_unit_alone_is_told_as_unknown() {
     let mut bench = Bench::new();
     let receipt = bench.one(unit(1)).await;
-    bench.flight().await.all(Verdict::Alone(conflict()), true);
+    bench
+        .flight()
+        .await
+        .all(Verdict::WaitsForLock(conflict()), true);
     bench.flight().await.crash();
     assert_eq!(
         receipt.await.pop().unwrap().unwrap_err().fault.class,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Intake, Limits};
+use windrow_core::{Fault, FaultClass, Intake, Limits, RowWrite};
 
 use crate::support::*;
 
@@ -51,7 +51,7 @@ async fn serve(bench: &mut Bench, seen: Arc<Mutex<Seen>>, landed: &AtomicUsize, 
 }
 
 /// Clients that each write one row after another, and count those that got their own answer.
-fn clients(intake: &Intake, clients: i64, each: i64, landed: &Arc<AtomicUsize>) {
+fn clients(intake: &Intake<RowWrite>, clients: i64, each: i64, landed: &Arc<AtomicUsize>) {
     for client in 0..clients {
         let (intake, landed) = (intake.clone(), landed.clone());
         tokio::spawn(async move {
@@ -167,4 +167,18 @@ async fn a_limit_of_one_flight_is_kept_also_where_that_flight_is_late() {
     late.await;
     bench.flight().await.ok();
     assert_eq!(other.await.as_slice(), [done(101)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_row_holds_up_nobody() {
+    let mut bench = used_to_2_ms(Limits::default()).await;
+    let large = bench.one(large_unit_on(100, 1, 256 << 10)).await;
+    let held = bench.flight().await;
+    let other = bench.one(unit_on(101, 2)).await;
+    let second = bench.flight().await;
+    assert_eq!(second.ids, [101]);
+    second.ok();
+    assert_eq!(other.await.as_slice(), [done(101)]);
+    held.ok();
+    assert_eq!(large.await.as_slice(), [done(100)]);
 }

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, UnitOutcome, Verdict};
+use windrow_core::{Fault, FaultClass, RowDone, UnitOutcome, Verdict};
 
 use crate::support::*;
 
-fn given_up() -> UnitOutcome {
+fn given_up() -> UnitOutcome<RowDone> {
     Err(Fault::called_back().into())
 }
 
-fn lock() -> Verdict {
-    Verdict::Alone(conflict())
+fn lock() -> Verdict<RowDone> {
+    Verdict::WaitsForLock(conflict())
 }
 
 #[tokio::test(start_paused = true)]
@@ -25,7 +25,7 @@ async fn a_unit_that_flies_by_itself_is_interrupted_in_the_databases_words() {
     bench.intake.cancel(source);
     bench.requests(1).await;
     let words = Fault::late();
-    flight.all(Verdict::Told(Err(words.clone().into())), true);
+    flight.all(Verdict::Final(Err(words.clone().into())), true);
     assert_eq!(receipt.await.as_slice(), [Err(words.into())]);
     let asked = bench.requested();
     // Nobody who comes later is disturbed.
@@ -87,11 +87,11 @@ async fn a_unit_that_runs_alone_is_interrupted_and_those_behind_it_go_on() {
     let alone = bench.flight().await;
     assert_eq!(
         (alone.ids.as_slice(), alone.purpose),
-        (&[1][..], Purpose::Alone)
+        (&[1][..], Purpose::LockWait)
     );
     bench.intake.cancel(source);
     bench.requests(1).await;
-    alone.all(Verdict::Again(conflict()), true);
+    alone.all(Verdict::RolledBack(conflict()), true);
     assert_eq!(first.await.as_slice(), [given_up()]);
     let flight = bench.flight().await;
     assert_eq!(flight.ids, [2]);
@@ -119,14 +119,14 @@ async fn units_of_a_source_that_run_alone_are_answered_one_by_one_on_one_connect
     // The first one is answered: now the second is meant.
     bench.intake.cancel(source);
     bench.requests(1).await;
-    alone.all(Verdict::Told(given_up()), true);
+    alone.all(Verdict::Final(given_up()), true);
     assert_eq!(second.await.as_slice(), [given_up()]);
-    assert_eq!(bench.connects(Purpose::Alone), 1);
+    assert_eq!(bench.connects(Purpose::LockWait), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn in_a_batch_of_several_it_takes_effect_once_the_batch_lets_go_of_the_unit() {
-    for verdict in [lock(), Verdict::Again(conflict())] {
+    for verdict in [lock(), Verdict::RolledBack(conflict())] {
         let mut bench = Bench::new();
         let held = bench.one(unit(9)).await;
         let flight = bench.flight().await;
@@ -163,7 +163,7 @@ async fn who_has_left_is_not_waited_for() {
     let alone = bench.flight().await;
     drop(receipt);
     bench.requests(1).await;
-    alone.all(Verdict::Told(given_up()), true);
+    alone.all(Verdict::Final(given_up()), true);
     let abandoned = "windrow_abandoned_units_total{lane=\"main\"}";
     assert_eq!(bench.metric(abandoned), 1.0);
 }
@@ -192,7 +192,7 @@ async fn what_a_client_has_sent_before_it_closed_its_side_is_executed_but_waits_
     let alone = bench.flight().await;
     bench.intake.closed(source);
     bench.requests(1).await;
-    alone.all(Verdict::Told(given_up()), true);
+    alone.all(Verdict::Final(given_up()), true);
     assert_eq!(receipt.await.as_slice(), [given_up()]);
 }
 
@@ -234,9 +234,9 @@ async fn where_there_is_no_room_for_a_connection_more_those_that_are_there_are_u
     held.await;
     let flight = bench.flight().await;
     let alone = {
-        flight.report(vec![lock(), Verdict::Again(conflict())]);
+        flight.report(vec![lock(), Verdict::RolledBack(conflict())]);
         let alone = bench.flight().await;
-        assert_eq!(alone.purpose, Purpose::Alone);
+        assert_eq!(alone.purpose, Purpose::LockWait);
         alone
     };
     let words = "sorry, too many clients already";
@@ -249,9 +249,9 @@ async fn where_there_is_no_room_for_a_connection_more_those_that_are_there_are_u
     let alone = bench.flight().await;
     assert_eq!(
         (alone.ids.as_slice(), alone.purpose),
-        (&[2][..], Purpose::Alone)
+        (&[2][..], Purpose::LockWait)
     );
     alone.ok();
     assert_eq!(second.await.as_slice(), [done(2)]);
-    assert_eq!(bench.connects(Purpose::Alone), 2);
+    assert_eq!(bench.connects(Purpose::LockWait), 2);
 }

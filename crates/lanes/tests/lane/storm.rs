@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use windrow_core::{Fault, FaultClass, Limits, Unit, UnitOutcome, Verdict};
+use windrow_core::{Fault, FaultClass, Limits, RowDone, RowWrite, Unit, UnitOutcome, Verdict};
 
 use crate::support::*;
 
@@ -16,20 +16,20 @@ const SUBMISSIONS: i64 = 12;
 /// What the database says of a flight; what it has written goes into the books.
 fn execute(flight: Flight, dice: &mut StdRng, books: &mut HashMap<i64, usize>) {
     match dice.random_range(0..12) {
-        0 => flight.all(Verdict::Again(conflict()), true),
-        1 => flight.all(Verdict::Again(Fault::unavailable("reset")), false),
+        0 => flight.all(Verdict::RolledBack(conflict()), true),
+        1 => flight.all(Verdict::RolledBack(Fault::unavailable("reset")), false),
         2 => flight.crash(),
         _ => {
             let usable = dice.random_bool(0.9);
             let mut verdict = |id: &i64| match dice.random_range(0..20) {
-                0 => Verdict::Alone(conflict()),
-                1 => Verdict::Told(Err(Fault::new(
+                0 => Verdict::WaitsForLock(conflict()),
+                1 => Verdict::Final(Err(Fault::new(
                     FaultClass::Unique,
                     "23505",
                     "there already",
                 )
                 .into())),
-                2 => Verdict::Again(conflict()),
+                2 => Verdict::RolledBack(conflict()),
                 _ => {
                     *books.entry(*id).or_default() += 1;
                     told(*id)
@@ -42,7 +42,7 @@ fn execute(flight: Flight, dice: &mut StdRng, books: &mut HashMap<i64, usize>) {
 }
 
 /// Counts the outcome of one unit; success must be in the books, once.
-fn check(id: i64, outcome: &UnitOutcome, books: &HashMap<i64, usize>) {
+fn check(id: i64, outcome: &UnitOutcome<RowDone>, books: &HashMap<i64, usize>) {
     let written = books.get(&id).copied().unwrap_or_default();
     match outcome {
         Ok(_) => assert_eq!((outcome, written), (&done(id), 1)),
@@ -76,7 +76,7 @@ async fn storm(seed: u64) {
         for (number, source) in (0..).zip(&sources) {
             let first = (submission * SOURCES + number) * 100;
             let ids = first..first + dice.random_range(1..8);
-            let units: Vec<Unit> = ids.clone().map(|id| unit_on(id, id % 97)).collect();
+            let units: Vec<Unit<RowWrite>> = ids.clone().map(|id| unit_on(id, id % 97)).collect();
             receipts.push((ids, bench.submit(*source, units).await));
         }
     }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::task::JoinHandle;
 use windrow_core::{
-    Budget, Bulk, Claim, Done, Executor, Fault, FaultClass, Field, Intake, LoadColumn, LoadFault,
-    LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, Rows, Sifted, Sink,
-    Span, TableName, Unit, UnitFault, UnitOutcome, Value,
+    Budget, Bulk, Claim, Executor, Fault, FaultClass, Field, Filtered, Intake, LoadColumn,
+    LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Means, Outcomes, Profile, Purpose, RowDone,
+    RowWrite, Rows, Sink, Span, TableName, Unit, UnitFault, UnitOutcome, Value,
 };
 
 /// What becomes of a call, by its number; `true` in the flag: it takes place although it fails.
@@ -17,7 +17,7 @@ pub(super) type Script = fn(usize, &mut bool) -> Option<LoadFault>;
 pub(super) struct Database {
     profile: Profile,
     script: Option<Script>,
-    sifts: bool,
+    filters: bool,
     state: Mutex<State>,
     /// Itself, for what is handed out.
     me: std::sync::Weak<Database>,
@@ -55,7 +55,7 @@ impl Database {
     }
 
     /// One that leaves bad rows out.
-    pub(super) fn sifting(script: Script) -> Arc<Self> {
+    pub(super) fn filtering(script: Script) -> Arc<Self> {
         Self::of(Some(script), true)
     }
 
@@ -63,17 +63,17 @@ impl Database {
         Self::of(None, false)
     }
 
-    fn of(script: Option<Script>, sifts: bool) -> Arc<Self> {
+    fn of(script: Option<Script>, filters: bool) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             profile: Profile {
                 name: "Test",
                 transactional: true,
                 flights: 4,
                 batch_rows: 1000,
-                lacks: &[],
+                limitations: &[],
             },
             script,
-            sifts,
+            filters,
             state: Mutex::default(),
             me: me.clone(),
         })
@@ -101,12 +101,12 @@ impl Database {
     }
 
     /// A lane that answers each unit at once. It ends with its last intake.
-    pub(super) fn lane(self: &Arc<Self>) -> (Intake, JoinHandle<()>) {
+    pub(super) fn lane(self: &Arc<Self>) -> (Intake<RowWrite>, JoinHandle<()>) {
         let (intake, mut arrivals) = Intake::channel(Budget::new(16 << 20), 16);
         let database = Arc::clone(self);
         let task = tokio::spawn(async move {
             while let Some(submission) = arrivals.recv().await {
-                let outcomes: Outcomes = submission
+                let outcomes: Outcomes<RowDone> = submission
                     .units
                     .iter()
                     .map(|unit| database.unit(unit))
@@ -117,14 +117,14 @@ impl Database {
         (intake, task)
     }
 
-    fn unit(&self, unit: &Unit) -> UnitOutcome {
+    fn unit(&self, unit: &Unit<RowWrite>) -> UnitOutcome<RowDone> {
         let mut state = self.state.lock().unwrap();
         let failed = |at, fault| UnitFault {
             at,
             fault,
             before: Vec::new(),
         };
-        let [row, mark @ ..] = unit.writes() else {
+        let [row, mark @ ..] = unit.work() else {
             return Err(failed(0, Fault::internal("empty")));
         };
         let Value::Int(id) = row.row[0] else {
@@ -142,7 +142,7 @@ impl Database {
         }
         state.rows.push(id.unsigned_abs());
         state.by_lane += 1;
-        Ok(unit.writes().iter().map(|_| Done::rows(1)).collect())
+        Ok(unit.work().iter().map(|_| RowDone::rows(1)).collect())
     }
 
     fn insert(&self, rows: &Rows, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
@@ -169,7 +169,7 @@ impl Database {
         })
     }
 
-    fn sift(&self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    fn filter(&self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Filtered, LoadFault> {
         let (mut good, mut left) = (Rows::new(1), Vec::new());
         for (place, field) in rows.fields().enumerate() {
             match field {
@@ -186,7 +186,7 @@ impl Database {
             let key = (claim.mark.load.to_string(), span.first);
             assert!(state.marks.insert(key, span.end).is_none());
         }
-        Ok(Sifted { loaded, left })
+        Ok(Filtered { loaded, left })
     }
 
     /// What the script says of the next call, and whether it takes place.
@@ -201,15 +201,18 @@ impl Database {
 }
 
 #[async_trait]
-impl Sink for Database {
+impl Sink<RowWrite> for Database {
     fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, _: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         Err(Fault::internal("the lane of this test needs no connection"))
     }
+}
 
+#[async_trait]
+impl windrow_core::Database for Database {
     async fn ping(&self) -> Result<(), Fault> {
         Ok(())
     }
@@ -230,8 +233,8 @@ impl Bulk for Database {
         4
     }
 
-    fn sifts(&self) -> bool {
-        self.sifts
+    fn filters(&self) -> bool {
+        self.filters
     }
 
     async fn columns(&self, _: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
@@ -268,13 +271,17 @@ impl Loader for Connection {
         fault.map_or(Ok(Loaded::default()), Err)
     }
 
-    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
         let (fault, committed) = self.0.next();
         if fault.is_none() || committed {
-            let sifted = self.0.sift(rows, claim)?;
-            return fault.map_or(Ok(sifted), Err);
+            let filtered = self.0.filter(rows, claim)?;
+            return fault.map_or(Ok(filtered), Err);
         }
-        fault.map_or(Ok(Sifted::default()), Err)
+        fault.map_or(Ok(Filtered::default()), Err)
     }
 }
 

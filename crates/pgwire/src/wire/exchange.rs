@@ -37,7 +37,7 @@ pub trait Dialogue: Send {
     }
 
     /// Takes an answer.
-    fn hear(&mut self, answer: Answer<'_>);
+    fn receive(&mut self, answer: Answer<'_>);
 }
 
 /// An exchange of which all is said at once.
@@ -49,7 +49,7 @@ impl Dialogue for AtOnce<'_> {
     }
 
     #[inline]
-    fn hear(&mut self, answer: Answer<'_>) {
+    fn receive(&mut self, answer: Answer<'_>) {
         (self.0)(answer);
     }
 }
@@ -175,7 +175,7 @@ fn is_quiet(wire: &mut Wire) -> bool {
         loop {
             match wire.inbox.next() {
                 Ok(Some((tag @ (b'S' | b'N' | b'A'), body))) => {
-                    if wire.session.hear(tag, body).is_err() {
+                    if wire.session.receive(tag, body).is_err() {
                         return false;
                     }
                 }
@@ -282,9 +282,9 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
                 break;
             };
             if matches!(tag, b'S' | b'N' | b'A') {
-                self.wire.session.hear(tag, body)?;
+                self.wire.session.receive(tag, body)?;
                 if tag == b'N' && self.before + self.sent > 0 {
-                    self.dialogue.hear(Answer::Notice(body));
+                    self.dialogue.receive(Answer::Notice(body));
                 }
                 continue;
             }
@@ -303,7 +303,7 @@ impl<D: Dialogue> Exchange<'_, '_, D> {
                 }
                 Ok(answer) => {
                     self.syncs_seen += usize::from(matches!(answer, Answer::Ready(_)));
-                    self.dialogue.hear(answer);
+                    self.dialogue.receive(answer);
                 }
                 Err(malformed) => return Err(malformed.of(tag).into()),
             }

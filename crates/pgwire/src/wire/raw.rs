@@ -69,7 +69,7 @@ impl Wire {
     /// Takes note of a ParameterStatus body, so that [`Wire::parameter`] stays true. A malformed
     /// one is passed over: the bytes reach a client that judges for itself.
     pub fn note_parameter(&mut self, body: &[u8]) {
-        if let Err(malformed) = self.session.hear(b'S', body) {
+        if let Err(malformed) = self.session.receive(b'S', body) {
             tracing::debug!(malformed, "a parameter was passed over");
         }
     }

@@ -30,7 +30,7 @@ impl Session {
     }
 
     /// Takes in a ParameterStatus (`S`), NoticeResponse (`N`) or NotificationResponse (`A`).
-    pub(super) fn hear(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
+    pub(super) fn receive(&mut self, tag: u8, body: &[u8]) -> Result<(), String> {
         match tag {
             b'S' => self.hear_parameter(body).ok_or_else(|| Malformed.of(tag)),
             b'N' => {

@@ -122,7 +122,7 @@ impl Start<'_> {
             }
             b'S' | b'N' => self
                 .session
-                .hear(tag, body)
+                .receive(tag, body)
                 .map_err(|bad| self.entrance.garbled(&bad))?,
             b'K' if auth.is_done() => {
                 let mut body = Cursor::new(body);

@@ -1,7 +1,7 @@
 //! What a statement that could be joined leaves behind, read off its parts.
 
-use windrow_core::statement::Expression;
-use windrow_core::{Op, ParsedStatement};
+use windrow_calls::{Expression, ParsedStatement};
+use windrow_core::Op;
 
 use super::functions;
 use crate::reading::{Effect, Reading};

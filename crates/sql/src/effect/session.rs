@@ -72,7 +72,7 @@ fn own(name: &str) -> Option<Name> {
 fn show(words: Words<'_>) -> Effect {
     match setting(words, 1) {
         Some((name, end)) if end == words.len() => {
-            own(&name).map_or(Effect::Nothing, |name| Effect::ShowOwn { name })
+            own(&name).map_or(Effect::Nothing, |name| Effect::ShowWindrow { name })
         }
         _ => Effect::Nothing,
     }
@@ -141,7 +141,7 @@ fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
         return is_set(name, set);
     };
     if !set {
-        return Effect::Own {
+        return Effect::SetWindrow {
             name: own,
             value: None,
         };
@@ -153,7 +153,7 @@ fn assigned(words: Words<'_>, name: &str, at: usize) -> Effect {
         _ => None,
     };
     match value {
-        Some(value) if at + 1 == words.len() => Effect::Own {
+        Some(value) if at + 1 == words.len() => Effect::SetWindrow {
             name: own,
             value: Some(value.into()),
         },
@@ -178,7 +178,7 @@ fn reset(words: Words<'_>) -> Effect {
     }
     match setting(words, 1) {
         Some((name, end)) if end == words.len() => match own(&name) {
-            Some(name) => Effect::Own { name, value: None },
+            Some(name) => Effect::SetWindrow { name, value: None },
             None => is_set(&name, false),
         },
         _ => Effect::Unknown,

@@ -1,4 +1,4 @@
-use windrow_core::statement::Arguments;
+use windrow_calls::Arguments;
 
 use super::pass::MAX_LITERALS;
 use super::*;

@@ -174,7 +174,7 @@ fn settings() {
 
 #[test]
 fn settings_of_windrow() {
-    let own = |value: Option<&str>| Effect::Own {
+    let own = |value: Option<&str>| Effect::SetWindrow {
         name: "join".into(),
         value: value.map(Into::into),
     };
@@ -190,7 +190,7 @@ fn settings_of_windrow() {
     }
     all(
         &["SHOW windrow.join"],
-        &Effect::ShowOwn {
+        &Effect::ShowWindrow {
             name: "join".into(),
         },
     );

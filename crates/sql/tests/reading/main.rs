@@ -8,8 +8,7 @@ mod parsed;
 
 use std::sync::Arc;
 
-use windrow_core::ParsedStatement;
-use windrow_core::statement::{Expression, Piece};
+use windrow_calls::{Expression, ParsedStatement, Piece};
 use windrow_sql::{Apart, Reading, read};
 
 #[test]

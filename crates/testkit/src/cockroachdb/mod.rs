@@ -19,6 +19,7 @@ mod upstream;
 use anyhow::{Context, Result};
 use rand::RngExt;
 
+use crate::database::with_database;
 use crate::postgres;
 pub use control::Trouble;
 pub use stand_in::{Builder, StandIn, VERSION};
@@ -63,7 +64,7 @@ fn on_real(maintenance: String) -> Result<Database> {
     postgres::psql(&maintenance, &format!("create database {name}"))
         .with_context(|| format!("the server that {SHARED_SERVER} names"))?;
     Ok(Database {
-        url: postgres::with_database(&maintenance, &name),
+        url: with_database(&maintenance, &name),
         home: Home::Real { maintenance, name },
     })
 }

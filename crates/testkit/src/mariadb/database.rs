@@ -1,27 +1,17 @@
-//! A database for one test, on a server that all tests share where there is one.
+//! Databases for tests.
 
-use anyhow::{Context, Result};
-use rand::RngExt;
+use anyhow::Result;
 
 use super::client::{creation, sql};
 use super::server::MariaDb;
+use crate::database::{self, Server};
 
 /// The environment variable that names a server for all tests to share, as a URL of a user who may
 /// create databases.
 pub const SHARED_SERVER: &str = "WINDROW_TEST_MARIADB";
 
 /// An empty database; dropped when this is dropped.
-#[derive(Debug)]
-pub struct Database {
-    url: String,
-    home: Home,
-}
-
-#[derive(Debug)]
-enum Home {
-    Private { _server: MariaDb },
-    Shared { maintenance: String, name: String },
-}
+pub type Database = database::Database<MariaDb>;
 
 /// An empty database on the server that [`SHARED_SERVER`] names, or else on a private one, started
 /// for it.
@@ -29,75 +19,27 @@ enum Home {
 /// # Errors
 /// The server cannot be reached, or (private) cannot be started.
 pub fn shared() -> Result<Database> {
-    match std::env::var(SHARED_SERVER) {
-        Ok(url) if !url.is_empty() => on_shared(url),
-        _ => {
-            let server = MariaDb::start()?;
-            Ok(Database {
-                url: server.create_database()?,
-                home: Home::Private { _server: server },
-            })
-        }
-    }
+    Database::new()
 }
 
-fn on_shared(maintenance: String) -> Result<Database> {
-    let name = format!("windrow_{:016x}", rand::rng().random::<u64>());
-    sql(&maintenance, &creation(&name))
-        .with_context(|| format!("the server that {SHARED_SERVER} names"))?;
-    Ok(Database {
-        url: with_database(&maintenance, &name),
-        home: Home::Shared { maintenance, name },
-    })
-}
+impl Server for MariaDb {
+    const SHARED: &'static str = SHARED_SERVER;
 
-impl Database {
-    /// Its URL.
-    pub fn url(&self) -> &str {
-        &self.url
+    fn private() -> Result<(Self, String)> {
+        let server = Self::start()?;
+        let url = server.create_database()?;
+        Ok((server, url))
     }
 
-    /// Runs SQL in it; rows come back one a line, columns separated by `|`.
-    ///
-    /// # Errors
-    /// As [`sql`].
-    pub fn exec(&self, text: &str) -> Result<String> {
-        sql(&self.url, text)
+    fn sql(url: &str, text: &str) -> Result<String> {
+        sql(url, text)
     }
-}
 
-impl Drop for Database {
-    fn drop(&mut self) {
-        if let Home::Shared { maintenance, name } = &self.home {
-            // A server that is gone has taken the database with it.
-            sql(maintenance, &format!("drop database {name}")).ok();
-        }
+    fn creation(name: &str) -> String {
+        creation(name)
     }
-}
 
-/// The same URL for another database.
-fn with_database(url: &str, database: &str) -> String {
-    let (base, query) = url
-        .split_once('?')
-        .map_or((url, None), |(b, q)| (b, Some(q)));
-    let (scheme, rest) = base.split_once("://").unwrap_or(("mysql", base));
-    let authority = rest.split('/').next().unwrap_or_default();
-    let query = query.map(|q| format!("?{q}")).unwrap_or_default();
-    format!("{scheme}://{authority}/{database}{query}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_database_of_a_url_is_replaced() {
-        for (from, to) in [
-            ("mysql://u@h:1/mysql", "mysql://u@h:1/x"),
-            ("mysql://u:p@h:1", "mysql://u:p@h:1/x"),
-            ("mysql://h/a?k=v", "mysql://h/x?k=v"),
-        ] {
-            assert_eq!(with_database(from, "x"), to);
-        }
+    fn removal(name: &str) -> String {
+        format!("drop database {name}")
     }
 }

@@ -1,27 +1,17 @@
-//! A database for one test, on a server that all tests share where there is one.
+//! Databases for tests.
 
-use anyhow::{Context, Result};
-use rand::RngExt;
+use anyhow::Result;
 
 use super::psql::psql;
 use super::server::Postgres;
+use crate::database::{self, Server};
 
 /// The environment variable that names a server for all tests to share, as a URL of a role that may
 /// create databases.
 pub const SHARED_SERVER: &str = "WINDROW_TEST_POSTGRES";
 
 /// An empty database; dropped when this is dropped.
-#[derive(Debug)]
-pub struct Database {
-    url: String,
-    home: Home,
-}
-
-#[derive(Debug)]
-enum Home {
-    Private { _server: Postgres },
-    Shared { maintenance: String, name: String },
-}
+pub type Database = database::Database<Postgres>;
 
 /// An empty database on the server that [`SHARED_SERVER`] names, or else on a private one, started
 /// for it.
@@ -29,78 +19,27 @@ enum Home {
 /// # Errors
 /// The server cannot be reached, or (private) cannot be started.
 pub fn shared() -> Result<Database> {
-    match std::env::var(SHARED_SERVER) {
-        Ok(url) if !url.is_empty() => on_shared(url),
-        _ => {
-            let server = Postgres::start()?;
-            Ok(Database {
-                url: server.create_database()?,
-                home: Home::Private { _server: server },
-            })
-        }
-    }
+    Database::new()
 }
 
-fn on_shared(maintenance: String) -> Result<Database> {
-    let name = format!("windrow_{:016x}", rand::rng().random::<u64>());
-    psql(&maintenance, &format!("create database {name}"))
-        .with_context(|| format!("the server that {SHARED_SERVER} names"))?;
-    Ok(Database {
-        url: with_database(&maintenance, &name),
-        home: Home::Shared { maintenance, name },
-    })
-}
+impl Server for Postgres {
+    const SHARED: &'static str = SHARED_SERVER;
 
-impl Database {
-    /// Its URL.
-    pub fn url(&self) -> &str {
-        &self.url
+    fn private() -> Result<(Self, String)> {
+        let server = Self::start()?;
+        let url = server.create_database()?;
+        Ok((server, url))
     }
 
-    /// Runs SQL in it; rows come back one a line, columns separated by `|`.
-    ///
-    /// # Errors
-    /// As [`psql`].
-    pub fn exec(&self, sql: &str) -> Result<String> {
-        psql(&self.url, sql)
+    fn sql(url: &str, text: &str) -> Result<String> {
+        psql(url, text)
     }
-}
 
-impl Drop for Database {
-    fn drop(&mut self) {
-        if let Home::Shared { maintenance, name } = &self.home {
-            // A server that is gone has taken the database with it.
-            psql(maintenance, &format!("drop database {name} with (force)")).ok();
-        }
+    fn creation(name: &str) -> String {
+        format!("create database {name}")
     }
-}
 
-/// The same URL for another database.
-pub(crate) fn with_database(url: &str, database: &str) -> String {
-    let (base, query) = url
-        .split_once('?')
-        .map_or((url, None), |(b, q)| (b, Some(q)));
-    let (scheme, rest) = base.split_once("://").unwrap_or(("postgres", base));
-    let authority = rest.split('/').next().unwrap_or_default();
-    let query = query.map(|q| format!("?{q}")).unwrap_or_default();
-    format!("{scheme}://{authority}/{database}{query}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_database_of_a_url_is_replaced() {
-        for (from, to) in [
-            ("postgres://u@h:1/postgres", "postgres://u@h:1/x"),
-            ("postgres://u:p@h:1", "postgres://u:p@h:1/x"),
-            (
-                "postgresql://h/a?host=/tmp/s",
-                "postgresql://h/x?host=/tmp/s",
-            ),
-        ] {
-            assert_eq!(with_database(from, "x"), to);
-        }
+    fn removal(name: &str) -> String {
+        format!("drop database {name} with (force)")
     }
 }

@@ -16,7 +16,6 @@ mod watchdog;
 
 pub(crate) use account::Account;
 pub use builder::Builder;
-pub(crate) use database::with_database;
 pub use database::{Database, SHARED_SERVER, shared};
 pub use psql::{program as psql_program, psql};
 pub use server::Postgres;

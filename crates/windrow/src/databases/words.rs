@@ -29,10 +29,13 @@ pub fn listing() -> String {
             &mut text,
             format_args!("{:<18} {}\n", profile.name, driver.url_form()),
         );
-        for lack in profile.lacks {
+        for limitation in profile.limitations {
             push(
                 &mut text,
-                format_args!("                   lacks {}: {}\n", lack.promise, lack.why),
+                format_args!(
+                    "                   lacks {}: {}\n",
+                    limitation.promise, limitation.why
+                ),
             );
         }
     }
@@ -90,7 +93,7 @@ fn push_promises(text: &mut String, known: &[Known]) {
     for promise in Promise::ALL {
         push(text, format_args!("| {promise} | {} |", promise.sentence()));
         for (_, profile) in known {
-            text.push_str(match profile.lack(promise) {
+            text.push_str(match profile.limitation(promise) {
                 None => " yes |",
                 Some(_) => " not wholly |",
             });
@@ -103,13 +106,16 @@ fn push_promises(text: &mut String, known: &[Known]) {
 fn push_lacks(text: &mut String, known: &[Known]) {
     text.push_str("\n## What is lacking, and why\n\n");
     for (_, profile) in known {
-        if profile.lacks.is_empty() {
+        if profile.limitations.is_empty() {
             push(text, format_args!("- **{}**: nothing.\n", profile.name));
         }
-        for lack in profile.lacks {
+        for limitation in profile.limitations {
             push(
                 text,
-                format_args!("- **{}**, {}: {}\n", profile.name, lack.promise, lack.why),
+                format_args!(
+                    "- **{}**, {}: {}\n",
+                    profile.name, limitation.promise, limitation.why
+                ),
             );
         }
     }
@@ -131,11 +137,11 @@ mod tests {
             assert!(!driver.profiles().is_empty(), "{}", driver.url_form());
         }
         for (_, profile) in known() {
-            let lacks = profile.lacks;
-            let in_order = lacks.is_sorted_by(|a, b| a.promise < b.promise);
+            let limitations = profile.limitations;
+            let in_order = limitations.is_sorted_by(|a, b| a.promise < b.promise);
             assert!(in_order, "{}: in the order of the promises", profile.name);
             assert!(
-                lacks.iter().all(|lack| lack.why.ends_with('.')),
+                limitations.iter().all(|one| one.why.ends_with('.')),
                 "{}",
                 profile.name
             );

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use windrow_core::moves::{Moved, TableFacts};
-use windrow_core::{Budget, Intake, Limits, Moves, Name, Row, Sink, TableName, Unit, Write};
+use windrow_core::{Budget, Database, Intake, Limits, Moves, Name, Row, RowWrite, TableName, Unit};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 use windrow_move::{Elsewhere, MoveError, fingerprint, tag};
@@ -16,7 +16,7 @@ use crate::writer::LANE_CAPACITY;
 /// The memory of rows on their way to another database.
 const LANE_MEMORY: usize = 128 << 20;
 
-pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Sink>, Arc<dyn Moves>), MoveError> {
+pub(super) async fn source_of(url: &str) -> Result<(Arc<dyn Database>, Arc<dyn Moves>), MoveError> {
     let sink = databases::open(url, &Options::default())
         .await
         .map_err(invalid)?;
@@ -38,7 +38,7 @@ pub(super) async fn destination_of(
     from: &dyn Moves,
     create: bool,
     routed: bool,
-) -> Result<Option<Arc<dyn Sink>>, MoveError> {
+) -> Result<Option<Arc<dyn Database>>, MoveError> {
     let options = Options {
         create_tables: create,
         exact_names: routed,
@@ -63,7 +63,11 @@ pub(super) async fn destination_of(
 }
 
 /// The lane to the destination.
-pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> (Elsewhere, Lane) {
+pub(super) fn elsewhere(
+    sink: &Arc<dyn Database>,
+    facts: &TableFacts,
+    url: &str,
+) -> (Elsewhere, Lane) {
     let (intake, lane) = lane_to(sink);
     let profile = sink.profile();
     let batches = fingerprint(&format!("{} {}", profile.name, without_user(url)));
@@ -81,13 +85,13 @@ pub(super) fn elsewhere(sink: &Arc<dyn Sink>, facts: &TableFacts, url: &str) -> 
 }
 
 /// What tells all rows of such a database apart, where that is not up to each table.
-fn document_key(sink: &dyn Sink) -> Option<Name> {
+fn document_key(sink: &dyn Database) -> Option<Name> {
     (sink.profile().name == "ArangoDB").then(|| Name::from("_key"))
 }
 
 /// Looks at the source's columns with the eyes of a database whose documents have attributes of
 /// their own.
-pub(super) fn check_documents(sink: &dyn Sink, facts: &TableFacts) -> Result<(), MoveError> {
+pub(super) fn check_documents(sink: &dyn Database, facts: &TableFacts) -> Result<(), MoveError> {
     let Some(key) = document_key(sink) else {
         return Ok(());
     };
@@ -126,8 +130,8 @@ fn without_user(url: &str) -> String {
 }
 
 /// Whether what one of them writes of a value, the other reads without loss.
-pub(super) fn alike(from: &dyn Sink, to: &dyn Sink) -> bool {
-    let family = |sink: &dyn Sink| match sink.profile().name {
+pub(super) fn alike(from: &dyn Database, to: &dyn Database) -> bool {
+    let family = |sink: &dyn Database| match sink.profile().name {
         "CockroachDB" => "PostgreSQL",
         name => name,
     };
@@ -148,8 +152,8 @@ pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(),
         key: "[]".into(),
         batch: elsewhere.relocation.clone(),
     };
-    let made = Write::new(Arc::new(Moved::made()), Row::from(marker.row()));
-    let gone = Write::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
+    let made = RowWrite::new(Arc::new(Moved::made()), Row::from(marker.row()));
+    let gone = RowWrite::new(Arc::new(Moved::gone()), Row::from(marker.gone_row()));
     let source = intake.new_source();
     let outcome = intake.run(source, Unit::of([made, gone])).await;
     lane.shutdown().await;
@@ -164,7 +168,7 @@ pub(super) async fn make_markers(url: &str, elsewhere: &Elsewhere) -> Result<(),
 /// Refuses to go on where rows were written under other names than they would have now: they would
 /// be written again.
 pub(super) async fn no_strangers(
-    sink: &dyn Sink,
+    sink: &dyn Database,
     elsewhere: &Elsewhere,
     source: &TableName,
 ) -> Result<(), MoveError> {
@@ -188,7 +192,7 @@ pub(super) async fn no_strangers(
     }
 }
 
-fn lane_to(sink: &Arc<dyn Sink>) -> (Intake, Lane) {
+fn lane_to(sink: &Arc<dyn Database>) -> (Intake<RowWrite>, Lane) {
     let (intake, arrivals) = Intake::channel(Budget::new(LANE_MEMORY), LANE_CAPACITY);
     let metrics = LaneMetrics::register(&mut Registry::default());
     let limits = Limits::default();

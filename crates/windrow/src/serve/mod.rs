@@ -1,9 +1,10 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
-mod berthed;
-mod connection_limit;
+#[cfg(feature = "postgres")]
 mod pg;
-mod session_lanes;
+#[cfg(not(feature = "postgres"))]
+#[path = "no_pg.rs"]
+mod pg;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,16 +15,29 @@ use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use windrow_core::{Budget, Fault, FaultClass, Intake, Promise, Sink};
+use windrow_arango_api::ArangoApi;
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise, RowWrite};
+use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
-use self::pg::{PgServer, Shared};
+use self::pg::{PgLanes, PgServer};
 use crate::databases;
 use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
-pub use self::pg::Reread;
+/// Reads the settings again.
+pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+
+/// What the PostgreSQL frontend shares with the rest of the process.
+struct Shared<'a> {
+    budget: &'a Budget,
+    lane_metrics: &'a LaneMetrics,
+    registry: &'a mut Registry,
+    reread: Arc<Reread>,
+    /// Ends the process.
+    stop: CancellationToken,
+}
 
 /// A server that listens.
 pub struct Server {
@@ -51,7 +65,9 @@ impl Server {
         check(&*sink, settings).await?;
         let database = sink.profile().name;
         let mut registry = Registry::default();
-        let http_metrics = HttpMetrics::register(&mut registry);
+        let gives_back = sink.profile().limitation(Promise::Returned).is_none();
+        let documents = ArangoApi::new(gives_back);
+        let http_metrics = HttpMetrics::register(&mut registry, documents.endpoints());
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
@@ -71,7 +87,7 @@ impl Server {
         };
         let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
         let lane = Lane::start(
-            Arc::clone(&sink),
+            sink.clone(),
             settings.limits.clone(),
             arrivals,
             lane_metrics,
@@ -80,7 +96,7 @@ impl Server {
         let lanes = lanes(&lane, &sink, pg.as_ref());
         let services = services(intake, sink, lanes, registry, http_metrics);
         let http = match &settings.http {
-            Some(config) => Some(bind_http(config, services).await?),
+            Some(config) => Some(bind_http(config, services, documents).await?),
             None => None,
         };
         Ok(Self {
@@ -151,7 +167,7 @@ impl Server {
 
 /// A wrong password will not become right by waiting: better told at the start than at the first
 /// write.
-async fn check(sink: &dyn Sink, settings: &Settings) -> anyhow::Result<()> {
+async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
     match sink.ping().await {
         Ok(()) => Ok(()),
         Err(fault) if fault.class == FaultClass::Unavailable => {
@@ -164,8 +180,12 @@ async fn check(sink: &dyn Sink, settings: &Settings) -> anyhow::Result<()> {
     }
 }
 
-async fn bind_http(config: &HttpConfig, services: Services) -> anyhow::Result<Http> {
-    Http::bind(config.clone(), services)
+async fn bind_http(
+    config: &HttpConfig,
+    services: Services,
+    documents: ArangoApi,
+) -> anyhow::Result<Http> {
+    Http::bind(config.clone(), services, Some(Arc::new(documents)))
         .await
         .with_context(|| format!("HTTP cannot listen on {}", config.listen))
 }
@@ -173,21 +193,17 @@ async fn bind_http(config: &HttpConfig, services: Services) -> anyhow::Result<Ht
 /// What all lanes are doing, and what the writes of each table share: HTTP first.
 fn lanes(
     lane: &Lane,
-    sink: &Arc<dyn Sink>,
+    sink: &Arc<dyn Database>,
     pg: Option<&PgServer>,
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
     let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
     let sink = Arc::clone(sink);
     Arc::new(move || {
-        let others = session_lanes
-            .as_ref()
-            .map(|session_lanes| session_lanes.status());
-        let others = others.into_iter().flatten().map(|(_, status)| status);
+        let others = session_lanes.as_ref().map(PgLanes::status);
+        let others = others.into_iter().flatten();
         let lanes: Vec<LaneStatus> = std::iter::once(watch.status()).chain(others).collect();
         let mut tables = sink.standings();
-        let others = session_lanes
-            .as_ref()
-            .map(|session_lanes| session_lanes.standings());
+        let others = session_lanes.as_ref().map(PgLanes::standings);
         let others = others.into_iter().flatten();
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
@@ -196,8 +212,8 @@ fn lanes(
 }
 
 fn services(
-    intake: Intake,
-    sink: Arc<dyn Sink>,
+    intake: Intake<RowWrite>,
+    sink: Arc<dyn Database>,
     lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     registry: Registry,
     metrics: HttpMetrics,
@@ -206,7 +222,6 @@ fn services(
     let owner = Arc::clone(&sink);
     Services {
         intake,
-        gives_back: sink.profile().lack(Promise::Returned).is_none(),
         owns: Arc::new(move |table| owner.owns(table)),
         ready: Arc::new(Ready(sink)),
         metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
@@ -216,7 +231,7 @@ fn services(
 }
 
 /// Whether the database answers.
-struct Ready(Arc<dyn Sink>);
+struct Ready(Arc<dyn Database>);
 
 #[async_trait]
 impl Readiness for Ready {

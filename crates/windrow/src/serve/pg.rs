@@ -1,21 +1,21 @@
 //! The PostgreSQL frontend, wired: its lanes and its console.
 
+mod connection_limit;
+mod session_lanes;
+mod slotted;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, Name};
-use windrow_lanes::{LaneMetrics, LaneStatus};
-use windrow_pg::{Berths, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
+use windrow_core::{Name, Standing};
+use windrow_lanes::LaneStatus;
+use windrow_pg::{ConnectionSlots, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
 
-use super::connection_limit;
-use super::session_lanes::SessionLanes;
+use self::session_lanes::SessionLanes;
+use super::{Reread, Shared};
 use crate::settings::{PgSettings, Settings};
-
-/// Reads the settings again.
-pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
 
 /// A PostgreSQL frontend that listens, and its lanes.
 pub(super) struct PgServer {
@@ -23,14 +23,20 @@ pub(super) struct PgServer {
     session_lanes: Arc<SessionLanes>,
 }
 
-/// What it shares with the rest of the process.
-pub(super) struct Shared<'a> {
-    pub(super) budget: &'a Budget,
-    pub(super) lane_metrics: &'a LaneMetrics,
-    pub(super) registry: &'a mut Registry,
-    pub(super) reread: Arc<Reread>,
-    /// Ends the process.
-    pub(super) stop: CancellationToken,
+/// What its lanes are doing. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct PgLanes(Arc<SessionLanes>);
+
+impl PgLanes {
+    pub(super) fn status(&self) -> Vec<LaneStatus> {
+        let all = self.0.status().into_iter();
+        all.map(|(_, status)| status).collect()
+    }
+
+    /// What the writes of each table share.
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        self.0.standings()
+    }
 }
 
 impl PgServer {
@@ -51,9 +57,9 @@ impl PgServer {
                     connection_limit::of(database, &config.databases, config.connect_timeout).await
                 }
             };
-            let berths = Berths::new(&*database.name, most, config.server_wait);
+            let connection_slots = ConnectionSlots::new(&*database.name, most, config.server_wait);
             if let Some(database) = config.databases.get_mut(at) {
-                database.berths = Some(berths);
+                database.connection_slots = Some(connection_slots);
             }
         }
         let session_lanes = SessionLanes::new(
@@ -81,8 +87,8 @@ impl PgServer {
     }
 
     /// Who tells what the lanes are doing.
-    pub(super) fn lanes(&self) -> Arc<SessionLanes> {
-        self.session_lanes.clone()
+    pub(super) fn lanes(&self) -> PgLanes {
+        PgLanes(self.session_lanes.clone())
     }
 
     /// Serves until `stop` is cancelled, then finishes what was accepted.

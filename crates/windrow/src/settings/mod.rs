@@ -5,6 +5,10 @@
 //! [`Settings`] is what is meant.
 
 mod file;
+#[cfg(feature = "postgres")]
+mod pg;
+#[cfg(not(feature = "postgres"))]
+#[path = "no_pg.rs"]
 mod pg;
 mod shown;
 mod size;

@@ -1,6 +1,7 @@
 //! The PostgreSQL frontend's part of the configuration.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -31,6 +32,19 @@ pub struct PgSettings {
     pub max_lanes: usize,
     /// The most connections to each database; `None`: what its server has room for.
     pub max_server_connections: Option<usize>,
+}
+
+impl PgSettings {
+    /// What is said where it listens, a line each.
+    pub fn greeting(&self, address: SocketAddr) -> Vec<String> {
+        let databases = self.config.databases.iter();
+        let listening = |database: &DatabaseConfig| {
+            format!("pg listening on postgres://{address}/{}", database.name)
+        };
+        let (ip, port) = (address.ip(), address.port());
+        let console = format!("pg console: psql -h {ip} -p {port} -d windrow -c 'SHOW LANES'");
+        databases.map(listening).chain([console]).collect()
+    }
 }
 
 /// `None` where nothing says that it should listen. `url` is the database's, which clients can name

@@ -1,9 +1,8 @@
 //! In batches or one by one: the same answers, the same rows.
 
-use windrow_core::{Unit, UnitOutcome, Value};
+use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome, Value};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 /// Numbers that look random and are the same each time.
@@ -24,7 +23,7 @@ impl Dice {
 }
 
 /// A write to a table: any operation on few rows, so that they meet.
-fn write(dice: &mut Dice, table: &str, n: i64) -> Unit {
+fn write(dice: &mut Dice, table: &str, n: i64) -> Unit<RowWrite> {
     let id = dice.id();
     let text = format!("{n}");
     let give_back = dice.below(2) == 0;
@@ -34,7 +33,7 @@ fn write(dice: &mut Dice, table: &str, n: i64) -> Unit {
         4 => insert(table, &["n", "id", "a"]).upsert(),
         5 => update(table, &["a"]),
         6 => delete(table),
-        _ => return get(table).unit(row![id]),
+        _ => return get(table).of(row![id]),
     };
     let make = if give_back {
         make.returning(&["id", "a", "n"])
@@ -51,11 +50,11 @@ fn write(dice: &mut Dice, table: &str, n: i64) -> Unit {
     if shape.has_key_values() {
         row.push(id.into());
     }
-    make.unit(row)
+    make.of(row)
 }
 
 /// An outcome without what names the table.
-fn brief(outcome: &UnitOutcome) -> String {
+fn brief(outcome: &UnitOutcome<RowDone>) -> String {
     match outcome {
         Ok(_) => {
             let done = done(outcome);
@@ -79,7 +78,7 @@ pub(crate) async fn batched_answers_are_solo_answers(mut bed: Bed) {
     let gives_back = bed
         .sink
         .profile()
-        .lack(windrow_core::Promise::Returned)
+        .limitation(windrow_core::Promise::Returned)
         .is_none();
     for seed in 1..=6 {
         let (mut first, mut second, mut sizes) = (Dice(seed), Dice(seed), Dice(seed + 100));
@@ -91,15 +90,15 @@ pub(crate) async fn batched_answers_are_solo_answers(mut bed: Bed) {
                 n += 1;
                 let unit = write(&mut first, "one", n);
                 let other = write(&mut second, "many", n);
-                let plain = unit.writes()[0].shape.op == windrow_core::Op::Get
-                    || unit.writes()[0].shape.returning == windrow_core::Returning::Nothing;
+                let plain = unit.work()[0].shape.op == windrow_core::Op::Get
+                    || unit.work()[0].shape.returning == windrow_core::Returning::Nothing;
                 if !gives_back && !plain {
                     continue;
                 }
-                alone.extend(bed.run(&[unit]).await);
+                alone.extend(bed.outcomes(&[unit]).await);
                 units.push(other);
             }
-            let together = bed.run(&units).await;
+            let together = bed.outcomes(&units).await;
             for ((unit, alone), together) in units.iter().zip(&alone).zip(&together) {
                 assert_eq!(brief(together), brief(alone), "seed {seed}: {unit:?}");
             }

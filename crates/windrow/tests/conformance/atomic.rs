@@ -1,9 +1,8 @@
 //! A unit of several writes.
 
-use windrow_core::{FaultClass, Unit};
+use windrow_core::{FaultClass, RowWrite, Unit};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 pub(crate) async fn units_are_all_or_nothing(mut bed: Bed) {
@@ -23,11 +22,11 @@ pub(crate) async fn units_are_all_or_nothing(mut bed: Bed) {
     for round in [1, 2] {
         // Among others first, then each by itself: those that failed fail again, the same way.
         let outcomes = match round {
-            1 => bed.run(&units).await,
+            1 => bed.outcomes(&units).await,
             _ => {
                 let mut outcomes = Vec::new();
                 for unit in [&units[1], &units[4], &units[5]] {
-                    outcomes.extend(bed.run(std::slice::from_ref(unit)).await);
+                    outcomes.extend(bed.outcomes(std::slice::from_ref(unit)).await);
                 }
                 vec![
                     outcomes[0].clone(),
@@ -75,10 +74,10 @@ pub(crate) async fn units_keep_their_own_order(mut bed: Bed) {
             get("t").row(row![id]),
         ])
     };
-    let units: Vec<Unit> = (0..20).map(unit).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(unit).collect();
     for size in [1, 20] {
         let from = if size == 1 { 0 } else { 1 };
-        for outcome in bed.run(&units[from..size]).await {
+        for outcome in bed.outcomes(&units[from..size]).await {
             let dones = outcome.unwrap();
             let counts: Vec<u64> = dones.iter().map(|done| done.rows).collect();
             assert_eq!(counts, [1, 1, 1, 0, 1, 1]);

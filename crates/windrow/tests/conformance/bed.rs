@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
-use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Promise, Report, Sink, Unit, UnitOutcome, Value};
+use windrow_core::{Database, Executor, Promise, RowWrite, Value};
 use windrow_database::Options;
+use windrow_testkit::batches::Batches;
 
 use crate::grounds::Ground;
 use crate::words::*;
@@ -13,10 +13,9 @@ use crate::words::*;
 /// A ground, its sink, and one connection for batches.
 pub(crate) struct Bed {
     pub(crate) ground: Box<dyn Ground>,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) executor: Box<dyn Executor>,
+    batches: Batches,
     /// Whoever looks what is there.
-    other: Mutex<Option<Box<dyn Executor>>>,
+    other: Mutex<Option<Box<dyn Executor<RowWrite>>>>,
 }
 
 impl Bed {
@@ -27,21 +26,19 @@ impl Bed {
         sink.ping().await.unwrap();
         if needs
             .iter()
-            .any(|need| sink.profile().lack(*need).is_some())
+            .any(|need| sink.profile().limitation(*need).is_some())
         {
             return None;
         }
-        let executor = sink.connect(Purpose::Batches).await.unwrap();
         Some(Self {
             ground,
-            sink,
-            executor,
+            batches: Batches::on(sink).await,
             other: Mutex::default(),
         })
     }
 
     /// Another sink on the same ground, maybe by another way to it.
-    pub(crate) async fn another(&self, url: &str, options: &Options) -> Arc<dyn Sink> {
+    pub(crate) async fn another(&self, url: &str, options: &Options) -> Arc<dyn Database> {
         let sink = windrow::databases::open(url, options).await.unwrap();
         self.ground.in_words(sink)
     }
@@ -52,35 +49,14 @@ impl Bed {
         }
     }
 
-    /// One batch.
-    pub(crate) async fn batch(&mut self, units: &[Unit]) -> Report {
-        let report = self.executor.execute(units).await;
-        assert_eq!(report.verdicts.len(), units.len());
-        report
-    }
-
-    /// One batch whose units are all told.
-    pub(crate) async fn run(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
-        let report = self.batch(units).await;
-        assert!(report.usable);
-        report.verdicts.into_iter().map(told).collect()
-    }
-
-    /// One batch of single writes that all succeed.
-    pub(crate) async fn succeed(&mut self, units: &[Unit]) {
-        for (unit, outcome) in units.iter().zip(self.run(units).await) {
-            assert!(outcome.is_ok(), "{unit:?}: {outcome:?}");
-        }
-    }
-
     /// What anybody else sees of a row, by a connection of its own.
     pub(crate) async fn seen(&self, table: &str, key: impl Into<Value>) -> Option<Vec<Value>> {
         let mut other = self.other.lock().await;
         let mut executor = match other.take() {
             Some(executor) => executor,
-            None => self.sink.connect(Purpose::Batches).await.unwrap(),
+            None => self.connect().await,
         };
-        let read = get(table).unit(vec![key.into()]);
+        let read = get(table).of(vec![key.into()]);
         let outcome = told(executor.execute(&[read]).await.verdicts.remove(0));
         let row = rows(done(&outcome)).pop();
         *other = Some(executor);
@@ -88,8 +64,22 @@ impl Bed {
     }
 }
 
+impl std::ops::Deref for Bed {
+    type Target = Batches;
+
+    fn deref(&self) -> &Batches {
+        &self.batches
+    }
+}
+
+impl std::ops::DerefMut for Bed {
+    fn deref_mut(&mut self) -> &mut Batches {
+        &mut self.batches
+    }
+}
+
 /// Opens a sink.
-pub(crate) async fn open(url: &str) -> Arc<dyn Sink> {
+pub(crate) async fn open(url: &str) -> Arc<dyn Database> {
     windrow::databases::open(url, &Options::default())
         .await
         .unwrap()

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, FaultClass, Rung, Sink, Unit, Value, Verdict};
+use windrow_core::{Database, Executor, FaultClass, RowDone, RowWrite, Rung, Unit, Value, Verdict};
 use windrow_database::Options;
 use windrow_testkit::cockroachdb::{StandIn, Trouble};
 
 use crate::bed::open;
-use crate::row;
 use crate::words::*;
 
 /// A stand-in with one connection to it.
 struct Stand {
     stand_in: StandIn,
-    sink: Arc<dyn Sink>,
-    executor: Box<dyn Executor>,
+    sink: Arc<dyn Database>,
+    executor: Box<dyn Executor<RowWrite>>,
 }
 
 const TABLE: &str = "create table t (id bigint primary key, a text, n bigint)";
@@ -38,23 +37,23 @@ impl Stand {
         self.stand_in.exec("select count(*) from t").unwrap()
     }
 
-    async fn verdicts(&mut self, units: &[Unit]) -> Vec<Verdict> {
+    async fn verdicts(&mut self, units: &[Unit<RowWrite>]) -> Vec<Verdict<RowDone>> {
         let report = self.executor.execute(units).await;
         assert!(report.usable);
         report.verdicts
     }
 
-    async fn succeed(&mut self, units: &[Unit]) {
+    async fn succeed(&mut self, units: &[Unit<RowWrite>]) {
         for verdict in self.verdicts(units).await {
             assert_eq!(count(&told(verdict)), 1);
         }
     }
 }
 
-fn inserts(from: i64, size: i64) -> Vec<Unit> {
+fn inserts(from: i64, size: i64) -> Vec<Unit<RowWrite>> {
     let put = insert("t", &["id", "a", "n"]);
     (from..from + size)
-        .map(|id| put.unit(row![id, "x", id]))
+        .map(|id| put.of(row![id, "x", id]))
         .collect()
 }
 
@@ -69,7 +68,7 @@ async fn what_has_to_be_restarted_is_run_again_and_was_not_written() {
             stand.stand_in.trouble([trouble]);
             let units = inserts(before.parse::<i64>().unwrap() * 100, size);
             for verdict in stand.verdicts(&units).await {
-                let Verdict::Again(fault) = verdict else {
+                let Verdict::RolledBack(fault) = verdict else {
                     panic!("{verdict:?}")
                 };
                 assert_eq!((fault.class, &*fault.code), (FaultClass::Conflict, "40001"));
@@ -111,7 +110,7 @@ async fn trouble_in_one_transaction_is_not_told_to_another() {
     // The second one of a round trip: a value that is visibly wrong goes in a transaction of its
     // own.
     let mut units = inserts(100, 20);
-    units.push(insert("t", &["id"]).unit(row!["no number"]));
+    units.push(insert("t", &["id"]).of(row!["no number"]));
     stand
         .stand_in
         .trouble([Trouble::None, Trouble::AmbiguousWritten]);
@@ -132,8 +131,8 @@ async fn whole_rows_are_upserted_without_being_read() {
     let put = |table: &str, columns: &[&str]| insert(table, columns).upsert();
     let whole = put("t", &["a", "id", "n"]);
     for size in [1, 3, 40] {
-        let units: Vec<Unit> = (0..size)
-            .map(|id| whole.unit(row![format!("{size}"), id, id]))
+        let units: Vec<Unit<RowWrite>> = (0..size)
+            .map(|id| whole.of(row![format!("{size}"), id, id]))
             .collect();
         stand.succeed(&units).await;
     }
@@ -148,11 +147,11 @@ async fn whole_rows_are_upserted_without_being_read() {
     );
     let part = put("t", &["id", "a"]);
     let other_key = put("two", &["id", "a"]);
-    let units: Vec<Unit> = (0..20)
+    let units: Vec<Unit<RowWrite>> = (0..20)
         .flat_map(|id| {
             [
-                part.unit(row![id, "part"]),
-                other_key.unit(row![id, format!("{id}")]),
+                part.of(row![id, "part"]),
+                other_key.of(row![id, format!("{id}")]),
             ]
         })
         .collect();
@@ -185,11 +184,11 @@ async fn json_and_decimals_travel_with_others_and_nothing_is_asked_that_is_refus
     .await;
     let put = insert("t", &["j", "n", "at", "u"]).returning(&["id", "j", "n", "at"]);
     let uuid = "00112233-4455-6677-8899-aabbccddeeff";
-    let units: Vec<Unit> = (0..30)
+    let units: Vec<Unit<RowWrite>> = (0..30)
         .map(|n| {
             let json = Value::Json(format!("{{\"n\": {n}}}").into());
             let number = Value::number(&format!("{n}.5"));
-            put.unit(vec![
+            put.of(vec![
                 json,
                 number,
                 "2024-02-03T04:05:06Z".into(),
@@ -212,12 +211,12 @@ async fn json_and_decimals_travel_with_others_and_nothing_is_asked_that_is_refus
         assert_eq!(row[3], "2024-02-03T04:05:06Z".into());
     }
     let tags = insert("t", &["id", "tags"]);
-    let tags: Vec<Unit> = (0..10)
-        .map(|n| tags.unit(vec![(1_000_000 + n).into(), Value::Json("[\"x\"]".into())]))
+    let tags: Vec<Unit<RowWrite>> = (0..10)
+        .map(|n| tags.of(vec![(1_000_000 + n).into(), Value::Json("[\"x\"]".into())]))
         .collect();
     stand.succeed(&tags).await;
     let log = insert("log", &["a"]);
-    let log: Vec<Unit> = (0..10).map(|n| log.unit(row![n])).collect();
+    let log: Vec<Unit<RowWrite>> = (0..10).map(|n| log.of(row![n])).collect();
     stand.succeed(&log).await;
     stand.sink.ping().await.unwrap();
     let refused = stand.stand_in.refused();
@@ -260,13 +259,13 @@ async fn tables_and_columns_are_made_and_never_change_their_type() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let first = insert("made", &["id", "n"]);
-    let units: Vec<Unit> = (0..10).map(|id| first.unit(row![id, id])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..10).map(|id| first.of(row![id, id])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         assert_eq!(count(&told(verdict)), 1);
     }
     let more = insert("made", &["id", "n", "later"]);
-    let wide = more.unit(vec![100.into(), Value::number("1.5"), "x".into()]);
-    let fits = more.unit(row![101, 1, "x"]);
+    let wide = more.of(vec![100.into(), Value::number("1.5"), "x".into()]);
+    let fits = more.of(row![101, 1, "x"]);
     let outcomes: Vec<_> = executor
         .execute(&[wide, fits])
         .await

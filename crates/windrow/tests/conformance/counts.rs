@@ -1,29 +1,28 @@
 //! Every write counts its own rows.
 
-use windrow_core::Unit;
+use windrow_core::{RowWrite, Unit};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 /// Rows 0 to 29.
 async fn thirty(bed: &mut Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
-    let units: Vec<Unit> = (0..30).map(|id| put.unit(row![id, "old"])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..30).map(|id| put.of(row![id, "old"])).collect();
     bed.succeed(&units).await;
 }
 
 pub(crate) async fn missing_rows_count_nothing(mut bed: Bed) {
     thirty(&mut bed).await;
     let (set, drop) = (update("t", &["a"]), delete("t"));
-    let mut units: Vec<Unit> = (20..40).map(|id| set.unit(row!["new", id])).collect();
-    units.extend((0..60).step_by(3).map(|id| drop.unit(row![id])));
+    let mut units: Vec<Unit<RowWrite>> = (20..40).map(|id| set.of(row!["new", id])).collect();
+    units.extend((0..60).step_by(3).map(|id| drop.of(row![id])));
     for size in [1, 40] {
         // One alone, then all of them.
-        let outcomes = bed.run(&units[..size]).await;
+        let outcomes = bed.outcomes(&units[..size]).await;
         for (unit, outcome) in units.iter().zip(&outcomes) {
-            let write = &unit.writes()[0];
+            let write = &unit.work()[0];
             let windrow_core::Value::Int(id) = write.key_values()[0] else {
                 panic!("{write:?}")
             };
@@ -39,9 +38,9 @@ pub(crate) async fn upserts_and_ignores_say_what_they_did(mut bed: Bed) {
     thirty(&mut bed).await;
     let put = insert("t", &["id", "a", "n"]).upsert();
     let keep = insert("t", &["id", "a"]).ignore();
-    let mut units: Vec<Unit> = (25..35).map(|id| put.unit(row![id, "put", id])).collect();
-    units.extend((10..20).chain(50..60).map(|id| keep.unit(row![id, "kept"])));
-    let outcomes = bed.run(&units).await;
+    let mut units: Vec<Unit<RowWrite>> = (25..35).map(|id| put.of(row![id, "put", id])).collect();
+    units.extend((10..20).chain(50..60).map(|id| keep.of(row![id, "kept"])));
+    let outcomes = bed.outcomes(&units).await;
     assert!(outcomes[..10].iter().all(|outcome| count(outcome) == 1));
     assert!(outcomes[10..20].iter().all(|outcome| count(outcome) == 0));
     assert!(outcomes[20..].iter().all(|outcome| count(outcome) == 1));

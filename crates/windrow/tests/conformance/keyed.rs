@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Executor, Fault, Key, Name, Profile, Report, Returned, Returning, Shape, Sink, Unit, Value,
-    Verdict, Write,
+    Database, Executor, Fault, Key, Name, Profile, Report, Returned, Returning, RowDone, RowWrite,
+    Shape, Sink, Unit, Value, Verdict,
 };
 
 use crate::words::Table;
@@ -33,12 +33,12 @@ pub(crate) struct Keyed {
 
 /// A sink that is spoken to in the words of the rules.
 pub(crate) struct KeyedSink {
-    pub(crate) inner: Arc<dyn Sink>,
+    pub(crate) inner: Arc<dyn Database>,
     pub(crate) keyed: Keyed,
 }
 
 struct KeyedExecutor {
-    inner: Box<dyn Executor>,
+    inner: Box<dyn Executor<RowWrite>>,
     keyed: Keyed,
 }
 
@@ -77,11 +77,11 @@ impl Keyed {
         }))
     }
 
-    fn units(&self, units: &[Unit]) -> Vec<Unit> {
-        let write = |write: &Write| Write::new(self.shape(&write.shape), write.row.clone());
+    fn units(&self, units: &[Unit<RowWrite>]) -> Vec<Unit<RowWrite>> {
+        let write = |write: &RowWrite| RowWrite::new(self.shape(&write.shape), write.row.clone());
         let units = units.iter();
         units
-            .map(|unit| Unit::of(unit.writes().iter().map(write)))
+            .map(|unit| Unit::of(unit.work().iter().map(write)))
             .collect()
     }
 
@@ -104,29 +104,32 @@ impl Keyed {
 }
 
 #[async_trait]
-impl Sink for KeyedSink {
+impl Sink<RowWrite> for KeyedSink {
     fn profile(&self) -> &Profile {
         self.inner.profile()
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         Ok(Box::new(KeyedExecutor {
             inner: self.inner.connect(purpose).await?,
             keyed: self.keyed.clone(),
         }))
     }
+}
 
+#[async_trait]
+impl Database for KeyedSink {
     async fn ping(&self) -> Result<(), Fault> {
         self.inner.ping().await
     }
 }
 
 #[async_trait]
-impl Executor for KeyedExecutor {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for KeyedExecutor {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let mut report = self.inner.execute(&self.keyed.units(units)).await;
         for verdict in &mut report.verdicts {
-            let Verdict::Told(Ok(dones)) = verdict else {
+            let Verdict::Final(Ok(dones)) = verdict else {
                 continue;
             };
             let returned = dones.iter_mut().filter_map(|done| done.returned.as_mut());

@@ -1,9 +1,8 @@
 //! Unique keys besides the primary key, and foreign keys.
 
-use windrow_core::{FaultClass, Unit};
+use windrow_core::{FaultClass, RowWrite, Unit};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 /// `parent (id)` and `child (id, parent, mail)`.
@@ -19,9 +18,9 @@ pub(crate) async fn family(bed: &Bed) {
 pub(crate) async fn other_unique_keys_are_kept(mut bed: Bed) {
     family(&bed).await;
     let put = insert("mails", &["id", "mail"]);
-    bed.succeed(&[put.unit(row![0, 7])]).await;
-    let units: Vec<Unit> = (1..40).map(|id| put.unit(row![id, id])).collect();
-    let outcomes = bed.run(&units).await;
+    bed.succeed(&[put.of(row![0, 7])]).await;
+    let units: Vec<Unit<RowWrite>> = (1..40).map(|id| put.of(row![id, id])).collect();
+    let outcomes = bed.outcomes(&units).await;
     for (id, outcome) in (1..).zip(&outcomes) {
         match id {
             7 => assert_eq!(class(outcome), FaultClass::Unique),
@@ -33,20 +32,22 @@ pub(crate) async fn other_unique_keys_are_kept(mut bed: Bed) {
 
 pub(crate) async fn foreign_keys_are_kept(mut bed: Bed) {
     family(&bed).await;
-    bed.succeed(&[insert("parent", &["id"]).unit(row![1])])
-        .await;
+    bed.succeed(&[insert("parent", &["id"]).of(row![1])]).await;
     let put = insert("child", &["id", "parent"]);
-    let units: Vec<Unit> = (0..40)
-        .map(|id| put.unit(row![id, if id == 30 { 99 } else { 1 }]))
+    let units: Vec<Unit<RowWrite>> = (0..40)
+        .map(|id| put.of(row![id, if id == 30 { 99 } else { 1 }]))
         .collect();
-    let outcomes = bed.run(&units).await;
+    let outcomes = bed.outcomes(&units).await;
     for (id, outcome) in outcomes.iter().enumerate() {
         match id {
             30 => assert_eq!(class(outcome), FaultClass::ForeignKey),
             _ => assert_eq!(count(outcome), 1),
         }
     }
-    let drop = bed.run(&[delete("parent").unit(row![1])]).await.remove(0);
+    let drop = bed
+        .outcomes(&[delete("parent").of(row![1])])
+        .await
+        .remove(0);
     assert_eq!(class(&drop), FaultClass::ForeignKey);
     assert!(bed.seen("parent", 1).await.is_some());
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Unit, Verdict};
+use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
 use windrow_database::Options;
 use windrow_testkit::proxy::{Direction, Proxy};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 /// Where the line is cut: a direction, and how many more bytes go over it.
@@ -39,29 +38,29 @@ pub(crate) async fn a_broken_connection_gives_no_false_success(bed: Bed) {
             let mut executor = sink.connect(Purpose::Batches).await.unwrap();
             let mut next = || {
                 id += 1;
-                put.unit(row![id, "x"])
+                put.of(row![id, "x"])
             };
             // Everything is prepared by then, so what is cut is the batch itself.
             for size in [1, size] {
-                let units: Vec<Unit> = (0..size).map(|_| next()).collect();
+                let units: Vec<Unit<RowWrite>> = (0..size).map(|_| next()).collect();
                 for verdict in executor.execute(&units).await.verdicts {
                     told(verdict).unwrap();
                 }
             }
-            let units: Vec<Unit> = (0..size).map(|_| next()).collect();
+            let units: Vec<Unit<RowWrite>> = (0..size).map(|_| next()).collect();
             let first = id - i64::from(size) + 1;
             proxy.cut_after(direction, bytes);
             let report = executor.execute(&units).await;
             for (id, verdict) in (first..).zip(&report.verdicts) {
                 let there = bed.seen("t", id).await.is_some();
                 match verdict {
-                    Verdict::Told(Ok(_)) => {
+                    Verdict::Final(Ok(_)) => {
                         assert!(there, "{direction:?} {bytes}: a false success");
                     }
-                    Verdict::Told(Err(failed)) => {
+                    Verdict::Final(Err(failed)) => {
                         assert_eq!(failed.fault.class, FaultClass::Unknown, "{failed:?}");
                     }
-                    Verdict::Again(_) | Verdict::Alone(_) | Verdict::Held => {
+                    Verdict::RolledBack(_) | Verdict::WaitsForLock(_) | Verdict::NotTried => {
                         assert!(!there, "{direction:?} {bytes}: would be written twice");
                     }
                 }
@@ -79,7 +78,7 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
     let sink = bed.another(&bed.ground.url(), &options).await;
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let put = insert("t", &["id", "a"]);
-    let units: Vec<Unit> = (0..20).map(|id| put.unit(row![id, "old"])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|id| put.of(row![id, "old"])).collect();
     for verdict in executor.execute(&units).await.verdicts {
         told(verdict).unwrap();
     }
@@ -87,15 +86,15 @@ pub(crate) async fn a_foreign_lock_holds_up_its_own_write_alone(bed: Bed) {
         return;
     };
     let set = update("t", &["a"]);
-    let units: Vec<Unit> = (0..20).map(|id| set.unit(row!["new", id])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|id| set.of(row!["new", id])).collect();
     let verdicts = executor.execute(&units).await.verdicts;
     for (id, verdict) in (0..).zip(verdicts) {
         match id {
-            7 => assert!(matches!(verdict, Verdict::Alone(_)), "{verdict:?}"),
+            7 => assert!(matches!(verdict, Verdict::WaitsForLock(_)), "{verdict:?}"),
             _ => assert_eq!(count(&told(verdict)), 1),
         }
     }
-    let mut alone = sink.connect(Purpose::Alone).await.unwrap();
+    let mut alone = sink.connect(Purpose::LockWait).await.unwrap();
     let waiting = units[7..8].to_vec();
     let task = tokio::spawn(async move { alone.execute(&waiting).await });
     drop(lock);

@@ -20,7 +20,7 @@ mod counts;
 mod grounds;
 mod keyed;
 mod keys;
-mod lacks;
+mod limitations;
 mod lost;
 mod order;
 mod poison;
@@ -51,7 +51,7 @@ macro_rules! conform {
             conform!(@ $ground keys::foreign_keys_are_kept [ForeignKeys]);
             conform!(@ $ground lost::a_broken_connection_gives_no_false_success [Unknown]);
             conform!(@ $ground lost::a_foreign_lock_holds_up_its_own_write_alone [Locks]);
-            conform!(@ $ground lacks::declared_lacks_are_real []);
+            conform!(@ $ground limitations::declared_limitations_are_real []);
         }
     };
     (@ $ground:ident $file:ident :: $rule:ident [$($promise:ident),*]) => {

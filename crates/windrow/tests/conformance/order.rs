@@ -1,32 +1,31 @@
 //! Writes to one row, one after another.
 
-use windrow_core::Unit;
+use windrow_core::{RowWrite, Unit};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 pub(crate) async fn writes_to_one_row_keep_their_order(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let mut units = Vec::new();
     for id in 0..20 {
-        units.push(insert("t", &["id", "a"]).unit(row![id, "one"]));
+        units.push(insert("t", &["id", "a"]).of(row![id, "one"]));
     }
     for id in 0..20 {
-        units.push(update("t", &["a"]).unit(row!["two", id]));
-        units.push(delete("t").unit(row![id]));
-        units.push(update("t", &["a"]).unit(row!["nobody", id]));
+        units.push(update("t", &["a"]).of(row!["two", id]));
+        units.push(delete("t").of(row![id]));
+        units.push(update("t", &["a"]).of(row!["nobody", id]));
     }
     for id in 0..20 {
         units.push(
             insert("t", &["id", "a", "n"])
                 .upsert()
-                .unit(row![id, "three", 3]),
+                .of(row![id, "three", 3]),
         );
-        units.push(insert("t", &["id", "a"]).ignore().unit(row![id, "four"]));
-        units.push(update("t", &["n"]).unit(row![5, id]));
+        units.push(insert("t", &["id", "a"]).ignore().of(row![id, "four"]));
+        units.push(update("t", &["n"]).of(row![5, id]));
     }
-    let counts: Vec<u64> = bed.run(&units).await.iter().map(count).collect();
+    let counts: Vec<u64> = bed.outcomes(&units).await.iter().map(count).collect();
     assert_eq!(counts[..20], [1; 20]);
     for three in counts[20..80].chunks(3) {
         assert_eq!(three, [1, 1, 0]);
@@ -43,8 +42,8 @@ pub(crate) async fn a_success_is_seen_by_everybody(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a"]);
     for size in [1, 5, 100] {
-        let units: Vec<Unit> = (0..size)
-            .map(|n| put.unit(row![size * 1000 + n, "x"]))
+        let units: Vec<Unit<RowWrite>> = (0..size)
+            .map(|n| put.of(row![size * 1000 + n, "x"]))
             .collect();
         bed.succeed(&units).await;
         let last = size * 1000 + size - 1;

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use windrow_core::{Unit, Value};
+use windrow_core::{RowWrite, Unit, Value};
 
 use crate::bed::Bed;
-use crate::row;
 use crate::words::*;
 
 pub(crate) async fn generated_keys_go_to_their_own_write(mut bed: Bed) {
@@ -14,10 +13,10 @@ pub(crate) async fn generated_keys_go_to_their_own_write(mut bed: Bed) {
     let put = insert("s", &["a"]).returning(&["id", "a"]);
     let mut ids = HashSet::new();
     for size in [1, 3, 60] {
-        let units: Vec<Unit> = (0..size)
-            .map(|n| put.unit(row![format!("{size}/{n}")]))
+        let units: Vec<Unit<RowWrite>> = (0..size)
+            .map(|n| put.of(row![format!("{size}/{n}")]))
             .collect();
-        for (n, outcome) in bed.run(&units).await.iter().enumerate() {
+        for (n, outcome) in bed.outcomes(&units).await.iter().enumerate() {
             let mut row = rows(done(outcome)).remove(0);
             let own = Value::from(format!("{size}/{n}"));
             assert_eq!((done(outcome).rows, &row[1]), (1, &own));
@@ -31,8 +30,8 @@ pub(crate) async fn generated_keys_go_to_their_own_write(mut bed: Bed) {
 pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let fill = insert("t", &["id", "a", "n"]);
-    let units: Vec<Unit> = (0..20)
-        .map(|id| fill.unit(row![id, "old", id * 10]))
+    let units: Vec<Unit<RowWrite>> = (0..20)
+        .map(|id| fill.of(row![id, "old", id * 10]))
         .collect();
     bed.succeed(&units).await;
     let put = insert("t", &["id", "a"])
@@ -42,7 +41,7 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
     let drop = delete("t").returning(&["id", "n"]);
     for id in [5, 6, 30] {
         // Alone first, then seven at a time.
-        let first = bed.run(&[put.unit(row![id, "alone"])]).await.remove(0);
+        let first = bed.outcomes(&[put.of(row![id, "alone"])]).await.remove(0);
         let n = if id < 20 {
             Value::from(id * 10)
         } else {
@@ -50,10 +49,10 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
         };
         assert_eq!(rows(done(&first)), [[id.into(), "alone".into(), n]]);
     }
-    let mut units: Vec<Unit> = (0..7).map(|id| put.unit(row![id, "put"])).collect();
-    units.extend((7..14).map(|id| set.unit(row!["set", id])));
-    units.extend((14..21).map(|id| drop.unit(row![id])));
-    let outcomes = bed.run(&units).await;
+    let mut units: Vec<Unit<RowWrite>> = (0..7).map(|id| put.of(row![id, "put"])).collect();
+    units.extend((7..14).map(|id| set.of(row!["set", id])));
+    units.extend((14..21).map(|id| drop.of(row![id])));
+    let outcomes = bed.outcomes(&units).await;
     for (id, outcome) in outcomes.iter().enumerate() {
         let id = i64::try_from(id).unwrap();
         let expected = match id {
@@ -70,15 +69,15 @@ pub(crate) async fn what_comes_back_is_its_own(mut bed: Bed) {
 pub(crate) async fn reads_give_each_its_row(mut bed: Bed) {
     bed.lay(&[plain()]).await;
     let put = insert("t", &["id", "a", "n"]);
-    let units: Vec<Unit> = (0..20)
-        .map(|id| put.unit(row![id, format!("row {id}"), -id]))
+    let units: Vec<Unit<RowWrite>> = (0..20)
+        .map(|id| put.of(row![id, format!("row {id}"), -id]))
         .collect();
     bed.succeed(&units).await;
     for size in [1, 4, 40] {
-        let units: Vec<Unit> = (0..size)
-            .map(|n| get("t").unit(row![(n * 7 + 3) % 40]))
+        let units: Vec<Unit<RowWrite>> = (0..size)
+            .map(|n| get("t").of(row![(n * 7 + 3) % 40]))
             .collect();
-        for (n, outcome) in (0..size).zip(bed.run(&units).await) {
+        for (n, outcome) in (0..size).zip(bed.outcomes(&units).await) {
             let id = (n * 7 + 3) % 40;
             let found = rows(done(&outcome));
             assert_eq!(count(&outcome), u64::from(id < 20));

@@ -7,13 +7,12 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Executor, Rung, Unit};
+use windrow_core::{Executor, RowWrite, Rung, Unit};
 use windrow_database::Options;
 use windrow_testkit::proxy::{Delay, Proxy};
 
 use crate::bed::Bed;
 use crate::grounds::{self, Ground};
-use crate::row;
 use crate::words::*;
 
 /// How late each answer comes.
@@ -23,7 +22,7 @@ const LATE: Duration = Duration::from_millis(40);
 struct Slow {
     bed: Bed,
     proxy: Proxy,
-    executor: Box<dyn Executor>,
+    executor: Box<dyn Executor<RowWrite>>,
 }
 
 impl Slow {
@@ -47,7 +46,7 @@ impl Slow {
 
     /// The round trips of a batch whose writes all succeed, by that rung; the line must have seen
     /// as many.
-    async fn trips(&mut self, rung: Rung, units: &[Unit]) -> u32 {
+    async fn trips(&mut self, rung: Rung, units: &[Unit<RowWrite>]) -> u32 {
         let before = self.proxy.round_trips();
         let report = self.executor.execute(units).await;
         let seen = self.proxy.round_trips() - before;
@@ -65,7 +64,7 @@ impl Slow {
 
     /// The same of many writes: for the first time on this connection, and once their statement is
     /// known.
-    async fn twice(&mut self, units: impl Fn(i64) -> Vec<Unit>) -> [u32; 2] {
+    async fn twice(&mut self, units: impl Fn(i64) -> Vec<Unit<RowWrite>>) -> [u32; 2] {
         let first = self.trips(Rung::Fused, &units(0)).await;
         [first, self.trips(Rung::Fused, &units(1)).await]
     }
@@ -75,7 +74,7 @@ impl Slow {
 const ROWS: i64 = 50;
 
 /// A write for each of the rows of a round.
-fn each(round: i64, unit: impl Fn(i64) -> Unit) -> Vec<Unit> {
+fn each(round: i64, unit: impl Fn(i64) -> Unit<RowWrite>) -> Vec<Unit<RowWrite>> {
     let first = 1000 + round * ROWS;
     (first..first + ROWS).map(unit).collect()
 }
@@ -96,13 +95,13 @@ async fn measure(ground: Box<dyn Ground>) -> Trips {
     let mut slow = Slow::new(ground).await;
     let put = insert("t", &["id", "a"]);
     let (upsert, set) = (put.clone().upsert(), update("t", &["a"]));
-    let first = slow.trips(Rung::Solo, &[put.unit(row![0, "x"])]).await;
-    let second = slow.trips(Rung::Solo, &[put.unit(row![1, "x"])]).await;
-    let inserts = |round| each(round, |id| put.unit(row![id, "x"]));
-    let reads = |round| each(round, |id| get("t").unit(row![id]));
-    let updates = |round| each(round, |id| set.unit(row!["y", id]));
-    let upserts = |round| each(round + 1, |id| upsert.unit(row![id, "z"]));
-    let deletes = |round| each(round, |id| delete("t").unit(row![id]));
+    let first = slow.trips(Rung::Solo, &[put.of(row![0, "x"])]).await;
+    let second = slow.trips(Rung::Solo, &[put.of(row![1, "x"])]).await;
+    let inserts = |round| each(round, |id| put.of(row![id, "x"]));
+    let reads = |round| each(round, |id| get("t").of(row![id]));
+    let updates = |round| each(round, |id| set.of(row!["y", id]));
+    let upserts = |round| each(round + 1, |id| upsert.of(row![id, "z"]));
+    let deletes = |round| each(round, |id| delete("t").of(row![id]));
     let trips = Trips {
         solo: [first, second],
         inserts: slow.twice(inserts).await,

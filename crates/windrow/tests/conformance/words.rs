@@ -1,11 +1,9 @@
 //! Short words for tables, writes and what they are told.
 
-use std::sync::Arc;
-
-use windrow_core::shape::ShapeParts;
-use windrow_core::{
-    Done, Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, TableName, Unit,
-    UnitOutcome, Value, Verdict, Write,
+use windrow_core::{FaultClass, RowDone, UnitOutcome};
+pub(crate) use windrow_testkit::row;
+pub(crate) use windrow_testkit::writes::{
+    Make, delete, fault, get, insert, returned as rows, told, update,
 };
 
 /// What a column holds.
@@ -87,110 +85,19 @@ pub(crate) fn plain() -> Table {
     )
 }
 
-/// A shape in the making; finished by giving it a row.
-#[derive(Clone)]
-pub(crate) struct Make(ShapeParts);
-
-fn names(names: &[&str]) -> Box<[Name]> {
-    names.iter().map(|name| Name::from(*name)).collect()
-}
-
-fn make(op: Op, table: &str, columns: &[&str]) -> Make {
-    Make(ShapeParts {
-        op,
-        table: TableName::parse(table).unwrap(),
-        columns: names(columns),
-        key: Key::Primary,
-        on_conflict: OnConflict::Error,
-        returning: Returning::Nothing,
-    })
-}
-
-pub(crate) fn insert(table: &str, columns: &[&str]) -> Make {
-    make(Op::Insert, table, columns)
-}
-
-pub(crate) fn update(table: &str, columns: &[&str]) -> Make {
-    make(Op::Update, table, columns)
-}
-
-pub(crate) fn delete(table: &str) -> Make {
-    make(Op::Delete, table, &[])
-}
-
-pub(crate) fn get(table: &str) -> Make {
-    let mut make = make(Op::Get, table, &[]);
-    make.0.returning = Returning::All;
-    make
-}
-
-impl Make {
-    pub(crate) fn ignore(mut self) -> Self {
-        self.0.on_conflict = OnConflict::Ignore;
-        self
-    }
-
-    pub(crate) fn upsert(mut self) -> Self {
-        self.0.on_conflict = OnConflict::Update;
-        self
-    }
-
-    pub(crate) fn returning(mut self, columns: &[&str]) -> Self {
-        self.0.returning = Returning::Columns(names(columns));
-        self
-    }
-
-    pub(crate) fn shape(&self) -> Arc<Shape> {
-        Arc::new(Shape::new(self.0.clone()))
-    }
-
-    pub(crate) fn row(&self, row: Vec<Value>) -> Write {
-        Write::new(self.shape(), row)
-    }
-
-    pub(crate) fn unit(&self, row: Vec<Value>) -> Unit {
-        Unit::one(self.row(row))
-    }
-}
-
-/// A row of values of any kind.
-#[macro_export]
-macro_rules! row {
-    ($($value:expr),* $(,)?) => { vec![$(windrow_core::Value::from($value)),*] };
-}
-
-/// The final outcome.
-pub(crate) fn told(verdict: Verdict) -> UnitOutcome {
-    match verdict {
-        Verdict::Told(outcome) => outcome,
-        other => panic!("not told: {other:?}"),
-    }
-}
-
-/// Why a unit failed.
-pub(crate) fn fault(outcome: &UnitOutcome) -> &Fault {
-    &outcome.as_ref().expect_err("the unit succeeded").fault
-}
-
 /// What kind of failure it was.
-pub(crate) fn class(outcome: &UnitOutcome) -> FaultClass {
+pub(crate) fn class(outcome: &UnitOutcome<RowDone>) -> FaultClass {
     fault(outcome).class
 }
 
 /// The one answer of a unit of one write that succeeded.
-pub(crate) fn done(outcome: &UnitOutcome) -> &Done {
+pub(crate) fn done(outcome: &UnitOutcome<RowDone>) -> &RowDone {
     let dones = outcome.as_ref().expect("the unit failed");
     assert_eq!(dones.len(), 1);
     &dones[0]
 }
 
 /// The rows that a write counts.
-pub(crate) fn count(outcome: &UnitOutcome) -> u64 {
+pub(crate) fn count(outcome: &UnitOutcome<RowDone>) -> u64 {
     done(outcome).rows
-}
-
-/// The rows that a write gave back.
-pub(crate) fn rows(done: &Done) -> Vec<Vec<Value>> {
-    let returned = done.returned.as_ref().expect("nothing came back");
-    returned.rows.iter().map(|row| row.to_vec()).collect()
 }

@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
+use windrow_testkit::process::without_settings;
 
 use crate::support::PATIENCE;
 
@@ -26,9 +27,7 @@ fn windrow(folder: &Path) -> Command {
         .current_dir(folder)
         .kill_on_drop(true)
         .stdin(Stdio::null());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDROW_")) {
-        command.env_remove(name);
-    }
+    without_settings(command.as_std_mut());
     command
 }
 

@@ -1,7 +1,5 @@
 //! A gateway in the test's own process, and a client for it.
 
-use std::time::Duration;
-
 use reqwest::Client;
 use serde_json::Value as Json;
 use tokio::task::JoinHandle;
@@ -9,9 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windrow::serve::Server;
 use windrow::settings::{File, Settings};
 use windrow_testkit::postgres;
-
-/// How long anything may take before a test counts as failed.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use windrow_testkit::process::PATIENCE;
 
 /// A server that listens on a free port until it is stopped.
 pub struct Gateway {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::fallible_iterator::FallibleIterator;
+use windrow_testkit::process::without_settings;
 use windrow_testkit::{mariadb, postgres};
 
 /// A database for one test, and a folder for its files.
@@ -93,9 +94,7 @@ impl Db {
     /// The same by another URL.
     pub fn command_to(&self, url: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDROW_")) {
-            command.env_remove(name);
-        }
+        without_settings(&mut command);
         command
             .current_dir(self.folder.path())
             .arg("load")

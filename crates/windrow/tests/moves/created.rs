@@ -1,6 +1,6 @@
 //! --create: destinations like the source.
 
-use crate::support::{Mover, move_rows, postgres, sql};
+use crate::support::{move_rows, postgres, sql, start};
 
 #[test]
 fn what_is_made_has_the_sources_indexes_constraints_and_defaults() {
@@ -37,7 +37,7 @@ fn movers_that_make_the_same_tables_do_not_hinder_each_other() {
         insert into pending select i, i % 20 from generate_series(1, 400) i",
     );
     let more = ["--create", "--batch", "40"];
-    let movers = [(); 3].map(|()| Mover::start(db.url(), "pending", "final_{tenant}", &more));
+    let movers = [(); 3].map(|()| start(db.url(), "pending", "final_{tenant}", &more));
     for mover in movers {
         mover.end().ends(0);
     }

@@ -3,7 +3,7 @@
 use windrow_core::{MovePlan, Name, TableName};
 use windrow_database::Options;
 
-use crate::support::{Mover, PATIENCE, postgres, sql, until};
+use crate::support::{PATIENCE, postgres, sql, start, until};
 
 #[test]
 fn rows_are_moved_as_they_arrive_until_it_is_told_to_end() {
@@ -12,7 +12,7 @@ fn rows_are_moved_as_they_arrive_until_it_is_told_to_end() {
         &db,
         "create table pending (id serial primary key, v int check (v <> 13)); create table final (id int, v int check (v <> 5))",
     );
-    let mover = Mover::start(db.url(), "pending", "final", &["--follow", "--jobs", "2"]);
+    let mover = start(db.url(), "pending", "final", &["--follow", "--jobs", "2"]);
     for round in 1..=5 {
         sql(
             &db,

@@ -2,7 +2,7 @@
 
 use windrow_testkit::postgres::Database;
 
-use crate::support::{Mover, move_rows, number, postgres, sql, until};
+use crate::support::{move_rows, number, postgres, sql, start, until};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 10;
@@ -38,7 +38,7 @@ fn a_killed_mover_loses_nothing_and_doubles_nothing() {
     fill(&db, rows);
     for round in 0..rounds {
         let goal = (arrived(&db) + 1 + (round * 37) % 100).min(rows);
-        let mover = Mover::start(db.url(), "pending", "final", &["--batch", "10"]);
+        let mover = start(db.url(), "pending", "final", &["--batch", "10"]);
         until("rows arrive", || arrived(&db) >= goal);
         mover.kill9();
         none_lost_none_twice(&db, rows);
@@ -53,17 +53,17 @@ fn two_movers_that_are_killed_in_turn_lose_nothing_and_double_nothing() {
     let (db, rounds) = (postgres(), rounds());
     let rows = 600 * rounds;
     fill(&db, rows);
-    let start = || {
-        Mover::start(
+    let mover = || {
+        start(
             db.url(),
             "pending",
             "final",
             &["--batch", "10", "--jobs", "2"],
         )
     };
-    let mut survivor = start();
+    let mut survivor = mover();
     for round in 0..rounds {
-        let other = start();
+        let other = mover();
         let goal = (arrived(&db) + 1 + (round * 37) % 100).min(rows);
         until("rows arrive", || arrived(&db) >= goal);
         survivor.kill9();
@@ -91,7 +91,7 @@ fn across_databases_nothing_is_lost_and_nothing_doubled_either() {
     let more = ["--to", to.url(), "--batch", "10", "--jobs", "2"];
     for round in 0..rounds {
         let goal = (arrived(&to) + 1 + (round * 37) % 100).min(rows);
-        let movers = [(); 2].map(|()| Mover::start(from.url(), "pending", "final", &more));
+        let movers = [(); 2].map(|()| start(from.url(), "pending", "final", &more));
         until("rows arrive", || arrived(&to) >= goal);
         for mover in movers {
             mover.kill9();

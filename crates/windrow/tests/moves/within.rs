@@ -1,6 +1,6 @@
 //! Within one database: all rows arrive, each where it belongs.
 
-use crate::support::{Mover, move_rows, postgres, sql};
+use crate::support::{move_rows, postgres, sql, start};
 
 const PENDING: &str = "create table pending (id bigint generated always as identity primary key,
     tenant text, v numeric, at timestamptz not null default now(), twice numeric generated always as (v * 2) stored);";
@@ -109,7 +109,7 @@ fn several_movers_share_the_work() {
         create table final_a (id int, tenant text); create table final_b (id int, tenant text);
         insert into pending select i, case when i % 2 = 0 then 'a' else 'b' end from generate_series(1, 4000) i");
     let more = ["--batch", "25", "--jobs", "2"];
-    let movers = [(); 2].map(|()| Mover::start(db.url(), "pending", "final_{tenant}", &more));
+    let movers = [(); 2].map(|()| start(db.url(), "pending", "final_{tenant}", &more));
     let moved: u64 = movers
         .into_iter()
         .map(|mover| {
@@ -180,7 +180,7 @@ fn several_movers_empty_one_table_into_another() {
         insert into pending select generate_series(1, 4000)",
     );
     let more = ["--batch", "25", "--jobs", "2"];
-    let movers = [(); 2].map(|()| Mover::start(db.url(), "pending", "final", &more));
+    let movers = [(); 2].map(|()| start(db.url(), "pending", "final", &more));
     for mover in movers {
         mover.end().ends(0);
     }

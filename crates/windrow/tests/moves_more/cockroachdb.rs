@@ -2,7 +2,7 @@
 
 use windrow_testkit::cockroachdb::{Database, shared};
 
-use crate::support::{Db, Mover, move_rows, number, until};
+use crate::support::{Db, move_rows, number, start, until};
 
 fn count(there: &Database, sql: &str) -> String {
     there.exec(sql).unwrap().trim().to_owned()
@@ -23,7 +23,7 @@ async fn killed_movers_lose_nothing_and_double_nothing() {
         let more = ["--to", there.url(), "--batch", "10", "--jobs", "2"];
         for round in 0..rounds {
             let goal = from.count("pending").saturating_sub(1 + (round * 37) % 50);
-            let movers = [(); 2].map(|()| Mover::start(&from, "final", &more));
+            let movers = [(); 2].map(|()| start(&from, "final", &more));
             until("rows go", || from.count("pending") <= goal);
             for mover in movers {
                 mover.kill9();

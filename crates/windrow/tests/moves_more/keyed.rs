@@ -6,7 +6,9 @@ use windrow::{Statement, Value, Writer};
 use windrow_testkit::arangodb::ArangoDb;
 use windrow_testkit::cratedb::CrateDb;
 
-use crate::support::{Db, Mover, Told, move_rows, number, until};
+use windrow_testkit::command::Told;
+
+use crate::support::{Db, move_rows, number, start, until};
 
 /// A CrateDB: the stand-in, or a schema of the test's own on the cluster that
 /// `WINDROW_TEST_CRATEDB` names.
@@ -174,7 +176,7 @@ async fn killed(url: &str, text_keys: bool) {
     let more = ["--to", url, "--create", "--batch", "10", "--jobs", "2"];
     tokio::task::block_in_place(|| {
         for round in 0..rounds {
-            let movers = [(); 2].map(|()| Mover::start(&from, "final", &more));
+            let movers = [(); 2].map(|()| start(&from, "final", &more));
             let goal = from.count("pending").saturating_sub(1 + (round * 37) % 50);
             until("rows go", || from.count("pending") <= goal);
             for mover in movers {

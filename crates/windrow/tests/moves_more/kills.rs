@@ -1,6 +1,8 @@
 //! Movers are killed at any moment: no row is lost, none is moved twice.
 
-use crate::support::{Db, Mover, move_rows, number, until};
+use windrow_testkit::command::Running;
+
+use crate::support::{Db, move_rows, number, start, until};
 
 /// Kills, unless the environment says otherwise.
 const ROUNDS: usize = 10;
@@ -39,10 +41,10 @@ fn within(db: &Db, jobs: &str) {
         db.sql("set global max_recursive_iterations = 1000000");
     }
     fill(db, db, rows);
-    let start = || Mover::start(db, "final", &["--batch", "10", "--jobs", jobs]);
-    let mut survivor = start();
+    let mover = || start(db, "final", &["--batch", "10", "--jobs", jobs]);
+    let mut survivor = mover();
     for round in 0..rounds {
-        let other = start();
+        let other = mover();
         let goal = goal(round, db.count("final"), rows);
         until("rows arrive", || db.count("final") >= goal);
         survivor.kill9();
@@ -81,11 +83,11 @@ fn carry(from: &Db, to: &Db, rows: usize, movers: usize, keys: &[&str]) {
     let mut turns = keys.iter().cycle();
     for round in 0..rounds() {
         let goal = goal(round, to.count("final"), rows);
-        let movers: Vec<Mover> = (0..movers)
+        let movers: Vec<Running> = (0..movers)
             .map(|_| {
                 let mut more = vec!["--to", &*url, "--batch", "10", "--jobs", "2"];
                 more.extend(turns.next().into_iter().flat_map(|key| ["--key", *key]));
-                Mover::start(from, "final", &more)
+                start(from, "final", &more)
             })
             .collect();
         until("rows arrive", || to.count("final") >= goal);

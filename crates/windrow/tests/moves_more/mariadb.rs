@@ -1,6 +1,6 @@
 //! Within one server of MariaDB.
 
-use crate::support::{Db, Mover, move_rows};
+use crate::support::{Db, move_rows, start};
 
 const PENDING: &str = "create table pending (id bigint auto_increment primary key, tenant varchar(40), v int, note varchar(20), unique u (id, note));";
 
@@ -98,7 +98,7 @@ fn two_programs_at_once_share_the_rows() {
     db.sql(PENDING);
     db.sql("insert into pending (tenant, v) select elt(1 + seq % 3, 'a', 'b', 'c'), seq from seq_1_to_6000");
     let more = ["--create", "--batch", "100", "--jobs", "2"];
-    let movers = [(); 2].map(|()| Mover::start(&db, "final_{tenant}", &more));
+    let movers = [(); 2].map(|()| start(&db, "final_{tenant}", &more));
     for mover in movers {
         mover.end().ends(0);
     }

@@ -1,6 +1,6 @@
 //! The table of markers: those of a batch are found without looking at others.
 
-use crate::support::{Db, Mover, move_rows};
+use crate::support::{Db, move_rows, start};
 
 /// What finds a batch's markers, as the lane writes it.
 const BY_BATCH: &str = "where move = '7f' and batch = 'b7'";
@@ -22,7 +22,7 @@ fn old(from: &Db, to: &Db, definition: &str) {
     to.sql("create table final (id int, v varchar(20))");
     to.sql(definition);
     let url = to.url();
-    let movers = [(); 2].map(|()| Mover::start(from, "final", &["--to", &url, "--batch", "1"]));
+    let movers = [(); 2].map(|()| start(from, "final", &["--to", &url, "--batch", "1"]));
     for mover in movers {
         mover.end().ends(0);
     }

@@ -180,7 +180,7 @@ fn following_goes_on_past_them() {
     let rows = fill(&from);
     let url = to.url();
     let more = ["--to", &*url, "--create", "--follow"];
-    let mover = crate::support::Mover::start(&from, "final_{tenant}", &more);
+    let mover = crate::support::start(&from, "final_{tenant}", &more);
     crate::support::until("all rows go", || from.count("pending") == 0);
     mover.terminate().ends(3);
     all_are_where_they_belong(&from, &to, rows);

@@ -1,6 +1,6 @@
 //! Columns of bits, exit statuses.
 
-use crate::support::{Db, Mover, move_rows, until};
+use crate::support::{Db, move_rows, start, until};
 
 #[test]
 fn bits_go_to_bits() {
@@ -65,7 +65,7 @@ fn following_that_is_told_to_end_has_come_to_its_end() {
         db.sql(&format!(
             "insert into pending values (1, 1), (2, 1 - {refused})"
         ));
-        let mover = Mover::start(&db, "final", &["--follow"]);
+        let mover = start(&db, "final", &["--follow"]);
         until("rows are moved", || db.count("pending") == 0);
         mover.terminate().ends(status);
     }

@@ -1,6 +1,6 @@
 //! Within one file.
 
-use crate::support::{Db, Mover, move_rows};
+use crate::support::{Db, move_rows, start};
 
 const PENDING: &str = "create table pending (id integer primary key autoincrement, tenant text, v int check (v <> 13), note text default 'none',
     twice int as (v * 2)); create index pending_by_v on pending (v); create unique index \"odd \"\"name\" on pending (note) where note <> 'none';";
@@ -122,7 +122,7 @@ fn two_programs_at_once_share_the_rows() {
     db.sql(PENDING);
     db.sql(&rows(1, 3000, "'a'"));
     let more = ["--create", "--batch", "50"];
-    let movers = [(); 2].map(|()| Mover::start(&db, "final", &more));
+    let movers = [(); 2].map(|()| start(&db, "final", &more));
     for mover in movers {
         mover.end().ends(0);
     }

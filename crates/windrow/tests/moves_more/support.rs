@@ -1,15 +1,14 @@
 //! The program, and databases for it.
 
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;
+use windrow_testkit::command::{self, Running, Told};
+pub use windrow_testkit::command::{number, until};
+use windrow_testkit::process::PATIENCE;
 use windrow_testkit::{mariadb, postgres};
-
-/// How long anything may take before a test counts as failed.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An empty database.
 pub enum Db {
@@ -92,100 +91,21 @@ impl Db {
     }
 }
 
-/// What a run of the program said.
-pub struct Told {
-    pub status: i32,
-    pub out: String,
-    pub err: String,
-}
-
-impl Told {
-    fn of(output: &Output) -> Self {
-        Self {
-            status: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    /// Checks the exit status.
-    #[track_caller]
-    pub fn ends(self, status: i32) -> Self {
-        assert_eq!(self.status, status, "{}{}", self.out, self.err);
-        self
-    }
-}
-
 fn command(from: &Db, destination: &str, more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WINDROW_")) {
-        command.env_remove(name);
-    }
+    let mut command = command::command(env!("CARGO_BIN_EXE_windrow"));
     command
         .args(["move", "--from", &from.url(), "--source", "pending"])
         .args(["--destination", destination, "--progress", "none"])
-        .args(more)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .args(more);
     command
 }
 
 /// Runs `windrow move` of the table `pending` to its end.
 pub fn move_rows(from: &Db, destination: &str, more: &[&str]) -> Told {
-    Told::of(&command(from, destination, more).output().unwrap())
+    command::run(&mut command(from, destination, more))
 }
 
 /// A `windrow move` that runs. Killed when it is dropped.
-pub struct Mover(Option<Child>);
-
-impl Mover {
-    pub fn start(from: &Db, destination: &str, more: &[&str]) -> Self {
-        Self(Some(command(from, destination, more).spawn().unwrap()))
-    }
-
-    /// SIGKILL, and its end.
-    pub fn kill9(mut self) {
-        let mut child = self.0.take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    /// SIGTERM, and what it said to its end.
-    pub fn terminate(mut self) -> Told {
-        let child = self.0.take().unwrap();
-        let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-        Told::of(&child.wait_with_output().unwrap())
-    }
-
-    /// What it said to its end.
-    pub fn end(mut self) -> Told {
-        Told::of(&self.0.take().unwrap().wait_with_output().unwrap())
-    }
-}
-
-impl Drop for Mover {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            child.kill().ok();
-            child.wait().ok();
-        }
-    }
-}
-
-/// Asks until the answer is there.
-#[track_caller]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE, "waited in vain: {what}");
-        std::thread::yield_now();
-    }
-}
-
-/// A number from the environment, for longer runs by hand.
-pub fn number(name: &str, default: usize) -> usize {
-    let text = std::env::var(name).ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(default)
+pub fn start(from: &Db, destination: &str, more: &[&str]) -> Running {
+    Running::start(&mut command(from, destination, more))
 }

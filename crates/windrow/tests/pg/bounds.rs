@@ -4,14 +4,14 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
+use windrow_testkit::command::until;
 use windrow_testkit::pgclient::{Client, Message, backend, frontend};
 use windrow_testkit::postgres::Postgres;
 use windrow_testkit::procfs;
 
 use crate::load::TABLE;
-use crate::support::{Gateway, PATIENCE};
+use crate::support::Gateway;
 
 /// The budget of these tests, and what resident memory may be above it, in MiB.
 const BUDGET: u64 = 64;
@@ -103,14 +103,6 @@ fn held(gateway: &Gateway) -> u64 {
     let mut lines = text.lines();
     let held = lines.find_map(|line| line.strip_prefix("windrow_memory_held_bytes "));
     held.unwrap().trim().parse().unwrap()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "not within a minute: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// What clients may be doing at the end.

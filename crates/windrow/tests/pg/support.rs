@@ -4,10 +4,8 @@ use std::path::Path;
 
 use windrow_testkit::pgclient::{Address, Client};
 use windrow_testkit::postgres::{Builder, Postgres};
+pub use windrow_testkit::process::PATIENCE;
 use windrow_testkit::process::Windrow;
-
-/// How long anything may take before a test counts as failed.
-pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A server, and `windrow serve --pg` before one of its databases.
 pub struct Gateway {

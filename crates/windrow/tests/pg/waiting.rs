@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use windrow_testkit::command::until;
 use windrow_testkit::pgclient::{Client, Message, backend, frontend};
 use windrow_testkit::postgres::psql_program;
 
-use crate::support::{Gateway, PATIENCE};
+use crate::support::Gateway;
 
 const UPDATE: &str = "update lk set v = 7 where id = 1";
 
@@ -59,14 +60,6 @@ impl Locked {
         let mut client = self.gateway.client();
         let answer = client.query("update lk set v = 8 where id = 1").unwrap();
         assert_eq!(told(&answer), "UPDATE 1");
-    }
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "in vain: {what}");
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use windrow_core::{Done, Fault, FaultClass, Op, Rung, Shape, Value, Write};
+use windrow_core::{Fault, FaultClass, Op, RowDone, RowWrite, Rung, Shape, Value};
 use windrow_database::plan::Fence;
 use windrow_database::web::{Batch, BoundWrite};
 
@@ -67,14 +67,10 @@ pub(crate) fn bind(
 }
 
 /// What a write is told that finds no document.
-pub(crate) fn none(request: &DocumentRequest) -> Done {
+pub(crate) fn none(request: &DocumentRequest) -> RowDone {
     let returned = (request.returning != windrow_core::Returning::Nothing)
         .then(|| Box::new(crate::values::decode::nothing(&request.returning)));
-    Done {
-        rows: 0,
-        returned,
-        told: None,
-    }
+    RowDone { rows: 0, returned }
 }
 
 enum Looked {
@@ -83,7 +79,7 @@ enum Looked {
 }
 
 /// The key of a write, where it names one.
-fn look(request: &DocumentRequest, write: &Write) -> Result<Option<String>, Looked> {
+fn look(request: &DocumentRequest, write: &RowWrite) -> Result<Option<String>, Looked> {
     let (given, columns) = (write.row.len(), write.shape.columns.len());
     if given != request.width {
         let collection = &request.collection;

@@ -6,13 +6,13 @@
 use bytes::Bytes;
 use http::Method;
 use serde_json::value::RawValue;
-use windrow_core::{Done, Fault, OnConflict, Op, Returning, Rung, Verdict, Write};
+use windrow_core::{Fault, OnConflict, Op, Returning, RowDone, RowWrite, Rung, Verdict, Work as _};
 use windrow_database::web::{Answer, Batch, Loss, Meaning, push_text};
 
-use super::answer::{Document, Entry, Failure};
 use super::bind::none;
 use super::connection::{Connection, Stop};
 use super::request::DocumentRequest;
+use crate::answer::{Document, Entry, Failure};
 use crate::fault::{MISSING, NO_COLLECTION, is_key_taken, meaning};
 use crate::values::decode;
 
@@ -70,13 +70,13 @@ impl Connection {
         let body = body(batch, request, items);
         let mut created = !self.creates || request.op != Op::Insert;
         let failure = loop {
-            let heard = self.session.ask(
+            let answered = self.session.ask(
                 request.method.clone(),
                 &request.path,
                 body.clone(),
                 &mut batch.tally,
             );
-            match heard.await {
+            match answered.await {
                 Ok(Ok(answer)) => {
                     tell_documents(batch, request, items, &answer, rung);
                     return Ok(None);
@@ -123,13 +123,13 @@ impl Connection {
         let mut body = b"{\"name\":".to_vec();
         push_text(&mut body, &request.collection);
         body.push(b'}');
-        let heard = self.session.ask(
+        let answered = self.session.ask(
             Method::POST,
             "/_api/collection",
             Bytes::from(body),
             &mut batch.tally,
         );
-        match heard.await {
+        match answered.await {
             Ok(Ok(_)) => {
                 tracing::info!(collection = &*request.collection, "created");
                 Ok(None)
@@ -158,7 +158,7 @@ fn chunks(batch: &mut Batch<'_>, request: &DocumentRequest, items: &[usize]) -> 
     let mut chunks: Vec<Vec<usize>> = Vec::new();
     let mut size = 0;
     for at in items {
-        let bytes = batch.write(*at).map_or(0, Write::bytes);
+        let bytes = batch.write(*at).map_or(0, RowWrite::bytes);
         if bytes > DOCUMENT {
             let message = format!(
                 "a document of {bytes} bytes is too large; ArangoDB is sent at most {DOCUMENT}"
@@ -249,7 +249,7 @@ fn tell_written(
         };
         let document = raw.and_then(|raw| serde_json::from_str::<Document<'_>>(raw.get()).ok());
         let done = match (&request.returning, document) {
-            (Returning::Nothing, _) | (_, None) => Done::rows(1),
+            (Returning::Nothing, _) | (_, None) => RowDone::rows(1),
             (_, Some(document)) => gave(request, &document),
         };
         batch.done(at, rung, done);
@@ -271,17 +271,16 @@ fn tell_written(
     }
 }
 
-fn gave(request: &DocumentRequest, document: &Document<'_>) -> Done {
-    Done {
+fn gave(request: &DocumentRequest, document: &Document<'_>) -> RowDone {
+    RowDone {
         rows: 1,
         returned: Some(Box::new(decode::returned(&request.returning, document))),
-        told: None,
     }
 }
 
 fn retry(batch: &mut Batch<'_>, items: &[usize], fault: &Fault) {
     for at in items {
-        batch.conclude(*at, Verdict::Again(fault.clone()));
+        batch.conclude(*at, Verdict::RolledBack(fault.clone()));
     }
 }
 

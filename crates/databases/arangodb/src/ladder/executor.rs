@@ -2,7 +2,7 @@
 //! by step.
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Report, Unit};
+use windrow_core::{Executor, Report, RowDone, RowWrite, Unit};
 use windrow_database::web::{Batch, BoundWrite};
 
 use super::bind::bind;
@@ -26,8 +26,8 @@ impl Connection {
 }
 
 #[async_trait]
-impl Executor for Connection {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for Connection {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let mut batch = Batch::new(units, "ArangoDB");
         match self.drive(&mut batch).await {
             Ok(()) => batch.report(true),

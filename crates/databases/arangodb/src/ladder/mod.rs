@@ -1,6 +1,5 @@
 //! The way of a batch: from units to requests, and from answers to verdicts.
 
-pub(crate) mod answer;
 pub(crate) mod bind;
 mod bulk;
 pub(crate) mod connection;

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use windrow_core::{Fault, FaultClass, Secret, Tally};
 use windrow_database::web::{Answer, Ask, Client, Loss, Origin, push_text, secret};
 
-use super::answer::Failure;
 use super::request::in_path;
+use crate::answer::Failure;
 use crate::fault::meaning;
 
 /// The most bytes that an answer may have.
@@ -36,7 +36,7 @@ pub(crate) struct Session {
 }
 
 /// An answer, or in the server's words why there is none.
-pub(crate) type Heard = Result<Answer, Failure>;
+pub(crate) type Answered = Result<Answer, Failure>;
 
 #[derive(Deserialize)]
 struct Given {
@@ -67,10 +67,10 @@ impl Session {
             self.log_in().await?;
         }
         let mut tally = Tally::default();
-        let heard = self
+        let answered = self
             .ask(Method::GET, "/_api/version", Bytes::new(), &mut tally)
             .await;
-        match heard.map_err(Loss::harmless)? {
+        match answered.map_err(Loss::harmless)? {
             Ok(_) => Ok(()),
             Err(failure) => Err(self.refused(&failure)),
         }
@@ -122,7 +122,7 @@ impl Session {
         path: &str,
         body: Bytes,
         tally: &mut Tally,
-    ) -> Result<Heard, Loss> {
+    ) -> Result<Answered, Loss> {
         let ask = Ask {
             method,
             path: format!("/_db/{}{path}", in_path(&self.database)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use windrow_core::{Name, Returned, Returning, Value};
 
-use crate::ladder::answer::Document;
+use crate::answer::Document;
 
 /// What a write asked to be given back of a document. An attribute that is not there is NULL.
 pub(crate) fn returned(returning: &Returning, document: &Document<'_>) -> Returned {

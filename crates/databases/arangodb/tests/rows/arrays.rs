@@ -75,7 +75,7 @@ async fn other_unique_indexes_and_conflicts_are_told_apart() {
         ignore.unit(["busy".into(), "z".into()]),
     ];
     let report = bed.run(&units).await;
-    assert_eq!(verdicts(&report), ["1", "0", "23505", "again 40001"]);
+    assert_eq!(verdicts(&report), ["1", "0", "23505", "rolled back 40001"]);
     assert!(report.usable);
     let other = told(report.verdicts[2].clone());
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Batches of anything against the same writes one by one: nobody may be told anything else than
 //! alone.
 
-use windrow_core::{Unit, Value};
+use windrow_core::{RowDone, RowWrite, Unit, Value};
 
 use crate::support::*;
 
@@ -36,7 +36,7 @@ impl Dice {
         }
     }
 
-    fn unit(&mut self, bed: &Bed) -> Unit {
+    fn unit(&mut self, bed: &Bed) -> Unit<RowWrite> {
         let insert = bed.insert(&["_key", "v"]);
         match self.roll(10) {
             0..=3 => insert.unit([self.key(), self.value()]),
@@ -59,12 +59,12 @@ async fn nobody_is_told_anything_else_than_alone() {
     for seed in 1..60 {
         let (mut dice, mut same) = (Dice(seed), Dice(seed));
         let size = 3 + seed;
-        let batch: Vec<Unit> = (0..size).map(|_| dice.unit(&together)).collect();
+        let batch: Vec<Unit<RowWrite>> = (0..size).map(|_| dice.unit(&together)).collect();
         let outcomes = together.outcomes(&batch).await;
         for (n, outcome) in outcomes.into_iter().enumerate() {
             let unit = same.unit(&alone);
             let told = alone.outcomes(&[unit]).await.remove(0);
-            let plain = |mut failed: windrow_core::UnitFault| {
+            let plain = |mut failed: windrow_core::UnitFault<RowDone>| {
                 // The tables have different names.
                 failed.fault = failed.fault.with_table(Some(""));
                 failed

@@ -14,11 +14,11 @@ async fn failures_mean_what_they_say() {
     let mut bed = Bed::stand_in().await;
     let units = bed.insert(&["_key"]).units((0..3).map(|n| [n.into()]));
     for (status, number, verdict) in [
-        (503, 503, "again 08001"),
-        (503, 21003, "again 08001"),
-        (503, 30, "again 08001"),
+        (503, 503, "rolled back 08001"),
+        (503, 21003, "rolled back 08001"),
+        (503, 30, "rolled back 08001"),
         (503, 1456, "08007"),
-        (409, 1200, "again 40001"),
+        (409, 1200, "rolled back 40001"),
         (403, 1004, "25006"),
         (403, 11, "42501"),
         (500, 4, "08007"),
@@ -34,7 +34,11 @@ async fn failures_mean_what_they_say() {
             .next(writes, Mishap::Instead(Reply::json(status, body)));
         let report = bed.run(&units).await;
         assert_eq!(verdicts(&report), [verdict; 3], "{status} {number}");
-        assert_eq!(report.usable, verdict != "again 08001", "{status} {number}");
+        assert_eq!(
+            report.usable,
+            verdict != "rolled back 08001",
+            "{status} {number}"
+        );
     }
 }
 
@@ -54,7 +58,7 @@ async fn without_an_answer_nobody_knows() {
         let report = bed.run(&units).await;
         assert_eq!(
             verdicts(&report),
-            ["08007", "08007", "08007", "again 08001"],
+            ["08007", "08007", "08007", "rolled back 08001"],
             "{mishap:?}"
         );
         assert!(!report.usable);
@@ -65,7 +69,7 @@ async fn without_an_answer_nobody_knows() {
     bed.kit()
         .next(|request| request.method == "PUT", Mishap::CutAfter);
     let report = bed.run(&[get]).await;
-    assert_eq!(verdicts(&report), ["again 08001"]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"]);
 }
 
 #[tokio::test]

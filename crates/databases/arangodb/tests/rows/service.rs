@@ -10,7 +10,7 @@ use crate::support::*;
 
 async fn open(url: &str) -> Result<(), windrow_core::Fault> {
     let sink = Driver::open(&windrow_arangodb::ArangoDb, url, &Options::default()).await?;
-    sink.connect(Purpose::Alone).await?;
+    sink.connect(Purpose::LockWait).await?;
     sink.ping().await
 }
 
@@ -96,8 +96,8 @@ async fn it_says_what_it_lacks() {
     let bed = Bed::new().await;
     let profile = bed.sink.profile();
     assert_eq!((profile.name, profile.transactional), ("ArangoDB", false));
-    assert!(profile.lack(Promise::Atomic).is_some());
-    assert!(profile.lack(Promise::Errors).is_none());
+    assert!(profile.limitation(Promise::Atomic).is_some());
+    assert!(profile.limitation(Promise::Errors).is_none());
     let mut hashes = Vec::new();
     for unit in [
         bed.insert(&["n", "_key"]).unit([1.into(), 7.into()]),

@@ -1,13 +1,11 @@
 //! What the tests share: a database, a sink on it, and short words for writes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windrow_core::sink::Purpose;
-use windrow_core::{Done, Executor, Fault, Report, Sink, Unit, UnitOutcome, Value};
-use windrow_database::Driver;
-use windrow_database::Options;
+use windrow_core::Value;
+use windrow_database::{Driver, Options};
 use windrow_testkit::arangodb::ArangoDb;
+use windrow_testkit::batches::Batches;
 use windrow_testkit::writes;
 pub(crate) use windrow_testkit::writes::{
     Make, brief, fault, json, number, returned, rung, told, verdicts,
@@ -24,8 +22,7 @@ fn collection() -> String {
 pub(crate) struct Bed {
     pub(crate) stand_in: Option<ArangoDb>,
     pub(crate) url: String,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) executor: Box<dyn Executor>,
+    batches: Batches,
     /// The collection of the test.
     pub(crate) table: String,
 }
@@ -65,12 +62,10 @@ impl Bed {
         let sink = Driver::open(&windrow_arangodb::ArangoDb, &url, options)
             .await
             .unwrap();
-        let executor = sink.connect(Purpose::Batches).await.unwrap();
         Self {
             stand_in,
             url,
-            sink,
-            executor,
+            batches: Batches::on(sink).await,
             table: collection(),
         }
     }
@@ -94,25 +89,6 @@ impl Bed {
         returned(&self.one(get).await.unwrap()).pop()
     }
 
-    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
-        let report = self.executor.execute(units).await;
-        assert_eq!(report.verdicts.len(), units.len());
-        report
-    }
-
-    /// One batch that is told its outcomes.
-    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
-        let report = self.run(units).await;
-        assert!(report.usable);
-        report.verdicts.into_iter().map(told).collect()
-    }
-
-    /// One write alone.
-    pub(crate) async fn one(&mut self, unit: Unit) -> Result<Done, Fault> {
-        let outcome = self.outcomes(&[unit]).await.remove(0);
-        Ok(outcome.map_err(|f| f.fault)?.remove(0))
-    }
-
     pub(crate) fn insert(&self, columns: &[&str]) -> Make {
         writes::insert(&self.table, columns)
     }
@@ -127,5 +103,19 @@ impl Bed {
 
     pub(crate) fn get(&self) -> Make {
         writes::get(&self.table)
+    }
+}
+
+impl std::ops::Deref for Bed {
+    type Target = Batches;
+
+    fn deref(&self) -> &Batches {
+        &self.batches
+    }
+}
+
+impl std::ops::DerefMut for Bed {
+    fn deref_mut(&mut self) -> &mut Batches {
+        &mut self.batches
     }
 }

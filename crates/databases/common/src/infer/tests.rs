@@ -35,42 +35,42 @@ proptest! {
     #[test]
     fn every_value_fits_what_is_inferred(rows in proptest::collection::vec((value(), value()), 0..20)) {
         let columns = names(&["a", "b"]);
-        let mut sights = Sights::default();
+        let mut seen_columns = SeenColumns::default();
         for (a, b) in &rows {
-            sights.see(&columns, &[a.clone(), b.clone()]);
+            seen_columns.see(&columns, &[a.clone(), b.clone()]);
         }
         for (a, b) in &rows {
-            for (sight, value) in sights.columns().iter().zip([a, b]) {
+            for (seen_column, value) in seen_columns.columns().iter().zip([a, b]) {
                 if let Some(kind) = Kind::of(value) {
-                    prop_assert!(sight.kind.is_some_and(|k| k.holds(kind)));
+                    prop_assert!(seen_column.kind.is_some_and(|k| k.holds(kind)));
                 }
             }
         }
         // The order of the rows does not matter.
-        let mut backwards = Sights::default();
+        let mut backwards = SeenColumns::default();
         for (a, b) in rows.iter().rev() {
             backwards.see(&columns, &[a.clone(), b.clone()]);
         }
-        prop_assert_eq!(&sights, &backwards);
+        prop_assert_eq!(&seen_columns, &backwards);
         // A table made for these rows needs no further change.
         let made = |name: &Name| {
-            let sight = sights.columns().iter().find(|s| s.name == *name);
-            sight.and_then(|s| s.kind).map_or(Existing::Missing, Existing::Of)
+            let seen_column = seen_columns.columns().iter().find(|s| s.name == *name);
+            seen_column.and_then(|s| s.kind).map_or(Existing::Missing, Existing::Of)
         };
-        prop_assert_eq!(sights.changes(made), vec![]);
+        prop_assert_eq!(seen_columns.changes(made), vec![]);
     }
 }
 
 #[test]
 fn says_what_to_add_and_what_to_widen() {
-    let mut sights = Sights::default();
+    let mut seen_columns = SeenColumns::default();
     let null = Value::Null;
-    sights.see(
+    seen_columns.see(
         &names(&["id", "x", "gone", "blob", "own"]),
         &[1.into(), 2.into(), null.clone(), "aGk=".into(), "t".into()],
     );
     // Another shape: other columns, another order.
-    sights.see(
+    seen_columns.see(
         &names(&["x", "new", "id"]),
         &[Value::number("1.5"), true.into(), null],
     );
@@ -81,7 +81,7 @@ fn says_what_to_add_and_what_to_widen() {
         _ => Existing::Missing,
     };
     assert_eq!(
-        sights.changes(existing),
+        seen_columns.changes(existing),
         vec![
             Change::Widen("x".into(), Kind::Number),
             Change::Add("new".into(), Kind::Bool)
@@ -91,15 +91,15 @@ fn says_what_to_add_and_what_to_widen() {
 
 #[test]
 fn remembers_whether_doubles_are_enough() {
-    let mut sights = Sights::default();
+    let mut seen_columns = SeenColumns::default();
     let columns = names(&["a", "b"]);
-    sights.see(
+    seen_columns.see(
         &columns,
         &[Value::number("0.1"), Value::number("0.10000000000000001")],
     );
-    sights.see(&columns, &["x".into(), 1.into()]);
-    let doubles: Vec<_> = sights.columns().iter().map(|s| s.double).collect();
+    seen_columns.see(&columns, &["x".into(), 1.into()]);
+    let doubles: Vec<_> = seen_columns.columns().iter().map(|s| s.double).collect();
     assert_eq!(doubles, [true, false]);
-    sights.see(&columns, &[i64::MAX.into(), Value::Null]);
-    assert!(sights.columns().iter().all(|s| !s.double));
+    seen_columns.see(&columns, &[i64::MAX.into(), Value::Null]);
+    assert!(seen_columns.columns().iter().all(|s| !s.double));
 }

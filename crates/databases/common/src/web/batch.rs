@@ -2,7 +2,7 @@
 
 use smallvec::smallvec;
 use windrow_core::{
-    Done, Dones, Fault, FaultClass, Report, Rung, Tally, Unit, UnitFault, Verdict, Write,
+    Dones, Fault, FaultClass, Report, RowDone, RowWrite, Rung, Tally, Unit, UnitFault, Verdict,
 };
 
 use crate::plan::{Fence, Item, plan};
@@ -11,11 +11,11 @@ use crate::sources::Sources;
 /// The units of a batch, and what each is told.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    units: &'a [Unit],
+    units: &'a [Unit<RowWrite>],
     sources: Sources,
     /// Sources with a write that is to run again.
     held: Vec<u32>,
-    verdicts: Vec<Option<Verdict>>,
+    verdicts: Vec<Option<Verdict<RowDone>>>,
     /// What it took, as far as it is known.
     pub tally: Tally,
 }
@@ -23,13 +23,10 @@ pub struct Batch<'a> {
 impl<'a> Batch<'a> {
     /// Units that need a transaction are refused at once; `database` is the name that the message
     /// has for it.
-    pub fn new(units: &'a [Unit], database: &str) -> Self {
-        let verdict = |unit: &Unit| match (unit.writes(), unit.calls()) {
-            ([], []) => Some(Verdict::Told(Ok(Dones::new()))),
-            ([_], []) => None,
-            ([], _) => Some(failed(unsupported(format!(
-                "{database} does not execute statements of PostgreSQL's protocol"
-            )))),
+    pub fn new(units: &'a [Unit<RowWrite>], database: &str) -> Self {
+        let verdict = |unit: &Unit<RowWrite>| match unit.work() {
+            [] => Some(Verdict::Final(Ok(Dones::new()))),
+            [_] => None,
             _ => Some(failed(unsupported(format!(
                 "{database} has no transactions: {} writes cannot be all or nothing; send them without atomic",
                 unit.rows()
@@ -50,22 +47,22 @@ impl<'a> Batch<'a> {
     }
 
     /// The writes that have no verdict yet, with their places.
-    pub fn pending(&self) -> impl Iterator<Item = (usize, &'a Write)> {
+    pub fn pending(&self) -> impl Iterator<Item = (usize, &'a RowWrite)> {
         let units = self.units.iter().zip(&self.verdicts).enumerate();
         units.filter_map(|(at, (unit, verdict))| match verdict {
-            None => Some((at, unit.writes().first()?)),
+            None => Some((at, unit.work().first()?)),
             Some(_) => None,
         })
     }
 
     /// The write at a place.
-    pub fn write(&self, at: usize) -> Option<&'a Write> {
-        self.units.get(at)?.writes().first()
+    pub fn write(&self, at: usize) -> Option<&'a RowWrite> {
+        self.units.get(at)?.work().first()
     }
 
     /// The write succeeded.
-    pub fn done(&mut self, at: usize, rung: Rung, done: Done) {
-        self.conclude(at, Verdict::Told(Ok(smallvec![done])));
+    pub fn done(&mut self, at: usize, rung: Rung, done: RowDone) {
+        self.conclude(at, Verdict::Final(Ok(smallvec![done])));
         self.tally.add(rung, 1);
     }
 
@@ -76,8 +73,8 @@ impl<'a> Batch<'a> {
     }
 
     /// The write gets its verdict.
-    pub fn conclude(&mut self, at: usize, verdict: Verdict) {
-        if matches!(verdict, Verdict::Again(_) | Verdict::Alone(_)) {
+    pub fn conclude(&mut self, at: usize, verdict: Verdict<RowDone>) {
+        if matches!(verdict, Verdict::RolledBack(_) | Verdict::WaitsForLock(_)) {
             self.held.extend(self.source(at));
         }
         if let Some(slot) = self.verdicts.get_mut(at) {
@@ -98,7 +95,7 @@ impl<'a> Batch<'a> {
         let held = |at: &usize| self.source(*at).is_some_and(|s| self.held.contains(&s));
         let (held, free): (Vec<usize>, Vec<usize>) = items.into_iter().partition(held);
         for at in held {
-            self.conclude(at, Verdict::Held);
+            self.conclude(at, Verdict::NotTried);
         }
         free
     }
@@ -106,7 +103,7 @@ impl<'a> Batch<'a> {
     /// What the write at a place was told, if it failed.
     pub fn fault(&self, at: usize) -> Option<&Fault> {
         match self.verdicts.get(at) {
-            Some(Some(Verdict::Told(Err(failed)))) => Some(&failed.fault),
+            Some(Some(Verdict::Final(Err(failed)))) => Some(&failed.fault),
             _ => None,
         }
     }
@@ -114,12 +111,12 @@ impl<'a> Batch<'a> {
     /// All writes without a verdict were not sent: they are given back.
     pub fn retry_rest(&mut self, fault: &Fault) {
         for slot in &mut self.verdicts {
-            slot.get_or_insert_with(|| Verdict::Again(fault.clone()));
+            slot.get_or_insert_with(|| Verdict::RolledBack(fault.clone()));
         }
     }
 
     /// What is said of the batch.
-    pub fn report(self, usable: bool) -> Report {
+    pub fn report(self, usable: bool) -> Report<RowDone> {
         let defect = || failed(Fault::internal("a unit got no verdict"));
         let verdicts = self.verdicts.into_iter();
         Report {
@@ -130,8 +127,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn failed(fault: Fault) -> Verdict {
-    Verdict::Told(Err(UnitFault::from(fault)))
+fn failed(fault: Fault) -> Verdict<RowDone> {
+    Verdict::Final(Err(UnitFault::from(fault)))
 }
 
 fn unsupported(message: String) -> Fault {

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
 use windrow_core::TableName;
-use windrow_database::described::{Described, Descriptions};
+use windrow_database::described::{self, Descriptions};
 
-use super::column::{Column, Kind};
-use super::table::{Facts, Table};
+use super::table::Facts;
+use crate::values::column::{Column, Kind};
 
 /// How long a description is used before it is read again. A stale one costs speed or a refusal by
 /// the server, never truth: the server converts and judges every value itself.
@@ -23,29 +22,11 @@ pub(crate) const KEY: &str = "SELECT column_name FROM information_schema.key_col
      WHERE table_schema = ? AND table_name = ? ORDER BY ordinal_position";
 
 /// Descriptions by name.
-pub(crate) type Catalog = Descriptions<Table>;
+pub(crate) type Catalog = Descriptions<Facts>;
 
-impl Described for Table {
-    type Facts = Facts;
-
-    fn new(version: u64, facts: Facts) -> Self {
-        Self {
-            version,
-            read_at: Instant::now(),
-            facts,
-        }
-    }
-
-    fn version(&self) -> u64 {
-        self.version
-    }
-
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn is_fresh(&self) -> bool {
-        self.read_at.elapsed() < FRESH
+impl described::Facts for Facts {
+    fn fresh_for(&self) -> Duration {
+        FRESH
     }
 }
 

@@ -4,7 +4,7 @@
 //! and a later value that does not fit has its own error.
 
 use windrow_core::{Name, Shape, TableName, Value};
-use windrow_database::infer::{Kind, Sight, Sights};
+use windrow_database::infer::{Kind, SeenColumn, SeenColumns};
 use windrow_database::new_table::NewTable;
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
@@ -13,7 +13,7 @@ use super::table::Facts;
 /// What the rows of a batch ask of one table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wish {
-    sights: Sights,
+    seen_columns: SeenColumns,
     /// Columns that held an array.
     arrays: Vec<Name>,
     new: NewTable,
@@ -22,7 +22,7 @@ pub(crate) struct Wish {
 impl Wish {
     /// Takes in one write.
     pub(crate) fn see(&mut self, shape: &Shape, row: &[Value]) {
-        self.sights.see(&shape.columns, row);
+        self.seen_columns.see(&shape.columns, row);
         for (name, value) in shape.columns.iter().zip(row) {
             let array = matches!(value, Value::Json(json) if !json.trim_start().starts_with('{'));
             if array && !self.arrays.contains(name) {
@@ -33,14 +33,14 @@ impl Wish {
     }
 
     /// The type of a new column; none while all of its values were NULL.
-    fn type_of(&self, sight: &Sight) -> Option<&'static str> {
-        Some(match sight.kind? {
+    fn type_of(&self, seen_column: &SeenColumn) -> Option<&'static str> {
+        Some(match seen_column.kind? {
             Kind::Bool => "BOOLEAN",
             Kind::Int => "BIGINT",
-            Kind::Number if sight.double => "DOUBLE PRECISION",
+            Kind::Number if seen_column.double => "DOUBLE PRECISION",
             // Takes whatever an object holds, without one row's fields deciding over those of the
             // next.
-            Kind::Json if !self.arrays.contains(&sight.name) => "OBJECT(IGNORED)",
+            Kind::Json if !self.arrays.contains(&seen_column.name) => "OBJECT(IGNORED)",
             Kind::Number | Kind::Json | Kind::Text | Kind::Bytes | Kind::Own(_) => "TEXT",
         })
     }
@@ -49,23 +49,28 @@ impl Wish {
 /// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's
 /// own defaults.
 pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -> Vec<String> {
-    let typed = |sight| Some((sight, wish.type_of(sight)?));
-    let columns: Vec<_> = wish.sights.columns().iter().filter_map(typed).collect();
+    let typed = |seen_column| Some((seen_column, wish.type_of(seen_column)?));
+    let columns: Vec<_> = wish
+        .seen_columns
+        .columns()
+        .iter()
+        .filter_map(typed)
+        .collect();
     let mut table = String::new();
     push_table(&mut table, name);
     let Some(facts) = facts else {
         let makes = wish.new.is_wanted() && !columns.is_empty();
         return makes
-            .then(|| creation(&table, &columns, &wish.new.primary(&wish.sights)))
+            .then(|| creation(&table, &columns, &wish.new.primary(&wish.seen_columns)))
             .into_iter()
             .collect();
     };
     let missing = columns
         .iter()
-        .filter(|(sight, _)| facts.column(&sight.name).is_none());
-    let addition = |(sight, type_name): &(&Sight, &str)| {
+        .filter(|(seen_column, _)| facts.column(&seen_column.name).is_none());
+    let addition = |(seen_column, type_name): &(&SeenColumn, &str)| {
         let mut sql = format!("ALTER TABLE {table} ADD COLUMN ");
-        push_ident(&mut sql, &sight.name);
+        push_ident(&mut sql, &seen_column.name);
         sql.push(' ');
         sql.push_str(type_name);
         sql
@@ -73,11 +78,11 @@ pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -
     missing.map(addition).collect()
 }
 
-fn creation(table: &str, columns: &[(&Sight, &'static str)], primary: &[Name]) -> String {
+fn creation(table: &str, columns: &[(&SeenColumn, &'static str)], primary: &[Name]) -> String {
     let mut sql = format!("CREATE TABLE IF NOT EXISTS {table} (");
-    for (place, (sight, type_name)) in columns.iter().enumerate() {
+    for (place, (seen_column, type_name)) in columns.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });
-        push_ident(&mut sql, &sight.name);
+        push_ident(&mut sql, &seen_column.name);
         sql.push(' ');
         sql.push_str(type_name);
     }

@@ -2,6 +2,5 @@
 //! rows.
 
 pub(crate) mod cache;
-pub(crate) mod column;
 pub(crate) mod create;
 pub(crate) mod table;

@@ -1,21 +1,13 @@
 //! What the catalog says of a table.
 
-use tokio::time::Instant;
 use windrow_core::{Key, Name, TableName};
 
-use super::column::Column;
+use crate::values::column::Column;
 
 /// A table, as it was when it was read.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    /// Changes whenever its [`Facts`] do; statements belong to one version.
-    pub(crate) version: u64,
-    /// When it was read.
-    pub(crate) read_at: Instant,
-    pub(crate) facts: Facts,
-}
+pub(crate) type Table = windrow_database::described::Table<Facts>;
 
-/// The description itself.
+/// What was read of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// With its schema.
@@ -23,14 +15,6 @@ pub(crate) struct Facts {
     pub(crate) columns: Vec<Column>,
     /// Places of the primary key's columns, in its order; empty without one.
     pub(crate) primary: Vec<usize>,
-}
-
-impl std::ops::Deref for Table {
-    type Target = Facts;
-
-    fn deref(&self) -> &Facts {
-        &self.facts
-    }
 }
 
 impl Facts {

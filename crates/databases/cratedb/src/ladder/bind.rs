@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::{Done, Fault, FaultClass, Name, Op, Rung, Shape, TableName, Value, Write};
+use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, Rung, Shape, TableName, Value};
 use windrow_database::plan::{self, Fence};
 use windrow_database::web::{Batch, BoundWrite};
 
+use super::key;
+use super::key::Found;
 use super::knowledge::Knowledge;
 use super::statement::{Statement, compile};
 use crate::values::encode;
-use crate::values::key;
-use crate::values::key::Found;
 
 /// The writes of a batch that can be sent, and the statements that they are sent by.
 #[derive(Debug, Default)]
@@ -84,10 +84,10 @@ pub(super) fn bind(batch: &mut Batch<'_>, knowledge: &mut Knowledge, creates: bo
 enum Look {
     Good(Found),
     Senseless(Fault),
-    Nothing(Done),
+    Nothing(RowDone),
 }
 
-fn look(statement: &Statement, write: &Write, knowledge: &Knowledge, creates: bool) -> Look {
+fn look(statement: &Statement, write: &RowWrite, knowledge: &Knowledge, creates: bool) -> Look {
     if write.row.len() != statement.width {
         return Look::Senseless(wrong_length(statement, write));
     }
@@ -119,7 +119,7 @@ fn look(statement: &Statement, write: &Write, knowledge: &Knowledge, creates: bo
 }
 
 /// A column that is not there, and that the row has a value for.
-pub(super) fn missing<'w>(statement: &Statement, write: &'w Write) -> Option<&'w Name> {
+pub(super) fn missing<'w>(statement: &Statement, write: &'w RowWrite) -> Option<&'w Name> {
     let columns = write.shape.columns.iter().zip(write.values());
     let mut absent = columns.filter(|(name, _)| statement.table.column(name).is_none());
     absent
@@ -127,7 +127,7 @@ pub(super) fn missing<'w>(statement: &Statement, write: &'w Write) -> Option<&'w
         .map(|(name, _)| name)
 }
 
-fn is_suspect(statement: &Statement, write: &Write) -> bool {
+fn is_suspect(statement: &Statement, write: &RowWrite) -> bool {
     let stored = statement.slots.len() - statement.key_slots;
     let values = statement.slots.iter().take(stored);
     let mut values = values.filter_map(|slot| Some((slot, write.row.get(slot.place)?)));
@@ -153,7 +153,7 @@ fn statement(
     Ok(statement)
 }
 
-fn wrong_length(statement: &Statement, write: &Write) -> Fault {
+fn wrong_length(statement: &Statement, write: &RowWrite) -> Fault {
     let (given, columns) = (write.row.len(), write.shape.columns.len());
     let table = &statement.table.name;
     if write.shape.has_key_values() && given >= columns {

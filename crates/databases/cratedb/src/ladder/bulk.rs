@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Done, Fault, Op, Rung, Write};
+use windrow_core::{Fault, Op, RowDone, RowWrite, Rung, Work as _};
 use windrow_database::web::{Answer, Batch, Meaning};
 
-use super::answer::{Entry, Failure, Reply};
 use super::connection::{Connection, Stop, retry};
 use super::single::{count, lost, push_args, unknown};
 use super::statement::Statement;
+use crate::answer::{Entry, Failure, Reply};
 use crate::fault::{MISSING, meaning};
 
 /// The most bytes of values in one request. CrateDB takes 100 MiB (`http.max_content_length`).
@@ -114,11 +114,11 @@ impl Connection {
             push_args(statement, write, &mut rows);
             rows.push(b']');
         }
-        let heard = self
+        let answered = self
             .session
             .bulk(&statement.sql, &rows, &mut batch.tally)
             .await;
-        let failure = match heard {
+        let failure = match answered {
             Ok(Ok(answer)) => return Ok(results(batch, items, &answer, rung)),
             Ok(Err(failure)) => failure,
             Err(loss) => return Err(lost(batch, items, loss, rung)),
@@ -157,7 +157,7 @@ impl Connection {
         let mut duplicate = None;
         for (at, entry) in items.iter().zip(results) {
             if !entry.failed() {
-                batch.done(*at, rung, Done::rows(count(statement, entry.rowcount)));
+                batch.done(*at, rung, RowDone::rows(count(statement, entry.rowcount)));
                 continue;
             }
             let Some(error) = entry.error else {
@@ -165,7 +165,7 @@ impl Connection {
                 continue;
             };
             if error.code == MISSING && statement.op != Op::Insert {
-                batch.done(*at, rung, Done::rows(0));
+                batch.done(*at, rung, RowDone::rows(0));
                 continue;
             }
             match meaning(&Failure::from(error), &statement.table.name) {
@@ -193,7 +193,7 @@ fn chunks(batch: &Batch<'_>, items: &[usize]) -> Vec<Vec<usize>> {
     let mut chunks: Vec<Vec<usize>> = Vec::new();
     let mut size = 0;
     for at in items {
-        let bytes = batch.write(*at).map_or(0, Write::bytes);
+        let bytes = batch.write(*at).map_or(0, RowWrite::bytes);
         match chunks.last_mut() {
             Some(chunk) if size + bytes <= REQUEST => chunk.push(*at),
             _ => {

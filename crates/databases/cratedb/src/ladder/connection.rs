@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use windrow_core::{Fault, Shape, TableName, Tally, Verdict};
+use windrow_core::{Fault, RowDone, Shape, TableName, Tally, Verdict};
 
 use super::session::Session;
 use super::statement::Statement;
@@ -59,6 +59,6 @@ impl Connection {
 }
 
 /// Units that were certainly not written, because of what the fault says.
-pub(super) fn retry(fault: &Fault) -> Verdict {
-    Verdict::Again(fault.clone())
+pub(super) fn retry(fault: &Fault) -> Verdict<RowDone> {
+    Verdict::RolledBack(fault.clone())
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Report, TableName, Unit};
+use windrow_core::{Executor, Report, RowDone, RowWrite, TableName, Unit};
 use windrow_database::web::{Batch, BoundWrite};
 
 use super::bind::{BoundBatch, bind};
@@ -71,8 +71,8 @@ impl Connection {
 }
 
 #[async_trait]
-impl Executor for Connection {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for Connection {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let mut batch = Batch::new(units, "CrateDB");
         match self.drive(&mut batch).await {
             Ok(()) => batch.report(true),

@@ -50,9 +50,9 @@ impl Connection {
         sql: &str,
         tally: &mut Tally,
     ) -> Result<Result<(), Fault>, Stop> {
-        let heard = self.session.single(sql, b"", tally).await;
-        let heard = heard.map_err(Loss::harmless).map_err(Stop)?;
-        let Err(failure) = heard else {
+        let answered = self.session.single(sql, b"", tally).await;
+        let answered = answered.map_err(Loss::harmless).map_err(Stop)?;
+        let Err(failure) = answered else {
             tracing::info!(sql, "created");
             return Ok(Ok(()));
         };

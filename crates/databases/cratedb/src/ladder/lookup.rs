@@ -10,18 +10,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use windrow_core::{Done, Fault, FaultClass, Name, Rung, Value, Write};
+use windrow_core::{Fault, FaultClass, Name, RowDone, RowWrite, Rung, Value};
 use windrow_database::quote::{push_idents, push_table};
 use windrow_database::web::{Answer, Batch, Loss, Meaning};
 
-use super::answer::Reply;
 use super::connection::{Connection, Stop, retry};
+use super::key;
+use super::key::Found;
 use super::statement::{Returned, Statement, push_match};
+use crate::answer::Reply;
 use crate::catalog::table::Facts;
 use crate::fault::meaning;
 use crate::values::encode;
-use crate::values::key;
-use crate::values::key::Found;
 
 /// Keys that one statement asks for. The server tries every combination of a key's parts, and gives
 /// up after 10,000 of them.
@@ -36,7 +36,7 @@ fn keys_at_once(parts: usize) -> usize {
 }
 
 /// What a read was answered.
-enum Heard {
+enum LookupReply {
     Answer(Answer),
     Refused { fault: Fault, statement: bool },
     TooLarge(Fault),
@@ -59,12 +59,12 @@ pub(super) fn keys(
 }
 
 /// What a read of nothing gives.
-pub(super) fn none(statement: &Statement) -> Done {
+pub(super) fn none(statement: &Statement) -> RowDone {
     gave(statement, Vec::new())
 }
 
 /// What a statement gives for these rows.
-pub(super) fn gave(statement: &Statement, rows: Vec<Box<[Value]>>) -> Done {
+pub(super) fn gave(statement: &Statement, rows: Vec<Box<[Value]>>) -> RowDone {
     let count = rows.len() as u64;
     let returned = statement.returned.as_ref().map(|wanted| {
         Box::new(windrow_core::Returned {
@@ -72,10 +72,9 @@ pub(super) fn gave(statement: &Statement, rows: Vec<Box<[Value]>>) -> Done {
             rows,
         })
     });
-    Done {
+    RowDone {
         rows: count,
         returned,
-        told: None,
     }
 }
 
@@ -110,18 +109,18 @@ impl Connection {
             };
             let (sql, args) = by_keys(&statement.sql, statement, writes(batch, &items));
             match self.question(batch, statement, &sql, &args).await? {
-                Heard::Answer(answer) => tell(batch, statement, &wanted, &answer, rung),
-                Heard::Refused {
+                LookupReply::Answer(answer) => tell(batch, statement, &wanted, &answer, rung),
+                LookupReply::Refused {
                     statement: false, ..
                 }
-                | Heard::TooLarge(_)
+                | LookupReply::TooLarge(_)
                     if items.len() > 1 =>
                 {
                     let (first, second) = items.split_at(items.len() / 2);
                     work.push(second.to_vec());
                     work.push(first.to_vec());
                 }
-                Heard::Refused { fault, .. } | Heard::TooLarge(fault) => {
+                LookupReply::Refused { fault, .. } | LookupReply::TooLarge(fault) => {
                     items
                         .iter()
                         .for_each(|at| batch.fail(*at, rung, fault.clone()));
@@ -159,7 +158,7 @@ impl Connection {
             Rung::Grouped
         };
         match self.question(batch, statement, &sql, &args).await? {
-            Heard::Answer(answer) => {
+            LookupReply::Answer(answer) => {
                 let reply: Result<Reply<'_>, _> = serde_json::from_slice(&answer.body);
                 match reply {
                     Ok(reply) => {
@@ -170,7 +169,9 @@ impl Connection {
                     Err(error) => batch.fail(at, rung, super::session::unreadable(&error)),
                 }
             }
-            Heard::Refused { fault, .. } | Heard::TooLarge(fault) => batch.fail(at, rung, fault),
+            LookupReply::Refused { fault, .. } | LookupReply::TooLarge(fault) => {
+                batch.fail(at, rung, fault);
+            }
         }
         Ok(())
     }
@@ -191,7 +192,8 @@ impl Connection {
         for chunk in wanted.chunks(keys_at_once(facts.primary.len())) {
             let items: Vec<usize> = chunk.iter().map(|(at, _)| *at).collect();
             let (sql, args) = by_keys(&head, statement, writes(batch, &items));
-            let Heard::Answer(answer) = self.question(batch, statement, &sql, &args).await? else {
+            let LookupReply::Answer(answer) = self.question(batch, statement, &sql, &args).await?
+            else {
                 return Ok(None);
             };
             let Ok(reply) = serde_json::from_slice::<Reply<'_>>(&answer.body) else {
@@ -210,11 +212,11 @@ impl Connection {
         statement: &Arc<Statement>,
         sql: &str,
         args: &[u8],
-    ) -> Result<Heard, Stop> {
+    ) -> Result<LookupReply, Stop> {
         let failure = match self.session.single(sql, args, &mut batch.tally).await {
-            Ok(Ok(answer)) => return Ok(Heard::Answer(answer)),
+            Ok(Ok(answer)) => return Ok(LookupReply::Answer(answer)),
             Ok(Err(failure)) => failure,
-            Err(loss @ Loss::TooLarge(_)) => return Ok(Heard::TooLarge(loss.harmless())),
+            Err(loss @ Loss::TooLarge(_)) => return Ok(LookupReply::TooLarge(loss.harmless())),
             Err(loss) => return Err(Stop(loss.harmless())),
         };
         match meaning(&failure, &statement.table.name) {
@@ -225,7 +227,7 @@ impl Connection {
                 if whole {
                     self.forget(statement);
                 }
-                Ok(Heard::Refused {
+                Ok(LookupReply::Refused {
                     fault,
                     statement: whole,
                 })
@@ -234,7 +236,7 @@ impl Connection {
             Meaning::Conflict(fault) | Meaning::Unsure(fault) => {
                 let fault = Fault::new(FaultClass::Other, "58000", fault.message.clone())
                     .with_detail(fault.detail());
-                Ok(Heard::Refused {
+                Ok(LookupReply::Refused {
                     fault,
                     statement: true,
                 })
@@ -243,7 +245,7 @@ impl Connection {
     }
 }
 
-fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = &'b Write> {
+fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = &'b RowWrite> {
     items.iter().filter_map(|at| batch.write(*at))
 }
 
@@ -251,7 +253,7 @@ fn writes<'b>(batch: &'b Batch<'_>, items: &'b [usize]) -> impl Iterator<Item = 
 fn by_keys<'w>(
     head: &str,
     statement: &Statement,
-    writes: impl Iterator<Item = &'w Write>,
+    writes: impl Iterator<Item = &'w RowWrite>,
 ) -> (String, Vec<u8>) {
     let names: Vec<Name> = statement
         .table
@@ -271,7 +273,7 @@ fn by_keys<'w>(
     (sql, args)
 }
 
-fn push_value(kind: crate::catalog::column::Kind, value: Option<&Value>, args: &mut Vec<u8>) {
+fn push_value(kind: crate::values::column::Kind, value: Option<&Value>, args: &mut Vec<u8>) {
     if !args.is_empty() {
         args.push(b',');
     }

@@ -1,11 +1,11 @@
 //! The way of a batch: from units to requests, and from answers to verdicts.
 
-pub(crate) mod answer;
 mod bind;
 mod bulk;
 pub(crate) mod connection;
 mod executor;
 mod grow;
+pub(crate) mod key;
 mod knowledge;
 mod lookup;
 pub(crate) mod session;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use windrow_core::{Fault, Name, TableName, Tally};
 use windrow_database::web::{Answer, Ask, Client, Loss, Origin, push_text};
 
-use super::answer::{Failure, Reply};
+use crate::answer::{Failure, Reply};
 use crate::catalog::cache;
 use crate::catalog::cache::{COLUMNS, KEY};
 use crate::catalog::table::Facts;
@@ -29,7 +29,7 @@ pub(crate) struct Session {
 }
 
 /// An answer, or in the server's words why there is none.
-pub(crate) type Heard = Result<Answer, Failure>;
+pub(crate) type Answered = Result<Answer, Failure>;
 
 impl Session {
     /// # Errors
@@ -62,7 +62,7 @@ impl Session {
         sql: &str,
         args: &[u8],
         tally: &mut Tally,
-    ) -> Result<Heard, Loss> {
+    ) -> Result<Answered, Loss> {
         self.ask(sql, b"args", args, tally).await
     }
 
@@ -72,7 +72,7 @@ impl Session {
         sql: &str,
         rows: &[u8],
         tally: &mut Tally,
-    ) -> Result<Heard, Loss> {
+    ) -> Result<Answered, Loss> {
         self.ask(sql, b"bulk_args", rows, tally).await
     }
 
@@ -82,7 +82,7 @@ impl Session {
         field: &[u8],
         args: &[u8],
         tally: &mut Tally,
-    ) -> Result<Heard, Loss> {
+    ) -> Result<Answered, Loss> {
         let mut body = Vec::with_capacity(sql.len() + args.len() + 40);
         body.extend_from_slice(b"{\"stmt\":");
         push_text(&mut body, sql);
@@ -113,8 +113,8 @@ impl Session {
     /// # Errors
     /// [`windrow_core::FaultClass::Unavailable`] where trying again may help.
     pub(crate) async fn greet(&mut self) -> Result<(), Fault> {
-        let heard = self.single("SELECT 1", b"", &mut Tally::default()).await;
-        match heard.map_err(Loss::harmless)? {
+        let answered = self.single("SELECT 1", b"", &mut Tally::default()).await;
+        match answered.map_err(Loss::harmless)? {
             Ok(_) => Ok(()),
             Err(failure) => Err(harmless(&failure, &TableName::bare("sys.cluster"))),
         }
@@ -157,8 +157,8 @@ impl Session {
         args: &[u8],
         tally: &mut Tally,
     ) -> Result<Vec<Vec<String>>, Fault> {
-        let heard = self.single(sql, args, tally).await;
-        let answer = heard
+        let answered = self.single(sql, args, tally).await;
+        let answer = answered
             .map_err(Loss::harmless)?
             .map_err(|failure| harmless(&failure, table))?;
         let reply: Reply<'_> = serde_json::from_slice(&answer.body).map_err(|e| unreadable(&e))?;

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use windrow_core::{Done, Fault, OnConflict, Op, Rung};
+use windrow_core::{Fault, OnConflict, Op, RowDone, Rung};
 use windrow_database::web::Batch;
 
 use super::connection::{Connection, Stop, retry};
@@ -42,7 +42,7 @@ impl Connection {
                     continue;
                 }
                 (Op::Update | Op::Delete, Some(false), _) => {
-                    batch.done(*at, Rung::Isolated, Done::rows(0));
+                    batch.done(*at, Rung::Isolated, RowDone::rows(0));
                     continue;
                 }
                 _ => self.one(batch, statement, *at, Rung::Isolated).await?,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Done, Fault, Op, Rung, Write};
+use windrow_core::{Fault, Op, RowDone, RowWrite, Rung, Work as _};
 use windrow_database::web::{Answer, Batch, Loss, Meaning};
 
-use super::answer::Reply;
 use super::connection::{Connection, Stop, retry};
 use super::lookup::{gave, returned};
 use super::session::unreadable;
 use super::statement::Statement;
+use crate::answer::Reply;
 use crate::fault::{MISSING, meaning};
 use crate::values::encode;
 
@@ -39,11 +39,11 @@ impl Connection {
         }
         let mut args = Vec::new();
         push_args(statement, write, &mut args);
-        let heard = self
+        let answered = self
             .session
             .single(&statement.sql, &args, &mut batch.tally)
             .await;
-        let failure = match heard {
+        let failure = match answered {
             Ok(Ok(answer)) => {
                 batch.tally.commits += 1;
                 match done(statement, &answer) {
@@ -56,7 +56,7 @@ impl Connection {
             Err(loss) => return Err(lost(batch, &[at], loss, rung)),
         };
         if failure.code == Some(MISSING) && statement.op != Op::Insert {
-            batch.done(at, rung, Done::rows(0));
+            batch.done(at, rung, RowDone::rows(0));
             return Ok(());
         }
         match meaning(&failure, &statement.table.name) {
@@ -81,7 +81,7 @@ impl Connection {
 }
 
 /// The values of a row, in the order of the statement's parameters.
-pub(super) fn push_args(statement: &Statement, write: &Write, out: &mut Vec<u8>) {
+pub(super) fn push_args(statement: &Statement, write: &RowWrite, out: &mut Vec<u8>) {
     for (place, slot) in statement.slots.iter().enumerate() {
         if place > 0 {
             out.push(b',');
@@ -103,11 +103,11 @@ pub(super) fn count(statement: &Statement, rows: i64) -> u64 {
     if statement.counts_one { 1 } else { rows }
 }
 
-fn done(statement: &Statement, answer: &Answer) -> Result<Done, String> {
+fn done(statement: &Statement, answer: &Answer) -> Result<RowDone, String> {
     let reply: Reply<'_> = serde_json::from_slice(&answer.body)
         .map_err(|error| unreadable(&error).message.to_string())?;
     let Some(wanted) = &statement.returned else {
-        return Ok(Done::rows(count(
+        return Ok(RowDone::rows(count(
             statement,
             reply.rowcount.unwrap_or_default(),
         )));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape};
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
-use crate::catalog::column::{Column, Kind};
+use super::key;
 use crate::catalog::table::{Facts, Table};
-use crate::values::key;
+use crate::values::column::{Column, Kind};
 
 /// How the writes of one shape are executed, as long as the table stays as it is.
 #[derive(Debug)]

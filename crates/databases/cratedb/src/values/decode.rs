@@ -3,7 +3,7 @@
 use windrow_core::Value;
 
 use super::moment;
-use crate::catalog::column::Kind;
+use crate::values::column::Kind;
 
 /// The value of a column from its JSON text.
 pub(crate) fn value(kind: Kind, raw: &str) -> Value {

@@ -12,7 +12,7 @@ use windrow_core::Value;
 use windrow_database::decimal;
 use windrow_database::web::{is_json, push_text};
 
-use crate::catalog::column::{Column, Kind};
+use crate::values::column::{Column, Kind};
 
 /// Why a value cannot be written into a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

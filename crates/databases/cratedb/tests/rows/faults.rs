@@ -22,11 +22,11 @@ async fn what_was_not_written_is_given_back() {
     bed.kit().next("INSERT", Mishap::Instead(away()));
     let units = insert.units((0..5).map(|n| [n.into(), 1.into()]));
     let report = bed.run(&units).await;
-    assert_eq!(verdicts(&report), ["again 08001"; 5]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"; 5]);
     assert!(!report.usable);
     bed.kit().next("INSERT", Mishap::Instead(away()));
     let report = bed.run(&units[..1]).await;
-    assert_eq!(verdicts(&report), ["again 08001"]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"]);
     assert_eq!(bed.count().await, 0);
 }
 
@@ -45,7 +45,7 @@ async fn of_a_bulk_that_was_written_in_part_each_row_is_told_the_truth() {
     // Two are there still, of the others it cannot be known who took them.
     assert_eq!(
         verdicts(&report),
-        ["again 08001", "again 08001", "08007", "08007"]
+        ["rolled back 08001", "rolled back 08001", "08007", "08007"]
     );
     // The same values once more change nothing.
     let updates = bed
@@ -53,7 +53,7 @@ async fn of_a_bulk_that_was_written_in_part_each_row_is_told_the_truth() {
         .units((0..4).map(|n| [7.into(), n.into()]));
     bed.kit().next("UPDATE", Mishap::Done(away()));
     let report = bed.run(&updates).await;
-    assert_eq!(verdicts(&report), ["again 08001"; 4]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"; 4]);
 }
 
 #[tokio::test]
@@ -61,21 +61,21 @@ async fn proxies_breakers_and_blocks_are_understood() {
     let mut bed = Bed::stand_in(THINGS).await;
     let unit = bed.insert(&["id"]).unit([1.into()]);
     for (status, body, verdict) in [
-        (503, "<html>no upstream</html>", "again 08001"),
+        (503, "<html>no upstream</html>", "rolled back 08001"),
         (
             429,
             r#"{"error":{"message":"too many","code":4290}}"#,
-            "again 08001",
+            "rolled back 08001",
         ),
         (
             500,
             r#"{"error":{"message":"CircuitBreakingException[Allocating 2mb failed]","code":5000}}"#,
-            "again 53200",
+            "rolled back 53200",
         ),
         (
             500,
             r#"{"error":{"message":"UnavailableShardsException[primary shard is not active]","code":5002}}"#,
-            "again 08001",
+            "rolled back 08001",
         ),
         (
             403,
@@ -101,7 +101,7 @@ async fn proxies_breakers_and_blocks_are_understood() {
         (
             409,
             r#"{"error":{"message":"VersionConflictException[]","code":4092}}"#,
-            "again 40001",
+            "rolled back 40001",
         ),
     ] {
         bed.kit()
@@ -110,7 +110,7 @@ async fn proxies_breakers_and_blocks_are_understood() {
         assert_eq!(verdicts(&report), [verdict], "{body}");
         assert_eq!(
             report.usable,
-            !(verdict.starts_with("again") && status != 409),
+            !(verdict.starts_with("rolled back") && status != 409),
             "{body}"
         );
     }

@@ -32,7 +32,7 @@ async fn without_an_answer_nobody_knows() {
         let report = bed.run(&units).await;
         assert_eq!(
             verdicts(&report),
-            ["08007", "08007", "08007", "again 08001"],
+            ["08007", "08007", "08007", "rolled back 08001"],
             "{mishap:?}"
         );
         assert!(!report.usable);
@@ -53,7 +53,7 @@ async fn reads_are_given_back() {
     let get = bed.get().unit([1.into()]);
     bed.kit().next("SELECT \\\"id", Mishap::CutAfter);
     let report = bed.run(std::slice::from_ref(&get)).await;
-    assert_eq!(verdicts(&report), ["again 08001"]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"]);
     // The next batch opens another connection.
     assert_eq!(bed.one(get).await.unwrap().rows, 1);
 }
@@ -91,7 +91,7 @@ async fn a_database_that_is_gone_is_away() {
     // Whoever is refused has given all ends of connections the time to be seen.
     while bed.sink.ping().await.is_ok() {}
     let report = bed.run(&[insert]).await;
-    assert_eq!(verdicts(&report), ["again 08001"]);
+    assert_eq!(verdicts(&report), ["rolled back 08001"]);
     assert!(!report.usable);
     assert_eq!(
         bed.sink.ping().await.unwrap_err().class,

@@ -1,7 +1,7 @@
 //! Opening, letting in, saying what it can do.
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Promise, Unit};
+use windrow_core::{FaultClass, Promise, RowWrite, Unit};
 use windrow_cratedb::CrateDb;
 use windrow_database::Driver;
 use windrow_database::Options;
@@ -10,7 +10,7 @@ use crate::support::*;
 
 async fn open(url: &str) -> Result<(), windrow_core::Fault> {
     let sink = Driver::open(&CrateDb, url, &Options::default()).await?;
-    sink.connect(Purpose::Alone).await?;
+    sink.connect(Purpose::LockWait).await?;
     sink.ping().await
 }
 
@@ -54,8 +54,8 @@ async fn it_says_what_it_lacks() {
     let bed = Bed::new("").await;
     let profile = bed.sink.profile();
     assert_eq!((profile.name, profile.transactional), ("CrateDB", false));
-    assert!(profile.lack(Promise::Atomic).is_some());
-    assert!(profile.lack(Promise::Counts).is_none());
+    assert!(profile.limitation(Promise::Atomic).is_some());
+    assert!(profile.limitation(Promise::Counts).is_none());
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn rows_are_told_apart_between_flights() {
         update.unit([2.into(), "007".into()]),
         update.unit([2.into(), 8.into()]),
     ];
-    let touched = |bed: &Bed, unit: &Unit| {
+    let touched = |bed: &Bed, unit: &Unit<RowWrite>| {
         let mut hashes = Vec::new();
         bed.sink.touches(unit, &mut hashes);
         hashes

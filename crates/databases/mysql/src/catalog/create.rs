@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 
 use windrow_core::{Fault, Holds, Name, TableName};
-use windrow_database::infer::{self, Change, Existing, Sight, Times};
+use windrow_database::infer::{self, Change, Existing, SeenColumn, Times};
 use windrow_database::quote::backtick::{push_ident, push_table};
 use windrow_database::wish::Wish;
 
-use super::column::{Column, Kind};
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::fault::Trouble;
 use crate::line::Line;
+use crate::values::column::{Column, Kind};
 use crate::values::literal::push_text;
 
 /// How often a change is tried that somebody else is making too.
@@ -100,17 +100,17 @@ fn untyped(name: &TableName) -> Fault {
 }
 
 fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
-    let columns = wish.sights.columns();
+    let columns = wish.seen_columns.columns();
     if columns.is_empty() {
         return None;
     }
-    let primary = wish.new.primary(&wish.sights);
+    let primary = wish.new.primary(&wish.seen_columns);
     let mut sql = "CREATE TABLE ".to_owned();
     push_table(&mut sql, name);
     sql.push_str(" (");
-    for (place, sight) in columns.iter().enumerate() {
+    for (place, seen_column) in columns.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });
-        push_definition(&mut sql, sight, primary.contains(&sight.name));
+        push_definition(&mut sql, seen_column, primary.contains(&seen_column.name));
     }
     for (place, name) in primary.iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { ", PRIMARY KEY (" });
@@ -129,16 +129,16 @@ fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
     Some(sql)
 }
 
-fn push_definition(sql: &mut String, sight: &Sight, in_key: bool) {
-    push_ident(sql, &sight.name);
+fn push_definition(sql: &mut String, seen_column: &SeenColumn, in_key: bool) {
+    push_ident(sql, &seen_column.name);
     sql.push(' ');
-    sql.push_str(&match sight.kind {
+    sql.push_str(&match seen_column.kind {
         // No index takes texts without a limit.
         Some(infer::Kind::Text | infer::Kind::Json) if in_key => "VARCHAR(255)".into(),
         Some(infer::Kind::Bytes) if in_key => "VARBINARY(255)".into(),
-        kind => type_of(kind, sight.double),
+        kind => type_of(kind, seen_column.double),
     });
-    if sight.kind.is_none() {
+    if seen_column.kind.is_none() {
         sql.push_str(" COMMENT '");
         sql.push_str(NO_VALUE_YET);
         sql.push('\'');
@@ -188,45 +188,49 @@ pub(crate) fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             .and_then(|place| facts.columns.get(place))
     };
     let mut changes = Vec::new();
-    for sight in wish.sights.columns() {
-        if sight.kind.is_none() && column(&sight.name).is_none() {
-            changes.push(addition("ADD COLUMN", sight));
+    for seen_column in wish.seen_columns.columns() {
+        if seen_column.kind.is_none() && column(&seen_column.name).is_none() {
+            changes.push(addition("ADD COLUMN", seen_column));
         }
         // Whole numbers are among those that a double rounds.
-        let rounds = column(&sight.name).is_some_and(|c| c.kind == Kind::Double) && !sight.double;
+        let rounds = column(&seen_column.name).is_some_and(|c| c.kind == Kind::Double)
+            && !seen_column.double;
         if facts.ours
             && rounds
-            && matches!(sight.kind, Some(infer::Kind::Int | infer::Kind::Number))
+            && matches!(
+                seen_column.kind,
+                Some(infer::Kind::Int | infer::Kind::Number)
+            )
         {
-            changes.push(modification(&sight.name, "DECIMAL(65,30)"));
+            changes.push(modification(&seen_column.name, "DECIMAL(65,30)"));
         }
     }
     let existing = |name: &Name| {
-        let sight = wish.sights.columns().iter().find(|s| s.name == *name);
-        let zoned = sight.is_some_and(|s| s.times == Times::All(Holds::Timestamptz));
+        let seen_column = wish.seen_columns.columns().iter().find(|s| s.name == *name);
+        let zoned = seen_column.is_some_and(|s| s.times == Times::All(Holds::Timestamptz));
         match existing(facts, column(name)) {
             // A zone is no matter of the column's.
             Existing::Of(infer::Kind::Own(Holds::Timestamp)) if zoned => Existing::Fixed,
             existing => existing,
         }
     };
-    for change in wish.sights.changes(existing) {
+    for change in wish.seen_columns.changes(existing) {
         match change {
             Change::Add(name, kind) => {
-                let sight = wish.sights.columns().iter().find(|s| s.name == name);
-                let double = sight.is_some_and(|s| s.double);
+                let seen_column = wish.seen_columns.columns().iter().find(|s| s.name == name);
+                let double = seen_column.is_some_and(|s| s.double);
                 let verb = if column(&name).is_some() {
                     "MODIFY COLUMN"
                 } else {
                     "ADD COLUMN"
                 };
-                let sight = Sight {
+                let seen_column = SeenColumn {
                     name,
                     kind: Some(kind),
                     double,
                     times: Times::Nothing,
                 };
-                changes.push(addition(verb, &sight));
+                changes.push(addition(verb, &seen_column));
             }
             Change::Widen(name, kind) => {
                 let exact = match (column(&name).map(|c| c.kind), kind) {
@@ -273,9 +277,9 @@ fn existing(facts: &Facts, column: Option<&Column>) -> Existing {
     }
 }
 
-fn addition(verb: &str, sight: &Sight) -> String {
+fn addition(verb: &str, seen_column: &SeenColumn) -> String {
     let mut sql = format!("{verb} ");
-    push_definition(&mut sql, sight, false);
+    push_definition(&mut sql, seen_column, false);
     sql
 }
 

@@ -4,7 +4,6 @@ use mysql_async::Row;
 use windrow_core::apart::Apart;
 use windrow_core::{Op, TableName};
 
-use super::column::{Column, Kind};
 use super::guard;
 use super::information::about;
 use super::proof;
@@ -12,6 +11,7 @@ use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 use crate::fault::{Scope, Trouble};
 use crate::line::{Line, Seen};
 use crate::values::cell::{get, text};
+use crate::values::column::{Column, Kind};
 
 /// Reads a table; `None`: there is none of that name. A read of no rows comes first: its lock keeps
 /// the table as it is until all has been read.

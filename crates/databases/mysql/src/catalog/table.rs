@@ -1,22 +1,24 @@
 //! What the database says of a table.
 
-use tokio::time::Instant;
+use std::time::Duration;
+
 use windrow_core::apart::Apart;
 use windrow_core::{Key, Level, Name, Op, Standing, TableName};
+use windrow_database::described;
 
-use super::column::Column;
+use crate::values::column::Column;
+
+/// How long a description is used before it is read again. Changes of columns are noticed at once,
+/// by the guard of a transaction; this is for what changes no column: a trigger, say.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The same where there is no guard, because the user may not select from the table.
+const UNGUARDED: Duration = Duration::from_secs(1);
 
 /// A table, as it was when it was read.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    /// Changes whenever its [`Facts`] do; statements belong to one version.
-    pub(crate) version: u64,
-    /// When it was read.
-    pub(crate) read_at: Instant,
-    pub(crate) facts: Facts,
-}
+pub(crate) type Table = described::Table<Facts>;
 
-/// The description itself.
+/// What was read of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: TableName,
@@ -72,11 +74,12 @@ pub(crate) const OURS: &str = "created by windrow";
 /// known yet.
 pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
-impl std::ops::Deref for Table {
-    type Target = Facts;
-
-    fn deref(&self) -> &Facts {
-        &self.facts
+impl described::Facts for Facts {
+    fn fresh_for(&self) -> Duration {
+        match self.print {
+            Some(_) => FRESH,
+            None => UNGUARDED,
+        }
     }
 }
 

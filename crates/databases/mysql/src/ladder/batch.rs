@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mysql_async::Value as Cell;
 use windrow_core::{
-    Done, Dones, Fault, FaultClass, Op, Shape, TableName, Unit, UnitFault, Verdict,
+    Dones, Fault, FaultClass, Op, RowDone, RowWrite, Shape, TableName, Unit, UnitFault, Verdict,
 };
 use windrow_database::plan::{self, Fence, Item, Step};
 use windrow_database::sources::Sources;
@@ -64,7 +64,7 @@ impl BoundWrite {
 
 /// The units and all that is found out about them.
 pub(crate) struct Batch<'a> {
-    pub(crate) units: &'a [Unit],
+    pub(crate) units: &'a [Unit<RowWrite>],
     pub(crate) sources: Sources,
     shapes: Vec<Arc<Compiled>>,
     pub(crate) bound: Vec<BoundWrite>,
@@ -72,19 +72,14 @@ pub(crate) struct Batch<'a> {
     /// Where each unit's writes begin in `bound`.
     starts: Vec<usize>,
     /// What Windrow itself has against a unit.
-    pub(crate) refused: Vec<Option<UnitFault>>,
+    pub(crate) refused: Vec<Option<UnitFault<RowDone>>>,
     /// What writes were told in the transaction under way.
-    pub(crate) done: Vec<Option<Done>>,
-    pub(crate) verdicts: Vec<Option<Verdict>>,
+    pub(crate) done: Vec<Option<RowDone>>,
+    pub(crate) verdicts: Vec<Option<Verdict<RowDone>>>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(units: &'a [Unit]) -> Self {
-        let calls = |unit: &Unit| {
-            let message = "SQL calls are for databases of PostgreSQL's protocol";
-            let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
-            (!unit.calls().is_empty()).then(|| Verdict::Told(Err(fault.into())))
-        };
+    pub(crate) fn new(units: &'a [Unit<RowWrite>]) -> Self {
         Self {
             units,
             sources: Sources::of(units),
@@ -94,7 +89,7 @@ impl<'a> Batch<'a> {
             starts: Vec::new(),
             refused: Vec::new(),
             done: Vec::new(),
-            verdicts: units.iter().map(calls).collect(),
+            verdicts: vec![None; units.len()],
         }
     }
 
@@ -103,7 +98,7 @@ impl<'a> Batch<'a> {
         let mut seen = HashSet::new();
         let mut last: Option<&Arc<Shape>> = None;
         let mut tables = Vec::new();
-        for write in self.units.iter().flat_map(Unit::writes) {
+        for write in self.units.iter().flat_map(Unit::work) {
             if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
                 continue;
             }
@@ -137,12 +132,12 @@ impl<'a> Batch<'a> {
     fn bind_unit(
         &mut self,
         number: u32,
-        unit: &Unit,
+        unit: &Unit<RowWrite>,
         tables: &Tables<'_>,
         known: &mut HashMap<*const Shape, u32>,
         compile: &Compile<'_>,
-    ) -> Result<(), UnitFault> {
-        for (at, write) in unit.writes().iter().enumerate() {
+    ) -> Result<(), UnitFault<RowDone>> {
+        for (at, write) in unit.work().iter().enumerate() {
             let refuse = |fault| UnitFault {
                 at,
                 fault,
@@ -185,7 +180,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn conclude_refused(&mut self) {
         for (refused, verdict) in self.refused.iter().zip(&mut self.verdicts) {
             if let (Some(fault), None) = (refused, &verdict) {
-                *verdict = Some(Verdict::Told(Err(fault.clone())));
+                *verdict = Some(Verdict::Final(Err(fault.clone())));
             }
         }
     }
@@ -334,12 +329,15 @@ impl<'a> Batch<'a> {
                 Some(verdict) if self.sources.any() => verdict,
                 _ => return,
             };
-            if !matches!(verdict, Some(Verdict::Again(_) | Verdict::Alone(_))) {
+            if !matches!(
+                verdict,
+                Some(Verdict::RolledBack(_) | Verdict::WaitsForLock(_))
+            ) {
                 continue;
             }
             for follower in self.sources.followers(unit) {
                 if let Some(slot) = self.verdicts.get_mut(follower as usize) {
-                    slot.get_or_insert(Verdict::Held);
+                    slot.get_or_insert(Verdict::NotTried);
                 }
             }
         }
@@ -348,25 +346,25 @@ impl<'a> Batch<'a> {
     /// The unit is answered with what its writes were told.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
-        let dones: Option<Dones> = self
+        let dones: Option<Dones<RowDone>> = self
             .done
             .get_mut(writes)
             .and_then(|dones| dones.iter_mut().map(Option::take).collect());
         let outcome = dones.ok_or_else(|| Fault::internal("a write got no answer").into());
-        self.conclude(unit, Verdict::Told(outcome));
+        self.conclude(unit, Verdict::Final(outcome));
     }
 
     /// The unit gets its verdict.
-    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict) {
+    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<RowDone>) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
     }
 
     /// All units that are about the table and have no verdict get this one.
-    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
+    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict<RowDone>) {
         for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
-            let mut writes = unit.writes().iter();
+            let mut writes = unit.work().iter();
             if let Some(at) = writes.position(|w| w.shape.table == *table) {
                 slot.get_or_insert_with(|| verdict.for_write(at));
             }
@@ -374,7 +372,7 @@ impl<'a> Batch<'a> {
     }
 
     /// All units without a verdict get this one.
-    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict) {
+    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<RowDone>) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, TableName, Verdict};
+use windrow_core::{Fault, FaultClass, RowDone, TableName, Verdict};
 
 use super::batch::{Batch, Tables};
 use super::connection::Connection;
@@ -41,7 +41,7 @@ impl Connection {
             .zip(&batch.refused)
             .filter(|(_, r)| r.is_some());
         let mut names: Vec<&TableName> = Vec::new();
-        for write in refused.flat_map(|(unit, _)| unit.writes()) {
+        for write in refused.flat_map(|(unit, _)| unit.work()) {
             if !names.contains(&&write.shape.table) {
                 names.push(&write.shape.table);
             }
@@ -114,11 +114,11 @@ impl Connection {
         Ok(grown)
     }
 
-    fn refusal_of_table(&self, fault: Fault) -> Verdict {
+    fn refusal_of_table(&self, fault: Fault) -> Verdict<RowDone> {
         match fault.class {
             FaultClass::Conflict if &*fault.code == "55P03" => self.waits(fault),
-            class if class.may_retry() => Verdict::Again(fault),
-            _ => Verdict::Told(Err(fault.into())),
+            class if class.may_retry() => Verdict::RolledBack(fault),
+            _ => Verdict::Final(Err(fault.into())),
         }
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use mysql_async::Value as Cell;
 use windrow_core::apart::Apart;
-use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_core::{
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value,
+};
 use windrow_database::plan::Fence;
 
-use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::Table;
+use crate::values::column::{Column, Kind};
 use crate::values::encode;
 use crate::values::key;
 use crate::values::key::{Canon, Found};
@@ -191,7 +193,7 @@ impl Compiled {
     ///
     /// # Errors
     /// A value cannot be read, or there are too many or too few.
-    pub(crate) fn encode(&self, write: &Write, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
+    pub(crate) fn encode(&self, write: &RowWrite, hashes: &mut Vec<u64>) -> Result<Encoded, Fault> {
         if write.row.len() != self.row.len() {
             return Err(Fault::invalid(format!(
                 "a write to {} has {} values for {} columns",

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, Verdict};
+use windrow_core::{Fault, RowDone, Verdict};
 
-use super::interrupt::Interrupt;
+use super::cache::Catalog;
 use super::transaction::{Break, TRUSTED, Verified};
-use crate::catalog::cache::Catalog;
 use crate::catalog::guard;
 use crate::catalog::table::Table;
 use crate::fault::{Scope, Trouble};
 use crate::line::Line;
+use crate::line::interrupt::Interrupt;
 
 /// A connection and what it has learned.
 pub(crate) struct Connection {
@@ -47,10 +47,10 @@ impl Connection {
     }
 
     /// What a write is told that waits for a foreign lock.
-    pub(super) fn waits(&self, fault: Fault) -> Verdict {
+    pub(super) fn waits(&self, fault: Fault) -> Verdict<RowDone> {
         match self.purpose {
-            Purpose::Batches => Verdict::Alone(fault),
-            Purpose::Alone => Verdict::Told(Err(fault.into())),
+            Purpose::Batches => Verdict::WaitsForLock(fault),
+            Purpose::LockWait => Verdict::Final(Err(fault.into())),
         }
     }
 

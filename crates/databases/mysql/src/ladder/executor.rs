@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Canceller, Executor, Fault, FaultClass, Report, Tally, Unit, Verdict};
+use windrow_core::{
+    Canceller, Executor, Fault, FaultClass, Report, RowDone, RowWrite, Tally, Unit, Verdict,
+};
 
 use super::batch::Batch;
 use super::connection::Connection;
@@ -41,7 +43,7 @@ impl Connection {
                 Err(Break::Stale) => {
                     changes += 1;
                     if changes > MOST_CHANGES {
-                        batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                        batch.conclude_rest(&Verdict::RolledBack(keeps_changing()));
                     }
                     self.begin(batch, true).await?;
                     todo.push(work);
@@ -69,7 +71,7 @@ impl Connection {
             mode,
             isolated: true,
         };
-        let mut all = |verdict: &Verdict| {
+        let mut all = |verdict: &Verdict<RowDone>| {
             for unit in &units {
                 batch.conclude(*unit, verdict.clone());
             }
@@ -77,15 +79,15 @@ impl Connection {
         match why {
             Break::Apart => todo.push(again(units, Mode::Apart)),
             Break::Unsure => todo.push(again(units, Mode::Grouped)),
-            Break::Gone(fault) if unproven => all(&Verdict::Told(Err(fault.into()))),
-            Break::Gone(fault) => all(&Verdict::Again(fault)),
+            Break::Gone(fault) if unproven => all(&Verdict::Final(Err(fault.into()))),
+            Break::Gone(fault) => all(&Verdict::RolledBack(fault)),
             Break::Overtaken(waiting) => {
                 for (unit, verdict) in waiting {
                     batch.conclude(unit, verdict);
                 }
                 todo.push(again(units, Mode::Sets));
             }
-            Break::Unknown(fault) => all(&Verdict::Told(Err(fault.into()))),
+            Break::Unknown(fault) => all(&Verdict::Final(Err(fault.into()))),
             Break::Locked(table, fault) => {
                 let verdict = self.waits(fault);
                 batch.conclude_table(&table, &verdict);
@@ -147,7 +149,7 @@ fn split(batch: &mut Batch<'_>, work: &mut Work, todo: &mut Vec<Work>) -> bool {
         }
         let message = "the storage engine of the table knows no transactions, so several writes cannot be all or nothing";
         let fault = Fault::new(FaultClass::Unsupported, "0A000", message);
-        batch.conclude(unit, Verdict::Told(Err(fault.into())));
+        batch.conclude(unit, Verdict::Final(Err(fault.into())));
         return true;
     }
     let behind = work.units.split_off(at + 1);
@@ -171,8 +173,8 @@ fn keeps_changing() -> Fault {
 }
 
 #[async_trait]
-impl Executor for Connection {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for Connection {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let mut batch = Batch::new(units);
         let mut tally = Tally::default();
         match self.drive(&mut batch, &mut tally).await {
@@ -180,7 +182,7 @@ impl Executor for Connection {
             // Whatever had no verdict was not committed.
             Err(Break::Lost(why)) => {
                 self.line.give_up();
-                batch.conclude_rest(&Verdict::Again(unavailable(&why)));
+                batch.conclude_rest(&Verdict::RolledBack(unavailable(&why)));
             }
             Err(
                 Break::Gone(fault)
@@ -189,14 +191,14 @@ impl Executor for Connection {
                 | Break::Unknown(fault),
             ) => {
                 self.line.give_up();
-                batch.conclude_rest(&Verdict::Again(fault));
+                batch.conclude_rest(&Verdict::RolledBack(fault));
             }
             Err(Break::Apart | Break::Unsure | Break::Stale | Break::Overtaken(_)) => {
                 self.line.give_up();
-                batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                batch.conclude_rest(&Verdict::RolledBack(keeps_changing()));
             }
         }
-        let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
+        let defect = Verdict::Final(Err(Fault::internal("a unit got no verdict").into()));
         batch.conclude_rest(&defect);
         self.line.settle(&mut tally);
         Report {

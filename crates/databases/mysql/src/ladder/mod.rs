@@ -2,10 +2,11 @@
 
 pub(crate) mod batch;
 mod bind;
+pub(crate) mod cache;
 pub(crate) mod compiled;
 pub(crate) mod connection;
 mod executor;
-pub(crate) mod interrupt;
+mod matching;
 mod one_statement;
 mod set;
 mod single;

@@ -70,7 +70,7 @@ impl Connection {
             }
             Err(Trouble::Lost(why)) if reads => Err(Break::Lost(why)),
             Err(Trouble::Lost(why)) => {
-                let verdict = Verdict::Told(Err(unknown(&why).into()));
+                let verdict = Verdict::Final(Err(unknown(&why).into()));
                 units
                     .iter()
                     .for_each(|unit| batch.conclude(*unit, verdict.clone()));
@@ -102,13 +102,13 @@ impl Connection {
                 let mut verdict = self.waits(refusal.fault.clone());
                 // What is left of the first try would be written twice.
                 if batch.is_apart(*unit) && !self.line.undid_all().await? {
-                    verdict = Verdict::Told(Err(refusal.fault.into()));
+                    verdict = Verdict::Final(Err(refusal.fault.into()));
                 }
                 batch.conclude(*unit, verdict);
                 Ok(true)
             }
             (Scope::Statement, [unit]) => {
-                batch.conclude(*unit, Verdict::Told(Err(UnitFault::from(refusal.fault))));
+                batch.conclude(*unit, Verdict::Final(Err(UnitFault::from(refusal.fault))));
                 Ok(true)
             }
             _ => self.undone(batch, units, refusal.fault).await,
@@ -134,7 +134,7 @@ impl Connection {
                 return Err(Break::Stale);
             }
             let why = format!("the table's engine was changed; {}", fault.message);
-            let verdict = Verdict::Told(Err(unknown(&why).into()));
+            let verdict = Verdict::Final(Err(unknown(&why).into()));
             units
                 .iter()
                 .for_each(|unit| batch.conclude(*unit, verdict.clone()));

@@ -3,19 +3,20 @@
 use std::collections::HashSet;
 
 use mysql_async::{Row, Value as Cell};
-use windrow_core::Done;
+use windrow_core::RowDone;
 
 use super::batch::BoundWrite;
 use super::compiled::{Action, Compiled};
+use super::matching;
 use super::single::{given, key_cells, result_places, size};
 use super::text;
 use super::text::Met;
-use crate::catalog::column::Kind;
 use crate::fault::Trouble;
 use crate::line::{Line, Server};
+use crate::values::column::Kind;
 use crate::values::key;
 use crate::values::key::{Canon, Found};
-use crate::values::{literal, matching};
+use crate::values::literal;
 
 /// Placeholders of one statement: the server describes each of them when it is prepared. (It would
 /// take 65,535.)
@@ -134,7 +135,10 @@ fn rows(fitting: usize, columns: usize) -> usize {
 ///
 /// # Errors
 /// As the server refuses one of the rows; which one is not told.
-pub(crate) async fn execute(line: &mut Line, items: &[&BoundWrite]) -> Result<Vec<Done>, Failed> {
+pub(crate) async fn execute(
+    line: &mut Line,
+    items: &[&BoundWrite],
+) -> Result<Vec<RowDone>, Failed> {
     let Some(first) = items.first() else {
         return Ok(Vec::new());
     };
@@ -154,7 +158,7 @@ async fn insert(
     line: &mut Line,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<Done>, Failed> {
+) -> Result<Vec<RowDone>, Failed> {
     let by_key = compiled.finds.is_some() && items.iter().all(|bound| bound.canon.is_some());
     let back = match compiled.results {
         Some(_) if by_key => joined(&compiled.key, result_places(compiled)),
@@ -165,7 +169,7 @@ async fn insert(
     let answer = line.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.action == Action::Upsert || answer.affected == items.len() as u64 => {
-            Some(vec![Done::rows(1); items.len()])
+            Some(vec![RowDone::rows(1); items.len()])
         }
         None => None,
         Some(_) if by_key => matching::by_key(compiled, items, answer.rows),
@@ -180,12 +184,12 @@ async fn update(
     line: &mut Line,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<Done>, Failed> {
+) -> Result<Vec<RowDone>, Failed> {
     let rows: Vec<&[Cell]> = items.iter().map(|bound| &*bound.row).collect();
     let sql = text::update_many(compiled, line.server.mariadb, &rows);
     let found = line.say(&sql).await?;
     if compiled.results.is_none() && found == items.len() as u64 {
-        return Ok(vec![Done::rows(1); items.len()]);
+        return Ok(vec![RowDone::rows(1); items.len()]);
     }
     let rows = select(line, compiled, items, "").await?;
     // The rows that were found are locked; a row that came meanwhile would be one too many.
@@ -199,7 +203,7 @@ async fn delete(
     line: &mut Line,
     compiled: &Compiled,
     items: &[&BoundWrite],
-) -> Result<Vec<Done>, Failed> {
+) -> Result<Vec<RowDone>, Failed> {
     let padded = items.len().next_power_of_two();
     let rows = if line.server.returning {
         let back = joined(&compiled.key, result_places(compiled));

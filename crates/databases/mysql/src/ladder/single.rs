@@ -1,16 +1,16 @@
 //! One write by its own statement: what its client would have sent.
 
 use mysql_async::Value as Cell;
-use windrow_core::{Done, Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, RowDone};
 
 use super::batch::BoundWrite;
 use super::compiled::{Action, Compiled};
+use super::matching;
 use super::text;
 use super::text::Met;
 use crate::catalog::table::same;
 use crate::fault::{DUPLICATE, OVERFLOW, Refusal, Trouble};
 use crate::line::{Answer, Line};
-use crate::values::matching;
 
 /// How often an insert is tried that meets a row which is gone when it is looked at.
 const TRIES: usize = 3;
@@ -34,7 +34,7 @@ pub(crate) fn needs_transaction(compiled: &Compiled, line: &Line) -> bool {
 ///
 /// # Errors
 /// The write's own failure, or that of the connection.
-pub(crate) async fn execute(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
+pub(crate) async fn execute(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     if bound.nothing {
         return Ok(matching::empty(compiled));
@@ -74,7 +74,7 @@ fn check_size(line: &Line, bound: &BoundWrite) -> Result<(), Trouble> {
     Err(Trouble::of(Fault::too_large(message)))
 }
 
-async fn insert(line: &mut Line, bound: &BoundWrite, met: Met) -> Result<Done, Trouble> {
+async fn insert(line: &mut Line, bound: &BoundWrite, met: Met) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     if compiled.results.is_some() && !line.server.returning {
         return insert_and_read(line, bound, met).await;
@@ -85,16 +85,20 @@ async fn insert(line: &mut Line, bound: &BoundWrite, met: Met) -> Result<Done, T
 }
 
 /// What an insert that succeeded is told: one row, whether it was added or met one that it changed.
-fn written(compiled: &Compiled, answer: Answer) -> Done {
+fn written(compiled: &Compiled, answer: Answer) -> RowDone {
     match compiled.results {
         Some(_) => matching::all(compiled, answer.rows),
-        None => Done::rows(1),
+        None => RowDone::rows(1),
     }
 }
 
 /// For servers that give no rows back: the row is found by the key that it was given, or by its
 /// number.
-async fn insert_and_read(line: &mut Line, bound: &BoundWrite, met: Met) -> Result<Done, Trouble> {
+async fn insert_and_read(
+    line: &mut Line,
+    bound: &BoundWrite,
+    met: Met,
+) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     let sql = text::insert(compiled, met, 1, &[]);
     let answer = line.execute(&sql, given(bound).to_vec()).await?;
@@ -129,7 +133,7 @@ async fn insert_and_read(line: &mut Line, bound: &BoundWrite, met: Met) -> Resul
 }
 
 /// Only the key's own conflict is ignored: any other failure is told.
-async fn ignore(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
+async fn ignore(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
@@ -177,7 +181,7 @@ pub(crate) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
 ///
 /// # Errors
 /// As [`execute`].
-pub(crate) async fn look_up(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
+pub(crate) async fn look_up(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
@@ -202,7 +206,7 @@ async fn is_there(line: &mut Line, bound: &BoundWrite, lock: &str) -> Result<boo
     Ok(!select(line, bound, &[], lock).await?.rows.is_empty())
 }
 
-async fn update(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
+async fn update(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     // An upsert that has found its row leaves the key as it is.
     let upserts = compiled.action == Action::Upsert;
@@ -219,7 +223,7 @@ async fn update(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
         rows = line.execute(&sql, cells).await?.affected;
     }
     if compiled.results.is_none() {
-        return Ok(Done::rows(rows));
+        return Ok(RowDone::rows(rows));
     }
     if rows == 0 {
         return Ok(matching::empty(compiled));
@@ -245,7 +249,7 @@ fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     keys.map(new).collect()
 }
 
-async fn delete(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
+async fn delete(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     let back = compiled.results.is_some();
     if back && line.server.returning {
@@ -261,7 +265,7 @@ async fn delete(line: &mut Line, bound: &BoundWrite) -> Result<Done, Trouble> {
     let answer = line.execute(&sql, key_cells(bound).collect()).await?;
     Ok(match read {
         Some(read) => matching::all(compiled, read.rows),
-        None => Done::rows(answer.affected),
+        None => RowDone::rows(answer.affected),
     })
 }
 

@@ -98,9 +98,9 @@ impl Transaction<'_, '_> {
         let verdict = match refusal.scope {
             Scope::Lock if self.purpose == Purpose::Batches => {
                 self.line.hurry(true).await?;
-                Verdict::Alone(refusal.fault)
+                Verdict::WaitsForLock(refusal.fault)
             }
-            _ => Verdict::Told(Err(UnitFault {
+            _ => Verdict::Final(Err(UnitFault {
                 at: write,
                 fault: refusal.fault,
                 before: Vec::new(),
@@ -233,9 +233,7 @@ impl Transaction<'_, '_> {
     /// wrong.
     async fn judged(&mut self, items: &[u32]) -> Result<bool, Break> {
         let rows = bound(self.batch, items);
-        let empty = rows
-            .first()
-            .map(|p| crate::values::matching::empty(&p.compiled));
+        let empty = rows.first().map(|p| super::matching::empty(&p.compiled));
         let judged = set::judge(self.line, &rows).await;
         let fine = guessed(self.line, judged.map(Some))
             .await?
@@ -255,7 +253,7 @@ impl Transaction<'_, '_> {
         let (nothing, possible): (Vec<u32>, Vec<u32>) = items.into_iter().partition(nothing);
         for item in nothing {
             let bound = self.batch.bound.get(item as usize);
-            if let Some(done) = bound.map(|p| crate::values::matching::empty(&p.compiled)) {
+            if let Some(done) = bound.map(|p| super::matching::empty(&p.compiled)) {
                 self.done(item, done, Rung::Fused);
             }
         }

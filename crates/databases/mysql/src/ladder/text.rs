@@ -5,8 +5,8 @@ use mysql_async::Value as Cell;
 use windrow_database::quote::backtick::{push_ident, push_table};
 
 use super::compiled::{Action, Compiled};
-use crate::catalog::column::{Column, Kind};
 use crate::catalog::table::Facts;
+use crate::values::column::{Column, Kind};
 use crate::values::literal;
 
 /// What an insert does with a row that is there.

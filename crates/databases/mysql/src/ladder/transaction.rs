@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Done, Fault, Rung, TableName, Tally, Verdict};
+use windrow_core::{Fault, RowDone, Rung, TableName, Tally, Verdict};
 
 use super::batch::Batch;
 use crate::catalog::guard;
@@ -49,7 +49,7 @@ pub(crate) enum Break {
     /// Somebody holds a lock on a whole table.
     Locked(TableName, Fault),
     /// Units wait for locks, and what follows them must not be written before them.
-    Overtaken(Vec<(u32, Verdict)>),
+    Overtaken(Vec<(u32, Verdict<RowDone>)>),
     /// It may have been committed.
     Unknown(Fault),
 }
@@ -77,9 +77,9 @@ pub(crate) struct Transaction<'t, 'u> {
     verified: &'t mut Verified,
     tally: &'t mut Tally,
     pub(super) counts: [usize; Rung::ALL.len()],
-    pub(super) failed: Vec<(u32, Verdict)>,
+    pub(super) failed: Vec<(u32, Verdict<RowDone>)>,
     /// What a unit of several writes failed with.
-    pub(super) blame: Option<Verdict>,
+    pub(super) blame: Option<Verdict<RowDone>>,
     /// Everything counts as set apart.
     isolated: bool,
     /// A unit that fails is undone with all of the transaction.
@@ -114,7 +114,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
         self.line.say("ROLLBACK").await?;
         let undone = self.line.undid_all().await?;
         let verdict = match self.blame.take() {
-            Some(Verdict::Alone(fault)) if !undone => Verdict::Told(Err(fault.into())),
+            Some(Verdict::WaitsForLock(fault)) if !undone => Verdict::Final(Err(fault.into())),
             Some(verdict) => verdict,
             None => defect(),
         };
@@ -209,7 +209,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     /// Of units that wait for locks, none may be followed by one that has been written.
     pub(super) fn none_overtaken(&self) -> Result<(), Break> {
-        let waits = |verdict: &Verdict| matches!(verdict, Verdict::Alone(_));
+        let waits = |verdict: &Verdict<RowDone>| matches!(verdict, Verdict::WaitsForLock(_));
         let waiting = self.failed.iter().filter(|(_, verdict)| waits(verdict));
         let told = |unit: u32| self.failed.iter().any(|(failed, _)| *failed == unit);
         let open = |unit: u32| {
@@ -224,7 +224,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
     }
 
     /// A write was told so, if the transaction is committed.
-    pub(crate) fn done(&mut self, item: u32, done: Done, rung: Rung) {
+    pub(crate) fn done(&mut self, item: u32, done: RowDone, rung: Rung) {
         if let Some(slot) = self.batch.done.get_mut(item as usize) {
             *slot = Some(done);
         }
@@ -240,7 +240,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
     }
 
     /// A unit of one write has failed, and nothing of it is left. One of several must be undone.
-    pub(crate) fn fail(&mut self, unit: u32, verdict: Verdict) -> Result<(), Break> {
+    pub(crate) fn fail(&mut self, unit: u32, verdict: Verdict<RowDone>) -> Result<(), Break> {
         if self.batch.is_single(unit) && !self.once {
             self.failed.push((unit, verdict));
             Ok(())
@@ -252,6 +252,6 @@ impl<'t, 'u> Transaction<'t, 'u> {
 }
 
 /// For a unit whose failure is not known: a defect.
-pub(super) fn defect() -> Verdict {
-    Verdict::Told(Err(Fault::internal("a unit failed without a fault").into()))
+pub(super) fn defect() -> Verdict<RowDone> {
+    Verdict::Final(Err(Fault::internal("a unit failed without a fault").into()))
 }

@@ -1,10 +1,10 @@
 //! What the rows of a batch ask of their tables, and who is told where they do not get it.
 
-use windrow_core::{Op, TableName, Verdict, Write};
+use windrow_core::{Op, RowDone, RowWrite, TableName, Verdict};
 use windrow_database::wish::{self, Wish};
 
 use super::batch::Batch;
-use crate::catalog::cache::Catalog;
+use super::cache::Catalog;
 use crate::catalog::create;
 
 /// What the rows of a batch ask of their tables, as far as the descriptions say.
@@ -14,7 +14,7 @@ pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    let mut wishes = wish::by_table(open.flat_map(|(unit, _)| unit.writes()), Wish::see);
+    let mut wishes = wish::by_table(open.flat_map(|(unit, _)| unit.work()), Wish::see);
     wishes.retain(|(name, wish)| match catalog.get(name) {
         None => wish.new.is_wanted(),
         Some(table) => !create::changes(&table.facts, wish).is_empty(),
@@ -23,8 +23,8 @@ pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName
 }
 
 /// The units without a verdict whose rows do not fit the table get this one.
-pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict) {
-    let writes = |write: &Write| write.shape.table == *table && write.shape.op == Op::Insert;
+pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdict<RowDone>) {
+    let writes = |write: &RowWrite| write.shape.table == *table && write.shape.op == Op::Insert;
     let troubled: Vec<(u32, usize)> = (0_u32..)
         .zip(batch.units)
         .filter_map(|(unit, of)| {
@@ -32,7 +32,7 @@ pub(super) fn conclude(batch: &mut Batch<'_>, table: &TableName, verdict: &Verdi
                 .refused
                 .get(unit as usize)
                 .is_some_and(Option::is_some);
-            let at = of.writes().iter().position(writes)?;
+            let at = of.work().iter().position(writes)?;
             refused.then_some((unit, at))
         })
         .collect();

@@ -131,7 +131,7 @@ impl Variables {
             let rest = without(self.get("old_mode"), &hides);
             sql.push_str(&format!(", old_mode = '{rest}'"));
         }
-        let alone = purpose == Some(Purpose::Alone);
+        let alone = purpose == Some(Purpose::LockWait);
         for (name, value) in FIXED {
             let is_known = self.0.contains_key(name);
             if is_known && !(alone && TIMES.contains(&name)) {
@@ -185,8 +185,8 @@ mod tests {
         let server = known(&[("foreign_key_checks", "OFF"), ("max_statement_time", "1")]);
         let of = |purpose| server.settings(Some(purpose), Some(1));
         assert!(of(Purpose::Batches).contains("foreign_key_checks = 1, max_statement_time = 0"));
-        assert!(!of(Purpose::Alone).contains("max_statement_time"));
-        assert!(!of(Purpose::Alone).contains("check_constraint_checks"));
+        assert!(!of(Purpose::LockWait).contains("max_statement_time"));
+        assert!(!of(Purpose::LockWait).contains("check_constraint_checks"));
     }
 
     #[test]

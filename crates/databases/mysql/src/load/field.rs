@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use mysql_async::Value as Cell;
 use windrow_core::{Fault, FaultClass, Field, TableName};
 
-use crate::catalog::column::{Column, Kind};
+use crate::values::column::{Column, Kind};
 use crate::values::encode;
 
 /// Appends a value.
@@ -160,7 +160,7 @@ fn place(fault: Fault, table: &TableName, column: &Column) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::column::sample;
+    use crate::values::column::sample;
 
     fn written(kind: Kind, field: Field<'_>) -> Option<String> {
         let mut out = Vec::new();

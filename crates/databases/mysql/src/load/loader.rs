@@ -1,7 +1,7 @@
 //! A portion: one transaction.
 
 use async_trait::async_trait;
-use windrow_core::{Claim, LoadFault, Loaded, Loader, Mark, Rows, Sifted};
+use windrow_core::{Claim, Filtered, LoadFault, Loaded, Loader, Mark, Rows};
 
 use super::connection::MysqlLoader;
 use crate::fault::{Scope, Trouble, unavailable, unknown};
@@ -50,9 +50,13 @@ impl Loader for MysqlLoader {
         self.finish(written).await
     }
 
-    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
         self.check()?;
-        let written = self.write_sifted(rows, claim).await;
+        let written = self.write_filtered(rows, claim).await;
         self.finish(written).await
     }
 

@@ -7,7 +7,7 @@
 //! that it does not like is left out or bent, with a warning. So a portion is committed only where
 //! every row was written and there was no warning at all.
 //!
-//! Where a portion is sifted, warnings tell which rows are left out: it is committed where every
+//! Where a portion is filtered, warnings tell which rows are left out: it is committed where every
 //! row without a warning was written, and none with one. So that none is bent, values are tried out
 //! in a temporary table before. What was not written goes through a lane, which tells each row its
 //! own error.
@@ -21,7 +21,7 @@
 //! | `loader` | a portion: one transaction |
 //! | `connection` | a connection that loads, and what every portion takes |
 //! | `whole` | a portion of which all rows are written, or none |
-//! | `sift` | a portion without the rows that are not taken |
+//! | `filter` | a portion without the rows that are not taken |
 //! | `selection` | which rows those are |
 //! | `warnings` | the server's warnings, and the rows that they are of |
 //! | `numbering` | how it counts those rows |
@@ -34,13 +34,13 @@ mod connection;
 mod fault;
 mod feed;
 mod field;
+mod filter;
 mod loader;
 mod marks;
 mod numbering;
 mod plan;
 mod probe;
 mod selection;
-mod sift;
 mod verdict;
 mod warnings;
 mod whole;
@@ -57,11 +57,11 @@ use windrow_database::wish::Wish;
 
 use self::connection::MysqlLoader;
 use self::marks::MysqlMarks;
-use super::catalog::column::{Column, Kind};
 use super::catalog::create;
 use super::catalog::schema;
 use super::fault::Trouble;
 use super::line::Line;
+use super::values::column::{Column, Kind};
 
 /// LOAD DATA LOCAL.
 pub(super) struct MysqlBulk {
@@ -97,7 +97,7 @@ impl Bulk for MysqlBulk {
         20_000
     }
 
-    fn sifts(&self) -> bool {
+    fn filters(&self) -> bool {
         true
     }
 

@@ -7,7 +7,6 @@ use windrow_database::quote::backtick::{push_ident, push_table};
 use windrow_database::{decimal, infer};
 
 use super::field;
-use crate::catalog::column::{Column, Kind};
 use crate::catalog::create;
 use crate::catalog::guard;
 use crate::catalog::information::about;
@@ -17,6 +16,7 @@ use crate::catalog::table::Print;
 use crate::fault::Trouble;
 use crate::line::Line;
 use crate::values::cell::get;
+use crate::values::column::{Column, Kind};
 
 /// A load, ready to be executed.
 #[derive(Debug)]

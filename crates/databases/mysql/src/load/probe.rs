@@ -11,10 +11,10 @@ use windrow_database::quote::backtick::{push_ident, push_table};
 use super::numbering;
 use super::numbering::Numbering;
 use super::plan::{Load, statement};
-use crate::catalog::column::Column;
 use crate::fault::Trouble;
 use crate::line::Line;
 use crate::values::cell::get;
+use crate::values::column::Column;
 
 /// Its name.
 const TABLE: &str = "windrow_probe";

@@ -4,7 +4,7 @@ use mysql_async::Value as Cell;
 use windrow_core::{Fault, Name};
 use windrow_database::quote::backtick::push_ident;
 
-use crate::catalog::column::Kind;
+use crate::values::column::Kind;
 use crate::values::literal::{push_hex, push_text};
 use crate::values::moment::fraction;
 

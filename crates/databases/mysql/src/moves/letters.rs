@@ -12,10 +12,10 @@ use super::keys;
 use super::keys::{Key, Runs, conditions};
 use super::source::Source;
 use super::text::push_list;
-use crate::catalog::column::Kind;
 use crate::fault::Trouble;
 use crate::line::Line;
 use crate::values::cell::get;
+use crate::values::column::Kind;
 use crate::values::decode;
 use crate::values::literal::push_text;
 

@@ -5,11 +5,11 @@ use windrow_database::quote::backtick::{push_ident, push_table};
 
 use super::survey;
 use super::text::{bytes_of_route, push_filter, push_list, push_route};
-use crate::catalog::column::Kind;
 use crate::catalog::information::about;
 use crate::fault::Trouble;
 use crate::line::Line;
 use crate::values::cell::get;
+use crate::values::column::Kind;
 
 /// A table that rows are taken out of.
 #[derive(Debug)]

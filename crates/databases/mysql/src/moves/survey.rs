@@ -5,13 +5,13 @@ use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 use windrow_database::quote::backtick::push_table;
 
 use super::text::{bytes_of_route, push_filter, push_list};
-use crate::catalog::column::{Column, Kind};
 use crate::catalog::information::about;
 use crate::catalog::schema;
 use crate::catalog::table::Facts;
 use crate::fault::{Scope, Trouble};
 use crate::line::Line;
 use crate::values::cell::get;
+use crate::values::column::{Column, Kind};
 
 /// What tells servers apart: MySQL and MariaDB have different numbers for it, and copies of a
 /// server may share them.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use windrow_core::Value;
 
 use super::moment::fraction;
-use crate::catalog::column::Kind;
+use crate::values::column::Kind;
 
 /// The number by which the server calls binary data's character set.
 const BINARY: u16 = 63;

@@ -9,7 +9,7 @@ use windrow_core::{Fault, FaultClass, TableName, Value};
 use windrow_database::binary;
 
 use super::moment::Moment;
-use crate::catalog::column::{Column, Kind};
+use crate::values::column::{Column, Kind};
 
 /// A value to be stored.
 ///
@@ -184,7 +184,7 @@ fn misfit(table: &TableName, column: &Column, what: &str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::column::sample;
+    use crate::values::column::sample;
 
     fn store(kind: Kind, value: impl Into<Value>) -> Result<Cell, Fault> {
         stored(&TableName::bare("t"), &sample(kind), &value.into())

@@ -13,7 +13,7 @@ use mysql_async::Value as Cell;
 use super::encode::plain;
 use super::moment;
 use super::moment::Moment;
-use crate::catalog::column::{Column, Kind};
+use crate::values::column::{Column, Kind};
 
 /// Bytes that stand for the values of some columns. They sort as whole numbers and texts do, so
 /// that the rows of all statements are written in one order.
@@ -220,7 +220,7 @@ fn collation(name: &str) -> Option<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::column::sample;
+    use crate::values::column::sample;
 
     fn key(kind: Kind, cell: impl Into<Cell>) -> Found {
         row_key([(&sample(kind), &cell.into())])

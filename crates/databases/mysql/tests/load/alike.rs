@@ -305,7 +305,7 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
     let table = |name: &str| {
         format!("drop table if exists {name}; create table {name} (id int primary key, v {of});")
     };
-    bed.renew(&(table("lane") + &table("bulk") + &table("sift")))
+    bed.renew(&(table("lane") + &table("bulk") + &table("filter")))
         .await;
     let ids: Vec<String> = (0..fields.len()).map(|id| id.to_string()).collect();
     let rows: Vec<Vec<Field<'_>>> = ids
@@ -314,7 +314,7 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
         .map(|(id, field)| vec![Field::Plain(id), *field])
         .collect();
     let told = bed.alone(&plan("lane", &["id", "v"]), &rows).await;
-    sift(bed, of, &rows, &told).await;
+    filter(bed, of, &rows, &told).await;
     let mut loader = bed.loader(&plan("bulk", &["id", "v"])).await;
     let (mut together, mut left) = (Vec::new(), vec!["-1"]);
     for ((row, fault), field) in rows.iter().zip(&told).zip(fields) {
@@ -352,22 +352,25 @@ async fn compare(bed: &mut Bed, of: &str, fields: &[Field<'_>]) {
 
 /// What is taken of all rows together, and what was left out by itself, are what the lane makes of
 /// them.
-async fn sift(bed: &Bed, of: &str, rows: &[Vec<Field<'_>>], told: &[Option<Fault>]) {
-    let mut loader = bed.loader(&plan("sift", &["id", "v"])).await;
-    let sifted = loader.sift(&portion(rows), None).await.unwrap();
-    for place in &sifted.left {
+async fn filter(bed: &Bed, of: &str, rows: &[Vec<Field<'_>>], told: &[Option<Fault>]) {
+    let mut loader = bed.loader(&plan("filter", &["id", "v"])).await;
+    let filtered = loader.filter(&portion(rows), None).await.unwrap();
+    for place in &filtered.left {
         let (row, fault) = (&rows[*place], &told[*place]);
         let odd = may_be_refused(of, row[1]);
         assert!(fault.is_some() || odd, "{of}: {row:?} is left out");
     }
-    let left: Vec<_> = sifted.left.iter().map(|at| rows[*at].clone()).collect();
-    let again = bed.alone(&plan("sift", &["id", "v"]), &left).await;
+    let left: Vec<_> = filtered.left.iter().map(|at| rows[*at].clone()).collect();
+    let again = bed.alone(&plan("filter", &["id", "v"]), &left).await;
     let good = again.iter().filter(|fault| fault.is_none()).count() as u64;
     let count: u64 = bed.sql("select count(*) from lane").trim().parse().unwrap();
-    assert_eq!(sifted.loaded.written + good, count, "{of}");
+    assert_eq!(filtered.loaded.written + good, count, "{of}");
     let dump = |table: &str| format!("select id, v from {table} order by id");
-    let (lane, sift) = (bed.rows(&dump("lane")).await, bed.rows(&dump("sift")).await);
-    assert_eq!(lane, sift, "{of}");
+    let (lane, filter) = (
+        bed.rows(&dump("lane")).await,
+        bed.rows(&dump("filter")).await,
+    );
+    assert_eq!(lane, filter, "{of}");
 }
 
 async fn compare_some(part: usize) {

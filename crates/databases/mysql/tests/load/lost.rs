@@ -33,10 +33,10 @@ async fn a_connection_that_was_killed_before_wrote_nothing() {
     }
     let mut loader = bed.loader(&plan("t", &["id"])).await;
     let bad = texts(&[&["bad"]]);
-    assert_eq!(loader.sift(&bad, None).await.unwrap().left, [0]);
+    assert_eq!(loader.filter(&bad, None).await.unwrap().left, [0]);
     kill_all(&bed).await;
     for _ in 0..2 {
-        let outcome = loader.sift(&texts(&[&["1"], &["bad"]]), None).await;
+        let outcome = loader.filter(&texts(&[&["1"], &["bad"]]), None).await;
         assert!(matches!(outcome, Err(LoadFault::Again(_))), "{outcome:?}");
     }
     assert_eq!(bed.sql("select count(*) from t").trim(), "0");

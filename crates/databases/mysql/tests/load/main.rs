@@ -9,9 +9,9 @@
 
 mod alike;
 mod chance;
+mod filtered;
 mod lost;
 mod marks;
 mod mixed;
 mod portions;
-mod sifted;
 mod support;

@@ -1,8 +1,8 @@
-//! Good and bad rows in any order, sifted: the same contents as by the lane.
+//! Good and bad rows in any order, filtered: the same contents as by the lane.
 
 use windrow_core::{Bulk, Claim, Field};
 
-use crate::sifted::{COLUMNS, DAY, bed, clerk, mark};
+use crate::filtered::{COLUMNS, DAY, bed, clerk, mark};
 use crate::support::*;
 
 /// Rows of which each may be bad in some way; `chance` says how.
@@ -69,14 +69,14 @@ async fn compare(bed: &Bed, bulk: &dyn Bulk, probed: bool, chances: &[u8]) {
         mark: &mark,
         records: &records,
     };
-    let sifted = loader.sift(&portion(&rows), Some(&claim)).await.unwrap();
-    let left = sifted.left;
-    let taken = sifted.loaded.written + sifted.loaded.ignored;
+    let filtered = loader.filter(&portion(&rows), Some(&claim)).await.unwrap();
+    let left = filtered.left;
+    let taken = filtered.loaded.written + filtered.loaded.ignored;
     assert_eq!(taken + left.len() as u64, rows.len() as u64);
     let marks = bed.bulk.marks().unwrap();
     assert_eq!(marks.read("l").await.unwrap(), claim.spans(&left));
     let count = bed.sql("select count(*) - 1 from t");
-    assert_eq!(count.trim(), sifted.loaded.written.to_string());
+    assert_eq!(count.trim(), filtered.loaded.written.to_string());
     assert_eq!(left, bad);
     let dump = |table: &str| format!("select * from {table} order by id");
     assert_eq!(bed.rows(&dump("t")).await, bed.rows(&dump("lane")).await);

@@ -3,20 +3,16 @@
 use std::sync::Arc;
 
 use mysql_async::prelude::Queryable as _;
-use windrow_core::shape::ShapeParts;
-use windrow_core::sink::Purpose;
-use windrow_core::{
-    Bulk, Fault, Field, Key, LoadFault, LoadPlan, Loader, Name, OnConflict, Op, Returning, Rows,
-    Shape, Sink, TableName, Unit, Verdict, Write,
-};
-use windrow_database::Driver;
-use windrow_database::Options;
+use windrow_core::{Bulk, Fault, Field, LoadPlan, Loader, OnConflict};
+use windrow_database::{Driver, Options};
 use windrow_mysql::Mysql;
+use windrow_testkit::loads::{self, on_conflict};
+pub(crate) use windrow_testkit::loads::{plan, portion, refused, texts};
 use windrow_testkit::mariadb::{Database, shared};
 
 pub(crate) struct Bed {
     pub(crate) database: Database,
-    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) sink: Arc<dyn windrow_core::Database>,
     pub(crate) bulk: Arc<dyn Bulk>,
 }
 
@@ -57,10 +53,7 @@ impl Bed {
 
     /// The fault for which rows cannot be loaded.
     pub(crate) async fn no_loader(&self, plan: &LoadPlan) -> Fault {
-        match self.bulk.loader(plan).await {
-            Ok(_) => panic!("there is a loader"),
-            Err(fault) => fault,
-        }
+        loads::no_loader(&*self.bulk, plan).await
     }
 
     /// Writes a row as a lane does: alone.
@@ -69,26 +62,7 @@ impl Bed {
         plan: &LoadPlan,
         rows: &[Vec<Field<'_>>],
     ) -> Vec<Option<Fault>> {
-        let shape = Arc::new(Shape::new(ShapeParts {
-            op: Op::Insert,
-            table: plan.table.clone(),
-            columns: plan.columns.clone(),
-            key: plan.key.clone(),
-            on_conflict: plan.on_conflict,
-            returning: Returning::Nothing,
-        }));
-        let unit = |row: &Vec<Field<'_>>| {
-            let values: Vec<_> = row.iter().map(Field::value).collect();
-            Unit::one(Write::new(shape.clone(), values))
-        };
-        let units: Vec<Unit> = rows.iter().map(unit).collect();
-        let mut executor = self.sink.connect(Purpose::Batches).await.unwrap();
-        let report = executor.execute(&units).await;
-        let told = |verdict| match verdict {
-            Verdict::Told(outcome) => outcome.err().map(|fault| fault.fault),
-            other => panic!("not told: {other:?}"),
-        };
-        report.verdicts.into_iter().map(told).collect()
+        loads::alone(&*self.sink, plan, rows).await
     }
 
     /// All that a query gives, byte for byte.
@@ -104,56 +78,12 @@ pub(crate) async fn session(url: &str) -> mysql_async::Conn {
     mysql_async::Conn::from_url(url).await.unwrap()
 }
 
-pub(crate) fn plan(table: &str, columns: &[&str]) -> LoadPlan {
-    LoadPlan {
-        table: TableName::parse(table).unwrap(),
-        columns: columns.iter().map(|name| Name::from(*name)).collect(),
-        on_conflict: OnConflict::Error,
-        key: Key::Primary,
-    }
-}
-
 pub(crate) fn ignoring(table: &str, columns: &[&str]) -> LoadPlan {
-    LoadPlan {
-        on_conflict: OnConflict::Ignore,
-        ..plan(table, columns)
-    }
+    on_conflict(plan(table, columns), OnConflict::Ignore)
 }
 
 pub(crate) fn updating(table: &str, columns: &[&str]) -> LoadPlan {
-    LoadPlan {
-        on_conflict: OnConflict::Update,
-        ..plan(table, columns)
-    }
-}
-
-/// A portion.
-pub(crate) fn portion(rows: &[Vec<Field<'_>>]) -> Rows {
-    let mut portion = Rows::new(rows.first().map_or(0, Vec::len));
-    for (at, row) in rows.iter().enumerate() {
-        assert!(portion.push(at as u64 + 1, row.iter().copied()));
-    }
-    portion
-}
-
-/// Rows of texts as CSV gives them; `NULL` is NULL.
-pub(crate) fn texts(rows: &[&[&str]]) -> Rows {
-    let mut portion = Rows::new(rows.first().map_or(0, |row| row.len()));
-    for (at, row) in rows.iter().enumerate() {
-        let fields = row.iter().map(|text| match *text {
-            "NULL" => Field::Null,
-            text => Field::Plain(text),
-        });
-        assert!(portion.push(at as u64 + 1, fields));
-    }
-    portion
-}
-
-pub(crate) fn refused(outcome: Result<windrow_core::Loaded, LoadFault>) -> Fault {
-    match outcome {
-        Err(LoadFault::Refused(fault)) => fault,
-        other => panic!("not refused: {other:?}"),
-    }
+    on_conflict(plan(table, columns), OnConflict::Update)
 }
 
 /// The first field of a row.

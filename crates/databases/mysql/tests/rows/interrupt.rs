@@ -16,7 +16,7 @@ async fn a_write_that_waits_for_a_lock_is_given_up() {
         .query_drop("select v from lk where id = 1 for update")
         .await
         .unwrap();
-    let mut executor = bed.sink.connect(Purpose::Alone).await.unwrap();
+    let mut executor = bed.sink.connect(Purpose::LockWait).await.unwrap();
     let canceller = executor.canceller().unwrap();
     let shape = update("lk", &["v"]).shape();
     let write = tokio::spawn(async move { executor.execute(&[unit(&shape, row![7, 1])]).await });

@@ -1,6 +1,6 @@
 //! Upserts, updates, deletes and reads by key, and what writes give back, alone and joined.
 
-use windrow_core::{FaultClass, Rung, Unit, Value};
+use windrow_core::{FaultClass, RowDone, RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -9,7 +9,7 @@ const TABLE: &str = "
 create table t (id int primary key, a text, n int not null default 0);
 insert into t select seq, concat('old', seq), seq from seq_1_to_100";
 
-fn counts(report: windrow_core::Report) -> Vec<u64> {
+fn counts(report: windrow_core::Report<RowDone>) -> Vec<u64> {
     let told = report.verdicts.into_iter().map(told);
     told.map(|outcome| outcome.unwrap()[0].rows).collect()
 }
@@ -19,7 +19,7 @@ async fn updates_and_deletes_by_key_count_for_themselves() {
     let mut bed = Bed::new(TABLE).await;
     let set = update("t", &["a"]).shape();
     let drop = delete("t").shape();
-    let mut units: Vec<Unit> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
+    let mut units: Vec<Unit<RowWrite>> = (90..=110).map(|id| unit(&set, row!["new", id])).collect();
     units.extend((0..10).map(|id| unit(&drop, row![id])));
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 31, "{:?}", report.tally);
@@ -35,7 +35,7 @@ async fn updates_and_deletes_by_key_count_for_themselves() {
 async fn a_row_that_an_update_finds_counts_though_it_changes_nothing() {
     let mut bed = Bed::new(TABLE).await;
     let set = update("t", &["n"]).shape();
-    let same: Vec<Unit> = (1..=20).map(|id| unit(&set, row![id, id])).collect();
+    let same: Vec<Unit<RowWrite>> = (1..=20).map(|id| unit(&set, row![id, id])).collect();
     assert_eq!(counts(bed.run(&same).await), [1; 20]);
     assert_eq!(counts(bed.run(&same[..1]).await), [1]);
     assert_eq!(counts(bed.run(&[unit(&set, row![1, 1000])]).await), [0]);
@@ -47,7 +47,7 @@ async fn upserts_insert_or_update_and_ignores_say_which() {
     let put = insert("t", &["id", "a"]).upsert().shape();
     let keep = insert("t", &["id", "a"]).ignore().shape();
     let bare = insert("t", &["id"]).upsert().shape();
-    let mut units: Vec<Unit> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
+    let mut units: Vec<Unit<RowWrite>> = (95..105).map(|id| unit(&put, row![id, "put"])).collect();
     let keeps = (1..10).chain(200..205);
     units.extend(keeps.map(|id| unit(&keep, row![id, "kept"])));
     units.extend((50..56).map(|id| unit(&bare, row![id])));
@@ -95,14 +95,14 @@ async fn an_ignore_swallows_its_own_conflict_and_nothing_else() {
         row![5, "five", 1000],
         row![6, None::<&str>, 1],
     ];
-    let check = |outcomes: Vec<windrow_core::UnitOutcome>| {
+    let check = |outcomes: Vec<windrow_core::UnitOutcome<RowDone>>| {
         assert_eq!(outcomes[0].as_ref().unwrap()[0].rows, 0);
         assert_eq!(fault(&outcomes[1]).constraint(), Some("mail"));
         assert_eq!(fault(&outcomes[2]).class, FaultClass::Check);
         assert_eq!(fault(&outcomes[3]).class, FaultClass::Value);
         assert_eq!(outcomes[4].as_ref().unwrap()[0].rows, 1);
     };
-    let units: Vec<Unit> = rows.iter().map(|row| unit(&keep, row.clone())).collect();
+    let units: Vec<Unit<RowWrite>> = rows.iter().map(|row| unit(&keep, row.clone())).collect();
     check(bed.outcomes(&units).await);
     bed.sql("delete from t where id = 6");
     let mut alone = Vec::new();
@@ -147,7 +147,7 @@ async fn n_writes_to_one_row_are_n_writes() {
     let mut bed = Bed::new(TABLE).await;
     let put = insert("t", &["id", "a"]).upsert().shape();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit> = (0..60)
+    let units: Vec<Unit<RowWrite>> = (0..60)
         .map(|n| match n % 3 {
             0 => unit(&put, row![1000, format!("put {n}")]),
             _ => unit(&set, row![format!("set {n}"), 1000]),
@@ -178,7 +178,7 @@ async fn each_gets_its_own_rows_back() {
             } else {
                 (20..29).rev().collect()
             };
-            let units: Vec<Unit> = ids.iter().map(|id| unit(shape, row(*id))).collect();
+            let units: Vec<Unit<RowWrite>> = ids.iter().map(|id| unit(shape, row(*id))).collect();
             for (id, done) in ids.iter().zip(bed.succeed(&units).await) {
                 let returned = done.returned.unwrap();
                 assert_eq!((done.rows, returned.rows.len()), (1, 1));
@@ -191,7 +191,7 @@ async fn each_gets_its_own_rows_back() {
     }
     let read = get("t").shape();
     let ids = [1, 500, 99, 25, 1, 99];
-    let units: Vec<Unit> = ids.iter().map(|id| unit(&read, row![*id])).collect();
+    let units: Vec<Unit<RowWrite>> = ids.iter().map(|id| unit(&read, row![*id])).collect();
     let rows: Vec<u64> = bed.succeed(&units).await.iter().map(|d| d.rows).collect();
     assert_eq!(rows, [1, 0, 1, 0, 1, 1]);
 }
@@ -205,12 +205,12 @@ async fn keys_of_several_columns_and_of_texts_find_their_rows() {
     .await;
     let put = insert("t", &["a", "b", "c", "v"]).shape();
     let at = "2020-01-01T00:00:00.250Z";
-    let units: Vec<Unit> = (0..20)
+    let units: Vec<Unit<RowWrite>> = (0..20)
         .map(|n| unit(&put, row![n % 4, format!("Key{n}"), at, n]))
         .collect();
     bed.succeed(&units).await;
     let set = update("t", &["v"]).shape();
-    let units: Vec<Unit> = (0..20)
+    let units: Vec<Unit<RowWrite>> = (0..20)
         .map(|n| unit(&set, row![n + 100, n % 4, format!("kEY{n}"), at]))
         .collect();
     let report = bed.run(&units).await;
@@ -218,19 +218,19 @@ async fn keys_of_several_columns_and_of_texts_find_their_rows() {
     assert_eq!(counts(report), [1; 20]);
     assert_eq!(bed.sql("select min(v), max(v) from t"), "100|119");
     let drop = delete("t").shape();
-    let units: Vec<Unit> = (0..25)
+    let units: Vec<Unit<RowWrite>> = (0..25)
         .map(|n| unit(&drop, row![n % 4, format!("KEY{n}"), at]))
         .collect();
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 25, "{report:?}");
     assert_eq!(counts(report)[18..], [1, 1, 0, 0, 0, 0, 0]);
     let put = insert("bin", &["k", "v"]).upsert().shape();
-    let units: Vec<Unit> = (0..6_u8)
+    let units: Vec<Unit<RowWrite>> = (0..6_u8)
         .map(|n| unit(&put, row![vec![n, 255], i32::from(n)]))
         .collect();
     bed.succeed(&units).await;
     let set = update("bin", &["v"]).shape();
-    let units: Vec<Unit> = (0..6_u8)
+    let units: Vec<Unit<RowWrite>> = (0..6_u8)
         .map(|n| unit(&set, row![9, vec![n, 255]]))
         .collect();
     let report = bed.run(&units).await;
@@ -245,7 +245,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
             .await;
     let put = insert("t", &["k", "v"]).shape();
     let names = ["straße", "STRASSE", "é", "E", "e", "a"];
-    let units: Vec<Unit> = names
+    let units: Vec<Unit<RowWrite>> = names
         .iter()
         .map(|name| unit(&put, row![*name, 1]))
         .collect();
@@ -253,7 +253,7 @@ async fn letters_that_are_equal_to_the_server_are_never_told_apart_here() {
     let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
     assert_eq!(won, [true, false, true, false, false, true]);
     let set = update("t", &["v"]).shape();
-    let units: Vec<Unit> = names
+    let units: Vec<Unit<RowWrite>> = names
         .iter()
         .zip(10..)
         .map(|(name, v)| unit(&set, row![v, *name]))
@@ -305,7 +305,8 @@ async fn in_one_batch_keys_are_as_equal_as_their_collation_has_them() {
                     false => row![n, name],
                 };
                 let units = (0..20).zip(names.iter().cycle());
-                let mut units: Vec<Unit> = units.map(|(n, k)| unit(&shape, row(n, k))).collect();
+                let mut units: Vec<Unit<RowWrite>> =
+                    units.map(|(n, k)| unit(&shape, row(n, k))).collect();
                 for unit in &mut units {
                     unit.hand_over(windrow_core::SourceId(1));
                 }
@@ -356,7 +357,7 @@ async fn of_several_deletes_by_a_key_that_is_not_unique_the_first_gets_the_rows(
         let drop = delete("t").key(key);
         let drop = if back { drop.all() } else { drop }.shape();
         let row = |a: i32| if key.len() == 1 { row![a] } else { row![a, 1] };
-        let units: Vec<Unit> = [1, 1, 2, 1].map(|a| unit(&drop, row(a))).into();
+        let units: Vec<Unit<RowWrite>> = [1, 1, 2, 1].map(|a| unit(&drop, row(a))).into();
         let dones = bed.succeed(&units).await;
         let rows: Vec<u64> = dones.iter().map(|done| done.rows).collect();
         assert_eq!(rows, [3, 0, 1, 0]);
@@ -378,8 +379,8 @@ async fn an_ignore_has_its_values_judged_in_company_as_alone() {
     .await;
     let keep = insert("t", &["id", "v", "n", "must", "e"]).ignore().shape();
     let lacks = insert("t", &["id", "v"]).ignore().shape();
-    let codes = |outcomes: Vec<windrow_core::UnitOutcome>| -> Vec<String> {
-        let code = |outcome: &windrow_core::UnitOutcome| match outcome {
+    let codes = |outcomes: Vec<windrow_core::UnitOutcome<RowDone>>| -> Vec<String> {
+        let code = |outcome: &windrow_core::UnitOutcome<RowDone>| match outcome {
             Ok(dones) => dones[0].rows.to_string(),
             Err(fault) => fault.fault.code.to_string(),
         };
@@ -420,7 +421,7 @@ async fn an_ignore_has_its_values_judged_in_company_as_alone() {
 async fn duplicates_that_are_ignored_are_judged_by_one_statement() {
     let mut bed = Bed::new(TABLE).await;
     let keep = insert("t", &["id", "a"]).ignore().shape();
-    let units: Vec<Unit> = (1..=100).map(|id| unit(&keep, row![id, "again"])).collect();
+    let units: Vec<Unit<RowWrite>> = (1..=100).map(|id| unit(&keep, row![id, "again"])).collect();
     bed.run(&units).await;
     let report = bed.run(&units).await;
     assert_eq!(rung(&report, Rung::Fused), 100, "{:?}", report.tally);
@@ -458,9 +459,10 @@ async fn an_upsert_changes_no_row_that_it_meets_by_a_key_that_is_not_given() {
         let alone = bed.outcomes(&[unit(&put, row![9, "ONE"])]).await;
         assert_eq!(fault(&alone[0]).constraint(), Some(key), "{table}");
         for shape in [&put, &back] {
-            let units: Vec<Unit> = [(1, "one"), (5, "TWO"), (6, "six"), (7, "sEVen"), (8, "Six")]
-                .map(|(id, v)| unit(shape, row![id, v]))
-                .into();
+            let units: Vec<Unit<RowWrite>> =
+                [(1, "one"), (5, "TWO"), (6, "six"), (7, "sEVen"), (8, "Six")]
+                    .map(|(id, v)| unit(shape, row![id, v]))
+                    .into();
             let outcomes = bed.outcomes(&units).await;
             let won: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
             assert_eq!(
@@ -518,7 +520,7 @@ async fn an_upsert_leaves_keys_of_every_type_as_they_are() {
         };
         let mut before = String::new();
         for n in [1, 2] {
-            let units: Vec<Unit> = values.iter().map(|k| row(k, n)).collect();
+            let units: Vec<Unit<RowWrite>> = values.iter().map(|k| row(k, n)).collect();
             let dones = bed.succeed(&units).await;
             assert!(dones.iter().all(|done| done.rows == 1), "{kind}");
             let keys = bed.sql("select hex(k), cast(k as char) from t order by 1, 2");

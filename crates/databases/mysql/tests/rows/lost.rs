@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Unit, Verdict};
+use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_mysql::Mysql;
@@ -28,7 +28,7 @@ fn patient() -> Options {
     }
 }
 
-fn sets(shape: &std::sync::Arc<windrow_core::Shape>) -> Vec<Unit> {
+fn sets(shape: &std::sync::Arc<windrow_core::Shape>) -> Vec<Unit<RowWrite>> {
     (0..20).map(|n| unit(shape, row![5, n])).collect()
 }
 
@@ -46,18 +46,18 @@ async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Told(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
+            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
+            Verdict::Final(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
             other => panic!("{n}: {other:?}"),
         }
     }
     assert_eq!(bed.sql("select sum(a) from t"), "95");
     let report = bed.run(&units[7..8]).await;
     assert!(
-        matches!(report.verdicts[0], Verdict::Alone(_)),
+        matches!(report.verdicts[0], Verdict::WaitsForLock(_)),
         "{report:?}"
     );
-    let mut alone = bed.sink.connect(Purpose::Alone).await.unwrap();
+    let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();
     let waiting = units[7..8].to_vec();
     let task = tokio::spawn(async move { alone.execute(&waiting).await });
     eventually("the lone write waits", || bed.sql(WAITS) == "1").await;
@@ -77,12 +77,12 @@ async fn an_insert_behind_somebody_elses_waits_for_its_fate() {
         .await
         .unwrap();
     let put = insert("t", &["id", "a"]).shape();
-    let units: Vec<Unit> = (0..20).map(|n| unit(&put, row![n, 5])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&put, row![n, 5])).collect();
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Alone(_) => assert_eq!(n, 7),
-            Verdict::Told(outcome) => assert!(outcome.is_ok(), "{n}: {outcome:?}"),
+            Verdict::WaitsForLock(_) => assert_eq!(n, 7),
+            Verdict::Final(outcome) => assert!(outcome.is_ok(), "{n}: {outcome:?}"),
             other => panic!("{n}: {other:?}"),
         }
     }
@@ -98,16 +98,16 @@ async fn a_locked_table_holds_up_only_its_own_writes() {
     bed.succeed(&[unit(&a, row![0]), unit(&b, row![0])]).await;
     let mut other = session(bed.database.url()).await;
     other.query_drop("lock tables a write").await.unwrap();
-    let units: Vec<Unit> = (1..21)
+    let units: Vec<Unit<RowWrite>> = (1..21)
         .map(|n| unit(if n % 2 == 0 { &a } else { &b }, row![n]))
         .collect();
     let report = bed.run(&units).await;
     other.query_drop("unlock tables").await.unwrap();
     for (n, verdict) in (1..).zip(&report.verdicts) {
         if n % 2 == 0 {
-            assert!(matches!(verdict, Verdict::Alone(_)), "{verdict:?}");
+            assert!(matches!(verdict, Verdict::WaitsForLock(_)), "{verdict:?}");
         } else {
-            assert!(matches!(verdict, Verdict::Told(Ok(_))), "{verdict:?}");
+            assert!(matches!(verdict, Verdict::Final(Ok(_))), "{verdict:?}");
         }
     }
 }
@@ -146,7 +146,7 @@ async fn the_victim_of_a_deadlock_is_run_again() {
     assert!(report.usable);
     for verdict in &report.verdicts {
         assert!(
-            matches!(verdict, Verdict::Again(f) if f.code == "40P01" && f.class == FaultClass::Conflict),
+            matches!(verdict, Verdict::RolledBack(f) if f.code == "40P01" && f.class == FaultClass::Conflict),
             "{verdict:?}"
         );
     }
@@ -173,10 +173,8 @@ async fn a_connection_that_is_killed_while_a_batch_runs_was_not_committed() {
     let set = update("t", &["a"]).shape();
     let units = sets(&set);
     let run = units.clone();
-    let mut executor = std::mem::replace(
-        &mut bed.executor,
-        bed.sink.connect(Purpose::Batches).await.unwrap(),
-    );
+    let next = bed.connect().await;
+    let mut executor = std::mem::replace(&mut bed.executor, next);
     let task = tokio::spawn(async move { executor.execute(&run).await });
     eventually("the batch waits", || bed.sql(WAITS) == "1").await;
     bed.sql(&format!("kill {ours}"));
@@ -184,7 +182,7 @@ async fn a_connection_that_is_killed_while_a_batch_runs_was_not_committed() {
     assert!(!report.usable);
     for verdict in &report.verdicts {
         assert!(
-            matches!(verdict, Verdict::Again(f) if f.class == FaultClass::Unavailable),
+            matches!(verdict, Verdict::RolledBack(f) if f.class == FaultClass::Unavailable),
             "{verdict:?}"
         );
     }
@@ -204,7 +202,7 @@ async fn an_idle_connection_that_was_ended_says_so_and_wrote_nothing() {
     let report = bed.run(&[several]).await;
     assert!(!report.usable);
     assert!(
-        matches!(report.verdicts[0], Verdict::Again(_)),
+        matches!(report.verdicts[0], Verdict::RolledBack(_)),
         "{report:?}"
     );
     assert_eq!(bed.sql("select count(*) from t"), "1");
@@ -222,8 +220,9 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     let shape = insert("t", &["id"]).shape();
     // A statement that is a transaction of its own: whatever becomes of it was under way with its
     // commit.
-    let batch =
-        |from: i32| -> Vec<Unit> { (from..from + 16).map(|n| unit(&shape, row![n])).collect() };
+    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
+        (from..from + 16).map(|n| unit(&shape, row![n])).collect()
+    };
     for verdict in executor.execute(&batch(0)).await.verdicts {
         told(verdict).unwrap();
     }
@@ -256,7 +255,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     server.kill9().unwrap();
     let report = task.await.unwrap();
     assert!(
-        matches!(report.verdicts[0], Verdict::Again(_)),
+        matches!(report.verdicts[0], Verdict::RolledBack(_)),
         "a read loses nothing: {report:?}"
     );
 }

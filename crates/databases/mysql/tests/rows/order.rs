@@ -1,13 +1,13 @@
 //! Units of one source keep their order, whatever fails or waits.
 
 use mysql_async::prelude::Queryable;
-use windrow_core::{FaultClass, SourceId, Unit, Verdict};
+use windrow_core::{FaultClass, RowWrite, SourceId, Unit, Verdict};
 
 use crate::support::*;
 use windrow_testkit::row;
 
 /// The units as those of one source.
-fn of(source: u64, mut units: Vec<Unit>) -> Vec<Unit> {
+fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
     for unit in &mut units {
         unit.hand_over(SourceId(source));
     }
@@ -77,10 +77,10 @@ async fn nothing_of_a_source_overtakes_what_waits_for_a_lock() {
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Told(outcome) => assert!(!(7..=20).contains(&n) && outcome.is_ok(), "{n}"),
-            Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Held => assert!((8..=20).contains(&n), "{n}"),
-            Verdict::Again(fault) => panic!("{n}: {fault}"),
+            Verdict::Final(outcome) => assert!(!(7..=20).contains(&n) && outcome.is_ok(), "{n}"),
+            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
+            Verdict::NotTried => assert!((8..=20).contains(&n), "{n}"),
+            Verdict::RolledBack(fault) => panic!("{n}: {fault}"),
         }
     }
     assert_eq!(bed.sql("select count(*) from t where a = 5"), "27");

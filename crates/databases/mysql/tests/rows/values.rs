@@ -1,6 +1,6 @@
 //! Every type keeps its values exactly, by one statement and by many.
 
-use windrow_core::{FaultClass, Rung, Unit, Value};
+use windrow_core::{FaultClass, RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
@@ -104,7 +104,7 @@ async fn by_one_statement_for_many_it_is_the_same() {
     for (case, (column, given, back)) in (0..).zip(cases()) {
         let first = case * 10;
         let inserts = insert("t", &["id", column]).shape();
-        let units: Vec<Unit> = (first..first + 4)
+        let units: Vec<Unit<RowWrite>> = (first..first + 4)
             .map(|id| unit(&inserts, row_of(id, &given)))
             .collect();
         let report = bed.run(&units).await;
@@ -117,7 +117,7 @@ async fn by_one_statement_for_many_it_is_the_same() {
         let rows = (first..first + 4).map(|id| unit(&clear, row![None::<&str>, id]));
         bed.succeed(&rows.collect::<Vec<_>>()).await;
         let set = update("t", &[column]).shape();
-        let units: Vec<Unit> = (first..first + 4)
+        let units: Vec<Unit<RowWrite>> = (first..first + 4)
             .map(|id| unit(&set, vec![given.clone(), id.into()]))
             .collect();
         let report = bed.run(&units).await;
@@ -127,7 +127,8 @@ async fn by_one_statement_for_many_it_is_the_same() {
             "{column} {given:?} {report:?}"
         );
         let read = get("t").returning(&[column]).shape();
-        let units: Vec<Unit> = (first..first + 4).map(|id| unit(&read, row![id])).collect();
+        let units: Vec<Unit<RowWrite>> =
+            (first..first + 4).map(|id| unit(&read, row![id])).collect();
         for done in bed.succeed(&units).await {
             assert_eq!(
                 done.returned.unwrap().rows[0][0],
@@ -145,7 +146,7 @@ async fn what_is_not_given_is_the_default() {
     )
     .await;
     let shape = insert("t", &["id"]).returning(&["a", "n"]).shape();
-    let units: Vec<Unit> = (0..5).map(|id| unit(&shape, row![id])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..5).map(|id| unit(&shape, row![id])).collect();
     for done in bed.succeed(&units).await {
         let expected: Box<[Value]> = vec![5.into(), Value::Null].into();
         assert_eq!(done.returned.unwrap().rows[0], expected);
@@ -192,7 +193,7 @@ async fn sessions_that_are_not_strict_stay_as_they_are() {
     let mut executor = bed.connect().await;
     bed.sql("set global sql_mode = default");
     let shape = insert("t", &["id", "n", "name"]).shape();
-    let mut units: Vec<Unit> = (0..10)
+    let mut units: Vec<Unit<RowWrite>> = (0..10)
         .map(|id| unit(&shape, row![id, 1000, "long"]))
         .collect();
     // One row of one statement is refused here; among many it would become 0.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_core::statement::{Expression, Formats};
-use windrow_core::{Call, Fault, FaultClass, Op, ParsedStatement, Signature, Statement};
+use windrow_calls::{Expression, Formats, ParsedStatement, Signature, SqlCall, Statement};
+use windrow_core::{Apart, Fault, FaultClass, Op};
 
 use super::call_catalog::Renewed;
 use super::carrier::Carrier;
@@ -13,7 +13,7 @@ use super::meaning::Meaning;
 use super::parsed::{bare, given, sets};
 use super::text;
 use crate::catalog::table::Table;
-use crate::compiled::Compiled;
+use crate::compiled::{Compiled, Numbers};
 use crate::fault::with_error;
 use crate::touch::{Change, Touch, fence, order_shows};
 use crate::values::fit::Fit;
@@ -24,69 +24,60 @@ use crate::values::key::Found;
 pub(crate) struct BoundCall {
     statement: Arc<Statement>,
     formats: Formats,
-    results: Formats,
+    pub(super) results: Formats,
     fresh: bool,
     /// The types of the single statement.
-    signature: Arc<Signature>,
+    pub(super) signature: Arc<Signature>,
     /// The same, where its clients cannot know them: their calls are parsed at their use, and the
     /// statement was described before its table was changed.
-    pub(crate) news: Option<Arc<Signature>>,
+    pub(super) changed_signature: Option<Arc<Signature>>,
     /// How many columns its rows have.
-    pub(crate) width: u16,
+    pub(super) width: u16,
     /// How values become arrays, a parameter each; empty where they do not.
-    pub(crate) carriers: Box<[Carrier]>,
+    pub(super) carriers: Box<[Carrier]>,
     keys: Keys,
     /// The sequence that each call takes a value from.
-    pub(crate) generates: Option<u32>,
+    pub(super) generates: Option<u32>,
     /// It relies on the defaults of the table's columns: one that takes from a sequence would have
     /// to be told.
-    pub(crate) exposed: bool,
+    pub(super) exposed: bool,
     /// Why no call of it can be executed.
-    pub(crate) trouble: Option<Fault>,
-    /// Nothing is known of it any more: each call is parsed anew.
-    pub(crate) stale: bool,
+    pub(super) trouble: Option<Fault>,
 }
 
-/// What is seen of a call's values.
-#[derive(Debug)]
-pub(crate) struct Look {
-    pub(crate) fit: Fit,
-    /// They may travel in arrays.
-    pub(crate) sets: bool,
-    pub(crate) touch: Touch,
-}
-
-/// A call's statement, compiled. `ids`: its own number, and that of its single statement.
-/// `renewed`: what it means by now, where it is not what was described any more. `None`: it was not
-/// described by a sink of this kind.
-pub(crate) fn bind_call(
-    ids: (u64, u64),
-    call: &Call,
+/// A call's statement, compiled. `described`: what it meant when it was described, as far as that
+/// is known. `renewed`: what it means by now, where it is not that any more.
+pub(super) fn bind_call(
+    numbers: Numbers,
+    call: &SqlCall,
+    described: Option<Arc<Meaning>>,
     renewed: Option<Renewed>,
-) -> Option<Compiled<BoundCall>> {
+) -> Compiled<BoundCall> {
     let statement = &call.statement;
-    let described = statement.facts().downcast_ref::<Arc<Meaning>>()?;
     let parsed = statement.parsed();
-    let known = renewed
-        .as_ref()
-        .map_or(Some(&described.signature), Renewed::signature);
-    let signature = known.unwrap_or(&described.signature).clone();
-    let changed = !signature.same_rows(statement.signature());
-    let news = (call.fresh && signature != *statement.signature()).then(|| signature.clone());
-    let (meaning, stale) = match renewed {
-        Some(Renewed::Joined(meaning)) => (meaning, false),
-        Some(_) => (described.clone(), true),
-        None => (described.clone(), false),
+    let told = statement.signature();
+    let known = renewed.as_ref().and_then(Renewed::signature);
+    let signature = known.unwrap_or(told).clone();
+    let changed = !signature.same_rows(told);
+    let changed_signature = (call.fresh && signature != *told).then(|| signature.clone());
+    let (meaning, apart) = match (renewed, described) {
+        (Some(Renewed::Joined(meaning)), _) | (None, Some(meaning)) => (meaning, None),
+        (_, described) => {
+            let left = described.map(|described| described.outdated());
+            let left = left.unwrap_or_else(|| Meaning::unknown(parsed, told));
+            (Arc::new(left), Some(Arc::new(nothing_known())))
+        }
     };
     // What does not fit the rows is refused by the server, in the client's own statement.
     let formats_fit = match &call.results {
         Formats::Each(each) => each.len() == usize::from(meaning.width),
         Formats::Text | Formats::Binary => true,
     };
-    let sets = (meaning.grouped.is_none() && meaning.table.fuses && !stale && formats_fit)
+    let joins = meaning.grouped.is_none() && meaning.table.fuses && apart.is_none();
+    let sets = (joins && formats_fit)
         .then(|| carriers(parsed, &meaning, &call.formats))
         .flatten();
-    let keys = meaning.keys(parsed, &call.formats).into_owned();
+    let keys = meaning.keys(&call.formats).into_owned();
     let fused = sets
         .as_ref()
         .and_then(|carriers| text::fused(parsed, &meaning, carriers, &keys));
@@ -94,20 +85,17 @@ pub(crate) fn bind_call(
         .as_ref()
         .filter(|_| fused.is_some())
         .and_then(|carriers| text::telling(parsed, &meaning, carriers, &keys));
-    Some(Compiled {
-        id: ids.0,
-        single_id: ids.1,
+    let change = change(parsed, &meaning);
+    let generated = meaning.generated.as_ref().filter(|column| column.told);
+    Compiled {
+        numbers,
         failure_key: statement.id(),
         op: parsed.op,
         plain: parsed.op == Op::Insert && parsed.conflict.is_none(),
         single: parsed.text.clone(),
-        fence: fence(&change(parsed, &meaning), &meaning.table),
-        order_shows: order_shows(
-            &change(parsed, &meaning),
-            &meaning.table,
-            gives_all(parsed, &meaning.table),
-        ),
-        apart: None,
+        fence: fence(&change, &meaning.table),
+        order_shows: order_shows(&change, &meaning.table, gives_all(parsed, &meaning.table)),
+        apart,
         telling,
         table: meaning.table.clone(),
         form: BoundCall {
@@ -116,63 +104,45 @@ pub(crate) fn bind_call(
             results: call.results.clone(),
             fresh: call.fresh,
             signature,
-            news,
+            changed_signature,
             width: meaning.width,
-            carriers: if fused.is_some() {
-                sets.unwrap_or_default()
-            } else {
-                Box::default()
-            },
+            carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
             keys,
-            generates: meaning
-                .taking
-                .as_ref()
-                .filter(|t| t.told)
-                .map(|t| t.sequence),
+            generates: generated.map(|column| column.sequence),
             exposed: is_exposed(parsed, &meaning.table),
             trouble: (changed && !call.fresh).then(other_columns),
-            stale,
         },
         fused,
-    })
+    }
+}
+
+/// Nothing is known of a statement any more: each call is parsed anew.
+fn nothing_known() -> Apart {
+    Apart::of("nothing is known of it any more").unproven()
 }
 
 impl BoundCall {
     /// Whether it is the call's statement in the call's formats.
-    pub(crate) fn is_of(&self, call: &Call) -> bool {
+    pub(super) fn is_of(&self, call: &SqlCall) -> bool {
         self.statement.id() == call.statement.id()
             && self.formats == call.formats
             && self.results == call.results
             && (self.fresh == call.fresh || !call.statement.is_retired())
     }
 
-    /// The types that are declared for the parameters of the single statement.
-    pub(crate) fn types(&self) -> &[u32] {
-        &self.signature.parameters
-    }
-
-    /// What the server says of its rows: the body of RowDescription.
-    pub(crate) fn fields(&self) -> Option<&[u8]> {
-        self.signature.fields.as_deref()
-    }
-
-    /// The statement's number.
-    pub(crate) fn statement(&self) -> &Statement {
+    /// What it is of.
+    pub(super) fn statement(&self) -> &Statement {
         &self.statement
     }
 
-    /// The types of the arrays.
-    pub(crate) fn set_types(&self) -> Vec<u32> {
-        self.carriers.iter().map(|carrier| carrier.array).collect()
-    }
-
-    /// The format of a column of its rows.
-    pub(crate) fn result_is_binary(&self, place: usize) -> bool {
-        self.results.is_binary(place)
-    }
-
-    /// Looks at the values of a call; adds the rows that it touches.
-    pub(crate) fn look(&self, call: &Call, scratch: &mut Vec<u8>, hashes: &mut Vec<u64>) -> Look {
+    /// Looks at the values of a call and adds the rows that it touches. Says how well they fit, and
+    /// whether they may travel in arrays.
+    pub(super) fn look(
+        &self,
+        call: &SqlCall,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> (Fit, bool, Touch) {
         let mut values: SmallVec<[Option<&[u8]>; 16]> = SmallVec::new();
         let mut worst = Fit::Sure;
         let mut carriers = self.carriers.iter();
@@ -186,11 +156,8 @@ impl BoundCall {
             values.push(value);
         }
         let whole = values.len() == self.carriers.len() && !self.carriers.is_empty();
-        Look {
-            sets: whole && worst == Fit::Sure,
-            touch: self.touch(&values, scratch, hashes),
-            fit: worst,
-        }
+        let sets = whole && worst == Fit::Sure;
+        (worst, sets, self.touch(&values, scratch, hashes))
     }
 
     fn touch(
@@ -213,24 +180,6 @@ impl BoundCall {
         let parsed = self.statement.parsed();
         touch.unknown |= !parsed.set_based || self.keys.is_empty() && parsed.op != Op::Insert;
         touch
-    }
-}
-
-/// Adds the rows that a call touches, from its description alone.
-pub(super) fn touches(call: &Call, scratch: &mut Vec<u8>, hashes: &mut Vec<u64>) {
-    let Some(meaning) = call.statement.facts().downcast_ref::<Arc<Meaning>>() else {
-        return;
-    };
-    let parsed = call.statement.parsed();
-    let keys = meaning.keys(parsed, &call.formats);
-    if keys.is_empty() {
-        return;
-    }
-    let values: SmallVec<[Option<&[u8]>; 16]> = call.arguments.iter().collect();
-    for (seed, parts) in keys.iter() {
-        if let Found::Row(row) = key::row_key(*seed, parts, &values, scratch) {
-            hashes.push(row.hash);
-        }
     }
 }
 

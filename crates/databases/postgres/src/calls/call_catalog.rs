@@ -1,27 +1,23 @@
-//! All tables and statements that a lane's calls are about.
+//! All that a lane knows of the tables and statements that its calls are about.
+//!
+//! A statement is known by its number, for as long as somebody holds it: what it means (held by the
+//! statement itself), and what was found out anew where its table was changed meanwhile. Entries of
+//! statements that nobody holds are swept out.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::time::Instant;
-use windrow_core::{
-    Apart, Call, Level, Op, ParsedStatement, Signature, Standing, Statement, TableName,
-};
+use windrow_calls::{ParsedStatement, Signature, SqlCall, Statement};
+use windrow_core::{Apart, Level, Op, Standing, TableName};
+use windrow_proof::Trusted;
 
 use super::meaning::Meaning;
 use crate::catalog::table::{Facts, Table};
 
-/// The most tables, and the most statements of a table, that are kept. Past it those that nobody
-/// holds are dropped, and then all: they are described anew.
+/// The most tables, and the most standings, that are kept: past it all are forgotten and described
+/// anew. From so many statements on, those that nobody holds are swept out.
 const MOST: usize = 10_000;
-
-/// What is known of one table.
-#[derive(Debug)]
-struct Entry {
-    table: Arc<Table>,
-    statements: Vec<Weak<Statement>>,
-}
 
 /// What was found out anew about a statement whose table was changed.
 #[derive(Clone, Debug)]
@@ -45,82 +41,112 @@ impl Renewed {
     }
 }
 
+/// What is known of one statement.
+#[derive(Debug, Default)]
+struct Known {
+    statement: Weak<Statement>,
+    meaning: Weak<Meaning>,
+    /// What was found out anew: with the types that its clients were told, and with those of the
+    /// moment ([`SqlCall::fresh`]). With each a number by which it is told apart from what was known
+    /// before.
+    renewed: [Option<(u64, Renewed)>; 2],
+}
+
+/// Statements by their numbers.
+#[derive(Debug, Default)]
+struct Statements {
+    known: HashMap<u64, Known>,
+    /// How many there may be before those that nobody holds are swept out.
+    room: usize,
+}
+
+impl Statements {
+    fn entry(&mut self, statement: &Arc<Statement>) -> &mut Known {
+        if self.known.len() >= self.room {
+            self.known
+                .retain(|_, known| known.statement.strong_count() > 0);
+            self.room = MOST.max(self.known.len() * 2);
+        }
+        let known = self.known.entry(statement.id()).or_default();
+        known.statement = Arc::downgrade(statement);
+        known
+    }
+}
+
 /// What the calls of a statement may share, and why no more, by table and by what is done.
 type Standings = HashMap<(TableName, Op), (Level, Option<Apart>)>;
 
-/// Shared by all connections of a sink.
+/// A table's number, and what statements call it.
+type TableKey = (u32, Box<str>);
+
+/// Shared by all connections of a lane.
 #[derive(Debug, Default)]
 pub(crate) struct CallCatalog {
-    tables: Mutex<HashMap<(u32, Box<str>), Entry>>,
-    /// By the statement's number, and whether its types are those of the moment ([`Call::fresh`]).
-    /// With each a number by which it is told apart from what was known before.
-    renewed: Mutex<HashMap<(u64, bool), (u64, Renewed)>>,
+    tables: Mutex<HashMap<TableKey, Arc<Table>>>,
+    statements: Mutex<Statements>,
     versions: AtomicU64,
     /// What was found of the statement that was described last, by table as clients name it, and
     /// by what is done.
     standings: Mutex<Standings>,
+    /// Functions that the operator answers for.
+    pub(super) trusted: Trusted,
 }
 
 impl CallCatalog {
+    pub(crate) fn trusting(trusted: Trusted) -> Self {
+        Self {
+            trusted,
+            ..Self::default()
+        }
+    }
+
     /// Takes in what was read of a table. A description that has not changed keeps its version.
     pub(super) fn put(&self, oid: u32, facts: Facts) -> Arc<Table> {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = lock(&self.tables);
         let spelling = facts.print.as_ref().map(|print| print.spelling.clone());
         let key = (oid, spelling.unwrap_or_default());
-        if let Some(known) = tables.get(&key) {
-            let table = &known.table;
-            if table.facts == facts {
-                return table.clone();
-            }
+        if let Some(known) = tables.get(&key).filter(|known| known.facts == facts) {
+            return known.clone();
         }
-        let table = Arc::new(Table {
-            version: self.versions.fetch_add(1, Ordering::Relaxed),
-            read_at: Instant::now(),
+        let table = Arc::new(Table::new(
+            self.versions.fetch_add(1, Ordering::Relaxed),
             facts,
-        });
+        ));
         if tables.len() >= MOST {
             tables.clear();
         }
-        match tables.get_mut(&key) {
-            Some(known) => known.table = table.clone(),
-            None => {
-                let entry = Entry {
-                    table: table.clone(),
-                    statements: Vec::new(),
-                };
-                tables.insert(key, entry);
-            }
-        }
+        tables.insert(key, table.clone());
         table
     }
 
-    /// Takes note of a statement on a table.
-    pub(super) fn note(&self, table: &Table, statement: &Arc<Statement>) {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(entry) = key(table).and_then(|key| tables.get_mut(&key)) else {
-            return;
-        };
-        if entry.statements.len() >= MOST {
-            entry.statements.retain(|known| known.strong_count() > 0);
-        }
-        entry.statements.push(Arc::downgrade(statement));
+    /// Takes note of what a statement means.
+    pub(super) fn note(&self, statement: &Arc<Statement>, meaning: &Arc<Meaning>) {
+        lock(&self.statements).entry(statement).meaning = Arc::downgrade(meaning);
+    }
+
+    /// What a statement meant when it was described; `None`: nobody holds it any more, or it was
+    /// described elsewhere.
+    pub(super) fn meaning(&self, statement: &Statement) -> Option<Arc<Meaning>> {
+        let statements = lock(&self.statements);
+        statements.known.get(&statement.id())?.meaning.upgrade()
     }
 
     /// The description of a table is not true any more: all statements on it are to be described
     /// anew.
     pub(crate) fn retire(&self, table: &Table) {
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        let relies = |found: &Renewed| match found {
-            Renewed::Joined(meaning) => meaning.table.version == table.version,
+        let relies = |found: &Option<(u64, Renewed)>| match found {
+            Some((_, Renewed::Joined(meaning))) => meaning.table.version == table.version,
             _ => false,
         };
-        renewed.retain(|_, (_, found)| !relies(found));
-        drop(renewed);
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |known: &(&(u32, Box<str>), &mut Entry)| Some(known.0.0) == table.oid();
-        let entries = tables.iter_mut().filter(same);
-        for statement in entries.flat_map(|(_, entry)| entry.statements.drain(..)) {
-            if let Some(statement) = statement.upgrade() {
+        let is_of_table = |known: &Known| {
+            let meaning = known.meaning.upgrade();
+            meaning.is_some_and(|meaning| meaning.table.oid() == table.oid())
+        };
+        for known in lock(&self.statements).known.values_mut() {
+            for renewed in known.renewed.iter_mut().filter(|found| relies(found)) {
+                *renewed = None;
+            }
+            if let Some(statement) = known.statement.upgrade().filter(|_| is_of_table(known)) {
                 statement.retire();
             }
         }
@@ -135,10 +161,7 @@ impl CallCatalog {
             },
             Err(apart) => (Level::Apart, Some(apart.clone())),
         };
-        let mut all = self
-            .standings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.standings);
         if all.len() >= MOST {
             all.clear();
         }
@@ -147,10 +170,7 @@ impl CallCatalog {
 
     /// What is known of all tables, in their order.
     pub(super) fn standings(&self) -> Vec<Standing> {
-        let all = self
-            .standings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.standings);
         let mut all: Vec<_> = all.iter().collect();
         all.sort_by_cached_key(|((table, op), _)| (table.to_string(), *op));
         let mut standings = Vec::new();
@@ -161,32 +181,31 @@ impl CallCatalog {
     }
 
     /// What was found out anew about the call's statement, if that was to be done.
-    pub(crate) fn renewed(&self, call: &Call) -> Option<(u64, Renewed)> {
+    pub(super) fn renewed(&self, call: &SqlCall) -> Option<(u64, Renewed)> {
         if !call.statement.is_retired() {
             return None;
         }
-        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        renewed.get(&(call.statement.id(), call.fresh)).cloned()
+        let statements = lock(&self.statements);
+        let known = statements.known.get(&call.statement.id())?;
+        let [told, fresh] = &known.renewed;
+        if call.fresh { fresh } else { told }.clone()
     }
 
     /// Whether the call's statement is retired and nothing else is known of it.
-    pub(crate) fn lacks(&self, call: &Call) -> bool {
+    pub(super) fn lacks(&self, call: &SqlCall) -> bool {
         call.statement.is_retired() && self.renewed(call).is_none()
     }
 
     /// Takes note of what was found out.
-    pub(super) fn renew(&self, call: &Call, found: Renewed) {
-        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        if renewed.len() >= MOST {
-            renewed.clear();
-        }
+    pub(super) fn renew(&self, call: &SqlCall, found: Renewed) {
         let generation = self.versions.fetch_add(1, Ordering::Relaxed) + 1;
-        renewed.insert((call.statement.id(), call.fresh), (generation, found));
+        let mut statements = lock(&self.statements);
+        let [told, fresh] = &mut statements.entry(&call.statement).renewed;
+        let slot = if call.fresh { fresh } else { told };
+        *slot = Some((generation, found));
     }
 }
 
-/// A table, and what statements call it.
-fn key(table: &Table) -> Option<(u32, Box<str>)> {
-    let print = table.print.as_ref()?;
-    Some((print.oid()?, print.spelling.clone()))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

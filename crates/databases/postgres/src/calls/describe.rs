@@ -4,7 +4,7 @@
 //! that follows can be changed by others while it is read.
 
 use postgres_protocol::message::frontend;
-use windrow_core::{ParsedStatement, Signature};
+use windrow_calls::{ParsedStatement, Signature};
 use windrow_database::quote::push_table;
 
 use crate::catalog::ask::{self, Fields};
@@ -54,7 +54,7 @@ WHERE p.proname = ANY (string_to_array($1, chr(1)))";
 
 /// What the server says of a parsed statement.
 #[derive(Debug, Default)]
-pub(super) struct Sight {
+pub(super) struct Description {
     /// The types of its parameters.
     pub(super) parameters: Vec<u32>,
     /// The body of RowDescription, where it gives rows.
@@ -67,7 +67,7 @@ pub(super) struct Sight {
     pub(super) facts: Option<Facts>,
 }
 
-impl Sight {
+impl Description {
     /// The types of the statement.
     pub(super) fn signature(&self) -> Signature {
         Signature {
@@ -118,7 +118,7 @@ pub(super) struct Function {
     pub(super) is_visible: bool,
 }
 
-/// The types that the server gives a parsed statement now. The same errors as [`ask`].
+/// The types that the server gives a parsed statement now. The same errors as [`ask()`].
 pub(super) async fn types_now(
     wire: &mut Wire,
     parsed: &ParsedStatement,
@@ -151,7 +151,7 @@ pub(super) async fn ask(
     wire: &mut Wire,
     parsed: &ParsedStatement,
     types: &[u32],
-) -> Result<Result<Sight, ServerError>, Broken> {
+) -> Result<Result<Description, ServerError>, Broken> {
     let out = wire.out();
     let start = out.len();
     let sent = frontend::parse("", &parsed.text, types.iter().copied(), out).is_ok()
@@ -170,34 +170,33 @@ pub(super) async fn ask(
     schema::append(wire, &quoted);
     schema::append_proof(wire, &quoted, &words.names());
     frontend::sync(wire.out());
-    let mut listener = Listener {
+    let mut reader = AnswerReader {
         query: 0,
-        sight: Sight::default(),
+        description: Description::default(),
         schema: schema::Reader::new(&parsed.table, &quoted),
         error: None,
     };
-    wire.exchange(1, &mut |answer| listener.hear(answer))
-        .await?;
-    Ok(listener.end())
+    wire.exchange(1, &mut |answer| reader.take(answer)).await?;
+    Ok(reader.end())
 }
 
-struct Listener {
+struct AnswerReader {
     query: usize,
-    sight: Sight,
+    description: Description,
     schema: schema::Reader,
     error: Option<ServerError>,
 }
 
-impl Listener {
-    fn hear(&mut self, answer: Answer<'_>) {
+impl AnswerReader {
+    fn take(&mut self, answer: Answer<'_>) {
         if self.query > 2 {
-            return self.schema.hear(answer);
+            return self.schema.take(answer);
         }
         match answer {
-            Answer::ParameterDescription(oids) => self.sight.parameters = oids.collect(),
+            Answer::ParameterDescription(oids) => self.description.parameters = oids.collect(),
             Answer::RowDescription(fields) => {
-                self.sight.width = u16::try_from(fields.len()).unwrap_or(u16::MAX);
-                self.sight.fields = Some(fields.body().into());
+                self.description.width = u16::try_from(fields.len()).unwrap_or(u16::MAX);
+                self.description.fields = Some(fields.body().into());
             }
             Answer::DataRow(row) => self.row(&Fields(row)),
             Answer::CommandComplete(_) => self.query += 1,
@@ -208,15 +207,15 @@ impl Listener {
 
     fn row(&mut self, row: &Fields<'_>) {
         match self.query {
-            0 => self.sight.relation = Some(relation(row)),
-            1 => self.sight.defaults.push(ColumnDefault {
+            0 => self.description.relation = Some(relation(row)),
+            1 => self.description.defaults.push(ColumnDefault {
                 column: row.text(0).into(),
                 sequence: row.number(1),
                 sql: row.text(2).into(),
                 may_take: row.is(3),
                 may_look: row.is(4),
             }),
-            _ => self.sight.functions.push(Function {
+            _ => self.description.functions.push(Function {
                 name: row.text(0).into(),
                 built_in: row.is(1),
                 volatile: row.byte(2),
@@ -228,21 +227,21 @@ impl Listener {
         }
     }
 
-    fn end(self) -> Result<Sight, ServerError> {
+    fn end(self) -> Result<Description, ServerError> {
         if let Some(error) = self.error {
             return Err(error);
         }
         let facts = self.schema.end()?;
-        let mut sight = self.sight;
-        if let (Some(facts), Some(relation)) = (facts, &sight.relation) {
+        let mut description = self.description;
+        if let (Some(facts), Some(relation)) = (facts, &description.relation) {
             // However a statement spells it, a table is one.
             let name = windrow_core::TableName {
                 schema: Some((*relation.schema).into()),
                 table: (*relation.name).into(),
             };
-            sight.facts = Some(Facts { name, ..facts });
+            description.facts = Some(Facts { name, ..facts });
         }
-        Ok(sight)
+        Ok(description)
     }
 }
 

@@ -1,11 +1,11 @@
 //! May a statement be joined with others, given what the server says of it? Every reason is counted
 //! by its words.
 
-use windrow_core::statement::Expression;
-use windrow_core::{Apart, Name, Op, ParsedStatement};
-use windrow_proof::{Deed, Level, Trusted, Words};
+use windrow_calls::{Expression, ParsedStatement};
+use windrow_core::{Apart, Name, Op};
+use windrow_proof::{Action, Level, Trusted, Words};
 
-use super::describe::{ColumnDefault, Function, Relation, Sight};
+use super::describe::{ColumnDefault, Description, Function, Relation};
 use super::parsed::{given, has_word, mentions, sets};
 use crate::catalog::level;
 use crate::catalog::table::{Facts, NOT_ASKED};
@@ -15,10 +15,10 @@ const GRAMMAR: [&str; 8] = [
     "coalesce", "nullif", "greatest", "least", "row", "array", "grouping", "cast",
 ];
 
-/// A value that a call takes from a sequence because it gives none.
+/// A column whose value each call takes from a sequence because it gives none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Taking {
-    pub(super) column: Name,
+pub(super) struct GeneratedColumn {
+    pub(super) name: Name,
     pub(super) sequence: u32,
     /// The expression that takes it, where it may be evaluated by itself.
     pub(super) source: Option<Box<str>>,
@@ -32,10 +32,10 @@ pub(super) struct Taking {
 /// Why it goes to the server by itself.
 pub(super) fn judge(
     parsed: &ParsedStatement,
-    sight: &Sight,
+    description: &Description,
     trusted: &Trusted,
 ) -> Result<Option<Apart>, Apart> {
-    let (Some(relation), Some(facts)) = (&sight.relation, &sight.facts) else {
+    let (Some(relation), Some(facts)) = (&description.relation, &description.facts) else {
         return Err(Apart::of("the server refuses it"));
     };
     let proven = of_proof(parsed, facts, trusted);
@@ -44,10 +44,10 @@ pub(super) fn judge(
     let found = found
         .into_iter()
         .chain(proven.as_ref().err().cloned())
-        .chain(of_functions(parsed, sight, trusted))
+        .chain(of_functions(parsed, description, trusted))
         .chain(of_operators(parsed, facts))
         .chain(of_key(parsed, facts).map(Apart::of))
-        .chain(of_defaults(parsed, sight, facts).map(Apart::of));
+        .chain(of_defaults(parsed, description, facts).map(Apart::of));
     match found.min_by_key(|apart| !apart.unproven) {
         Some(apart) => Err(apart),
         None => proven,
@@ -87,7 +87,7 @@ fn of_proof(
             .iter()
             .any(|(column, _)| **column == *name),
     };
-    let deed = Deed {
+    let action = Action {
         inserts: parsed.op == Op::Insert,
         updates: parsed.op == Op::Update || update.is_some(),
         deletes: parsed.op == Op::Delete,
@@ -98,14 +98,18 @@ fn of_proof(
         sets: &assigned,
         is_key: &|name| facts.is_key(name),
     };
-    match facts.judge(&deed, trusted) {
+    match facts.judge(&action, trusted) {
         Level::Fused => Ok(level::of_table(facts)),
         Level::Grouped(why) => Ok(Some((*why).clone())),
         Level::Apart(apart) => Err((*apart).clone()),
     }
 }
 
-fn of_functions(parsed: &ParsedStatement, sight: &Sight, trusted: &Trusted) -> Option<Apart> {
+fn of_functions(
+    parsed: &ParsedStatement,
+    description: &Description,
+    trusted: &Trusted,
+) -> Option<Apart> {
     parsed.functions.iter().find_map(|function| {
         let name = &*function.table;
         let meant = |f: &&Function| {
@@ -115,7 +119,7 @@ fn of_functions(parsed: &ParsedStatement, sight: &Sight, trusted: &Trusted) -> O
             };
             found && &*f.name == name
         };
-        let mut meant = sight.functions.iter().filter(meant).peekable();
+        let mut meant = description.functions.iter().filter(meant).peekable();
         if meant.peek().is_none() {
             let is_grammar = function.schema.is_none() && GRAMMAR.contains(&name);
             return (!is_grammar).then(|| Apart::of("a function that is not known"));
@@ -162,10 +166,14 @@ fn covers_a_key(parsed: &ParsedStatement, facts: &Facts) -> bool {
 }
 
 /// What comes from sequences must come back to its own client.
-fn of_defaults(parsed: &ParsedStatement, sight: &Sight, facts: &Facts) -> Option<&'static str> {
+fn of_defaults(
+    parsed: &ParsedStatement,
+    description: &Description,
+    facts: &Facts,
+) -> Option<&'static str> {
     if parsed.op != Op::Insert {
         let defaults = |name: &Name| {
-            sight
+            description
                 .defaults
                 .iter()
                 .any(|d| *d.column == **name && takes(d))
@@ -183,7 +191,7 @@ fn of_defaults(parsed: &ParsedStatement, sight: &Sight, facts: &Facts) -> Option
     if update.is_some_and(|conflict| mentions(&conflict.sql, "default")) {
         return Some("DEFAULT in ON CONFLICT");
     }
-    let used = match used_defaults(parsed, sight, facts) {
+    let used = match used_defaults(parsed, description, facts) {
         Ok(used) => used,
         Err(reason) => return Some(reason),
     };
@@ -198,33 +206,37 @@ fn of_defaults(parsed: &ParsedStatement, sight: &Sight, facts: &Facts) -> Option
 /// The defaults that an insert makes use of.
 fn used_defaults<'a>(
     parsed: &ParsedStatement,
-    sight: &'a Sight,
+    description: &'a Description,
     facts: &Facts,
 ) -> Result<Vec<&'a ColumnDefault>, &'static str> {
     if let Some(given) = given(parsed, facts) {
         let left_out = |d: &&ColumnDefault| !given.iter().any(|(name, _)| ***name == *d.column);
-        return Ok(sight.defaults.iter().filter(left_out).collect());
+        return Ok(description.defaults.iter().filter(left_out).collect());
     }
     // Of several rows any may say DEFAULT.
     let Some(named) = &parsed.columns else {
-        return match sight.defaults.iter().any(takes) {
+        return match description.defaults.iter().any(takes) {
             true => Err("several rows with generated values"),
-            false => Ok(sight.defaults.iter().collect()),
+            false => Ok(description.defaults.iter().collect()),
         };
     };
     let is_named = |d: &ColumnDefault| named.iter().any(|name| **name == *d.column);
-    if sight.defaults.iter().any(|d| takes(d) && is_named(d)) {
+    if description.defaults.iter().any(|d| takes(d) && is_named(d)) {
         return Err("several rows with generated values");
     }
-    Ok(sight.defaults.iter().collect())
+    Ok(description.defaults.iter().collect())
 }
 
 /// What the insert takes from a sequence.
-pub(super) fn taking(parsed: &ParsedStatement, sight: &Sight, facts: &Facts) -> Option<Taking> {
+pub(super) fn generated_column(
+    parsed: &ParsedStatement,
+    description: &Description,
+    facts: &Facts,
+) -> Option<GeneratedColumn> {
     if parsed.op != Op::Insert {
         return None;
     }
-    let used = used_defaults(parsed, sight, facts).unwrap_or_default();
+    let used = used_defaults(parsed, description, facts).unwrap_or_default();
     let default = used.into_iter().find(|d| takes(d))?;
     let plain = default
         .sql
@@ -232,8 +244,8 @@ pub(super) fn taking(parsed: &ParsedStatement, sight: &Sight, facts: &Facts) -> 
         .and_then(|rest| rest.strip_suffix("'::regclass)"));
     // A second quote that is not doubled would end the name, and begin something else.
     let plain = plain.is_some_and(|name| !name.replace("''", "").contains('\''));
-    Some(Taking {
-        column: (*default.column).into(),
+    Some(GeneratedColumn {
+        name: (*default.column).into(),
         sequence: default.sequence,
         source: (plain && default.may_take && default.may_look).then(|| default.sql.clone()),
         told: default.may_look,

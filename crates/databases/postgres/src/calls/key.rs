@@ -6,8 +6,8 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use windrow_core::statement::{Expression, Formats, Piece};
-use windrow_core::{Name, Op, ParsedStatement};
+use windrow_calls::{Expression, Formats, ParsedStatement, Piece};
+use windrow_core::{Name, Op};
 
 use super::carrier;
 use super::parsed::given;

@@ -3,26 +3,31 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use windrow_core::statement::Formats;
-use windrow_core::{Apart, ParsedStatement, Signature};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+use windrow_calls::{Arguments, Formats, ParsedStatement, Signature, Touches};
+use windrow_core::Apart;
 use windrow_proof::Trusted;
 
-use super::describe::Sight;
-use super::judge::{self, Taking};
-use super::key::{Keys, keys};
-use crate::catalog::table::{Facts, Table};
+use super::describe::Description;
+use super::judge::{self, GeneratedColumn};
+use super::key::{self, Keys, keys};
+use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
+use crate::dialect::POSTGRES;
+use crate::values::key::Found;
 
-/// A parsed statement joined with its table. Kept in [`windrow_core::Statement::facts`] as an
-/// `Arc`.
-#[derive(Debug)]
+/// A parsed statement joined with its table. Held by the [`windrow_calls::Statement`] that clients
+/// share, and found by that statement's number in the lane's catalog.
+#[derive(Clone, Debug)]
 pub(crate) struct Meaning {
+    pub(super) parsed: Arc<ParsedStatement>,
     pub(super) table: Arc<Table>,
     /// The types of its parameters and rows.
     pub(super) signature: Arc<Signature>,
     /// How many columns its rows have.
     pub(super) width: u16,
-    /// What each call takes from a sequence.
-    pub(super) taking: Option<Taking>,
+    /// The column whose value each call takes from a sequence.
+    pub(super) generated: Option<GeneratedColumn>,
     /// Why its calls do not become one statement; `None`: they may, if their values allow it.
     pub(super) grouped: Option<Apart>,
     /// What it runs besides itself is proven for each row.
@@ -33,38 +38,97 @@ pub(crate) struct Meaning {
 
 impl Meaning {
     /// The unique keys that the statement gives with values in these formats.
-    pub(super) fn keys(&self, parsed: &ParsedStatement, formats: &Formats) -> Cow<'_, Keys> {
+    pub(super) fn keys(&self, formats: &Formats) -> Cow<'_, Keys> {
         let [text, binary] = &self.keys;
         match formats {
             Formats::Text => Cow::Borrowed(text),
             Formats::Binary => Cow::Borrowed(binary),
             Formats::Each(_) => Cow::Owned(keys(
-                parsed,
+                &self.parsed,
                 &self.table,
                 &self.signature.parameters,
                 formats,
             )),
         }
     }
+
+    /// What is left of it once it is not true any more: its table is nothing to rely on.
+    pub(super) fn outdated(&self) -> Self {
+        Self {
+            table: not_described(self.table.facts.clone()),
+            generated: None,
+            ..self.clone()
+        }
+    }
+
+    /// Of a statement that this lane knows nothing of.
+    pub(super) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
+        let facts = Facts {
+            // It may disturb everything.
+            hidden_unique: true,
+            has_hooks: true,
+            referenced: true,
+            ..Facts::unread(&parsed.table, &POSTGRES)
+        };
+        Self {
+            parsed: parsed.clone(),
+            table: not_described(facts),
+            signature: signature.clone(),
+            width: u16::try_from(signature.width()).unwrap_or(u16::MAX),
+            generated: None,
+            grouped: None,
+            proven: false,
+            keys: [Vec::new(), Vec::new()],
+        }
+    }
+}
+
+fn not_described(facts: Facts) -> Arc<Table> {
+    Arc::new(Table {
+        version: NOT_DESCRIBED,
+        read_at: Instant::now(),
+        facts,
+    })
+}
+
+impl Touches for Meaning {
+    fn touches(
+        &self,
+        arguments: &Arguments,
+        formats: &Formats,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) {
+        let keys = self.keys(formats);
+        if keys.is_empty() {
+            return;
+        }
+        let values: SmallVec<[Option<&[u8]>; 16]> = arguments.iter().collect();
+        for (seed, parts) in keys.iter() {
+            if let Found::Row(row) = key::row_key(*seed, parts, &values, scratch) {
+                hashes.push(row.hash);
+            }
+        }
+    }
 }
 
 /// What is said of a parsed statement that may be joined.
 pub(super) fn meaning(
-    parsed: &ParsedStatement,
-    sight: &Sight,
+    parsed: &Arc<ParsedStatement>,
+    description: &Description,
     trusted: &Trusted,
     put: impl FnOnce(u32, Facts) -> Arc<Table>,
 ) -> Result<Meaning, Apart> {
-    let unproven = judge::judge(parsed, sight, trusted)?;
-    let Sight {
+    let unproven = judge::judge(parsed, description, trusted)?;
+    let Description {
         relation: Some(relation),
         facts: Some(facts),
         ..
-    } = sight
+    } = description
     else {
         return Err(Apart::of("the server refuses it"));
     };
-    let taking = judge::taking(parsed, sight, facts);
+    let generated = judge::generated_column(parsed, description, facts);
     // A later snapshot than that of the first statement sees what came between: only so the check
     // is one.
     let reads_anew =
@@ -77,13 +141,14 @@ pub(super) fn meaning(
         (parts > MOST_PARTS).then_some("a table of many partitions"),
     ];
     let grouped = unproven.or_else(|| otherwise.into_iter().flatten().next().map(Apart::of));
-    let signature = Arc::new(sight.signature());
+    let signature = Arc::new(description.signature());
     let table = put(relation.oid, facts.clone());
     let given = |formats| keys(parsed, &table, &signature.parameters, &formats);
     Ok(Meaning {
         keys: [given(Formats::Text), given(Formats::Binary)],
-        width: sight.width,
-        taking,
+        parsed: parsed.clone(),
+        width: description.width,
+        generated,
         grouped,
         proven,
         table,

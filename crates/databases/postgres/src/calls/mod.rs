@@ -1,33 +1,31 @@
 //! SQL calls: what clients wrote themselves, on the same ladder as everything else.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! | --- | --- |
 //! | `sink` | the sink of one lane, and who says what parsed statements mean |
+//! | `form` | SQL calls on the ladder |
 //! | `describe`, `judge` | asks the server what a parsed statement means; may it be joined? |
 //! | `meaning`, `call_catalog` | the answer, and all answers of a lane |
-//! | `check` | notices what has changed since |
 //! | `bound_call` | a statement with the formats of its values, ready to be executed |
 //! | `carrier` | how the raw values of a parameter become one array |
 //! | `key` | which row a call is about, told from raw values |
 //! | `text` | the set-based statement, made of the client's own expressions |
+//! | `messages` | values out; what calls are told |
 //! | `parsed` | what a parsed statement says by itself |
 //! | `renew` | statements whose tables were changed |
 
 mod bound_call;
 mod call_catalog;
 mod carrier;
-pub(super) mod check;
 mod describe;
+mod form;
 mod judge;
 mod key;
 mod meaning;
+mod messages;
 mod parsed;
 mod renew;
 mod sink;
 mod text;
 
-pub(super) use bound_call::{BoundCall, bind_call};
-pub(super) use call_catalog::CallCatalog;
-pub(super) use check::Check;
-pub(super) use renew::{renew, types_of};
 pub use sink::StatementSink;

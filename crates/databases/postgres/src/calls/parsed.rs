@@ -1,7 +1,7 @@
 //! What can be told of a parsed statement from its own expressions.
 
-use windrow_core::statement::{Expression, Piece};
-use windrow_core::{Name, ParsedStatement};
+use windrow_calls::{Expression, ParsedStatement, Piece};
+use windrow_core::Name;
 
 use crate::catalog::table::Facts;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Call, Fault};
+use windrow_calls::SqlCall;
+use windrow_core::Fault;
 use windrow_pgwire::wire::{Broken, Wire};
-use windrow_proof::Trusted;
 
 use super::call_catalog::{CallCatalog, Renewed};
 use super::describe;
@@ -14,11 +14,10 @@ use super::meaning::meaning;
 ///
 /// # Errors
 /// Outside: the connection is lost. Inside: the server cannot say now.
-pub(crate) async fn renew(
+pub(super) async fn renew(
     wire: &mut Wire,
     call_catalog: &CallCatalog,
-    trusted: &Trusted,
-    calls: &[&Call],
+    calls: &[&SqlCall],
 ) -> Result<Result<(), Fault>, Broken> {
     for call in calls {
         if !call_catalog.lacks(call) {
@@ -27,9 +26,9 @@ pub(crate) async fn renew(
         let parsed = call.statement.parsed();
         let put = |oid, facts| call_catalog.put(oid, facts);
         let found = match describe::ask(wire, parsed, types_of(call)).await? {
-            Ok(sight) => {
-                let signature = Arc::new(sight.signature());
-                let found = meaning(parsed, &sight, trusted, put);
+            Ok(description) => {
+                let signature = Arc::new(description.signature());
+                let found = meaning(parsed, &description, &call_catalog.trusted, put);
                 call_catalog.stand(parsed, found.as_ref());
                 match found {
                     Ok(meaning) => Renewed::Joined(Arc::new(meaning)),
@@ -51,7 +50,7 @@ pub(crate) async fn renew(
 
 /// The types that are declared for the parameters where a call's text is parsed: those that its
 /// client was told, or those that it names where it was told none.
-pub(crate) fn types_of(call: &Call) -> &[u32] {
+pub(super) fn types_of(call: &SqlCall) -> &[u32] {
     match call.fresh {
         true => &call.statement.parsed().types,
         false => call.statement.parameters(),

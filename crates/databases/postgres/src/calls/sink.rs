@@ -6,16 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
+use windrow_calls::{Described, Describer, ParsedStatement, SqlCall, Statement};
 use windrow_core::sink::Purpose;
-use windrow_core::{
-    Apart, Described, Describer, Executor, Fault, ParsedStatement, Profile, Sink, Standing,
-    Statement, Unit,
-};
+use windrow_core::{Apart, Executor, Fault, Profile, Sink, Standing, Unit};
 use windrow_database::Options;
 
-use super::bound_call::touches;
+use super::bound_call::BoundCall;
+use super::call_catalog::CallCatalog;
 use super::describe;
-use super::meaning::{Meaning, meaning};
+use super::meaning::meaning;
 use crate::dialect::{Dialect, POSTGRES};
 use crate::fault::with_error;
 use crate::ladder::connection::{Connection, Shared};
@@ -27,8 +26,7 @@ use windrow_pgwire::wire::Wire;
 /// How long a connection for describing is kept when nothing is asked.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Executes SQL calls ([`Unit::calls`]) in one database, as one role, under one set of session
-/// settings.
+/// Executes SQL calls in one database, as one role, under one set of session settings.
 pub struct StatementSink {
     /// Which database it turned out to be.
     found: OnceLock<&'static Dialect>,
@@ -36,13 +34,13 @@ pub struct StatementSink {
     startup: Vec<(String, String)>,
     set: Vec<String>,
     options: Options,
-    shared: Arc<Shared>,
-    desk: Arc<Mutex<Desk>>,
+    shared: Arc<Shared<BoundCall>>,
+    describing: Arc<Mutex<Describing>>,
 }
 
 /// The connection for describing.
 #[derive(Debug)]
-struct Desk {
+struct Describing {
     wire: Option<Wire>,
     used: Instant,
     /// Somebody looks after its closing.
@@ -60,14 +58,15 @@ impl StatementSink {
         set: Vec<String>,
         options: &Options,
     ) -> Arc<Self> {
+        let trusted = options.trusted_functions.iter().map(String::as_str);
         Arc::new(Self {
             found: OnceLock::new(),
             target,
             startup,
             set,
             options: options.clone(),
-            shared: Arc::new(Shared::trusting(&options.trusted_functions)),
-            desk: Arc::new(Mutex::new(Desk {
+            shared: Arc::new(Shared::new(CallCatalog::trusting(trusted.collect()))),
+            describing: Arc::new(Mutex::new(Describing {
                 wire: None,
                 used: Instant::now(),
                 watched: false,
@@ -77,11 +76,25 @@ impl StatementSink {
 
     /// Closes the connection for describing, unless something is asked at this moment.
     pub fn rest(&self) {
-        if let Ok(mut desk) = self.desk.try_lock()
-            && let Some(wire) = desk.wire.take()
+        if let Ok(mut describing) = self.describing.try_lock()
+            && let Some(wire) = describing.wire.take()
         {
             tokio::spawn(wire.terminate());
         }
+    }
+
+    /// Asks the database for a sign of life, within a few seconds. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Sink::connect`].
+    pub async fn ping(&self) -> Result<(), Fault> {
+        ping(self.wire(true)).await
+    }
+
+    /// What the calls on each table share, for the tables that have been met lately. Asks the
+    /// database nothing.
+    pub fn standings(&self) -> Vec<Standing> {
+        self.shared.catalog.standings()
     }
 
     /// A session of the lane. `brief`: locks held by others are waited for a short time only.
@@ -126,15 +139,14 @@ impl StatementSink {
         sql
     }
 
-    /// What it is, or what most are before anybody has looked.
+    /// The database that connections have found, or PostgreSQL as long as there was none.
     fn dialect(&self) -> &'static Dialect {
         self.found.get().copied().unwrap_or(&POSTGRES)
     }
 
-    /// The connection for describing. It is taken out: if its user is dropped half-way, so is the
-    /// connection.
-    async fn at(&self, desk: &mut Desk) -> Result<Wire, Fault> {
-        if let Some(mut wire) = desk.wire.take()
+    /// Takes the connection for describing: if its user is dropped half-way, so is the connection.
+    async fn take(&self, describing: &mut Describing) -> Result<Wire, Fault> {
+        if let Some(mut wire) = describing.wire.take()
             && wire.is_alive()
         {
             return Ok(wire);
@@ -142,27 +154,29 @@ impl StatementSink {
         Ok(self.wire(true).await?.0)
     }
 
-    /// Leaves it for the next one.
-    fn leave(&self, mut desk: MutexGuard<'_, Desk>, wire: Wire) {
-        desk.wire = Some(wire);
-        desk.used = Instant::now();
-        self.watch(&mut desk);
+    /// Puts it back for the next one.
+    fn put_back(&self, mut describing: MutexGuard<'_, Describing>, wire: Wire) {
+        describing.wire = Some(wire);
+        describing.used = Instant::now();
+        self.watch(&mut describing);
     }
 
     /// Closes the connection for describing some time after its last use.
-    fn watch(&self, desk: &mut Desk) {
-        if std::mem::replace(&mut desk.watched, true) {
+    fn watch(&self, describing: &mut Describing) {
+        if std::mem::replace(&mut describing.watched, true) {
             return;
         }
-        let desk = Arc::downgrade(&self.desk);
+        let describing = Arc::downgrade(&self.describing);
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(IDLE).await;
-                let Some(desk) = desk.upgrade() else { return };
-                let mut desk = desk.lock().await;
-                if desk.used.elapsed() >= IDLE {
-                    desk.watched = false;
-                    if let Some(wire) = desk.wire.take() {
+                let Some(describing) = describing.upgrade() else {
+                    return;
+                };
+                let mut describing = describing.lock().await;
+                if describing.used.elapsed() >= IDLE {
+                    describing.watched = false;
+                    if let Some(wire) = describing.wire.take() {
                         wire.terminate().await;
                     }
                     return;
@@ -178,38 +192,30 @@ fn apart(phrase: &'static str) -> Described {
 }
 
 #[async_trait]
-impl Sink for StatementSink {
+impl Sink<SqlCall> for StatementSink {
     fn profile(&self) -> &Profile {
         &self.dialect().profile
     }
 
-    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor>, Fault> {
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<SqlCall>>, Fault> {
         let (mut wire, dialect) = self.wire(false).await?;
         let (lock_wait, known) = (self.options.lock_wait, &self.shared.allowed);
         let patience = Patience::settle(&mut wire, purpose, lock_wait, known).await?;
         let restore = patience.session(&self.session_sql(false), purpose, lock_wait);
         let how = (purpose, patience);
-        let connection =
-            Connection::new((wire, dialect), self.shared.clone(), how, false, lock_wait);
+        let connection = Connection::new((wire, dialect), self.shared.clone(), how, lock_wait);
         Ok(Box::new(connection.restoring(restore)))
-    }
-
-    async fn ping(&self) -> Result<(), Fault> {
-        ping(self.wire(true)).await
-    }
-
-    fn standings(&self) -> Vec<Standing> {
-        self.shared.call_catalog.standings()
     }
 
     fn statement_timeout(&self) -> Option<Duration> {
         self.shared.allowed.statement()
     }
 
-    fn touches(&self, unit: &Unit, hashes: &mut Vec<u64>) {
+    fn touches(&self, unit: &Unit<SqlCall>, hashes: &mut Vec<u64>) {
         let mut scratch = Vec::new();
-        for call in unit.calls() {
-            touches(call, &mut scratch, hashes);
+        for call in unit.work() {
+            let statement = &call.statement;
+            statement.touches(&call.arguments, &call.formats, &mut scratch, hashes);
         }
     }
 }
@@ -220,16 +226,16 @@ impl Describer for StatementSink {
         if let Some(reason) = self.dialect().apart {
             return Ok(apart(reason));
         }
-        let mut desk = self.desk.lock().await;
-        let mut wire = self.at(&mut desk).await?;
+        let mut describing = self.describing.lock().await;
+        let mut wire = self.take(&mut describing).await?;
         if let Some(reason) = self.dialect().apart {
             return Ok(apart(reason));
         }
         let asked = describe::ask(&mut wire, parsed, &parsed.types).await;
         let asked = asked.map_err(|broken| broken.unavailable())?;
-        self.leave(desk, wire);
-        let sight = match asked {
-            Ok(sight) => sight,
+        self.put_back(describing, wire);
+        let description = match asked {
+            Ok(description) => description,
             Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
             Err(error) => {
                 let fault = Fault::from(error);
@@ -239,34 +245,32 @@ impl Describer for StatementSink {
                 };
             }
         };
-        let call_catalog = &self.shared.call_catalog;
-        let put = |oid, facts| call_catalog.put(oid, facts);
-        let found = meaning(parsed, &sight, &self.shared.trusted, put);
-        call_catalog.stand(parsed, found.as_ref());
+        let catalog = &self.shared.catalog;
+        let put = |oid, facts| catalog.put(oid, facts);
+        let found = meaning(parsed, &description, &catalog.trusted, put);
+        catalog.stand(parsed, found.as_ref());
         let meaning = match found {
             Ok(meaning) => Arc::new(meaning),
             Err(apart) => return Ok(Described::Apart(Arc::new(apart))),
         };
-        let statement = Arc::new(Statement::new(
-            parsed.clone(),
-            meaning.signature.clone(),
-            Box::new(meaning.clone()),
-        ));
-        call_catalog.note(&meaning.table, &statement);
+        let signature = meaning.signature.clone();
+        let statement = Statement::new(parsed.clone(), signature, meaning.clone());
+        let statement = Arc::new(statement);
+        catalog.note(&statement, &meaning);
         Ok(Described::Joined(statement))
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
-        let mut desk = self.desk.lock().await;
-        let mut wire = self.at(&mut desk).await?;
+        let mut describing = self.describing.lock().await;
+        let mut wire = self.take(&mut describing).await?;
         let asked = describe::types_now(&mut wire, statement.parsed()).await;
         let asked = asked.map_err(|broken| broken.unavailable())?;
-        self.leave(desk, wire);
+        self.put_back(describing, wire);
         let holds = asked.is_ok_and(|now| now == **statement.signature());
         if !holds {
             statement.retire();
-            if let Some(meaning) = statement.facts().downcast_ref::<Arc<Meaning>>() {
-                self.shared.call_catalog.retire(&meaning.table);
+            if let Some(meaning) = self.shared.catalog.meaning(statement) {
+                self.shared.catalog.retire(&meaning.table);
             }
         }
         Ok(holds)

@@ -15,7 +15,8 @@
 mod by_key;
 mod pieces;
 
-use windrow_core::{Name, Op, ParsedStatement};
+use windrow_calls::ParsedStatement;
+use windrow_core::{Name, Op};
 use windrow_database::quote::push_ident;
 
 use super::carrier::Carrier;
@@ -23,7 +24,8 @@ use super::key::Part;
 use super::meaning::Meaning;
 use super::parsed::{bare, given, has_parameters, mentions, sets};
 use crate::catalog::table::{Facts, Unique};
-use crate::rows::fused::{Fused, Told, push_conditions};
+use crate::compiled::Fused;
+use crate::rows::fused::push_conditions;
 use crate::rows::statement::push;
 
 /// The source of the values, and how its columns begin.
@@ -73,7 +75,10 @@ pub(super) fn telling(
 ) -> Option<Fused> {
     let text = Text::new(parsed, meaning, carriers, keys)?;
     let plain = parsed.op == Op::Insert && parsed.conflict.is_none();
-    let taken = meaning.taking.as_ref().is_none_or(|t| t.source.is_some());
+    let taken = meaning
+        .generated
+        .as_ref()
+        .is_none_or(|t| t.source.is_some());
     (plain && taken)
         .then(|| text.matched_insert(Matched::Telling))
         .flatten()
@@ -111,6 +116,15 @@ impl<'a> Text<'a> {
 }
 
 impl Text<'_> {
+    fn statement(&self, sql: String, counted: bool) -> Fused {
+        let types = self.carriers.iter().map(|carrier| carrier.array);
+        Fused {
+            sql,
+            types: types.collect(),
+            counted,
+        }
+    }
+
     fn insert(&self) -> Option<Fused> {
         let conflict = self.parsed.conflict.as_ref();
         if conflict.is_some_and(|c| has_parameters(&c.sql)) || self.moves_keys() {
@@ -118,10 +132,10 @@ impl Text<'_> {
         }
         let misses = conflict.is_some_and(|c| !c.update || mentions(&c.sql, "where"));
         let returns = self.parsed.returning.is_some();
-        match &self.meaning.taking {
-            Some(taking) if taking.source.is_none() => None,
+        match &self.meaning.generated {
+            Some(generated) if generated.source.is_none() => None,
             None if !returns && !misses => Some(self.counted_insert()),
-            Some(_) if !returns && !misses => Some(self.taking_insert()),
+            Some(_) if !returns && !misses => Some(self.generating_insert()),
             _ if misses => self.matched_insert(Matched::Some),
             _ => self.matched_insert(Matched::All),
         }
@@ -172,14 +186,11 @@ impl Text<'_> {
         sql.push_str(
             " RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM \"windrow i\"",
         );
-        Fused {
-            sql,
-            told: Told::All,
-        }
+        self.statement(sql, true)
     }
 
     /// The same, where each row takes a value from a sequence.
-    fn taking_insert(&self) -> Fused {
+    fn generating_insert(&self) -> Fused {
         let mut sql = self.materialized(false);
         sql.push_str("\"windrow i\" AS (");
         self.push_insert(&mut sql);
@@ -191,10 +202,7 @@ impl Text<'_> {
                 " RETURNING 1) SELECT {W}.\"windrow ord\", 1 / ((SELECT count(*) FROM \"windrow i\") = cardinality($1))::int, {W}.\"windrow new\" FROM {W}"
             ),
         );
-        Fused {
-            sql,
-            told: Told::Framed,
-        }
+        self.statement(sql, false)
     }
 
     /// An insert whose rows are matched to their source by a key.
@@ -230,7 +238,7 @@ impl Text<'_> {
             Matched::All => "1 / (i.k0 IS NOT NULL)::int",
             Matched::Some | Matched::Telling => "(i.k0 IS NOT NULL)::int",
         });
-        if self.meaning.taking.is_some() {
+        if self.meaning.generated.is_some() {
             push(&mut sql, format_args!(", {W}.\"windrow new\""));
         }
         for number in 0..self.meaning.width {
@@ -248,10 +256,7 @@ impl Text<'_> {
                 None => push(&mut sql, format_args!("{W}.\"windrow new\"")),
             }
         }
-        Some(Fused {
-            sql,
-            told: Told::Framed,
-        })
+        Some(self.statement(sql, false))
     }
 
     /// A key by which an inserted row finds its source: all of it given by parameters, or taken
@@ -281,8 +286,8 @@ impl Text<'_> {
         if !column.not_null {
             return None;
         }
-        let taking = self.meaning.taking.as_ref();
-        if taking.is_some_and(|taking| taking.column == column.name) {
+        let generated = self.meaning.generated.as_ref();
+        if generated.is_some_and(|generated| generated.name == column.name) {
             return (column.narrowed < 0).then_some(None);
         }
         let given = given(self.parsed, self.facts)?;
@@ -302,7 +307,12 @@ impl Text<'_> {
     /// order of the calls. `filtered`: without those that would fail; they are not told at all.
     fn materialized(&self, filtered: bool) -> String {
         let mut sql = format!("WITH {W} AS MATERIALIZED (SELECT {W}.*");
-        if let Some(source) = self.meaning.taking.as_ref().and_then(|t| t.source.as_ref()) {
+        if let Some(source) = self
+            .meaning
+            .generated
+            .as_ref()
+            .and_then(|t| t.source.as_ref())
+        {
             push(&mut sql, format_args!(", {source} AS \"windrow new\""));
         }
         sql.push_str(" FROM ");
@@ -324,19 +334,19 @@ impl Text<'_> {
     /// `INSERT INTO t (columns) SELECT expressions`.
     fn push_insert(&self, sql: &mut String) {
         let given = given(self.parsed, self.facts).unwrap_or_default();
-        let taking = self.meaning.taking.as_ref();
+        let generated = self.meaning.generated.as_ref();
         sql.push_str("INSERT INTO ");
         self.push_table(sql);
         sql.push_str(" (");
         let columns = given.iter().map(|(name, _)| *name);
-        for (number, name) in columns.chain(taking.map(|t| &t.column)).enumerate() {
+        for (number, name) in columns.chain(generated.map(|t| &t.name)).enumerate() {
             sql.push_str(comma(number));
             push_ident(sql, name);
         }
         sql.push(')');
-        match (&self.parsed.overriding, taking) {
+        match (&self.parsed.overriding, generated) {
             (Some(overriding), _) => push(sql, format_args!(" {overriding}")),
-            (None, Some(taking)) if self.is_identity(&taking.column) => {
+            (None, Some(generated)) if self.is_identity(&generated.name) => {
                 sql.push_str(" OVERRIDING SYSTEM VALUE");
             }
             (None, _) => {}
@@ -346,7 +356,7 @@ impl Text<'_> {
             sql.push_str(comma(number));
             self.push_expression(sql, value);
         }
-        if taking.is_some() {
+        if generated.is_some() {
             push(
                 sql,
                 format_args!("{}{W}.\"windrow new\"", comma(given.len())),

@@ -156,16 +156,16 @@ fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
     let table = quoted(name);
     let mut sql = format!("CREATE TABLE {table} (");
     let mut comments = vec![format!("COMMENT ON TABLE {table} IS '{OURS}'")];
-    for (place, sight) in wish.sights.columns().iter().enumerate() {
+    for (place, seen) in wish.seen_columns.columns().iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });
-        push_ident(&mut sql, &sight.name);
+        push_ident(&mut sql, &seen.name);
         sql.push(' ');
-        sql.push_str(&type_of(sight.kind));
-        if sight.kind.is_none() {
-            comments.push(comment(&table, &sight.name));
+        sql.push_str(&type_of(seen.kind));
+        if seen.kind.is_none() {
+            comments.push(comment(&table, &seen.name));
         }
     }
-    let primary = wish.new.primary(&wish.sights);
+    let primary = wish.new.primary(&wish.seen_columns);
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");
         push_idents(&mut sql, &primary);
@@ -189,15 +189,18 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             .and_then(|place| facts.columns.get(place))
     };
     let mut statements = Vec::new();
-    for sight in wish.sights.columns() {
-        if sight.kind.is_none() && column(&sight.name).is_none() {
-            statements.push(addition(&table, &sight.name, None));
+    for seen in wish.seen_columns.columns() {
+        if seen.kind.is_none() && column(&seen.name).is_none() {
+            statements.push(addition(&table, &seen.name, None));
             if facts.dialect.alters {
-                statements.push(comment(&table, &sight.name));
+                statements.push(comment(&table, &seen.name));
             }
         }
     }
-    for change in wish.sights.changes(|name| existing(facts, column(name))) {
+    for change in wish
+        .seen_columns
+        .changes(|name| existing(facts, column(name)))
+    {
         statements.push(match change {
             Change::Add(name, kind) if column(&name).is_some() => replacement(&table, &name, kind),
             Change::Add(name, kind) => addition(&table, &name, Some(kind)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_core::{Apart, Name, OnConflict, Op, Shape};
-use windrow_proof::{Deed, Level, Trusted};
+use windrow_proof::{Action, Level, Trusted};
 
 use super::table::Facts;
 
@@ -18,7 +18,7 @@ pub(crate) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
     let upsert = shape.op == Op::Insert && shape.on_conflict == OnConflict::Update;
     let given = |name: &str| shape.columns.iter().any(|column| **column == *name);
     let is_key = |name: &str| facts.is_key(name);
-    let deed = Deed {
+    let action = Action {
         inserts: shape.op == Op::Insert,
         updates: shape.op == Op::Update || upsert,
         deletes: shape.op == Op::Delete,
@@ -26,7 +26,7 @@ pub(crate) fn of_shape(shape: &Shape, key: &[Name], facts: &Facts, trusted: &Tru
         sets: &|name| given(name) && !(upsert && key.iter().any(|column| **column == *name)),
         is_key: &is_key,
     };
-    facts.judge(&deed, trusted)
+    facts.judge(&action, trusted)
 }
 
 /// Why no writes to the table become one statement, whatever they do.

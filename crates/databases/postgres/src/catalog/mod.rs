@@ -7,11 +7,13 @@
 //! | `schema` | reading a table's description; `schema/plain`: where the catalog knows less |
 //! | `table`, `column` | the description |
 //! | `cache` | all descriptions of a sink |
+//! | `check` | notices what has changed since a description was read |
 //! | `level` | what writes of rows may share, by the proof |
 //! | `create` | tables and columns that are made and widened |
 
 pub(crate) mod ask;
 pub(crate) mod cache;
+pub(crate) mod check;
 pub(crate) mod column;
 pub(crate) mod create;
 pub(crate) mod level;

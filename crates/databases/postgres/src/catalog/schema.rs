@@ -10,9 +10,9 @@ use windrow_core::TableName;
 use windrow_database::quote::push_table;
 
 use super::ask::{Fields, ask, ask_of};
+use super::check;
 use super::column::{Column, Kind};
 use super::table::{Condition, Facts, NO_VALUE_YET, OURS, Print, Test, Unique};
-use crate::calls::check;
 use crate::dialect::{Dialect, POSTGRES};
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 use windrow_proof::{Catalog, Relied};
@@ -161,7 +161,7 @@ async fn read_whole(
     wire.exchange(1, &mut |answer| match answer {
         Answer::DataRow(_) if !exists => {}
         Answer::CommandComplete(_) if !exists => exists = true,
-        answer => reader.hear(answer),
+        answer => reader.take(answer),
     })
     .await?;
     Ok(match reader.end() {
@@ -234,7 +234,7 @@ impl Reader {
         }
     }
 
-    pub(crate) fn hear(&mut self, answer: Answer<'_>) {
+    pub(crate) fn take(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::DataRow(row) => {
                 let row = Fields(row);

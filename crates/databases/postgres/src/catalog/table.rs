@@ -2,22 +2,17 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
 use windrow_core::{Apart, Key, Name, TableName};
-use windrow_proof::{Catalog, Deed, Level, Relied, Trusted};
+use windrow_proof::{Action, Catalog, Level, Relied, Trusted};
 
 use super::column::Column;
 use crate::dialect::Dialect;
 
 /// A table, as it was when it was read.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    /// Changes whenever its [`Facts`] do; statements belong to one version.
-    pub(crate) version: u64,
-    /// When it was read.
-    pub(crate) read_at: Instant,
-    pub(crate) facts: Facts,
-}
+pub(crate) type Table = windrow_database::described::Table<Facts>;
+
+/// In place of the version of a table that is not described: nothing is prepared or looked at for it.
+pub(crate) const NOT_DESCRIBED: u64 = u64::MAX;
 
 /// Which rows of the catalog describe a table and all that its proof relies on, and the
 /// transactions that wrote them. Any change of the table's columns, defaults, triggers, indexes,
@@ -43,7 +38,7 @@ pub(crate) struct Print {
     pub(crate) spelling: Box<str>,
 }
 
-/// The description itself.
+/// What was read of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: TableName,
@@ -112,18 +107,6 @@ pub(crate) const OURS: &str = "created by windrow";
 /// known yet.
 pub(crate) const NO_VALUE_YET: &str = "created by windrow; no value yet";
 
-impl Table {
-    /// The same for all descriptions of a table that calls of one batch may have.
-    pub(crate) fn identity(&self) -> u64 {
-        self.oid().map_or(self.version, u64::from)
-    }
-
-    /// The table's number, where SQL calls rely on it.
-    pub(crate) fn oid(&self) -> Option<u32> {
-        self.print.as_ref()?.oid()
-    }
-}
-
 impl Print {
     /// The number of the table itself.
     pub(crate) fn oid(&self) -> Option<u32> {
@@ -131,15 +114,18 @@ impl Print {
     }
 }
 
-impl std::ops::Deref for Table {
-    type Target = Facts;
-
-    fn deref(&self) -> &Facts {
-        &self.facts
-    }
-}
-
 impl Facts {
+    /// The same for all descriptions of a table that calls of one batch may have. `version`: that
+    /// of this description.
+    pub(crate) fn identity(&self, version: u64) -> u64 {
+        self.oid().map_or(version, u64::from)
+    }
+
+    /// The table's number, where SQL calls rely on it.
+    pub(crate) fn oid(&self) -> Option<u32> {
+        self.print.as_ref()?.oid()
+    }
+
     /// A description of which nothing is known.
     pub(crate) fn unread(name: &TableName, dialect: &'static Dialect) -> Self {
         Self {
@@ -160,9 +146,9 @@ impl Facts {
     }
 
     /// What writes of this kind may share.
-    pub(crate) fn judge(&self, deed: &Deed<'_>, trusted: &Trusted) -> Level {
+    pub(crate) fn judge(&self, action: &Action<'_>, trusted: &Trusted) -> Level {
         match &self.proof {
-            Some(proof) => proof.judge(deed, trusted),
+            Some(proof) => proof.judge(action, trusted),
             None => Level::Apart(Arc::new(Apart::of(NOT_ASKED))),
         }
     }

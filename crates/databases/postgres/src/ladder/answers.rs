@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::{BufMut, Bytes, BytesMut};
 use windrow_core::Fault;
 
-use super::send::{Sent, SentTransaction};
+use super::sent::{Sent, SentTransaction};
 use crate::fault::with_error;
 use windrow_pgwire::wire::{Answer, DataRow, ServerError};
 
@@ -240,14 +240,9 @@ fn length(body: usize) -> u32 {
 }
 
 /// A binary int4 or int8.
-fn number(bytes: &[u8]) -> Option<i64> {
+pub(crate) fn number(bytes: &[u8]) -> Option<i64> {
     match *bytes {
         [a, b, c, d] => Some(i64::from(i32::from_be_bytes([a, b, c, d]))),
         _ => Some(i64::from_be_bytes(bytes.try_into().ok()?)),
     }
-}
-
-/// A value that was taken from a sequence, as the only column of a row.
-pub(crate) fn taken(row: DataRow<'_>) -> Option<i64> {
-    row.get(0).and_then(number)
 }

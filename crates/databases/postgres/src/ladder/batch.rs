@@ -1,22 +1,22 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and what is
 //! known of each unit.
 
-mod grow;
 mod place;
 mod steps;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use windrow_core::{Call, Done, Dones, Op, Shape, TableName, Unit, UnitFault, Verdict, Write};
+use windrow_core::{Dones, Op, Unit, UnitFault, Verdict};
 use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
 
-pub(crate) use self::place::Asked;
 pub(crate) use self::steps::may_fuse;
-use super::segment::{Mode, Segment};
-use crate::catalog::table::Table;
-use crate::ladder::form::Compiled;
+use super::form::{DoneOf, Form, Refused};
+use super::segment::{Mode, Prospect, Segment};
+use super::sent::{Sent, SentTransaction};
+use crate::catalog::table::{NOT_DESCRIBED, Table};
+use crate::compiled::Compiled;
 use crate::values::key::RowKey;
 
 /// From so many writes of one shape on, one statement is cheaper than as many.
@@ -36,39 +36,27 @@ pub(crate) struct Placed {
     pub(crate) fence: Fence,
 }
 
-/// What is to be done with a unit at first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Prospect {
-    /// It will succeed, as far as is known.
-    Good,
-    /// As the mode says, in a transaction of its own.
-    Apart(Mode),
-}
-
 /// The units and all that is found out about them.
-pub(crate) struct Batch<'a> {
-    pub(crate) units: &'a [Unit],
+pub(crate) struct Batch<'a, F: Form> {
+    pub(crate) units: &'a [Unit<F::Work>],
     pub(crate) sources: Sources,
-    pub(crate) shapes: Vec<Arc<Compiled>>,
+    pub(crate) shapes: Vec<Arc<Compiled<F>>>,
     pub(crate) placed: Vec<Placed>,
     pub(crate) hashes: Vec<u64>,
     /// Where each unit's writes begin in `placed`.
     starts: Vec<usize>,
     pub(crate) prospects: Vec<Prospect>,
-    pub(crate) done: Vec<Done>,
-    pub(crate) verdicts: Vec<Option<Verdict>>,
+    pub(crate) done: Vec<DoneOf<F>>,
+    pub(crate) verdicts: Vec<Option<Verdict<DoneOf<F>>>>,
     /// Tables change faster than they can be described: nothing is relied on, and every unit runs
     /// by itself.
     pub(crate) distrusted: bool,
-    /// Columns that Windrow made are widened for values that they would not keep as they are.
-    pub(crate) creates: bool,
-    /// What the calls of a unit were told before one of them failed, where it is tried once more:
-    /// others may overtake it.
-    remembered: Vec<(u32, Vec<Done>)>,
+    /// What is kept of the first attempts of units that are tried once more.
+    pub(crate) attempts: F::Attempts,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn new(units: &'a [Unit]) -> Self {
+impl<'a, F: Form> Batch<'a, F> {
+    pub(crate) fn new(units: &'a [Unit<F::Work>]) -> Self {
         Self {
             units,
             sources: Sources::of(units),
@@ -80,36 +68,25 @@ impl<'a> Batch<'a> {
             done: Vec::new(),
             verdicts: vec![None; units.len()],
             distrusted: false,
-            creates: false,
-            remembered: Vec::new(),
+            attempts: F::Attempts::default(),
         }
     }
 
-    /// The tables that the batch is about, each once.
-    pub(crate) fn tables(&self) -> Vec<&'a TableName> {
-        let mut seen = HashSet::new();
-        let mut last: Option<&Arc<Shape>> = None;
-        let mut tables = Vec::new();
-        for write in self.units.iter().flat_map(Unit::writes) {
-            if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
-                continue;
-            }
-            last = Some(&write.shape);
-            if seen.insert(&write.shape.table) {
-                tables.push(&write.shape.table);
+    /// All units that need what was refused get the verdict.
+    pub(crate) fn conclude_refused(&mut self, refused: &Refused, verdict: &Verdict<DoneOf<F>>) {
+        for (unit, at) in &refused.units {
+            if let Some(slot) = self.verdicts.get_mut(*unit as usize) {
+                slot.get_or_insert_with(|| verdict.for_write(*at));
             }
         }
-        tables
     }
 
-    /// All units that are about the table get the verdict.
-    pub(crate) fn conclude_table(&mut self, table: &TableName, verdict: &Verdict) {
-        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
-            let mut writes = unit.writes().iter();
-            if let Some(at) = writes.position(|w| w.shape.table == *table) {
-                slot.get_or_insert_with(|| verdict.for_write(at));
-            }
-        }
+    /// The units that do not fit their tables, and have no verdict.
+    pub(crate) fn misfits(&self) -> impl Iterator<Item = u32> + Clone {
+        let units = (0_u32..).zip(self.prospects.iter().zip(&self.verdicts));
+        let open = units
+            .filter(|(_, (prospect, verdict))| **prospect != Prospect::Good && verdict.is_none());
+        open.map(|(unit, _)| unit)
     }
 
     /// All units of segments that are about the table get the verdict, and what follows them waits
@@ -118,7 +95,7 @@ impl<'a> Batch<'a> {
         &mut self,
         segments: Vec<Segment>,
         version: u64,
-        verdict: &Verdict,
+        verdict: &Verdict<DoneOf<F>>,
     ) -> Vec<Segment> {
         for unit in segments.iter().flat_map(|segment| &segment.units) {
             let tables = self.tables_of(&[*unit]);
@@ -136,42 +113,10 @@ impl<'a> Batch<'a> {
         rest.collect()
     }
 
-    /// All units whose statements are to be described anew get the verdict.
-    pub(crate) fn conclude_retired(&mut self, verdict: &Verdict) {
-        for (unit, slot) in self.units.iter().zip(&mut self.verdicts) {
-            if unit.calls().iter().any(|call| call.statement.is_retired()) {
-                slot.get_or_insert_with(|| verdict.clone());
-            }
-        }
-    }
-
-    /// Takes note of what the first calls of a unit that is tried once more were told.
-    pub(crate) fn remember(&mut self, units: &[u32], before: Vec<Done>) {
-        if let (Some(unit), false) = (units.first(), before.is_empty()) {
-            self.remembered.push((*unit, before));
-        }
-    }
-
-    /// What they were told at first, where they were as many as `now`.
-    pub(crate) fn recall(&mut self, units: &[u32], now: Vec<Done>) -> Vec<Done> {
-        let unit = units.first();
-        let known = |(of, before): &(u32, Vec<Done>)| Some(of) == unit && before.len() == now.len();
-        match self.remembered.iter().position(known) {
-            Some(place) => self.remembered.swap_remove(place).1,
-            None => now,
-        }
-    }
-
-    /// Whether nothing is known any more of the SQL calls on a table.
-    pub(crate) fn is_stale(&self, version: u64) -> bool {
-        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
-        of_table.any(|compiled| compiled.bound_call().is_some_and(|bound| bound.stale))
-    }
-
-    /// Whether SQL calls on a table rely on the defaults of its columns.
+    /// Whether statements on a table rely on the defaults of its columns.
     pub(crate) fn is_exposed(&self, version: u64) -> bool {
         let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
-        of_table.any(|compiled| compiled.bound_call().is_some_and(|bound| bound.exposed))
+        of_table.any(|compiled| compiled.form.is_exposed())
     }
 
     /// Whether writes of a table update or delete, so that they may reach other tables.
@@ -180,13 +125,7 @@ impl<'a> Batch<'a> {
         of_table.any(|compiled| compiled.op != Op::Insert || !compiled.plain)
     }
 
-    /// Whether SQL calls are about a table.
-    pub(crate) fn has_calls(&self, version: u64) -> bool {
-        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
-        of_table.any(|compiled| compiled.bound_call().is_some())
-    }
-
-    fn any_of(&self, units: &[u32], is: impl Fn(&Compiled) -> bool) -> bool {
+    fn any_of(&self, units: &[u32], is: impl Fn(&Compiled<F>) -> bool) -> bool {
         units.iter().any(|unit| {
             let placed = self.placed.get(self.writes_of(*unit));
             let mut placed = placed.into_iter().flatten();
@@ -196,13 +135,12 @@ impl<'a> Batch<'a> {
 
     /// Whether some units may share no transaction with others.
     pub(crate) fn has_apart(&self) -> bool {
-        let mut shapes = self.shapes.iter();
-        self.distrusted || shapes.any(|c| c.apart.is_some() || c.is_unproven())
+        self.distrusted || self.shapes.iter().any(|c| c.apart.is_some())
     }
 
     /// Whether a segment is sent apart, so that nothing is relied on for it.
     pub(crate) fn is_apart(&self, segment: &Segment) -> bool {
-        let apart = |compiled: &Compiled| compiled.apart.is_some();
+        let apart = |compiled: &Compiled<F>| compiled.apart.is_some();
         segment.runs() && (self.distrusted || self.any_of(&segment.units, apart))
     }
 
@@ -242,26 +180,25 @@ impl<'a> Batch<'a> {
     }
 
     /// The write that is placed there.
-    pub(crate) fn write(&self, placed: &Placed) -> Option<&'a Write> {
+    pub(crate) fn write(&self, placed: &Placed) -> Option<&'a F::Work> {
         let unit = self.units.get(placed.unit as usize)?;
-        unit.writes().get(placed.write as usize)
+        unit.work().get(placed.write as usize)
     }
 
-    /// The SQL call that is placed there.
-    pub(crate) fn call(&self, placed: &Placed) -> Option<&'a Call> {
-        let unit = self.units.get(placed.unit as usize)?;
-        unit.calls().get(placed.write as usize)
-    }
-
-    /// The client's own text of a unit that is one simple query whose literals were lifted out.
+    /// The client's own text of a unit, where it is not the one that is executed first.
     pub(crate) fn origin(&self, unit: u32) -> Option<&'a str> {
-        match self.units.get(unit as usize)?.calls() {
-            [call] => call.origin.as_deref(),
-            _ => None,
-        }
+        F::origin(self.units.get(unit as usize)?.work())
     }
 
-    /// Whether a segment is one simple query in its client's own text.
+    /// Whether the statement at this place of a transaction is one that was prepared before, by a
+    /// name that the server may know no more. What goes by its text misses nothing of ours: a
+    /// function that its planning runs may say that, or a trigger.
+    pub(crate) fn goes_by_name(&self, sent: &SentTransaction, at: usize) -> bool {
+        let by_text = sent.segment.mode == Mode::Fresh || self.is_apart(&sent.segment);
+        !by_text || !matches!(sent.statements.get(at), Some(Sent::Single(_)))
+    }
+
+    /// Whether a segment is one unit in its client's own text.
     pub(crate) fn goes_by_text(&self, segment: &Segment) -> bool {
         match segment.units.as_slice() {
             [unit] => segment.mode == Mode::Fresh && self.origin(*unit).is_some(),
@@ -270,11 +207,16 @@ impl<'a> Batch<'a> {
     }
 
     /// What is placed there is compiled to.
-    pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled>> {
+    pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled<F>>> {
         self.shapes.get(placed.shape as usize)
     }
 
-    /// The tables that units are about, each once.
+    /// What the write at this place is compiled to.
+    pub(crate) fn compiled_at(&self, item: u32) -> Option<&Arc<Compiled<F>>> {
+        self.compiled(self.placed.get(item as usize)?)
+    }
+
+    /// The described tables that units are about, each once.
     pub(crate) fn tables_of(&self, units: &[u32]) -> Vec<&Arc<Table>> {
         let mut tables: Vec<&Arc<Table>> = Vec::new();
         let mut last = None;
@@ -286,7 +228,9 @@ impl<'a> Batch<'a> {
                 let Some(compiled) = self.shapes.get(placed.shape as usize) else {
                     continue;
                 };
-                if !tables.iter().any(|t| t.version == compiled.table.version) {
+                let version = compiled.table.version;
+                let described = version != NOT_DESCRIBED;
+                if described && !tables.iter().any(|t| t.version == version) {
                     tables.push(&compiled.table);
                 }
             }
@@ -333,7 +277,7 @@ impl<'a> Batch<'a> {
                 };
                 let table = &compiled.table;
                 let tells = compiled.telling.is_some();
-                let same = *plain.entry(table.identity()).or_insert(tells);
+                let same = *plain.entry(table.identity(table.version)).or_insert(tells);
                 let several = tells && (table.hidden_unique || table.uniques.len() > 1);
                 let keys = self.hashes.get(placed.keys.clone()).unwrap_or_default();
                 let shared = several && keys.iter().any(|key| !rows.insert(*key));
@@ -349,21 +293,21 @@ impl<'a> Batch<'a> {
     /// The unit is answered with what its writes were told.
     pub(crate) fn succeed(&mut self, unit: u32) {
         let writes = self.writes_of(unit);
-        let dones: Dones = self
+        let dones: Dones<_> = self
             .done
             .get_mut(writes)
             .map(|dones| dones.iter_mut().map(std::mem::take).collect())
             .unwrap_or_default();
-        self.conclude(unit, Verdict::Told(Ok(dones)));
+        self.conclude(unit, Verdict::Final(Ok(dones)));
     }
 
     /// The unit is answered with a failure.
-    pub(crate) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault>) {
-        self.conclude(unit, Verdict::Told(Err(fault.into())));
+    pub(crate) fn fail(&mut self, unit: u32, fault: impl Into<UnitFault<DoneOf<F>>>) {
+        self.conclude(unit, Verdict::Final(Err(fault.into())));
     }
 
     /// The unit gets its verdict.
-    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict) {
+    pub(crate) fn conclude(&mut self, unit: u32, verdict: Verdict<DoneOf<F>>) {
         if let Some(slot) = self.verdicts.get_mut(unit as usize) {
             *slot = Some(verdict);
         }
@@ -376,7 +320,9 @@ impl<'a> Batch<'a> {
         }
         for unit in 0_u32.. {
             match self.verdicts.get(unit as usize) {
-                Some(Some(Verdict::Again(_) | Verdict::Alone(_))) => self.hold_behind(unit),
+                Some(Some(Verdict::RolledBack(_) | Verdict::WaitsForLock(_))) => {
+                    self.hold_behind(unit);
+                }
                 Some(_) => {}
                 None => return,
             }
@@ -387,7 +333,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn hold_behind(&mut self, unit: u32) {
         for follower in self.sources.followers(unit) {
             if let Some(slot) = self.verdicts.get_mut(follower as usize) {
-                slot.get_or_insert(Verdict::Held);
+                slot.get_or_insert(Verdict::NotTried);
             }
         }
     }
@@ -400,7 +346,7 @@ impl<'a> Batch<'a> {
     }
 
     /// All units without a verdict get this one.
-    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict) {
+    pub(crate) fn conclude_rest(&mut self, verdict: &Verdict<DoneOf<F>>) {
         for slot in &mut self.verdicts {
             slot.get_or_insert_with(|| verdict.clone());
         }

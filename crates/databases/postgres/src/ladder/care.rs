@@ -8,8 +8,9 @@
 
 use std::collections::HashMap;
 
-use super::batch::{Batch, FUSE_FROM, Prospect};
-use super::segment::{Mode, Segment};
+use super::batch::{Batch, FUSE_FROM};
+use super::form::Form;
+use super::segment::{Mode, Prospect, Segment};
 
 /// Units in a part where it is not known which of them fails.
 const PIECE: usize = 16;
@@ -69,7 +70,7 @@ impl Care {
     /// Units of one source must not overtake each other, so where some are expected to fail all go
     /// as one transaction in parts; but not where some may share none: those wait for each
     /// other's outcomes.
-    pub(crate) fn needed(batch: &Batch<'_>, todo: &[Segment]) -> Option<Self> {
+    pub(crate) fn needed(batch: &Batch<'_, impl Form>, todo: &[Segment]) -> Option<Self> {
         let plain = match todo {
             [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
             _ => false,
@@ -92,7 +93,7 @@ impl Care {
     }
 
     /// Takes what is known of the units' values already.
-    pub(crate) fn mark_suspects(&mut self, batch: &Batch<'_>) {
+    pub(crate) fn mark_suspects(&mut self, batch: &Batch<'_, impl Form>) {
         for (unit, prospect) in (0_u32..).zip(&batch.prospects) {
             if let Prospect::Apart(mode) = prospect {
                 self.marks.entry(unit).or_insert_with(|| mode.clone());
@@ -124,7 +125,7 @@ impl Care {
     }
 
     /// The parts of the next attempt, in their order; none: every unit has its verdict.
-    pub(crate) fn parts(&mut self, batch: &Batch<'_>) -> Vec<Segment> {
+    pub(crate) fn parts(&mut self, batch: &Batch<'_, impl Form>) -> Vec<Segment> {
         self.attempts += 1;
         let mut pending = batch.pending();
         if self.one_by_one {
@@ -157,7 +158,7 @@ impl Care {
         Segment::one(unit, mode.unwrap_or(Mode::Own))
     }
 
-    fn stretch(&self, batch: &Batch<'_>, units: &[u32]) -> Vec<Segment> {
+    fn stretch(&self, batch: &Batch<'_, impl Form>, units: &[u32]) -> Vec<Segment> {
         let whole = |mode| vec![Segment::new(units.to_vec(), mode)];
         match (units, self.grain) {
             ([], _) => Vec::new(),

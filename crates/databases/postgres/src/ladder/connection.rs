@@ -1,48 +1,36 @@
 //! A connection, and what it has learned.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Shape, Tally, Verdict};
+use windrow_core::{Fault, FaultClass, Tally, Verdict};
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
-use windrow_proof::Trusted;
 
 use super::answers::{AnswerReader, Answers};
 use super::batch::Batch;
-use super::calls::CompiledCalls;
 use super::failure_rates::FailureRates;
-use super::form::Compiled;
+use super::form::{Asked, DoneOf, Form, StatementsOf};
 use super::interrupt::Interrupt;
 use super::patience::{self, Patience};
 use super::prepare::{Trust, prepare};
-use super::prepared::Prepared;
 use super::segment::Segment;
-use super::send::SentTransaction;
+use super::sent::SentTransaction;
 use super::settle::Settler;
+use super::statements::Statements;
 use super::wariness::Wariness;
-use crate::calls::CallCatalog;
-use crate::catalog::cache::Catalog;
 use crate::dialect::Dialect;
 use crate::fault::with_error;
 use crate::server::Server;
 
 /// A connection and what it has learned.
-pub(crate) struct Connection {
+pub(crate) struct Connection<F: Form> {
     pub(super) wire: Wire,
     pub(super) dialect: &'static Dialect,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared<F>>,
     pub(super) purpose: Purpose,
-    pub(super) creates: bool,
-    pub(super) prepared: Prepared,
-    pub(super) compiled: HashMap<Arc<Shape>, Arc<Compiled>>,
-    /// What the columns of tables with functions of somebody's own were when these ran here last,
-    /// by the table's number.
-    pub(super) planned: HashMap<u32, Box<str>>,
-    pub(super) ids: u64,
-    pub(super) calls: CompiledCalls,
+    pub(super) statements: StatementsOf<F>,
     pub(super) failure_rates: FailureRates,
     pub(super) scratch: Vec<u8>,
     pub(super) usable: bool,
@@ -62,36 +50,28 @@ pub(crate) struct Connection {
 }
 
 /// What the connections of a sink know together.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Tables, for writes.
-    pub(crate) catalog: Catalog,
-    /// Tables and statements, for SQL calls.
-    pub(crate) call_catalog: CallCatalog,
+pub(crate) struct Shared<F: Form> {
+    /// Tables and statements.
+    pub(crate) catalog: F::Catalog,
     /// How long the lane's clients allow a statement to take.
     pub(crate) allowed: patience::Known,
-    /// Functions that the operator answers for.
-    pub(crate) trusted: Trusted,
 }
 
-impl Shared {
-    /// `functions`: those that the operator answers for, as `schema.name`.
-    pub(crate) fn trusting(functions: &[String]) -> Self {
+impl<F: Form> Shared<F> {
+    pub(crate) fn new(catalog: F::Catalog) -> Self {
         Self {
-            trusted: functions.iter().map(String::as_str).collect(),
-            ..Self::default()
+            catalog,
+            allowed: patience::Known::default(),
         }
     }
 }
 
-impl Connection {
-    /// `creates`: tables and columns that are not there are made. `lock_wait`: how long batches
-    /// wait for locks.
+impl<F: Form> Connection<F> {
+    /// `lock_wait`: how long batches wait for locks.
     pub(crate) fn new(
         (wire, dialect): (Wire, &'static Dialect),
-        shared: Arc<Shared>,
+        shared: Arc<Shared<F>>,
         (purpose, patience): (Purpose, Patience),
-        creates: bool,
         lock_wait: Duration,
     ) -> Self {
         Self {
@@ -103,12 +83,7 @@ impl Connection {
             dialect,
             shared,
             purpose,
-            creates,
-            prepared: Prepared::default(),
-            compiled: HashMap::new(),
-            planned: HashMap::new(),
-            ids: 0,
-            calls: CompiledCalls::default(),
+            statements: Statements::default(),
             failure_rates: FailureRates::default(),
             scratch: Vec::new(),
             usable: true,
@@ -131,14 +106,25 @@ impl Connection {
         self
     }
 
+    /// The server, to be asked about tables and statements; with what is known of them.
+    pub(super) fn asked<'c>(&'c mut self, tally: &'c mut Tally) -> (Asked<'c>, &'c F::Catalog) {
+        let server = Asked {
+            wire: &mut self.wire,
+            dialect: self.dialect,
+            round_trips: &mut tally.round_trips,
+        };
+        (server, &self.shared.catalog)
+    }
+
     /// Prepares what the segments need and the connection does not have yet.
     pub(super) async fn prepare(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &Batch<'_, F>,
         todo: &[Segment],
         tally: &mut Tally,
     ) -> Result<Trust, Broken> {
-        let (trust, asked) = prepare(&mut self.wire, &mut self.prepared, batch, todo).await?;
+        let (trust, asked) =
+            prepare(&mut self.wire, &mut self.statements.prepared, batch, todo).await?;
         tally.round_trips += u32::from(asked);
         Ok(trust)
     }
@@ -171,29 +157,29 @@ impl Connection {
     }
 
     /// The same as [`Connection::refused`], in the server's own message.
-    pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict {
+    pub(super) fn refused_verbatim(&self, error: ServerError) -> Verdict<DoneOf<F>> {
         let body = error.body.clone();
         self.refused(with_error(Fault::from(error), &[], &body))
     }
 
     /// What the writes of a table are told that cannot be looked at.
-    pub(super) fn refused(&self, fault: Fault) -> Verdict {
+    pub(super) fn refused(&self, fault: Fault) -> Verdict<DoneOf<F>> {
         let locked = fault.code == "55P03";
         if locked && self.purpose == Purpose::Batches {
-            Verdict::Alone(fault)
+            Verdict::WaitsForLock(fault)
         } else if fault.class.may_retry() && !locked {
-            Verdict::Again(fault)
+            Verdict::RolledBack(fault)
         } else {
-            Verdict::Told(Err(fault.into()))
+            Verdict::Final(Err(fault.into()))
         }
     }
 
     pub(super) fn settler<'a, 'u>(
         &self,
-        batch: &'a mut Batch<'u>,
+        batch: &'a mut Batch<'u, F>,
         tally: &'a mut Tally,
         burst: usize,
-    ) -> Settler<'a, 'u> {
+    ) -> Settler<'a, 'u, F> {
         Settler {
             batch,
             purpose: self.purpose,

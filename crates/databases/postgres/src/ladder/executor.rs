@@ -16,20 +16,21 @@ use super::answers::Answers;
 use super::batch::Batch;
 use super::care::Care;
 use super::connection::{Connection, unwritable};
+use super::form::{DoneOf, Form};
 use super::patience;
 use super::prepare::Trust;
 use super::prepared::StatementKey;
 use super::segment::{Mode, Segment};
-use super::send::{FORGET, Sender, SentTransaction};
-use crate::catalog::create;
+use super::send::{FORGET, Sender};
+use super::sent::SentTransaction;
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
 
-impl Connection {
+impl<F: Form> Connection<F> {
     /// Sees to it that what a unit's client allows it to take is counted from its arrival, and
     /// executes it.
-    async fn go(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
+    async fn go(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
         let rest = self.arrived.and_then(|at| self.patience.rest(at));
         if let Some(settings) = rest {
             tally.round_trips += 1;
@@ -39,10 +40,10 @@ impl Connection {
     }
 
     /// Runs round trips until every unit has its verdict.
-    async fn drive(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<(), Broken> {
-        if let Some(news) = self.wariness.news() {
+    async fn drive(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<(), Broken> {
+        if let Some(setting) = self.wariness.setting_due() {
             tally.round_trips += 1;
-            drop(self.wire.simple(&news).await?);
+            drop(self.wire.simple(&setting).await?);
         }
         let mut burst = 0;
         let mut changes = 0;
@@ -53,7 +54,7 @@ impl Connection {
         while !todo.is_empty() {
             if let Some(fault) = self.given_up() {
                 // What has no verdict by now was rolled back, or has not left.
-                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                batch.conclude_rest(&Verdict::Final(Err(fault.into())));
                 return Ok(());
             }
             let mut changed = Vec::new();
@@ -67,7 +68,7 @@ impl Connection {
                     continue;
                 }
                 stale = trust == Trust::Stale;
-                changed = self.prepared.take_changed();
+                changed = self.statements.prepared.take_changed();
             }
             if !stale && care.is_none() {
                 let (now, later) = batch.in_order(std::mem::take(&mut todo));
@@ -90,12 +91,12 @@ impl Connection {
                 todo = settler.next;
                 todo.extend(later);
                 for version in unguarded {
-                    self.prepared.fail(StatementKey::Guard(version));
+                    self.statements.prepared.fail(StatementKey::Guard(version));
                 }
-                self.outdate(batch, &outdated);
+                self.forget(batch, &outdated, false);
                 self.usable &= !leave;
                 if gone {
-                    self.prepared.clear();
+                    self.statements.prepared.clear();
                 }
                 if unproven {
                     self.behind_unproven(batch, true, tally).await?;
@@ -112,11 +113,11 @@ impl Connection {
                 }
             }
             if stale {
-                self.retire(batch, &changed);
+                self.forget(batch, &changed, true);
                 changes += 1;
                 batch.distrusted = changes > MOST_CHANGES / 2;
                 if changes > MOST_CHANGES {
-                    batch.conclude_rest(&Verdict::Again(keeps_changing()));
+                    batch.conclude_rest(&Verdict::RolledBack(keeps_changing()));
                 }
                 todo = self.begin(batch, true, tally).await?;
             }
@@ -130,44 +131,36 @@ impl Connection {
     /// transactions.
     async fn begin(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         anew: bool,
         tally: &mut Tally,
     ) -> Result<Vec<Segment>, Broken> {
         self.place(batch, anew, tally).await?;
-        if self.creates && self.grow(batch, tally).await? {
+        if self.grow(batch, tally).await? {
             self.place(batch, true, tally).await?;
         }
         Ok(Segment::cut(batch.first_segments(), self.dialect.piece))
     }
 
-    /// Makes what the rows that do not fit ask for; says whether anything was tried.
-    async fn grow(&mut self, batch: &mut Batch<'_>, tally: &mut Tally) -> Result<bool, Broken> {
-        let wishes = batch.wishes();
-        let mut grown = false;
-        for (name, wish) in &wishes {
-            let known = self.shared.catalog.get(name);
-            if !create::asks_of(wish, known.as_ref().map(|table| &table.facts)) {
-                continue;
-            }
-            grown = true;
-            tally.round_trips += 1;
-            if let Err(fault) = create::grow(&mut self.wire, self.dialect, name, wish).await? {
-                batch.conclude_apart(name, &self.refused(fault));
-            }
+    /// Makes what units that do not fit their tables ask for; says whether anything was tried.
+    async fn grow(&mut self, batch: &mut Batch<'_, F>, tally: &mut Tally) -> Result<bool, Broken> {
+        let (server, catalog) = self.asked(tally);
+        let grown = F::grow(server, catalog, batch.units, batch.misfits()).await?;
+        for refused in grown.iter().flatten() {
+            batch.conclude_refused(refused, &self.refused(refused.fault.clone()));
         }
-        Ok(grown)
+        Ok(grown.is_some())
     }
 
     /// Appends all transactions. One that cannot be encoded after all is tried write by write, and
     /// in the end refused.
-    fn send(&mut self, batch: &mut Batch<'_>, todo: Vec<Segment>) -> Vec<SentTransaction> {
+    fn send(&mut self, batch: &mut Batch<'_, F>, todo: Vec<Segment>) -> Vec<SentTransaction> {
         let mut transactions = Vec::with_capacity(todo.len());
         let mut todo: std::collections::VecDeque<_> = todo.into();
         while let Some(segment) = todo.pop_front() {
             let mut sender = Sender {
                 batch,
-                prepared: &mut self.prepared,
+                prepared: &mut self.statements.prepared,
                 out: self.wire.out(),
                 scratch: &mut self.scratch,
                 part: false,
@@ -206,7 +199,7 @@ impl Connection {
     /// is told apart by how far it can have come.
     async fn exchange(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         transactions: Vec<SentTransaction>,
         tally: &mut Tally,
     ) -> Result<Vec<(SentTransaction, Answers)>, Broken> {
@@ -235,19 +228,19 @@ impl Connection {
 /// The server answers in order and reads in order. So it cannot have committed what did not wholly
 /// leave, what it had already refused, what came after the one in which it ended the connection, or
 /// that one itself if it had not come to its commit.
-fn verdict_of_lost(
+fn verdict_of_lost<D>(
     broken: &Broken,
     transaction: &SentTransaction,
     answers: &Answers,
     first: bool,
-) -> Verdict {
+) -> Verdict<D> {
     let left = transaction.end <= broken.sent;
     let at_commit = answers.statements() >= transaction.statements.len();
     let ended_before = broken.error.is_some() && !(first && at_commit);
     if transaction.reads || !left || answers.error.is_some() || ended_before {
-        Verdict::Again(broken.unavailable())
+        Verdict::RolledBack(broken.unavailable())
     } else {
-        Verdict::Told(Err(broken.unknown().into()))
+        Verdict::Final(Err(broken.unknown().into()))
     }
 }
 
@@ -260,20 +253,20 @@ fn keeps_changing() -> Fault {
 }
 
 #[async_trait]
-impl Executor for Connection {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl<F: Form> Executor<F::Work> for Connection<F> {
+    async fn execute(&mut self, units: &[Unit<F::Work>]) -> Report<DoneOf<F>> {
         self.interrupt.begin();
         self.makes_up = None;
         let mut batch = Batch::new(units);
-        batch.creates = self.creates;
         let mut tally = Tally::default();
         if let Err(broken) = self.go(&mut batch, &mut tally).await {
             // Whatever had no verdict was not under way: nothing of it can have been committed.
-            batch.conclude_rest(&Verdict::Again(broken.unavailable()));
+            batch.conclude_rest(&Verdict::RolledBack(broken.unavailable()));
         }
-        let defect = Verdict::Told(Err(Fault::internal("a unit got no verdict").into()));
+        let defect = Verdict::Final(Err(Fault::internal("a unit got no verdict").into()));
         batch.conclude_rest(&defect);
-        let waits = |verdict: &Option<Verdict>| matches!(verdict, Some(Verdict::Alone(_)));
+        let waits =
+            |verdict: &Option<Verdict<_>>| matches!(verdict, Some(Verdict::WaitsForLock(_)));
         self.wariness.ended(batch.verdicts.iter().any(waits));
         Report {
             verdicts: batch.verdicts.into_iter().flatten().collect(),

@@ -3,13 +3,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
+//! | `form` | what is particular to row writes and to SQL calls; all else is the same for both |
 //! | `executor` | the loop of round trips that ends when every unit has its verdict |
 //! | `connection` | a connection, and what it has learned |
-//! | `form`, `calls` | rows and SQL calls as statements that are ready to be sent |
+//! | `statements`, `prepared` | all that a connection knows of statements |
 //! | `batch` | every write in its place: does it fit, which rows does it touch |
 //! | `segment`, `order` | the transactions of a round trip |
-//! | `prepare`, `prepared` | statements and guards that the connection does not have yet |
-//! | `send` | statements out |
+//! | `prepare` | statements and guards that the connection does not have yet |
+//! | `send`, `bind`, `sent` | statements out |
 //! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
 //! | `answers`, `settle`, `codes` | from answers to verdicts, and to what runs again |
 //! | `failure_rates` | which shapes fail often |
@@ -17,7 +18,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod batch;
-pub(crate) mod calls;
+pub(crate) mod bind;
 pub(crate) mod care;
 pub(crate) mod codes;
 pub(crate) mod connection;
@@ -31,5 +32,7 @@ pub(crate) mod prepare;
 pub(crate) mod prepared;
 pub(crate) mod segment;
 pub(crate) mod send;
+pub(crate) mod sent;
 pub(crate) mod settle;
+pub(crate) mod statements;
 pub(crate) mod wariness;

@@ -11,8 +11,9 @@ use foldhash::fast::RandomState;
 
 use windrow_database::plan::Fence;
 
-use super::batch::{Batch, FUSE_FROM, Placed, Prospect};
-use super::segment::{Mode, Segment};
+use super::batch::{Batch, FUSE_FROM, Placed};
+use super::form::Form;
+use super::segment::{Mode, Prospect, Segment};
 
 /// Layers of a batch, even ones of joined units, odd ones of units set apart. More are not worth
 /// their round trips: what would come behind the last one is set apart there.
@@ -32,7 +33,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn meets(&self, batch: &Batch<'_>, unit: u32) -> bool {
+    fn meets<F: Form>(&self, batch: &Batch<'_, F>, unit: u32) -> bool {
         let source = batch.sources.of_unit(unit);
         if source.is_some_and(|source| self.sources.contains(&source)) {
             return true;
@@ -50,7 +51,7 @@ impl Reach {
         })
     }
 
-    fn add(&mut self, batch: &Batch<'_>, unit: u32) {
+    fn add<F: Form>(&mut self, batch: &Batch<'_, F>, unit: u32) {
         self.sources.extend(batch.sources.of_unit(unit));
         for placed in batch.placed_of(unit) {
             let table = batch.identity_of(placed);
@@ -72,7 +73,7 @@ struct Layer {
     apart: Vec<Segment>,
 }
 
-impl Batch<'_> {
+impl<F: Form> Batch<'_, F> {
     /// The transactions of all units that have no verdict yet: all that look good in one, the
     /// others apart behind it, and behind them what must not overtake them.
     pub(crate) fn first_segments(&mut self) -> Vec<Segment> {
@@ -162,6 +163,8 @@ impl Batch<'_> {
 
     pub(crate) fn identity_of(&self, placed: &Placed) -> u64 {
         let shape = self.shapes.get(placed.shape as usize);
-        shape.map_or(u64::MAX, |compiled| compiled.table.identity())
+        shape.map_or(u64::MAX, |compiled| {
+            compiled.table.identity(compiled.table.version)
+        })
     }
 }

@@ -70,7 +70,7 @@ impl Patience {
                 let millis = whole(self.of_batches(lock_wait));
                 format!("{set}{behind}SET lock_timeout = {millis}")
             }
-            Purpose::Alone => set.to_owned(),
+            Purpose::LockWait => set.to_owned(),
         }
     }
 

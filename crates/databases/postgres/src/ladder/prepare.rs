@@ -12,12 +12,13 @@ use windrow_core::Op;
 use windrow_database::quote::push_table;
 
 use super::batch::{Batch, FUSE_FROM};
+use super::form::Form;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
-use crate::calls::Check;
+use crate::catalog::check::Check;
 use crate::catalog::table::Table;
-use crate::ladder::form::Compiled;
+use crate::compiled::Compiled;
 use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
 
 /// How long a set-based statement by key keeps its plan: one that was made while the table was
@@ -38,25 +39,25 @@ pub(crate) enum Trust {
 }
 
 /// A statement to be parsed.
-struct Wanted {
+struct Wanted<F> {
     key: StatementKey,
     number: u64,
     sql: String,
     parameters: Vec<u32>,
     /// What its rows must look like.
-    expected: Expected,
+    expected: Expected<F>,
 }
 
 /// What a statement's rows must look like.
-enum Expected {
+enum Expected<F> {
     Anything,
     /// For guards: the table's columns.
     Table(Arc<Table>),
-    /// For SQL calls: what their clients were told.
-    Told(Arc<Compiled>),
+    /// For statements whose clients were told of their rows: the same.
+    Told(Arc<Compiled<F>>),
 }
 
-impl Expected {
+impl<F> Expected<F> {
     /// The version of the table that it was expected of.
     fn version(&self) -> u64 {
         match self {
@@ -75,10 +76,10 @@ impl Expected {
 }
 
 /// Prepares what the segments need; says also whether the server had to be asked.
-pub(crate) async fn prepare(
+pub(crate) async fn prepare<F: Form>(
     wire: &mut Wire,
     prepared: &mut Prepared,
-    batch: &Batch<'_>,
+    batch: &Batch<'_, F>,
     segments: &[Segment],
 ) -> Result<(Trust, bool), Broken> {
     let mut wanted = Vec::new();
@@ -98,7 +99,11 @@ pub(crate) async fn prepare(
     Ok((settle(prepared, wanted, answers), true))
 }
 
-fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> Vec<StatementKey> {
+fn wanted_keys<F: Form>(
+    prepared: &Prepared,
+    batch: &Batch<'_, F>,
+    segments: &[Segment],
+) -> Vec<StatementKey> {
     let mut keys = Vec::new();
     let mut want = |key, anew| {
         if (anew || !prepared.knows(key)) && !keys.contains(&key) {
@@ -127,7 +132,7 @@ fn wanted_keys(prepared: &Prepared, batch: &Batch<'_>, segments: &[Segment]) -> 
 }
 
 /// Without what a set-based statement of a table's is not to be trusted with types.
-pub(crate) fn guard_of(batch: &Batch<'_>, table: &Table) -> StatementKey {
+pub(crate) fn guard_of(batch: &Batch<'_, impl Form>, table: &Table) -> StatementKey {
     match &table.print {
         None => StatementKey::Guard(table.version),
         Some(print) => StatementKey::Check(Check::of(print, true, batch.changes(table.version))),
@@ -136,7 +141,7 @@ pub(crate) fn guard_of(batch: &Batch<'_>, table: &Table) -> StatementKey {
 
 /// What so many writes of a shape need, that may travel in sets.
 fn want_of(
-    compiled: &Compiled,
+    compiled: &Compiled<impl Form>,
     mode: &Mode,
     sets: usize,
     prepared: &Prepared,
@@ -146,7 +151,7 @@ fn want_of(
     let telling = *mode == Mode::Telling && compiled.telling.is_some();
     let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
     if fuses {
-        let fused = StatementKey::Fused(compiled.id);
+        let fused = StatementKey::Fused(compiled.numbers.id);
         want(
             fused,
             compiled.op != Op::Insert && prepared.is_older(fused, OLDEST),
@@ -154,19 +159,23 @@ fn want_of(
     }
     // What a failure would ask for costs less now than in a round trip of its own.
     if fuses && compiled.telling.is_some() {
-        want(StatementKey::Telling(compiled.id), false);
+        want(StatementKey::Telling(compiled.numbers.id), false);
     }
     if in_sets || matches!(mode, Mode::Own | Mode::Grouped) {
-        want(StatementKey::Single(compiled.single_id), false);
+        want(StatementKey::Single(compiled.numbers.single_id), false);
     }
-    if compiled.bound_call().is_some_and(|s| s.generates.is_some()) {
-        want(StatementKey::Lastval, false);
+    if compiled.form.follow_up().is_some() {
+        want(StatementKey::FollowUp, false);
     }
 }
 
-fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Option<Wanted> {
-    let by_id = |id: u64| batch.shapes.iter().find(|c| c.id == id);
-    let mut parameters = Vec::new();
+fn describe<F: Form>(
+    prepared: &mut Prepared,
+    batch: &Batch<'_, F>,
+    key: StatementKey,
+) -> Option<Wanted<F>> {
+    let by_id = |id: u64| batch.shapes.iter().find(|c| c.numbers.id == id);
+    let mut parameters: &[u32] = &[];
     let mut expected = Expected::Anything;
     let sql = match key {
         StatementKey::Guard(version) => {
@@ -175,31 +184,35 @@ fn describe(prepared: &mut Prepared, batch: &Batch<'_>, key: StatementKey) -> Op
             guard(&shape.table)
         }
         StatementKey::Check(check) => check.sql(),
-        StatementKey::Lastval => "SELECT pg_catalog.lastval()".to_owned(),
+        StatementKey::FollowUp => {
+            let mut asked = batch.shapes.iter().filter_map(|c| c.form.follow_up());
+            asked.next()?.to_owned()
+        }
         StatementKey::Single(id) => {
-            let compiled = batch.shapes.iter().find(|c| c.single_id == id)?;
-            parameters = compiled.single_types().to_vec();
-            if compiled.bound_call().is_some() {
+            let mut shapes = batch.shapes.iter();
+            let compiled = shapes.find(|c| c.numbers.single_id == id)?;
+            if let Some(signature) = compiled.form.signature() {
+                parameters = &signature.parameters;
                 expected = Expected::Told(compiled.clone());
             }
             compiled.single.clone().into()
         }
         StatementKey::Fused(id) => {
-            let compiled = by_id(id)?;
-            parameters = compiled.set_types()?;
-            compiled.fused.as_ref()?.sql.clone()
+            let set = by_id(id)?.fused.as_ref()?;
+            parameters = &set.types;
+            set.sql.clone()
         }
         StatementKey::Telling(id) => {
-            let compiled = by_id(id)?;
-            parameters = compiled.set_types()?;
-            compiled.telling.as_ref()?.sql.clone()
+            let set = by_id(id)?.telling.as_ref()?;
+            parameters = &set.types;
+            set.sql.clone()
         }
     };
     Some(Wanted {
         key,
         number: prepared.number(),
         sql,
-        parameters,
+        parameters: parameters.to_vec(),
         expected,
     })
 }
@@ -214,7 +227,7 @@ fn guard(table: &Table) -> String {
     sql
 }
 
-fn ask(wire: &mut Wire, wanted: &[Wanted]) -> usize {
+fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
     let out = wire.out();
     for statement in wanted {
         let name = prepared::name(statement.number);
@@ -263,7 +276,11 @@ async fn answers(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken>
     Ok(answers)
 }
 
-fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) -> Trust {
+fn settle<F: Form>(
+    prepared: &mut Prepared,
+    wanted: Vec<Wanted<F>>,
+    answers: Vec<Answered>,
+) -> Trust {
     let mut trust = Trust::Good;
     for (statement, answer) in wanted.into_iter().zip(answers) {
         if let Some(locked) = answer
@@ -290,7 +307,8 @@ fn settle(prepared: &mut Prepared, wanted: Vec<Wanted>, answers: Vec<Answered>) 
         let as_expected = match &statement.expected {
             Expected::Table(table) => matches(table, &answer.fields),
             Expected::Told(compiled) => {
-                compiled.bound_call().and_then(|s| s.fields()) == answer.body.as_deref()
+                let told = compiled.form.signature();
+                told.and_then(|told| told.fields.as_deref()) == answer.body.as_deref()
             }
             Expected::Anything => true,
         };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::calls::Check;
+use crate::catalog::check::Check;
 
 /// The most statements that a connection keeps; each costs the server some tens of kilobytes.
 const MOST: usize = 256;
@@ -21,10 +21,10 @@ pub(crate) enum StatementKey {
     Fused(u64),
     /// The set-based insert that tells duplicates.
     Telling(u64),
-    /// Notices changes of the tables that SQL calls are about.
+    /// Notices changes of a table and of what its proof relies on.
     Check(Check),
-    /// What was taken from a sequence last.
-    Lastval,
+    /// What a write has left behind in the session.
+    FollowUp,
 }
 
 /// What became of it.

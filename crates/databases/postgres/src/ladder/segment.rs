@@ -1,6 +1,6 @@
 //! The transactions of a round trip.
 
-use windrow_core::UnitFault;
+use windrow_core::Fault;
 
 /// Units that run in one transaction, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,17 @@ pub(crate) enum Mode {
     /// One unit whose statement the server is expected not to parse; it is not executed.
     Probe,
     /// One unit that Windrow itself refuses, if the description that it is refused by is still
-    /// true.
-    Refuse(UnitFault),
+    /// true: which of its writes, and why.
+    Refuse(usize, Fault),
+}
+
+/// What is to be done with a unit at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// It will succeed, as far as is known.
+    Good,
+    /// As the mode says, in a transaction of its own.
+    Apart(Mode),
 }
 
 impl Segment {
@@ -55,7 +64,7 @@ impl Segment {
 
     /// Whether its statements are executed.
     pub(crate) fn runs(&self) -> bool {
-        !matches!(self.mode, Mode::Probe | Mode::Refuse(_))
+        !matches!(self.mode, Mode::Probe | Mode::Refuse(..))
     }
 
     pub(crate) fn one(unit: u32, mode: Mode) -> Self {

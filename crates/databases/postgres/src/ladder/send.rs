@@ -1,23 +1,22 @@
 //! Appending the transactions of a round trip to the send buffer.
 
-mod call;
-mod write;
-
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
-use windrow_core::{Op, Unit};
+use windrow_core::Op;
 use windrow_database::plan::Step;
-use windrow_database::quote::push_table;
 
 use super::batch::{Batch, FUSE_FROM, may_fuse};
+use super::bind::Bind;
+use super::form::{Buffers, Form};
 use super::prepare::guard_of;
 use super::prepared;
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
-use crate::calls::Check;
-use crate::ladder::form::Form;
-use crate::rows::fused::Told;
+use super::sent::{Sent, SentTransaction};
+use crate::catalog::check::Check;
+use crate::catalog::table::Print;
+use crate::compiled::{Compiled, Fused};
 use crate::values::encode::Unfit;
 
 /// What DISCARD ALL does, but for the plans, which are nobody's. By itself it may not run with
@@ -28,50 +27,9 @@ pub(crate) const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RE
 /// Forgets what was taken from sequences last: unproven code may ask for it.
 pub(crate) const FORGET: &str = "DISCARD SEQUENCES";
 
-/// A statement that was sent, in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// The guard of a table.
-    Guard(u64),
-    /// The write at this place of the batch.
-    Single(u32),
-    /// What keeps a part of a transaction apart from the others.
-    Savepoint,
-    /// What the call at this place took from a sequence.
-    Taken(u32),
-    /// The writes at these places, in the order of the parameters. `heads`: how many columns of its
-    /// rows are ours; 0: a row is for us as a whole.
-    Set {
-        items: Vec<u32>,
-        telling: bool,
-        heads: u8,
-    },
-}
-
-/// A transaction that was sent.
-#[derive(Debug)]
-pub(crate) struct SentTransaction {
-    pub(crate) segment: Segment,
-    pub(crate) statements: Vec<Sent>,
-    /// Where its Sync ends in the send buffer.
-    pub(crate) end: usize,
-    /// It writes nothing, so nothing can be lost with it.
-    pub(crate) reads: bool,
-}
-
-impl SentTransaction {
-    /// Whether the statement at this place is one that was prepared before, by a name that the
-    /// server may know no more. What goes by its text misses nothing of ours: a function that
-    /// its planning runs may say that, or a trigger.
-    pub(crate) fn goes_by_name(&self, batch: &Batch<'_>, at: usize) -> bool {
-        let by_text = self.segment.mode == Mode::Fresh || batch.is_apart(&self.segment);
-        !by_text || !matches!(self.statements.get(at), Some(Sent::Single(_)))
-    }
-}
-
 /// Appends transactions.
-pub(crate) struct Sender<'s, 'u> {
-    pub(crate) batch: &'s Batch<'u>,
+pub(crate) struct Sender<'s, 'u, F: Form> {
+    pub(crate) batch: &'s Batch<'u, F>,
     pub(crate) prepared: &'s mut Prepared,
     pub(crate) out: &'s mut BytesMut,
     pub(crate) scratch: &'s mut Vec<u8>,
@@ -87,12 +45,12 @@ pub(crate) const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 /// Behind a part, whose work is kept. Where it has failed, the server does not come here.
 pub(crate) const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
-impl Sender<'_, '_> {
+impl<'s, F: Form> Sender<'s, '_, F> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is
     /// appended.
     pub(crate) fn send(&mut self, segment: Segment) -> Result<SentTransaction, Segment> {
         let start = self.out.len();
-        let sent = match self.send_query(&segment) {
+        let sent = match self.send_origin(&segment) {
             Some(sent) => sent,
             None => self.send_whole(&segment),
         };
@@ -108,6 +66,21 @@ impl Sender<'_, '_> {
                 Err(segment)
             }
         }
+    }
+
+    /// A unit in its client's own text, where one failed that was made of it: so errors point into
+    /// it.
+    fn send_origin(&mut self, segment: &Segment) -> Option<Result<(Vec<Sent>, bool), Unfit>> {
+        let [unit] = segment.units.as_slice() else {
+            return None;
+        };
+        let origin = self.batch.origin(*unit)?;
+        if !self.batch.goes_by_text(segment) {
+            return None;
+        }
+        let item = u32::try_from(self.batch.writes_of(*unit).start).ok()?;
+        let sent = frontend::query(origin, self.out).map_err(|_| Unfit);
+        Some(sent.map(|()| (vec![Sent::Single(item)], false)))
     }
 
     fn send_whole(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
@@ -135,12 +108,7 @@ impl Sender<'_, '_> {
     /// Sends what is no unit's.
     pub(crate) fn send_aside(&mut self, sql: &str) -> Option<SentTransaction> {
         frontend::query(sql, self.out).ok()?;
-        Some(SentTransaction {
-            segment: Segment::new(Vec::new(), Mode::Own),
-            statements: Vec::new(),
-            end: self.out.len(),
-            reads: true,
-        })
+        Some(SentTransaction::aside(self.out.len()))
     }
 
     fn send_statements(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
@@ -158,7 +126,7 @@ impl Sender<'_, '_> {
             }
             return Ok((statements, true));
         }
-        if matches!(segment.mode, Mode::Refuse(_)) {
+        if matches!(segment.mode, Mode::Refuse(..)) {
             return Ok((statements, true));
         }
         let mut reads = true;
@@ -171,30 +139,24 @@ impl Sender<'_, '_> {
     }
 
     fn reads(&self, step: &Step) -> bool {
-        step.items.iter().all(|item| {
-            let placed = self.batch.placed.get(*item as usize);
-            let compiled = placed.and_then(|p| self.batch.shapes.get(p.shape as usize));
-            compiled.is_some_and(|c| c.op == Op::Get)
-        })
+        let compiled = |item: &u32| self.batch.compiled_at(*item);
+        let reads = |item| compiled(item).is_some_and(|c| c.op == Op::Get);
+        step.items.iter().all(reads)
     }
 
     /// The statements of a unit, parsed only: the server says what is wrong with them.
     fn send_probe(&mut self, unit: u32) -> Result<(), Unfit> {
-        let writes = self.batch.units.get(unit as usize).map(Unit::writes);
-        for write in writes.into_iter().flatten() {
-            let known =
-                self.batch.shapes.iter().find(
-                    |c| matches!(&c.form, Form::Write(row_statement) if row_statement.shape == write.shape),
-                );
-            let sql = known.map_or_else(
-                || {
-                    let mut sql = String::from("SELECT 1 FROM ");
-                    push_table(&mut sql, &write.shape.table);
-                    sql
-                },
-                |compiled| compiled.single.clone().into(),
-            );
-            frontend::parse("", &sql, [], self.out).map_err(|_| Unfit)?;
+        let Some(whole) = self.batch.units.get(unit as usize) else {
+            return Ok(());
+        };
+        for (number, write) in (0_u32..).zip(whole.work()) {
+            let mut placed = self.batch.placed_of(unit).filter(|p| p.write == number);
+            let compiled = placed.next().and_then(|p| self.batch.compiled(p));
+            let parsed = match compiled {
+                Some(compiled) => frontend::parse("", &compiled.single, [], self.out),
+                None => frontend::parse("", &F::probe(write), [], self.out),
+            };
+            parsed.map_err(|_| Unfit)?;
         }
         Ok(())
     }
@@ -212,15 +174,13 @@ impl Sender<'_, '_> {
         for table in self.batch.tables_of(&segment.units) {
             let key = StatementKey::Guard(table.version);
             // The check behind set-based statements sees the columns too.
-            if fuses && self.batch.has_calls(table.version) {
+            if fuses && !F::GUARDS_SETS {
                 let checked = guard_of(self.batch, table);
                 if checked != key && self.prepared.ready(checked).is_some() {
                     continue;
                 }
             }
-            if !self.batch.is_stale(table.version)
-                && let Some(number) = self.prepared.ready(key)
-            {
+            if let Some(number) = self.prepared.ready(key) {
                 self.bind_nothing(&prepared::name(number))?;
                 sent.push(Sent::Guard(table.version));
             }
@@ -243,9 +203,7 @@ impl Sender<'_, '_> {
                 || !sent.iter().any(guarded)
                 || self.batch.is_exposed(table.version);
             let check = Check::of(print, columns, self.batch.changes(table.version));
-            if !self.batch.is_stale(table.version)
-                && let Some(number) = self.prepared.ready(StatementKey::Check(check))
-            {
+            if let Some(number) = self.prepared.ready(StatementKey::Check(check)) {
                 self.send_check(check, number, print)?;
                 sent.push(Sent::Guard(table.version));
             }
@@ -257,6 +215,37 @@ impl Sender<'_, '_> {
         let nothing = |_: (), _: &mut BytesMut| Ok(IsNull::Yes);
         frontend::bind("", statement, [], [], nothing, [], self.out).map_err(|_| Unfit)?;
         frontend::execute("", 0, self.out).map_err(|_| Unfit)
+    }
+
+    /// `check` looks at a table that was described by this print.
+    fn send_check(&mut self, check: Check, number: u64, print: &Print) -> Result<(), Unfit> {
+        let mut bind = Bind::open(self.out, Some(number));
+        bind.all_binary();
+        bind.count(5 + check.lists(print).count())?;
+        match &*print.oids {
+            [oid] => bind.parameter(|out| {
+                out.put_u32(*oid);
+                Ok(())
+            })?,
+            oids => bind.oids(oids)?,
+        }
+        bind.parameter(|out| {
+            for (number, piece) in check.expected(print).enumerate() {
+                if number > 0 {
+                    out.put_u8(b' ');
+                }
+                out.put_slice(piece.as_bytes());
+            }
+            Ok(())
+        })?;
+        for text in [&print.spelling, &print.written, &print.file] {
+            bind.text(text)?;
+        }
+        for oids in check.lists(print) {
+            bind.oids(oids)?;
+        }
+        bind.out.put_i16(0);
+        bind.close()
     }
 
     fn send_step(
@@ -275,58 +264,55 @@ impl Sender<'_, '_> {
             return Ok(());
         }
         for item in step.items {
-            let takes = self.send_single(item, segment.mode == Mode::Fresh)?;
+            let compiled = self.send_single(item, segment.mode == Mode::Fresh)?;
             sent.push(Sent::Single(item));
-            if takes && self.send_lastval()? {
-                sent.push(Sent::Taken(item));
+            if compiled.form.follow_up().is_some() && self.send_follow_up()? {
+                sent.push(Sent::FollowUp(item));
             }
         }
         Ok(())
     }
 
-    /// The statement of one write; says whether it takes a value from a sequence.
-    fn send_single(&mut self, item: u32, fresh: bool) -> Result<bool, Unfit> {
-        let placed = self.batch.placed.get(item as usize).ok_or(Unfit)?;
-        let compiled = self.batch.compiled(placed).ok_or(Unfit)?;
-        match &compiled.form {
-            Form::Write(row_statement) => {
-                self.send_write(compiled, row_statement, placed, fresh)?;
-            }
-            Form::Call(bound) => {
-                self.send_call(compiled, bound, placed, fresh)?;
-                return Ok(bound.generates.is_some() && !bound.stale);
-            }
-        }
-        Ok(false)
+    /// The statement of one write; parsed at this very moment where it is to be `fresh`.
+    fn send_single(&mut self, item: u32, fresh: bool) -> Result<&'s Compiled<F>, Unfit> {
+        let batch = self.batch;
+        let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
+        let compiled = batch.compiled(placed).ok_or(Unfit)?;
+        let write = batch.write(placed).ok_or(Unfit)?;
+        let key = StatementKey::Single(compiled.numbers.single_id);
+        let ready = self.prepared.ready(key).filter(|_| !fresh);
+        F::send_one(compiled, write, ready, self.buffers())?;
+        Ok(compiled)
+    }
+
+    /// What the write before has left behind; false: it cannot be asked.
+    fn send_follow_up(&mut self) -> Result<bool, Unfit> {
+        let Some(number) = self.prepared.ready(StatementKey::FollowUp) else {
+            return Ok(false);
+        };
+        let mut bind = Bind::open(self.out, Some(number));
+        bind.out.put_i16(0);
+        bind.out.put_i16(0);
+        bind.all_binary();
+        bind.close()?;
+        Ok(true)
     }
 
     /// The statement of many writes; says how many columns of its rows are ours.
     fn send_set(&mut self, number: u64, telling: bool, items: &[u32]) -> Result<u8, Unfit> {
-        let first = items
-            .first()
-            .and_then(|i| self.batch.placed.get(*i as usize));
-        let compiled = first
-            .and_then(|placed| self.batch.compiled(placed))
-            .ok_or(Unfit)?;
-        match &compiled.form {
-            Form::Write(row_statement) => {
-                self.send_writes(&compiled.table, row_statement, number, items)?;
-                Ok(0)
-            }
-            Form::Call(bound) => {
-                let form = if telling {
-                    &compiled.telling
-                } else {
-                    &compiled.fused
-                };
-                let framed = form.as_ref().is_some_and(|f| f.told == Told::Framed);
-                let heads = match framed {
-                    true => 2 + u8::from(bound.generates.is_some()),
-                    false => 0,
-                };
-                self.send_calls(bound, number, items, heads)?;
-                Ok(heads)
-            }
+        let batch = self.batch;
+        let first = items.first().copied().unwrap_or(u32::MAX);
+        let compiled = batch.compiled_at(first).ok_or(Unfit)?;
+        let set: &Fused = compiled.set(telling).ok_or(Unfit)?;
+        let write = |item: &u32| batch.write(batch.placed.get(*item as usize)?);
+        let writes = items.iter().map(write);
+        F::send_set(compiled, set, number, writes, self.buffers())
+    }
+
+    fn buffers(&mut self) -> Buffers<'_> {
+        Buffers {
+            out: self.out,
+            scratch: self.scratch,
         }
     }
 
@@ -342,9 +328,9 @@ impl Sender<'_, '_> {
         // Without its guard, a description is not to be trusted with types.
         self.prepared.ready(guard_of(self.batch, &compiled.table))?;
         let key = if telling {
-            StatementKey::Telling(compiled.id)
+            StatementKey::Telling(compiled.numbers.id)
         } else {
-            StatementKey::Fused(compiled.id)
+            StatementKey::Fused(compiled.numbers.id)
         };
         Some((self.prepared.ready(key)?, telling))
     }

@@ -15,8 +15,9 @@ use super::care::Care;
 use super::codes::{
     CANCELED, LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale, tells, tells_of_change,
 };
+use super::form::{DoneOf, Form};
 use super::segment::{Mode, Segment};
-use super::send::{Sent, SentTransaction};
+use super::sent::{Sent, SentTransaction};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -28,8 +29,8 @@ const PIECE: usize = 256;
 const LONGEST_BURST: usize = 256;
 
 /// Takes in the answers of a round trip.
-pub(crate) struct Settler<'a, 'u> {
-    pub(crate) batch: &'a mut Batch<'u>,
+pub(crate) struct Settler<'a, 'u, F: Form> {
+    pub(crate) batch: &'a mut Batch<'u, F>,
     pub(crate) purpose: Purpose,
     pub(crate) tally: &'a mut Tally,
     /// What runs in the next round trip, in order.
@@ -55,7 +56,7 @@ pub(crate) struct Settler<'a, 'u> {
     pub(crate) care: Option<Care>,
 }
 
-impl Settler<'_, '_> {
+impl<F: Form> Settler<'_, '_, F> {
     /// Takes in one transaction whose end is known.
     pub(crate) fn settle(&mut self, transaction: SentTransaction, mut answers: Answers) {
         match answers.error.take() {
@@ -76,7 +77,7 @@ impl Settler<'_, '_> {
                 self.next.push(transaction.segment);
                 return;
             }
-            Mode::Refuse(fault) => return self.batch.fail(unit, fault),
+            Mode::Refuse(at, fault) => return self.batch.fail(unit, refusal(at, fault)),
             Mode::Grouped | Mode::Sets | Mode::Telling => self.burst = 0,
             Mode::Own | Mode::Fresh => {}
         }
@@ -104,18 +105,9 @@ impl Settler<'_, '_> {
                     self.single_done(*item, answers, at);
                     self.tally.add(self.rung(&transaction.segment.mode), 1);
                 }
-                Sent::Taken(item) => self.taken(*item, answers, at),
-                Sent::Set {
-                    items,
-                    telling,
-                    heads: 0,
-                } => {
-                    let missing = self.set_done(items, *telling, answers, at);
-                    self.tally.add(Rung::Fused, items.len() - missing.len());
-                    duplicates.extend(missing);
-                }
+                Sent::FollowUp(item) => self.followed_up(*item, answers, at),
                 Sent::Set { items, telling, .. } => {
-                    let missing = self.framed_done(items, *telling, answers, at);
+                    let missing = self.set_done(items, *telling, answers, at);
                     self.tally.add(Rung::Fused, items.len() - missing.len());
                     duplicates.extend(missing);
                 }
@@ -156,7 +148,7 @@ impl Settler<'_, '_> {
                 self.waited_in_vain(&transaction, at, answers, error);
             }
             (_, "40001" | "40P01") => self.again(&transaction.segment, error),
-            (_, "26000") if !answers.bound && transaction.goes_by_name(self.batch, at) => {
+            (_, "26000") if !answers.bound && self.batch.goes_by_name(&transaction, at) => {
                 self.statements_gone = true;
                 self.stale = true;
                 self.next.push(transaction.segment);
@@ -175,12 +167,9 @@ impl Settler<'_, '_> {
                 self.next.push(transaction.segment);
             }
             // A value that was to be taken from a sequence was not.
-            (Some(Sent::Taken(item)), "55000") => {
-                let placed = self.batch.placed.get(*item as usize);
-                let table = placed
-                    .and_then(|p| self.batch.compiled(p))
-                    .map(|c| &c.table);
-                let version = table.map(|table| table.version);
+            (Some(Sent::FollowUp(item)), "55000") => {
+                let compiled = self.batch.compiled_at(*item);
+                let version = compiled.map(|compiled| compiled.table.version);
                 self.gone_stale(version.unwrap_or_default());
                 self.next.push(transaction.segment);
             }
@@ -201,7 +190,7 @@ impl Settler<'_, '_> {
     }
 
     fn again(&mut self, segment: &Segment, error: ServerError) {
-        let verdict = Verdict::Again(Fault::from(error));
+        let verdict = Verdict::RolledBack(Fault::from(error));
         for unit in &segment.units {
             self.batch.conclude(*unit, verdict.clone());
         }
@@ -220,7 +209,7 @@ impl Settler<'_, '_> {
             return self.again(&transaction.segment, error);
         }
         let said = error.to_string();
-        let fault = match self.is_call(&transaction.segment) {
+        let fault = match F::CLIENTS_OWN {
             true => answers.fault_verbatim(error, at),
             false => Fault::unknown(format!(
                 "the database does not know whether this write was committed: {said}"
@@ -235,10 +224,10 @@ impl Settler<'_, '_> {
 
     /// Somebody holds a lock on a whole table: its writes wait on their own, the others go on.
     fn table_locked(&mut self, segment: Segment, version: u64, error: ServerError) {
-        if self.purpose == Purpose::Alone {
+        if self.purpose == Purpose::LockWait {
             return self.tell(&segment, &Fault::from(error).into());
         }
-        let verdict = Verdict::Alone(Fault::from(error));
+        let verdict = Verdict::WaitsForLock(Fault::from(error));
         let (waiting, others): (Vec<u32>, Vec<u32>) = segment.units.into_iter().partition(|unit| {
             let tables = self.batch.tables_of(&[*unit]);
             tables.iter().any(|table| table.version == version)
@@ -283,14 +272,17 @@ impl Settler<'_, '_> {
                 if may_be_stale(&error.code) || self.asks_origin(&transaction.segment, &error) =>
             {
                 let before = self.before(&transaction, answers, at);
-                self.batch.remember(&transaction.segment.units, before);
+                if !before.is_empty() {
+                    let unit = transaction.segment.first_unit();
+                    F::remember(&mut self.batch.attempts, unit, before);
+                }
                 let segment = Segment::new(transaction.segment.units, Mode::Fresh);
                 self.next.push(segment);
             }
             // Made of a description that may be true no longer.
             Mode::Fresh
                 if self.batch.distrusted
-                    && !self.is_call(&transaction.segment)
+                    && !F::CLIENTS_OWN
                     && ["42", "0A"].contains(&error.code.get(..2).unwrap_or_default()) =>
             {
                 self.again(&transaction.segment, error);
@@ -300,7 +292,7 @@ impl Settler<'_, '_> {
             {
                 self.waited_in_vain(&transaction, at, answers, error);
             }
-            Mode::Own | Mode::Fresh | Mode::Probe | Mode::Refuse(_) => {
+            Mode::Own | Mode::Fresh | Mode::Probe | Mode::Refuse(..) => {
                 let fault = self.fault_of(&transaction, at, answers, error);
                 self.tell(&transaction.segment, &fault);
             }
@@ -317,7 +309,7 @@ impl Settler<'_, '_> {
         error: ServerError,
     ) {
         if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
-            let verdict = Verdict::Alone(Fault::from(error));
+            let verdict = Verdict::WaitsForLock(Fault::from(error));
             for unit in &transaction.segment.units {
                 self.batch.conclude(*unit, verdict.clone());
             }
@@ -335,8 +327,8 @@ impl Settler<'_, '_> {
         at: usize,
         answers: &Answers,
         error: ServerError,
-    ) -> UnitFault {
-        if matches!(transaction.segment.mode, Mode::Probe | Mode::Refuse(_)) {
+    ) -> UnitFault<DoneOf<F>> {
+        if matches!(transaction.segment.mode, Mode::Probe | Mode::Refuse(..)) {
             let before = transaction.statements.iter().take(at);
             let ours = before.filter(|sent| **sent == Sent::Savepoint);
             return UnitFault {
@@ -349,8 +341,12 @@ impl Settler<'_, '_> {
         let now = self.before(transaction, answers, at);
         UnitFault {
             at: place,
-            before: self.batch.recall(&transaction.segment.units, now),
-            fault: match self.is_call(&transaction.segment) {
+            before: F::recall(
+                &mut self.batch.attempts,
+                transaction.segment.first_unit(),
+                now,
+            ),
+            fault: match F::CLIENTS_OWN {
                 true => answers.fault_verbatim(error, at),
                 false => Fault::from(error),
             },
@@ -373,14 +369,8 @@ impl Settler<'_, '_> {
         says_where && !waited && self.batch.origin(unit).is_some()
     }
 
-    fn is_call(&self, segment: &Segment) -> bool {
-        let unit = segment.first_unit();
-        let unit = self.batch.units.get(unit as usize);
-        unit.is_some_and(|unit| !unit.calls().is_empty())
-    }
-
     /// The failure is final.
-    fn tell(&mut self, segment: &Segment, fault: &UnitFault) {
+    fn tell(&mut self, segment: &Segment, fault: &UnitFault<DoneOf<F>>) {
         let solo = self.batch.units.len() == 1;
         self.tally
             .add(if solo { Rung::Solo } else { Rung::Isolated }, 1);
@@ -389,15 +379,15 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// Which write of its unit a statement was; a commit that fails is blamed on the last call,
-    /// whose answer it follows.
+    /// Which write of its unit a statement was. A commit that fails names none: clients who are
+    /// told of each statement are told that it was behind the last one, whose answer it follows.
     fn write_of(&self, statement: Option<&Sent>, segment: &Segment) -> usize {
         match statement {
-            Some(Sent::Single(item) | Sent::Taken(item)) => {
+            Some(Sent::Single(item) | Sent::FollowUp(item)) => {
                 let placed = self.batch.placed.get(*item as usize);
                 placed.map_or(0, |placed| placed.write as usize)
             }
-            _ if self.is_call(segment) => {
+            _ if F::CLIENTS_OWN => {
                 let unit = segment.first_unit();
                 self.batch.writes_of(unit).len()
             }
@@ -443,7 +433,7 @@ impl Settler<'_, '_> {
         }
         if error.code == LOCK_NOT_AVAILABLE && self.purpose == Purpose::Batches {
             self.batch
-                .conclude(*unit, Verdict::Alone(Fault::from(error)));
+                .conclude(*unit, Verdict::WaitsForLock(Fault::from(error)));
         } else {
             self.next.push(Segment::one(*unit, Mode::Own));
         }
@@ -471,5 +461,14 @@ impl Settler<'_, '_> {
         for half in [first, second] {
             self.next.push(Segment::new(half.to_vec(), Mode::Grouped));
         }
+    }
+}
+
+/// What a unit is told that Windrow itself refuses.
+pub(crate) fn refusal<D>(at: usize, fault: Fault) -> UnitFault<D> {
+    UnitFault {
+        at,
+        fault,
+        before: Vec::new(),
     }
 }

@@ -44,7 +44,7 @@ impl Wariness {
     }
 
     /// What the server is to be told before the next batch.
-    pub(super) fn news(&mut self) -> Option<String> {
+    pub(super) fn setting_due(&mut self) -> Option<String> {
         let usual = self.usual?;
         if std::mem::replace(&mut self.told, true) {
             return None;
@@ -63,26 +63,32 @@ mod tests {
     #[test]
     fn locks_make_it_wary_and_calm_lets_it_wait_again() {
         let mut wariness = Wariness::new(Purpose::Batches, Duration::from_millis(50));
-        assert_eq!(wariness.news(), None);
+        assert_eq!(wariness.setting_due(), None);
         wariness.ended(true);
-        assert_eq!(wariness.news().as_deref(), Some("SET lock_timeout = 10"));
+        assert_eq!(
+            wariness.setting_due().as_deref(),
+            Some("SET lock_timeout = 10")
+        );
         for _ in 1..CALM {
             wariness.ended(false);
-            assert_eq!(wariness.news(), None);
+            assert_eq!(wariness.setting_due(), None);
         }
         wariness.ended(true);
-        assert_eq!(wariness.news(), None);
+        assert_eq!(wariness.setting_due(), None);
         for _ in 0..CALM {
             wariness.ended(false);
         }
-        assert_eq!(wariness.news().as_deref(), Some("SET lock_timeout = 50"));
-        assert_eq!(wariness.news(), None);
+        assert_eq!(
+            wariness.setting_due().as_deref(),
+            Some("SET lock_timeout = 50")
+        );
+        assert_eq!(wariness.setting_due(), None);
     }
 
     #[test]
     fn who_is_alone_waits_as_long_as_it_takes() {
-        let mut wariness = Wariness::new(Purpose::Alone, Duration::from_millis(50));
+        let mut wariness = Wariness::new(Purpose::LockWait, Duration::from_millis(50));
         wariness.ended(true);
-        assert_eq!(wariness.news(), None);
+        assert_eq!(wariness.setting_due(), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use windrow_core::{
-    Claim, CsvStyle, CsvText, Fault, FaultClass, LoadFault, Loaded, Loader, Mark, OnConflict, Rows,
-    Sifted,
+    Claim, CsvStyle, CsvText, Fault, FaultClass, Filtered, LoadFault, Loaded, Loader, Mark,
+    OnConflict, Rows,
 };
 
+use super::answers::{Answers, Step};
 use super::data::Data;
-use super::heard::{Heard, Step};
 use super::layout::Layout;
 use super::misspelled::Misspelled;
 use super::row_checks::Judge;
@@ -26,10 +26,10 @@ pub(super) struct PortionLoader {
     pub(super) layout: Layout,
     /// What has refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// The form of whole portions, and that of portions that are sifted: there a few odd spellings
-    /// are no reason for text.
+    /// The form of whole portions, and that of portions whose bad rows are left out: there a few odd
+    /// spellings are no reason for text.
     whole: Form,
-    pub(super) sifted: Form,
+    pub(super) in_parts: Form,
     /// Keys come more than once in a portion.
     pub(super) repeated: bool,
 }
@@ -71,12 +71,12 @@ pub(super) struct Order<'a> {
     /// Rows that are left out, by their places in order.
     pub(super) without: &'a [usize],
     /// Others may be left out, too.
-    pub(super) sifts: bool,
+    pub(super) leaves_out: bool,
 }
 
 /// How an attempt ended, if not with a fault that is none of its rows.
 pub(super) enum Ended {
-    Done(Sifted),
+    Done(Filtered),
     /// The form has no words for a field.
     Misspelled(Misspelled),
     /// A key came twice.
@@ -102,7 +102,7 @@ impl PortionLoader {
             layout,
             seen: Vec::new(),
             whole: Form::default(),
-            sifted: Form::default(),
+            in_parts: Form::default(),
             repeated: false,
         }
     }
@@ -127,7 +127,7 @@ impl PortionLoader {
             placed: self.layout.staged.is_some(),
             spelling: order.spelling,
             without: order.without,
-            sifts: order.sifts,
+            leaves_out: order.leaves_out,
         };
         let stream = Stream::new(choice, rows);
         let transfer = Transfer::new(
@@ -136,26 +136,26 @@ impl PortionLoader {
             order.marked,
             stream,
         );
-        let bound = bound(&mut self.wire, transfer).await?;
-        self.ended(rows.len(), bound)
+        let exchanged = exchange(&mut self.wire, transfer).await?;
+        self.ended(rows.len(), exchanged)
     }
 
     /// Sends records as they stand in their file, once.
     async fn verbatim(&mut self, csv: CsvText<'_>, marked: Marked<'_>) -> Result<Ended, LoadFault> {
         let data = Verbatim::new(csv);
         let transfer = Transfer::new(&self.layout, self.layout.merge(self.repeated), marked, data);
-        let bound = bound(&mut self.wire, transfer).await?;
-        self.ended(csv.records, bound)
+        let exchanged = exchange(&mut self.wire, transfer).await?;
+        self.ended(csv.records, exchanged)
     }
 
-    fn ended(&self, rows: usize, bound: BoundCall) -> Result<Ended, LoadFault> {
-        let BoundCall {
+    fn ended(&self, rows: usize, exchanged: Exchanged) -> Result<Ended, LoadFault> {
+        let Exchanged {
             steps,
-            mut heard,
+            mut answers,
             left,
             misspelled,
             dropped,
-        } = bound;
+        } = exchanged;
         if let Some(misspelled) = misspelled {
             return Ok(Ended::Misspelled(misspelled));
         }
@@ -167,10 +167,10 @@ impl PortionLoader {
                 left,
             }));
         }
-        let repeats = heard.error.as_ref().is_some_and(|e| e.code == "21000")
-            && heard.rows(&steps, Step::Copy).is_some();
-        let (judges, line) = (heard.judges(), heard.line(&self.layout.target));
-        match heard.refusal(&steps) {
+        let repeats = answers.error.as_ref().is_some_and(|e| e.code == "21000")
+            && answers.rows(&steps, Step::Copy).is_some();
+        let (judges, line) = (answers.judges(), answers.line(&self.layout.target));
+        match answers.refusal(&steps) {
             Some(fault) if repeats => Ok(Ended::Repeated(fault)),
             Some(fault @ LoadFault::Refused(_)) => Ok(Ended::Refused(Refusal {
                 fault,
@@ -180,18 +180,18 @@ impl PortionLoader {
             })),
             Some(fault) => Err(fault),
             None => {
-                let loaded = self.loaded(rows - left.len(), &heard, &steps);
-                Ok(Ended::Done(Sifted { loaded, left }))
+                let loaded = self.loaded(rows - left.len(), &answers, &steps);
+                Ok(Ended::Done(Filtered { loaded, left }))
             }
         }
     }
 
     /// What became of the rows that were sent.
-    fn loaded(&self, sent: usize, heard: &Heard, steps: &[Step]) -> Loaded {
+    fn loaded(&self, sent: usize, answers: &Answers, steps: &[Step]) -> Loaded {
         let staged = self.layout.staged.as_ref();
         let all = sent as u64;
-        let merged = heard.rows(steps, Step::Merge);
-        let copied = heard.rows(steps, Step::Copy);
+        let merged = answers.rows(steps, Step::Merge);
+        let copied = answers.rows(steps, Step::Copy);
         let written = match staged.map(|staged| staged.on_conflict) {
             // Rows that were replaced within the portion were written first.
             Some(OnConflict::Update) if self.repeated => Some(all),
@@ -215,10 +215,10 @@ impl PortionLoader {
     }
 }
 
-/// What was said on both sides.
-struct BoundCall {
+/// What was sent of a portion, and what was answered.
+struct Exchanged {
     steps: Vec<Step>,
-    heard: Heard,
+    answers: Answers,
     /// The rows that were not sent.
     left: Vec<usize>,
     /// Why the rows were broken off.
@@ -236,24 +236,24 @@ fn drops() -> Fault {
     )
 }
 
-async fn bound<D: Data>(
+async fn exchange<D: Data>(
     wire: &mut Wire,
     mut transfer: Transfer<'_, D>,
-) -> Result<BoundCall, LoadFault> {
+) -> Result<Exchanged, LoadFault> {
     let ended = wire.converse(1, &mut transfer).await;
     let said = transfer.said();
     let Transfer {
         steps,
-        heard,
+        answers,
         data,
         dropped,
         ..
     } = transfer;
     match ended {
-        Err(broken) => Err(heard.lost(&steps, said, &broken)),
-        Ok(_) => Ok(BoundCall {
+        Err(broken) => Err(answers.lost(&steps, said, &broken)),
+        Ok(_) => Ok(Exchanged {
             steps,
-            heard,
+            answers,
             left: data.left().to_vec(),
             misspelled: data.misspelled().cloned(),
             dropped,
@@ -269,11 +269,11 @@ impl Loader for PortionLoader {
             marked: mark.map_or(Marked::Not, Marked::Whole),
             spelling: self.whole.next(self.layout.binary),
             without: &[],
-            sifts: false,
+            leaves_out: false,
         };
         loop {
             match self.attempt(rows, order).await? {
-                Ended::Done(sifted) => return Ok(sifted.loaded),
+                Ended::Done(done) => return Ok(done.loaded),
                 Ended::Misspelled(misspelled)
                     if order.spelling == Spelling::Text || misspelled == Misspelled::Grows =>
                 {
@@ -293,7 +293,11 @@ impl Loader for PortionLoader {
         }
     }
 
-    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
         self.check(rows)?;
         self.without_bad(rows, claim).await
     }
@@ -305,7 +309,7 @@ impl Loader for PortionLoader {
     async fn pass(&mut self, csv: CsvText<'_>, mark: Option<&Mark>) -> Result<Loaded, LoadFault> {
         let marked = mark.map_or(Marked::Not, Marked::Whole);
         match self.verbatim(csv, marked).await? {
-            Ended::Done(sifted) => Ok(sifted.loaded),
+            Ended::Done(done) => Ok(done.loaded),
             Ended::Misspelled(misspelled) => Err(LoadFault::Refused(misspelled.fault())),
             Ended::Repeated(fault) => Err(fault),
             Ended::Refused(refusal) => {

@@ -128,7 +128,7 @@ async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
     frontend::sync(wire.out());
     let mut rows = Vec::new();
     let mut error: Option<ServerError> = None;
-    let heard = wire
+    let ended = wire
         .exchange(1, &mut |answer| match answer {
             Answer::DataRow(row) => {
                 let text = |cell: Option<&[u8]>| {
@@ -140,7 +140,7 @@ async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
             _ => {}
         })
         .await;
-    match (heard, error) {
+    match (ended, error) {
         (Err(broken), _) => Err(broken.unavailable()),
         (Ok(()), Some(error)) => Err(error.into()),
         (Ok(()), None) => Ok(rows),

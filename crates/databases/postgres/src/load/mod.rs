@@ -10,7 +10,7 @@
 //! | `binary`, `numeric`, `plain`, `misspelled` | fields in COPY's two forms, and what neither can say |
 //! | `stream`, `verbatim`, `transfer` | a portion on its way: encoded while the server takes it in, or as its file has it |
 //! | `row_checks`, `without_bad` | which rows would be refused, and the portion without them |
-//! | `heard` | from the server's answers to what became of the portion |
+//! | `answers` | from the server's answers to what became of the portion |
 //! | `loader`, `marks` | the ports |
 //!
 //! Rows go in binary, which costs the server half the time of text where their columns are numbers
@@ -23,10 +23,10 @@
 //! extended protocol belong to, and earlier releases commit it in pieces of a hundred rows: there
 //! rows go through a lane.
 
+mod answers;
 mod binary;
 mod data;
 mod describe;
-mod heard;
 mod layout;
 mod loader;
 mod marks;
@@ -125,7 +125,7 @@ impl Bulk for Copy {
         self.server.dialect().no_copy.is_none()
     }
 
-    fn sifts(&self) -> bool {
+    fn filters(&self) -> bool {
         true
     }
 

@@ -283,7 +283,7 @@ impl<'a> Asking<'a> {
             placed: true,
             spelling,
             without: &[],
-            sifts: leaves_out,
+            leaves_out,
         };
         Self {
             question,
@@ -339,7 +339,7 @@ impl Dialogue for Asking<'_> {
         false
     }
 
-    fn hear(&mut self, answer: Answer<'_>) {
+    fn receive(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::DataRow(row) => {
                 let place = row.columns().next().flatten();

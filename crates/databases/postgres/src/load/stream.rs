@@ -38,7 +38,7 @@ pub(super) struct Choice<'a> {
     /// Rows that are left out, by their places in order.
     pub(super) without: &'a [usize],
     /// Rows that the column would not take are left out, instead of breaking off.
-    pub(super) sifts: bool,
+    pub(super) leaves_out: bool,
 }
 
 impl Choice<'_> {
@@ -141,7 +141,7 @@ impl<'a> Stream<'a> {
     }
 
     fn leaves_out(&self, misspelled: &Misspelled) -> bool {
-        self.choice.sifts
+        self.choice.leaves_out
             && *misspelled != Misspelled::TooLong
             && self.odd_ones <= self.rows / ODD_ONES
     }
@@ -170,7 +170,7 @@ impl<'a> Stream<'a> {
             if done.is_ok() && choice.sends(at) {
                 done = match &field {
                     field if !target.keeps(field) => Err(Misspelled::Grows),
-                    field if choice.sifts && !target.takes(field) => Err(Misspelled::Spelling),
+                    field if choice.leaves_out && !target.takes(field) => Err(Misspelled::Spelling),
                     field => row.field(target, field),
                 };
             }

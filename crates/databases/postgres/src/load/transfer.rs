@@ -4,8 +4,8 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use windrow_core::{Claim, Mark, OnConflict};
 
+use super::answers::{Answers, Step};
 use super::data::{Data, push_break};
-use super::heard::{Heard, Step};
 use super::layout::Layout;
 use super::marks::{push_hold, push_marks};
 use super::message::push_statement;
@@ -60,7 +60,7 @@ pub(super) struct Transfer<'a, D> {
     /// Bytes appended so far.
     said: usize,
     pub(super) steps: Vec<Step>,
-    pub(super) heard: Heard,
+    pub(super) answers: Answers,
 }
 
 impl<'a, D: Data> Transfer<'a, D> {
@@ -93,7 +93,7 @@ impl<'a, D: Data> Transfer<'a, D> {
             dropped: false,
             said: 0,
             steps,
-            heard: Heard::default(),
+            answers: Answers::default(),
         }
     }
 
@@ -118,12 +118,12 @@ impl<'a, D: Data> Transfer<'a, D> {
     /// Appends rows as one message, and the end where none are left.
     fn rows(&mut self, out: &mut BytesMut) {
         // After an error the server passes over all up to the Sync.
-        if self.heard.error.is_none() && self.data.has_more() {
+        if self.answers.error.is_none() && self.data.has_more() {
             self.data.piece(out);
         }
         if self.data.misspelled().is_some() {
             push_break(out);
-        } else if self.heard.error.is_some() {
+        } else if self.answers.error.is_some() {
             self.data.stop();
         } else if self.data.has_more() {
             return;
@@ -150,7 +150,7 @@ impl<'a, D: Data> Transfer<'a, D> {
 
     /// Rows of the statement that is counted, once it has ended.
     fn written(&self) -> Option<u64> {
-        self.heard.rows(&self.steps, self.counted?)
+        self.answers.rows(&self.steps, self.counted?)
     }
 
     /// Goes on where all rows were written, and else has the server take them back.
@@ -205,10 +205,10 @@ impl<D: Data> Dialogue for Transfer<'_, D> {
     }
 
     fn waits(&self) -> bool {
-        self.stage == Stage::Count && self.heard.error.is_none() && self.written().is_none()
+        self.stage == Stage::Count && self.answers.error.is_none() && self.written().is_none()
     }
 
-    fn hear(&mut self, answer: Answer<'_>) {
-        self.heard.hear(answer);
+    fn receive(&mut self, answer: Answer<'_>) {
+        self.answers.take(answer);
     }
 }

@@ -1,6 +1,6 @@
 //! A portion without the rows that would be refused.
 
-use windrow_core::{Claim, LoadFault, OnConflict, Rows, Sifted};
+use windrow_core::{Claim, Filtered, LoadFault, OnConflict, Rows};
 
 use super::loader::{Ended, Order, PortionLoader, Refusal};
 use super::row_checks::{Asking, Judge};
@@ -23,8 +23,8 @@ impl PortionLoader {
         &mut self,
         rows: &Rows,
         claim: Option<&Claim<'_>>,
-    ) -> Result<Sifted, LoadFault> {
-        let mut spelling = self.sifted.next(self.layout.binary);
+    ) -> Result<Filtered, LoadFault> {
+        let mut spelling = self.in_parts.next(self.layout.binary);
         let mut without = self.found(rows).await?;
         let mut unforeseen = 0;
         loop {
@@ -32,15 +32,15 @@ impl PortionLoader {
                 marked: claim.map_or(Marked::Not, Marked::Parts),
                 spelling,
                 without: &without,
-                sifts: self.leaves_out(),
+                leaves_out: self.leaves_out(),
             };
             match self.attempt(rows, order).await? {
-                Ended::Done(sifted) => return Ok(sifted),
+                Ended::Done(done) => return Ok(done),
                 Ended::Misspelled(misspelled) if spelling == Spelling::Text => {
                     return Err(LoadFault::Refused(misspelled.fault()));
                 }
                 Ended::Misspelled(_) => {
-                    self.sifted.turn_to_text();
+                    self.in_parts.turn_to_text();
                     spelling = Spelling::Text;
                 }
                 Ended::Repeated(_) if self.learns_of_repeated() => {}

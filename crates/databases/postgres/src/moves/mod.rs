@@ -59,7 +59,7 @@ const BY_BATCH: &str = "\
 SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid
 WHERE i.indrelid = to_regclass($1) AND i.indisvalid AND i.indpred IS NULL AND a.attname = 'batch' AND a.attnum = ANY (i.indkey)";
 
-/// A database that is_of PostgreSQL's protocol, as a queue.
+/// A database that speaks PostgreSQL's protocol, as a queue.
 pub(super) struct PgMoves {
     server: Arc<Server>,
     spare: Spare,

@@ -120,7 +120,7 @@ pub(super) async fn talk(
     frontend::sync(wire.out());
     let mut at = 0;
     let mut failed: Option<(usize, ServerError)> = None;
-    let heard = wire
+    let ended = wire
         .exchange(1, &mut |answer| match answer {
             Answer::DataRow(row) => on_row(at, row),
             Answer::CommandComplete(_) | Answer::EmptyQuery => at += 1,
@@ -128,7 +128,7 @@ pub(super) async fn talk(
             _ => {}
         })
         .await;
-    match (heard, failed) {
+    match (ended, failed) {
         (Ok(()), None) => Ok(()),
         (Ok(()), Some((at, error))) => Err(Failed {
             at,

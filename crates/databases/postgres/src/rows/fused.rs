@@ -25,26 +25,7 @@ use self::match_key::{KeyPart, telling_key};
 use super::statement::{is_upsert, push, push_conflict, push_results, push_verb, result_names};
 use crate::catalog::column::{ArrayForm, Column};
 use crate::catalog::table::{Facts, Unique};
-
-/// A set-based statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fused {
-    pub(crate) sql: String,
-    pub(crate) told: Told,
-}
-
-/// How the statement tells what took place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// All of it: one row that means nothing.
-    All,
-    /// A row for each write that took place: its place (from 1), a column that means nothing, then
-    /// what it gives back.
-    Places,
-    /// An SQL call's: a row for each call, whose first columns are ours ([`crate::calls`]), the
-    /// others as the client asked for them.
-    Framed,
-}
+use crate::compiled::Fused;
 
 /// What the texts are made of.
 struct Text<'a> {
@@ -99,6 +80,17 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// A row for each write that took place begins with its place (from 1) and a column that means
+    /// nothing.
+    fn statement(&self, sql: String, counted: bool) -> Fused {
+        let types = self.row.iter().filter_map(|column| column.array_param());
+        Fused {
+            sql,
+            types: types.collect(),
+            counted,
+        }
+    }
+
     fn conflict(&self) -> String {
         let mut sql = String::new();
         if !is_upsert(self.shape, self.key, self.facts) {
@@ -116,10 +108,7 @@ impl<'a> Text<'a> {
         self.push_source(&mut sql, false);
         sql.push_str(&self.conflict());
         sql.push_str(" RETURNING 1) SELECT 1 / (count(*) = cardinality($1))::int FROM i");
-        Fused {
-            sql,
-            told: Told::All,
-        }
+        self.statement(sql, true)
     }
 
     /// An insert whose rows are matched to their source by a key. `may_miss`: a row that is not
@@ -157,10 +146,7 @@ impl<'a> Text<'a> {
         sql.push_str(conflict);
         self.push_returning(&mut sql, unique);
         self.push_match(&mut sql, &parts, may_miss);
-        Some(Fused {
-            sql,
-            told: Told::Places,
-        })
+        Some(self.statement(sql, false))
     }
 
     /// An insert into a table without a key: all rows that fulfil its conditions, or none.
@@ -178,10 +164,7 @@ impl<'a> Text<'a> {
         sql.push_str(" SELECT ");
         self.push_values(&mut sql);
         sql.push_str(" FROM w RETURNING 1) SELECT w.ord, 1 / ((SELECT count(*) FROM i) = (SELECT count(*) FROM w))::int FROM w");
-        Some(Fused {
-            sql,
-            told: Told::Places,
-        })
+        Some(self.statement(sql, false))
     }
 
     fn push_returning(&self, sql: &mut String, unique: &Unique) {
@@ -266,10 +249,7 @@ impl<'a> Text<'a> {
             sql.push_str(" RETURNING w.ord, 1");
             self.push_results_of(&mut sql, "t");
         }
-        Some(Fused {
-            sql,
-            told: Told::Places,
-        })
+        Some(self.statement(sql, false))
     }
 
     /// An update of a unique column, also by an upsert, frees one value and takes another: there

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, Value, Write};
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 use windrow_proof::{Level, Trusted};
 
 use crate::catalog::column::{Column, Kind};
 use crate::catalog::create;
 use crate::catalog::level;
 use crate::catalog::table::Table;
-use crate::compiled::Compiled;
+use crate::compiled::{Compiled, Fused, Numbers};
 use crate::rows::fused;
 use crate::rows::statement;
 use crate::touch::{Change, Touch, fence, order_shows, seed};
@@ -28,6 +28,8 @@ pub(crate) struct RowStatement {
     pub(crate) trouble: Option<Trouble>,
     /// Places in the row of the unique keys that are wholly given.
     keys: Vec<(u64, Box<[usize]>)>,
+    /// Columns that Windrow made are widened for values that they would not keep as they are.
+    widens: bool,
 }
 
 /// Why no write of a shape can succeed, as far as is known.
@@ -42,9 +44,11 @@ pub(crate) enum Trouble {
 }
 
 impl Compiled<RowStatement> {
-    /// Joins a shape with its table.
+    /// Joins a shape with its table. `widens`: columns that Windrow made are widened for values that
+    /// they would not keep as they are.
     pub(crate) fn of_shape(
-        id: u64,
+        numbers: Numbers,
+        widens: bool,
         shape: &Arc<Shape>,
         table: &Arc<Table>,
         trusted: &Trusted,
@@ -71,6 +75,7 @@ impl Compiled<RowStatement> {
             keys: given_keys(table, &places),
             places,
             trouble,
+            widens,
         };
         let plain = shape.op == Op::Insert && shape.on_conflict == OnConflict::Error;
         let level = level::of_shape(shape, &names, table, trusted);
@@ -79,8 +84,7 @@ impl Compiled<RowStatement> {
             Level::Grouped(_) | Level::Apart(_) => (None, None),
         };
         Self {
-            id,
-            single_id: id,
+            numbers,
             failure_key: shape.id(),
             op: shape.op,
             plain,
@@ -104,12 +108,7 @@ impl Compiled<RowStatement> {
 }
 
 impl RowStatement {
-    fn sets(
-        &self,
-        table: &Table,
-        key: &[Name],
-        plain: bool,
-    ) -> (Option<fused::Fused>, Option<fused::Fused>) {
+    fn sets(&self, table: &Table, key: &[Name], plain: bool) -> (Option<Fused>, Option<Fused>) {
         if self.trouble.is_some() {
             return (None, None);
         }
@@ -141,7 +140,11 @@ impl RowStatement {
     }
 
     /// Judges the values of a write, worst first; with the column concerned.
-    pub(crate) fn fit<'t>(&'t self, table: &'t Table, write: &Write) -> (Fit, Option<&'t Column>) {
+    pub(crate) fn fit<'t>(
+        &'t self,
+        table: &'t Table,
+        write: &RowWrite,
+    ) -> (Fit, Option<&'t Column>) {
         let keyed_from = self.shape.columns.len();
         let mut worst = (Fit::Sure, None);
         for (place, (column, value)) in self.columns(table).zip(write.row.iter()).enumerate() {
@@ -155,8 +158,12 @@ impl RowStatement {
         worst
     }
 
-    /// Whether a value needs a wider column to be kept as it is, in a table that Windrow made.
-    pub(crate) fn outgrows(&self, table: &Table, write: &Write) -> bool {
+    /// Whether a value needs a wider column to be kept as it is, in a table that Windrow made and
+    /// may widen.
+    pub(crate) fn outgrows(&self, table: &Table, write: &RowWrite) -> bool {
+        if !self.widens {
+            return false;
+        }
         let mut values = self.columns(table).zip(write.row.iter());
         values.any(|(column, value)| {
             create::grows(table, column).is_some_and(|kind| !kind.takes_value(value))
@@ -167,7 +174,7 @@ impl RowStatement {
     pub(crate) fn touch(
         &self,
         table: &Table,
-        write: &Write,
+        write: &RowWrite,
         scratch: &mut Vec<u8>,
         hashes: &mut Vec<u64>,
     ) -> Touch {

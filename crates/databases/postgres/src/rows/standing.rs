@@ -16,7 +16,7 @@ use super::row_statement::RowStatement;
 use crate::catalog::column::Column;
 use crate::catalog::level;
 use crate::catalog::table::{Facts, Table};
-use crate::compiled::Compiled;
+use crate::compiled::{Compiled, Numbers};
 
 /// Adds what is known of a table. `name`: as clients have named it.
 pub(crate) fn add(
@@ -33,7 +33,8 @@ pub(crate) fn add(
 }
 
 fn of_shape(shape: &Arc<Shape>, table: &Arc<Table>, trusted: &Trusted) -> (Level, Option<Apart>) {
-    let compiled = Compiled::<RowStatement>::of_shape(0, shape, table, trusted);
+    let compiled =
+        Compiled::<RowStatement>::of_shape(Numbers::default(), false, shape, table, trusted);
     match (compiled.apart, compiled.fused) {
         (Some(why), _) => (Level::Apart, Some((*why).clone())),
         (None, Some(_)) => (Level::Fused, None),

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Call, Rung, Statement, Unit};
+use windrow_calls::{Signature, SqlCall, Statement};
+use windrow_core::{Rung, Unit};
 
 use crate::parsed::{insert, update};
 use crate::support::{Bed, binary, call, fault, rung, said, unit};
@@ -13,8 +14,8 @@ fn id(n: usize) -> String {
 }
 
 /// A call whose text is parsed at its use.
-fn fresh(statement: &Arc<Statement>, values: &[&str]) -> Unit {
-    Unit::calls_of([Call {
+fn fresh(statement: &Arc<Statement>, values: &[&str]) -> Unit<SqlCall> {
+    Unit::of([SqlCall {
         fresh: true,
         ..call(statement, values)
     }])
@@ -194,7 +195,7 @@ async fn texts_are_read_as_the_type_that_was_told() {
             .collect();
         let (done, _) = bed.succeed(&anew).await;
         for (done, id) in done.iter().zip(&values) {
-            let signature = done.told.as_ref().unwrap().signature.as_ref().unwrap();
+            let signature = done.extra.as_ref().unwrap().signature.as_ref().unwrap();
             assert_eq!(*signature.parameters, [23, 1700, 25]);
             let row = bed.sql(&format!("select f, n from t where id = {id}"));
             assert_eq!(row, format!("{digits}|2"));
@@ -211,7 +212,7 @@ async fn binary_values_keep_the_type_that_was_told() {
     let mut bed = Bed::new("create table t (id int primary key, n int)").await;
     let statement = bed.describe(insert("t", "", "$1, $2").parsed()).await;
     let one = |n: i32| {
-        Unit::calls_of([binary(
+        Unit::of([binary(
             &statement,
             &[&n.to_be_bytes(), &7_i32.to_be_bytes()],
         )])
@@ -254,7 +255,7 @@ async fn changes_while_batches_run_do_no_harm() {
         let report = bed.run(&units).await;
         for (n, verdict) in (next..).zip(report.verdicts) {
             match verdict {
-                windrow_core::Verdict::Told(outcome) => {
+                windrow_core::Verdict::Final(outcome) => {
                     assert_eq!(said(&outcome.unwrap()[0]), format!("1, D {n}"));
                 }
                 _ => {
@@ -268,4 +269,31 @@ async fn changes_while_batches_run_do_no_harm() {
         next += 20;
     }
     changing.await.unwrap();
+}
+
+#[tokio::test]
+async fn of_what_the_lane_knows_nothing_each_call_is_parsed_anew() {
+    let mut bed = Bed::new("create table t (id int primary key, a text)").await;
+    let signature = Signature {
+        parameters: [23, 25].into(),
+        fields: None,
+    };
+    let parsed = insert("t", "id, a", "$1, $2").parsed();
+    let elsewhere = Arc::new(Statement::new(parsed, Arc::new(signature), Arc::new(())));
+    let units: Vec<_> = [1, 2, 3, 2, 4, 5, 6, 7]
+        .map(|n| unit(&elsewhere, &[&id(n), "x"]))
+        .into();
+    let outcomes = bed.outcomes(&units).await;
+    for (place, outcome) in outcomes.iter().enumerate() {
+        match place {
+            3 => assert_eq!(&*fault(outcome).code, "23505"),
+            _ => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
+        }
+    }
+    assert_eq!(bed.sql("select count(*) from t"), "7");
+    // Others are joined as ever.
+    let statement = bed.describe(insert("t", "id, a", "$1, $2").parsed()).await;
+    let units: Vec<_> = (10..20).map(|n| unit(&statement, &[&id(n), "x"])).collect();
+    let (_, report) = bed.succeed(&units).await;
+    assert_eq!(rung(&report, Rung::Fused), 10);
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
-use windrow_core::statement::Formats;
-use windrow_core::{Call, ParsedStatement, Statement, Unit, UnitOutcome};
+use windrow_calls::{CallDone, Formats, ParsedStatement, SqlCall, Statement};
+use windrow_core::{Unit, UnitOutcome};
 use windrow_pgwire::Target;
 use windrow_pgwire::wire::{Answer, Wire};
 
@@ -259,7 +259,7 @@ struct Shape {
     values: Vec<Value>,
 }
 
-fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> Call {
+fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> SqlCall {
     let shape = &shapes[focus.unwrap_or_else(|| dice.roll(shapes.len()))];
     let types = shape.statement.parameters();
     let wants_binary = dice.roll(3) == 0;
@@ -278,7 +278,7 @@ fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> Call 
             None => (text != "~").then(|| text.into_bytes()),
         });
     }
-    Call {
+    SqlCall {
         statement: shape.statement.clone(),
         arguments: arguments(&values),
         formats: Formats::of(formats.into_iter()),
@@ -289,7 +289,7 @@ fn random_call(dice: &mut Dice, shapes: &[Shape], focus: Option<usize>) -> Call 
 }
 
 /// What a unit was told, in a form that can be compared: an error's schema is that of the copy.
-fn tell(outcome: &UnitOutcome) -> String {
+fn tell(outcome: &UnitOutcome<CallDone>) -> String {
     let plain = |text: String| match text.find(", took") {
         Some(at) => text[..at].to_owned(),
         None => text,
@@ -326,8 +326,8 @@ fn without_schema(words: &str) -> String {
 }
 
 /// A unit sent by itself, as its client would have sent it.
-async fn alone(wire: &mut Wire, unit: &Unit) -> String {
-    for call in unit.calls() {
+async fn alone(wire: &mut Wire, unit: &Unit<SqlCall>) -> String {
+    for call in unit.work() {
         let parsed: &ParsedStatement = call.statement.parsed();
         frontend::parse("", &parsed.text, parsed.types.iter().copied(), wire.out()).unwrap();
         bind(wire, call);
@@ -367,7 +367,7 @@ fn message(out: &mut Vec<u8>, tag: u8, body: &[u8]) {
     out.extend_from_slice(body);
 }
 
-fn bind(wire: &mut Wire, call: &Call) {
+fn bind(wire: &mut Wire, call: &SqlCall) {
     let out = wire.out();
     let count = call.statement.parameters().len();
     let start = out.len();
@@ -428,7 +428,7 @@ async fn run(seed: u64, batches: usize) {
     }
     let mut dice = Dice(seed * 7919 + 1);
     for batch in 0..batches {
-        let units: Vec<Unit> = (0..1 + dice.roll(60))
+        let units: Vec<Unit<SqlCall>> = (0..1 + dice.roll(60))
             .scan(dice.roll(shapes.len()), |focus, _| {
                 // Some statements come often, so that they become one.
                 if dice.roll(12) == 0 {
@@ -436,7 +436,7 @@ async fn run(seed: u64, batches: usize) {
                 }
                 let many = [1, 1, 1, 1, 2, 3][dice.roll(6)];
                 let focus = (dice.roll(4) > 0).then_some(*focus);
-                Some(Unit::calls_of(
+                Some(Unit::of(
                     (0..many).map(|_| random_call(&mut dice, &shapes, focus)),
                 ))
             })
@@ -450,7 +450,7 @@ async fn run(seed: u64, batches: usize) {
                 joined,
                 alone,
                 "seed {seed}, batch {batch}, unit {place}: {:?}",
-                unit.calls()
+                unit.work()
             );
         }
         if batch % 10 == 9 {

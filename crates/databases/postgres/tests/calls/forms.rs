@@ -1,8 +1,8 @@
 //! The rungs of the ladder, each with its own answers.
 
+use windrow_calls::{Formats, SqlCall};
 use windrow_core::Rung;
-use windrow_core::statement::Formats;
-use windrow_core::{Call, Unit};
+use windrow_core::Unit;
 
 use crate::parsed::{delete, insert, update};
 use crate::support::{Bed, binary, call, fault, rung, said, unit};
@@ -22,7 +22,7 @@ async fn a_lone_call_is_its_own_statement() {
     assert_eq!(rung(&report, Rung::Solo), 1);
     let one = binary(&statement, &[&7_i32.to_be_bytes(), b"y", &[0; 8]]);
     let (done, _) = bed
-        .succeed(&[Unit::calls_of([Call {
+        .succeed(&[Unit::of([SqlCall {
             results: Formats::Binary,
             ..one
         }])])
@@ -99,7 +99,7 @@ async fn binary_values_travel_as_they_are() {
                 &[1],
             ],
         );
-        Unit::calls_of([one])
+        Unit::of([one])
     };
     let units: Vec<_> = (0..8).map(unit).collect();
     let (done, report) = bed.succeed(&units).await;
@@ -148,7 +148,7 @@ async fn generated_keys_come_back_to_their_own_clients() {
                     };
                     assert_eq!(said(done), format!("1{row}, took {id}"));
                     let sequence = done
-                        .told
+                        .extra
                         .as_ref()
                         .unwrap()
                         .generated
@@ -273,8 +273,7 @@ async fn units_of_several_calls_commit_together() {
     let child = bed
         .describe(insert("u", "", "$1, $2").returning("n").parsed())
         .await;
-    let pair =
-        |n: &str, other: &str| Unit::calls_of([call(&parent, &[n]), call(&child, &[other, n])]);
+    let pair = |n: &str, other: &str| Unit::of([call(&parent, &[n]), call(&child, &[other, n])]);
     let outcomes = bed
         .outcomes(&[pair("1", "1"), pair("2", "9"), pair("3", "3")])
         .await;

@@ -1,6 +1,7 @@
 //! Failures reach their own clients, with the server's own words, and nobody else.
 
-use windrow_core::{Call, Rung, Unit};
+use windrow_calls::SqlCall;
+use windrow_core::{Rung, Unit};
 
 use crate::parsed::{insert, update};
 use crate::support::{Bed, call, fault, messages, rung, said, unit};
@@ -83,7 +84,7 @@ async fn an_error_points_into_the_clients_own_text() {
         .await;
     let simple = |n: &str, by: &str| {
         let origin = format!("INSERT  INTO t(id, n) VALUES ({n}, 10 / {by}) -- mine");
-        Unit::calls_of([Call {
+        Unit::of([SqlCall {
             origin: Some(origin.into()),
             ..call(&statement, &[n, by])
         }])
@@ -167,9 +168,11 @@ async fn a_row_that_somebody_else_holds_waits_alone() {
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            windrow_core::Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
+            windrow_core::Verdict::WaitsForLock(fault) => {
+                assert_eq!((n, &*fault.code), (7, "55P03"));
+            }
             other => assert!(
-                n != 7 && matches!(other, windrow_core::Verdict::Told(Ok(_))),
+                n != 7 && matches!(other, windrow_core::Verdict::Final(Ok(_))),
                 "{n} {other:?}"
             ),
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::statement::{Conflict, Expression, Piece};
-use windrow_core::{Name, Op, ParsedStatement, TableName};
+use windrow_calls::{Conflict, Expression, ParsedStatement, Piece};
+use windrow_core::{Name, Op, TableName};
 
 /// An expression cut at its parameters.
 pub(crate) fn sql(text: &str) -> Expression {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Apart, Described, Describer as _, Rung};
+use windrow_calls::{Described, Describer as _};
+use windrow_core::{Apart, Rung};
 
 use crate::parsed::{Make, delete, insert, update};
 use crate::support::{Bed, rung, said, unit};

@@ -2,23 +2,40 @@
 
 use std::sync::Arc;
 
-use windrow_core::sink::Purpose;
-use windrow_core::statement::{Arguments, Formats};
-use windrow_core::{
-    Call, Described, Describer, Done, Executor, ParsedStatement, Report, Sink, Statement, Unit,
-    UnitOutcome,
+use windrow_calls::{
+    Arguments, CallDone, Described, Describer, Formats, ParsedStatement, SqlCall, Statement,
 };
+use windrow_core::sink::Purpose;
+use windrow_core::{Executor, Fault, Report, Rung, Sink, Unit, UnitOutcome, Verdict};
 use windrow_database::Options;
 use windrow_pgwire::Target;
 use windrow_postgres::StatementSink;
 use windrow_testkit::postgres::{Database, shared};
-pub(crate) use windrow_testkit::writes::{fault, rung, told};
+
+/// The outcome that a verdict tells.
+pub(crate) fn told(verdict: Verdict<CallDone>) -> UnitOutcome<CallDone> {
+    match verdict {
+        Verdict::Final(outcome) => outcome,
+        other => panic!("not told: {other:?}"),
+    }
+}
+
+/// Why a unit failed.
+pub(crate) fn fault(outcome: &UnitOutcome<CallDone>) -> &Fault {
+    &outcome.as_ref().unwrap_err().fault
+}
+
+/// How many calls of a batch went this way.
+pub(crate) fn rung(report: &Report<CallDone>, rung: Rung) -> u64 {
+    let place = Rung::ALL.iter().position(|r| *r == rung).unwrap();
+    report.tally.rungs[place]
+}
 
 /// A database with one connection for batches.
 pub(crate) struct Bed {
     pub(crate) database: Database,
     pub(crate) sink: Arc<StatementSink>,
-    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) executor: Box<dyn Executor<SqlCall>>,
 }
 
 impl Bed {
@@ -65,14 +82,14 @@ impl Bed {
     }
 
     /// One batch, whose report has a verdict for each unit.
-    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
+    pub(crate) async fn run(&mut self, units: &[Unit<SqlCall>]) -> Report<CallDone> {
         let report = self.executor.execute(units).await;
         assert_eq!(report.verdicts.len(), units.len());
         report
     }
 
     /// One batch that is told its outcomes.
-    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
+    pub(crate) async fn outcomes(&mut self, units: &[Unit<SqlCall>]) -> Vec<UnitOutcome<CallDone>> {
         let report = self.run(units).await;
         if !report.usable {
             // Something ran of which nothing was proven.
@@ -82,7 +99,10 @@ impl Bed {
     }
 
     /// One batch that succeeds throughout; and by which rungs.
-    pub(crate) async fn succeed(&mut self, units: &[Unit]) -> (Vec<Done>, Report) {
+    pub(crate) async fn succeed(
+        &mut self,
+        units: &[Unit<SqlCall>],
+    ) -> (Vec<CallDone>, Report<CallDone>) {
         let report = self.run(units).await;
         let outcomes = report.verdicts.iter().cloned().map(told);
         let done = outcomes.flat_map(|outcome| outcome.unwrap()).collect();
@@ -106,9 +126,9 @@ pub(crate) fn arguments<V: AsRef<[u8]>>(values: &[Option<V>]) -> Arguments {
 }
 
 /// A call whose values are texts; `~` is NULL.
-pub(crate) fn call(statement: &Arc<Statement>, values: &[&str]) -> Call {
+pub(crate) fn call(statement: &Arc<Statement>, values: &[&str]) -> SqlCall {
     let values: Vec<_> = values.iter().map(|v| (*v != "~").then_some(*v)).collect();
-    Call {
+    SqlCall {
         statement: statement.clone(),
         arguments: arguments(&values),
         formats: Formats::Text,
@@ -119,17 +139,17 @@ pub(crate) fn call(statement: &Arc<Statement>, values: &[&str]) -> Call {
 }
 
 /// A call whose values are binary.
-pub(crate) fn binary(statement: &Arc<Statement>, values: &[&[u8]]) -> Call {
+pub(crate) fn binary(statement: &Arc<Statement>, values: &[&[u8]]) -> SqlCall {
     let values: Vec<_> = values.iter().map(|v| Some(*v)).collect();
-    Call {
+    SqlCall {
         formats: Formats::Binary,
         arguments: arguments(&values),
         ..call(statement, &[])
     }
 }
 
-pub(crate) fn unit(statement: &Arc<Statement>, values: &[&str]) -> Unit {
-    Unit::calls_of([call(statement, values)])
+pub(crate) fn unit(statement: &Arc<Statement>, values: &[&str]) -> Unit<SqlCall> {
+    Unit::of([call(statement, values)])
 }
 
 /// Protocol messages as `D a|b` and `N message`, a line each.
@@ -172,13 +192,13 @@ fn words(body: &[u8]) -> String {
 
 /// What a call gave back, as `INSERT 0 n`'s count, rows and notices, and what it took from a
 /// sequence.
-pub(crate) fn said(done: &Done) -> String {
+pub(crate) fn said(done: &CallDone) -> String {
     let mut text = done.rows.to_string();
-    if let Some(told) = &done.told {
-        for message in messages(&told.messages) {
+    if let Some(extra) = &done.extra {
+        for message in messages(&extra.messages) {
             text += &format!(", {message}");
         }
-        if let Some(generated) = &told.generated {
+        if let Some(generated) = &extra.generated {
             text += &format!(", took {}", generated.value);
         }
     }

@@ -10,11 +10,11 @@
 mod alike;
 mod conflicts;
 mod faults;
+mod filter;
 mod large;
 mod lost;
 mod marks;
 mod random;
-mod sift;
 mod support;
 mod tables;
 mod verbatim;

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use windrow_core::shape::ShapeParts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Executor, Fault, Field, Key, LoadFault, LoadPlan, Loaded, Loader, Mark, Name, OnConflict,
-    Op, Returning, Rows, Shape, Sink, Span, TableName, Unit, UnitOutcome, Value, Verdict, Write,
+    Bulk, Executor, Fault, Field, LoadFault, LoadPlan, Loaded, Loader, Mark, RowDone, RowWrite,
+    Rows, Span, Unit, UnitOutcome, Value,
 };
-use windrow_database::Driver;
-use windrow_database::Options;
+use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
+use windrow_testkit::loads;
+pub(crate) use windrow_testkit::loads::{on_conflict as with, plan, refused, written};
 use windrow_testkit::postgres::{Database, shared};
 pub(crate) use windrow_testkit::writes::eventually;
+use windrow_testkit::writes::told;
 
 /// A database and its bulk form.
 pub(crate) struct Bed {
     pub(crate) database: Database,
-    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) sink: Arc<dyn windrow_core::Database>,
     pub(crate) bulk: Arc<dyn Bulk>,
 }
 
@@ -51,10 +52,7 @@ impl Bed {
     }
 
     pub(crate) async fn no_loader(&self, plan: &LoadPlan) -> Fault {
-        match self.bulk.loader(plan).await {
-            Ok(_) => panic!("a loader for {plan:?}"),
-            Err(fault) => fault,
-        }
+        loads::no_loader(&*self.bulk, plan).await
     }
 
     /// One portion, on a connection of its own.
@@ -66,45 +64,21 @@ impl Bed {
     }
 
     /// A connection that writes rows by themselves, as a lane does.
-    pub(crate) async fn executor(&self) -> Box<dyn Executor> {
-        self.sink.connect(Purpose::Alone).await.unwrap()
+    pub(crate) async fn executor(&self) -> Box<dyn Executor<RowWrite>> {
+        self.sink.connect(Purpose::LockWait).await.unwrap()
     }
 }
 
 /// A row by itself.
 pub(crate) async fn alone(
-    executor: &mut dyn Executor,
+    executor: &mut dyn Executor<RowWrite>,
     plan: &LoadPlan,
     fields: &[Field<'_>],
-) -> UnitOutcome {
-    let shape = Arc::new(Shape::new(ShapeParts {
-        op: Op::Insert,
-        table: plan.table.clone(),
-        columns: plan.columns.clone(),
-        key: plan.key.clone(),
-        on_conflict: plan.on_conflict,
-        returning: Returning::Nothing,
-    }));
+) -> UnitOutcome<RowDone> {
+    let shape = Arc::new(plan.shape());
     let row: Vec<Value> = fields.iter().map(Field::value).collect();
-    let unit = Unit::one(Write::new(shape, row));
-    match executor.execute(&[unit]).await.verdicts.remove(0) {
-        Verdict::Told(outcome) => outcome,
-        other => panic!("not told: {other:?}"),
-    }
-}
-
-pub(crate) fn plan(table: &str, columns: &[&str]) -> LoadPlan {
-    LoadPlan {
-        table: TableName::parse(table).unwrap(),
-        columns: columns.iter().map(|name| Name::from(*name)).collect(),
-        on_conflict: OnConflict::Error,
-        key: Key::Primary,
-    }
-}
-
-pub(crate) fn with(mut plan: LoadPlan, on_conflict: OnConflict) -> LoadPlan {
-    plan.on_conflict = on_conflict;
-    plan
+    let unit = Unit::one(RowWrite::new(shape, row));
+    told(executor.execute(&[unit]).await.verdicts.remove(0))
 }
 
 /// A portion of plain fields; `None` is NULL.
@@ -127,20 +101,6 @@ pub(crate) fn mark(load: &str, first: u64, end: u64) -> Mark {
     Mark {
         load: load.into(),
         span: Span { first, end },
-    }
-}
-
-pub(crate) fn written(written: u64) -> Loaded {
-    Loaded {
-        written,
-        ignored: 0,
-    }
-}
-
-pub(crate) fn refused(outcome: Result<Loaded, LoadFault>) -> Fault {
-    match outcome {
-        Err(LoadFault::Refused(fault)) => fault,
-        other => panic!("not refused: {other:?}"),
     }
 }
 

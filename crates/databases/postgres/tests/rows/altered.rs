@@ -3,12 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windrow_core::{FaultClass, Unit, Value};
+use windrow_core::{FaultClass, RowWrite, Unit, Value};
 
 use crate::support::*;
 use windrow_testkit::row;
 
-fn batch(shape: &Arc<windrow_core::Shape>, from: i32, count: i32, value: &Value) -> Vec<Unit> {
+fn batch(
+    shape: &Arc<windrow_core::Shape>,
+    from: i32,
+    count: i32,
+    value: &Value,
+) -> Vec<Unit<RowWrite>> {
     (from..from + count)
         .map(|n| unit(shape, vec![n.into(), value.clone()]))
         .collect()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{FaultClass, Unit, Verdict};
+use windrow_core::{FaultClass, RowWrite, Unit, Verdict};
 use windrow_database::Driver;
 use windrow_database::Options;
 use windrow_postgres::Postgres;
@@ -40,17 +40,17 @@ async fn a_write_that_meets_a_foreign_lock_goes_on_alone() {
         .await
         .unwrap();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit> = (0..20).map(|n| unit(&set, row![5, n])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Told(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
+            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
+            Verdict::Final(outcome) => assert_eq!(outcome.as_ref().unwrap()[0].rows, 1),
             other => panic!("{n}: {other:?}"),
         }
     }
     assert_eq!(bed.sql("select sum(a) from t"), "95");
-    let mut alone = bed.sink.connect(Purpose::Alone).await.unwrap();
+    let mut alone = bed.sink.connect(Purpose::LockWait).await.unwrap();
     let waiting = units[7..8].to_vec();
     let task = tokio::spawn(async move { alone.execute(&waiting).await });
     let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
@@ -75,15 +75,15 @@ async fn a_locked_table_holds_up_only_its_own_writes() {
         .batch_execute("begin; lock table a in access exclusive mode")
         .await
         .unwrap();
-    let units: Vec<Unit> = (1..21)
+    let units: Vec<Unit<RowWrite>> = (1..21)
         .map(|n| unit(if n % 2 == 0 { &a } else { &b }, row![n]))
         .collect();
     let report = bed.run(&units).await;
     for (n, verdict) in (1..).zip(&report.verdicts) {
         if n % 2 == 0 {
-            assert!(matches!(verdict, Verdict::Alone(_)), "{verdict:?}");
+            assert!(matches!(verdict, Verdict::WaitsForLock(_)), "{verdict:?}");
         } else {
-            assert!(matches!(verdict, Verdict::Told(Ok(_))), "{verdict:?}");
+            assert!(matches!(verdict, Verdict::Final(Ok(_))), "{verdict:?}");
         }
     }
 }
@@ -105,7 +105,7 @@ async fn a_transaction_that_cannot_be_serialized_is_run_again() {
         .await
         .unwrap();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit> = (0..20).map(|n| unit(&set, row![5, n])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
     let mut executor = bed.connect().await;
     let task = tokio::spawn(async move { executor.execute(&units).await });
     let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
@@ -115,7 +115,7 @@ async fn a_transaction_that_cannot_be_serialized_is_run_again() {
     assert!(report.usable);
     for verdict in &report.verdicts {
         assert!(
-            matches!(verdict, Verdict::Again(f) if f.code == "40001" && f.class == FaultClass::Conflict),
+            matches!(verdict, Verdict::RolledBack(f) if f.code == "40001" && f.class == FaultClass::Conflict),
             "{verdict:?}"
         );
     }
@@ -139,7 +139,7 @@ async fn a_connection_that_is_ended_while_a_batch_runs_was_not_committed() {
         .await
         .unwrap();
     let set = update("t", &["a"]).shape();
-    let units: Vec<Unit> = (0..20).map(|n| unit(&set, row![5, n])).collect();
+    let units: Vec<Unit<RowWrite>> = (0..20).map(|n| unit(&set, row![5, n])).collect();
     let mut executor = bed.connect().await;
     let task = tokio::spawn(async move { executor.execute(&units).await });
     let waits =
@@ -153,7 +153,7 @@ async fn a_connection_that_is_ended_while_a_batch_runs_was_not_committed() {
     assert!(!report.usable);
     for verdict in &report.verdicts {
         assert!(
-            matches!(verdict, Verdict::Again(f) if f.class == FaultClass::Unavailable),
+            matches!(verdict, Verdict::RolledBack(f) if f.class == FaultClass::Unavailable),
             "{verdict:?}"
         );
     }
@@ -173,7 +173,7 @@ async fn an_idle_connection_that_was_ended_says_so_and_wrote_nothing() {
         .await;
     assert!(!report.usable);
     for verdict in &report.verdicts {
-        assert!(matches!(verdict, Verdict::Again(_)), "{verdict:?}");
+        assert!(matches!(verdict, Verdict::RolledBack(_)), "{verdict:?}");
     }
     assert_eq!(bed.sql("select count(*) from t"), "1");
 }
@@ -189,7 +189,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
         .unwrap();
     let mut executor = sink.connect(Purpose::Batches).await.unwrap();
     let shape = insert("t", &["id"]).shape();
-    let batch = |from: i32| -> Vec<Unit> {
+    let batch = |from: i32| -> Vec<Unit<RowWrite>> {
         let units = (from..from + 20).map(|n| unit(&shape, row![n]));
         units.chain([unit(&get("t").shape(), row![1])]).collect()
     };
@@ -225,7 +225,7 @@ async fn what_was_sent_and_never_answered_is_unknown() {
     server.kill9().unwrap();
     let report = task.await.unwrap();
     assert!(
-        matches!(report.verdicts[0], Verdict::Again(_)),
+        matches!(report.verdicts[0], Verdict::RolledBack(_)),
         "a read loses nothing"
     );
 }

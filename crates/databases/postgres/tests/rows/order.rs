@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use windrow_core::{FaultClass, Shape, SourceId, Unit, Value, Verdict};
+use windrow_core::{FaultClass, RowWrite, Shape, SourceId, Unit, Value, Verdict};
 
 use crate::lost::session;
 use crate::support::*;
 use windrow_testkit::row;
 
 /// The units as those of one source.
-fn of(source: u64, mut units: Vec<Unit>) -> Vec<Unit> {
+fn of(source: u64, mut units: Vec<Unit<RowWrite>>) -> Vec<Unit<RowWrite>> {
     for unit in &mut units {
         unit.hand_over(SourceId(source));
     }
@@ -105,10 +105,10 @@ async fn nothing_of_a_source_overtakes_what_waits_for_a_lock() {
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Told(outcome) => assert!(!(7..=20).contains(&n) && outcome.is_ok(), "{n}"),
-            Verdict::Alone(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
-            Verdict::Held => assert!((8..21).contains(&n), "{n}"),
-            Verdict::Again(fault) => panic!("{n}: {fault}"),
+            Verdict::Final(outcome) => assert!(!(7..=20).contains(&n) && outcome.is_ok(), "{n}"),
+            Verdict::WaitsForLock(fault) => assert_eq!((n, &*fault.code), (7, "55P03")),
+            Verdict::NotTried => assert!((8..21).contains(&n), "{n}"),
+            Verdict::RolledBack(fault) => panic!("{n}: {fault}"),
         }
     }
     let seen = "select (select count(*) from t where a = 5), (select json_agg(id) from log)";
@@ -132,13 +132,13 @@ async fn many_foreign_locks_are_found_together() {
         update("t", &["a"]).shape(),
         insert("t", &["id", "a"]).shape(),
     );
-    let mut units: Vec<Unit> = (0..50).map(|n| unit(&set, row![5, n])).collect();
+    let mut units: Vec<Unit<RowWrite>> = (0..50).map(|n| unit(&set, row![5, n])).collect();
     units.extend((1000..1050).map(|n| unit(&put, row![n, 5])));
     let report = bed.run(&units).await;
     for (n, verdict) in report.verdicts.iter().enumerate() {
         match verdict {
-            Verdict::Alone(fault) => assert!(n % 50 < 40 && fault.code == "55P03", "{n}"),
-            Verdict::Told(Ok(_)) => assert!(n % 50 >= 40, "{n}"),
+            Verdict::WaitsForLock(fault) => assert!(n % 50 < 40 && fault.code == "55P03", "{n}"),
+            Verdict::Final(Ok(_)) => assert!(n % 50 >= 40, "{n}"),
             other => panic!("{n}: {other:?}"),
         }
     }
@@ -168,7 +168,7 @@ async fn single_statements_lock_in_one_order() {
     ];
     let mut alone = bed
         .sink
-        .connect(windrow_core::sink::Purpose::Alone)
+        .connect(windrow_core::sink::Purpose::LockWait)
         .await
         .unwrap();
     let task = tokio::spawn(async move { alone.execute(&units).await });
@@ -328,7 +328,8 @@ fn random_pipelines_are_as_if_sent_one_by_one() {
                     let row = d.values.iter().map(|v| Value::from(*v)).collect();
                     of(d.source, vec![unit(&shapes[d.kind], row)])
                 };
-                let units: Vec<Unit> = batch.iter().flat_map(|d| made(&joined, d)).collect();
+                let units: Vec<Unit<RowWrite>> =
+                    batch.iter().flat_map(|d| made(&joined, d)).collect();
                 let outcomes = runtime.block_on(bed.outcomes(&units));
                 for (parsed, outcome) in batch.iter().zip(&outcomes) {
                     let expected = runtime.block_on(bed.outcomes(&made(&alone, parsed)));

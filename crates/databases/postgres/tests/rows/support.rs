@@ -1,12 +1,9 @@
 //! What the tests share: a database, a sink on it, and short words for writes.
 
-use std::sync::Arc;
-
-use windrow_core::sink::Purpose;
-use windrow_core::{Done, Executor, Report, Sink, Unit, UnitOutcome};
-use windrow_database::Driver;
-use windrow_database::Options;
+use windrow_core::{RowDone, RowWrite, Unit, UnitOutcome};
+use windrow_database::{Driver, Options};
 use windrow_postgres::Postgres;
+use windrow_testkit::batches::Batches;
 use windrow_testkit::postgres::{Database, shared};
 pub(crate) use windrow_testkit::writes::{
     delete, eventually, fault, get, insert, json, number, rung, told, unit, update, write,
@@ -15,8 +12,7 @@ pub(crate) use windrow_testkit::writes::{
 /// A database with one connection for batches.
 pub(crate) struct Bed {
     pub(crate) database: Database,
-    pub(crate) sink: Arc<dyn Sink>,
-    pub(crate) executor: Box<dyn Executor>,
+    pub(crate) batches: Batches,
 }
 
 impl Bed {
@@ -31,45 +27,46 @@ impl Bed {
         let sink = Driver::open(&Postgres, database.url(), options)
             .await
             .unwrap();
-        let executor = sink.connect(Purpose::Batches).await.unwrap();
         Self {
             database,
-            sink,
-            executor,
+            batches: Batches::on(sink).await,
         }
-    }
-
-    pub(crate) async fn connect(&self) -> Box<dyn Executor> {
-        self.sink.connect(Purpose::Batches).await.unwrap()
     }
 
     pub(crate) fn sql(&self, sql: &str) -> String {
         self.database.exec(sql).unwrap()
     }
 
-    /// One batch, whose report has a verdict for each unit.
-    pub(crate) async fn run(&mut self, units: &[Unit]) -> Report {
-        let report = self.executor.execute(units).await;
-        assert_eq!(report.verdicts.len(), units.len());
-        report
-    }
-
-    /// One batch that is told its outcomes.
-    pub(crate) async fn outcomes(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
+    /// One batch that is told its outcomes. Where it ran something of which nothing was proven, the
+    /// next one gets another connection.
+    pub(crate) async fn outcomes(&mut self, units: &[Unit<RowWrite>]) -> Vec<UnitOutcome<RowDone>> {
         let report = self.run(units).await;
         if !report.usable {
-            // Something ran of which nothing was proven.
             self.executor = self.connect().await;
         }
         report.verdicts.into_iter().map(told).collect()
     }
 
     /// One batch that succeeds throughout.
-    pub(crate) async fn succeed(&mut self, units: &[Unit]) -> Vec<Done> {
+    pub(crate) async fn succeed(&mut self, units: &[Unit<RowWrite>]) -> Vec<RowDone> {
         let outcomes = self.outcomes(units).await;
         outcomes
             .into_iter()
             .flat_map(|outcome| outcome.unwrap())
             .collect()
+    }
+}
+
+impl std::ops::Deref for Bed {
+    type Target = Batches;
+
+    fn deref(&self) -> &Batches {
+        &self.batches
+    }
+}
+
+impl std::ops::DerefMut for Bed {
+    fn deref_mut(&mut self) -> &mut Batches {
+        &mut self.batches
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Result};
 use windrow_core::TableName;
 
-use super::column::ColumnType;
 use super::definition::definition_of;
 use super::sharing::{Sharing, Texts};
 use super::standings::Standings;
 use super::table::{Column, Table};
+use crate::values::column::ColumnType;
 
 /// Tables that are kept, found or not; past it the catalog starts anew.
 const TABLES: usize = 1024;

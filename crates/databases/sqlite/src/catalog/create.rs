@@ -4,14 +4,14 @@
 use rusqlite::Connection;
 use windrow_core::{Fault, FaultClass, Key, Name, Op, Shape, TableName};
 use windrow_database::decimal;
-use windrow_database::infer::{Kind, Sights};
+use windrow_database::infer::{Kind, SeenColumns};
 use windrow_database::quote::{push_ident, push_table};
 
-use super::column::ColumnType;
 use super::definition::definition;
 use super::rebuild;
 use super::table::Table;
 use crate::fault::Failure;
+use crate::values::column::ColumnType;
 use crate::values::packed::{Datum, Packed};
 
 /// A column that rows ask for.
@@ -28,7 +28,7 @@ pub(crate) fn wanted(
     writes: impl Iterator<Item = usize>,
     table: &TableName,
 ) -> Vec<Wanted> {
-    let mut sights = Sights::default();
+    let mut seen_columns = SeenColumns::default();
     for write in writes.filter_map(|w| packed.write(w)) {
         let Some(shape) = packed.shape(write.shape) else {
             continue;
@@ -38,26 +38,26 @@ pub(crate) fn wanted(
         }
         for (place, (name, datum)) in shape.columns.iter().zip(write.values()).enumerate() {
             let (kind, double) = kind_of(datum);
-            sights.note(place, name, kind, double);
+            seen_columns.note(place, name, kind, double);
         }
     }
     let mut wanted: Vec<Wanted> = Vec::new();
-    for sight in sights.columns() {
+    for seen_column in seen_columns.columns() {
         let same = wanted
             .iter_mut()
-            .find(|w| w.name.eq_ignore_ascii_case(&sight.name));
+            .find(|w| w.name.eq_ignore_ascii_case(&seen_column.name));
         match same {
             Some(same) => {
-                same.kind = match (same.kind, sight.kind) {
+                same.kind = match (same.kind, seen_column.kind) {
                     (Some(a), Some(b)) => Some(a.join(b)),
                     (a, b) => a.or(b),
                 };
-                same.double &= sight.double;
+                same.double &= seen_column.double;
             }
             None => wanted.push(Wanted {
-                name: sight.name.clone(),
-                kind: sight.kind,
-                double: sight.double,
+                name: seen_column.name.clone(),
+                kind: seen_column.kind,
+                double: seen_column.double,
             }),
         }
     }

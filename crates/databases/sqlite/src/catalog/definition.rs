@@ -2,8 +2,8 @@
 
 use windrow_database::quote::{push_ident, push_idents};
 
-use super::column::ColumnType;
 use super::table::Table;
+use crate::values::column::ColumnType;
 
 /// Stands in the text of tables that Windrow made; SQLite keeps it in `sqlite_schema`.
 const MARK: &str = "/* windrow */";

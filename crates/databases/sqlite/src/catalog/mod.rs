@@ -2,11 +2,9 @@
 //! columns that are made from rows.
 
 pub(crate) mod cache;
-pub(crate) mod column;
 pub(crate) mod create;
 pub(crate) mod definition;
 pub(crate) mod rebuild;
 pub(crate) mod sharing;
-pub(crate) mod spelling;
 pub(crate) mod standings;
 pub(crate) mod table;

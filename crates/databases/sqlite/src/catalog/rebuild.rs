@@ -9,10 +9,10 @@ use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
 use windrow_core::Value;
 use windrow_database::quote::{push_ident, push_idents};
 
-use super::column::ColumnType;
 use super::definition::definition;
 use super::table::Table;
 use crate::fault::Failure;
+use crate::values::column::ColumnType;
 
 /// Whole numbers beyond are not all doubles (2^53).
 const DOUBLE_INTS: i64 = 1 << 53;

@@ -2,7 +2,7 @@
 
 use windrow_core::Name;
 
-use super::column::ColumnType;
+use crate::values::column::ColumnType;
 
 /// A table or view.
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use windrow_core::{Fault, Op, Report, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, Op, Report, RowDone, Rung, Tally, UnitFault, Verdict};
 
 use super::deferred_sync::{DeferredSync, relax};
 use super::grow;
@@ -50,7 +50,7 @@ pub(crate) struct Batch<'c> {
     opener: Option<&'c Opener>,
     /// The unit that the first verdict belongs to.
     first: usize,
-    verdicts: Vec<Option<Verdict>>,
+    verdicts: Vec<Option<Verdict<RowDone>>>,
     /// What is still to be done, the next at the end.
     work: Vec<Work>,
     tally: Tally,
@@ -93,7 +93,7 @@ impl<'c> Batch<'c> {
     }
 
     /// Executes all units.
-    pub(crate) fn execute(mut self) -> Report {
+    pub(crate) fn execute(mut self) -> Report<RowDone> {
         self.run_all();
         self.report()
     }
@@ -112,8 +112,8 @@ impl<'c> Batch<'c> {
     fn unsure(&mut self, fault: &Fault) {
         self.usable = false;
         for verdict in self.verdicts.iter_mut().flatten() {
-            if matches!(verdict, Verdict::Told(Ok(_))) {
-                *verdict = Verdict::Told(Err(Fault::unknown(fault.message.clone()).into()));
+            if matches!(verdict, Verdict::Final(Ok(_))) {
+                *verdict = Verdict::Final(Err(Fault::unknown(fault.message.clone()).into()));
             }
         }
     }
@@ -123,7 +123,7 @@ impl<'c> Batch<'c> {
             return;
         }
         if let Some(fault) = &self.stop {
-            let verdict = Verdict::Again(fault.clone());
+            let verdict = Verdict::RolledBack(fault.clone());
             self.tell_all(work.units, &verdict);
             return;
         }
@@ -138,7 +138,7 @@ impl<'c> Batch<'c> {
         let mut grow = None;
         for unit in work.units.clone() {
             match self.runner.unit(unit) {
-                Step::Told(outcome) => self.tell(unit, Verdict::Told(outcome)),
+                Step::Told(outcome) => self.tell(unit, Verdict::Final(outcome)),
                 Step::Undone(fault, scope) => {
                     self.roll_back();
                     self.undone(work, unit, fault, scope);
@@ -203,7 +203,7 @@ impl<'c> Batch<'c> {
         let connection = match opener.open() {
             Ok(connection) => connection,
             Err(fault) if fault.class.may_retry() => return self.busy(work, fault),
-            Err(fault) => return self.tell_all(work.units, &Verdict::Told(Err(fault.into()))),
+            Err(fault) => return self.tell_all(work.units, &Verdict::Final(Err(fault.into()))),
         };
         if self.deferred.is_some() && relax(&connection).is_err() {
             let fault = Fault::unavailable("SQLite's connection could not be prepared");
@@ -282,24 +282,24 @@ impl<'c> Batch<'c> {
         if failure.fault.class.may_retry() {
             self.busy(work, failure.fault);
         } else {
-            self.tell_all(work.units, &Verdict::Told(Err(failure.fault.into())));
+            self.tell_all(work.units, &Verdict::Final(Err(failure.fault.into())));
         }
     }
 
     /// A unit that took the transaction with it: those before it go again, then it goes alone, then
     /// those behind it.
-    fn undone(&mut self, work: Work, unit: usize, fault: UnitFault, scope: Scope) {
+    fn undone(&mut self, work: Work, unit: usize, fault: UnitFault<RowDone>, scope: Scope) {
         let Range { start, end } = work.units;
         match scope {
             Scope::Busy => self.busy(work, fault.fault),
             _ if end - start == 1 => {
                 self.strike(scope);
-                self.tell(unit, Verdict::Told(Err(fault)));
+                self.tell(unit, Verdict::Final(Err(fault)));
                 self.tally
                     .add(Rung::Isolated, self.runner.packed.unit(unit).len());
             }
             _ if self.struck(scope) => {
-                self.tell_all(start..end, &Verdict::Told(Err(fault.fault.into())));
+                self.tell_all(start..end, &Verdict::Final(Err(fault.fault.into())));
             }
             _ => self.run_again([start..unit, unit..unit + 1, unit + 1..end]),
         }
@@ -315,11 +315,11 @@ impl<'c> Batch<'c> {
             Scope::Sync => {
                 // The log may hold the whole commit; only the next opening of the file will show.
                 let unknown = Fault::unknown(fault.message);
-                self.tell_all(start..end, &Verdict::Told(Err(unknown.into())));
+                self.tell_all(start..end, &Verdict::Final(Err(unknown.into())));
             }
             _ if end - start <= 1 || self.struck(scope) => {
                 self.strike(scope);
-                self.tell_all(start..end, &Verdict::Told(Err(fault.into())));
+                self.tell_all(start..end, &Verdict::Final(Err(fault.into())));
             }
             _ => {
                 let middle = start + (end - start) / 2;
@@ -329,7 +329,7 @@ impl<'c> Batch<'c> {
     }
 
     fn busy(&mut self, work: Work, fault: Fault) {
-        self.tell_all(work.units, &Verdict::Again(fault.clone()));
+        self.tell_all(work.units, &Verdict::RolledBack(fault.clone()));
         self.stop = Some(fault);
     }
 
@@ -378,7 +378,7 @@ impl<'c> Batch<'c> {
         let at = write.saturating_sub(self.runner.packed.unit(unit).start);
         self.tell(
             unit,
-            Verdict::Told(Err(UnitFault {
+            Verdict::Final(Err(UnitFault {
                 at,
                 fault,
                 before: Vec::new(),
@@ -412,23 +412,23 @@ impl<'c> Batch<'c> {
         }
     }
 
-    fn tell(&mut self, unit: usize, verdict: Verdict) {
+    fn tell(&mut self, unit: usize, verdict: Verdict<RowDone>) {
         let place = unit.wrapping_sub(self.first);
         if let Some(place) = self.verdicts.get_mut(place) {
             *place = Some(verdict);
         }
     }
 
-    fn tell_all(&mut self, units: Range<usize>, verdict: &Verdict) {
+    fn tell_all(&mut self, units: Range<usize>, verdict: &Verdict<RowDone>) {
         for unit in units {
             self.tell(unit, verdict.clone());
         }
     }
 
-    fn report(self) -> Report {
+    fn report(self) -> Report<RowDone> {
         let missing = || {
             let fault = Fault::internal("a unit was left without an outcome");
-            Verdict::Told(Err(fault.into()))
+            Verdict::Final(Err(fault.into()))
         };
         let verdicts = self.verdicts.into_iter();
         Report {

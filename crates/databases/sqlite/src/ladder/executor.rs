@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Executor, Fault, Report, Unit, Verdict};
+use windrow_core::{Executor, Fault, Report, RowDone, RowWrite, Unit, Verdict};
 
 use super::writer::{Database, Lost, Writer};
 use crate::values::packed::Packed;
@@ -24,8 +24,8 @@ impl SqliteExecutor {
 }
 
 #[async_trait]
-impl Executor for SqliteExecutor {
-    async fn execute(&mut self, units: &[Unit]) -> Report {
+impl Executor<RowWrite> for SqliteExecutor {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
         let mut packed = std::mem::take(&mut self.spare);
         packed.fill(units);
         match self.writer.ask(|database| execute(database, packed)).await {
@@ -35,22 +35,22 @@ impl Executor for SqliteExecutor {
             }
             Err(Lost::NotBegun) => {
                 let fault = Fault::unavailable("SQLite's writer has ended");
-                Report::broken(units.len(), &Verdict::Again(fault))
+                Report::broken(units.len(), &Verdict::RolledBack(fault))
             }
             Err(Lost::HalfWay) => {
                 let fault = Fault::unknown(
                     "SQLite's writer broke off; it cannot be known whether this was written",
                 );
-                Report::broken(units.len(), &Verdict::Told(Err(fault.into())))
+                Report::broken(units.len(), &Verdict::Final(Err(fault.into())))
             }
         }
     }
 }
 
-fn execute(database: &mut Database, packed: Packed) -> (Report, Packed) {
+fn execute(database: &mut Database, packed: Packed) -> (Report<RowDone>, Packed) {
     let report = match database.session() {
         Ok(session) => session.execute(&packed),
-        Err(fault) => Report::broken(packed.units(), &Verdict::Again(fault)),
+        Err(fault) => Report::broken(packed.units(), &Verdict::RolledBack(fault)),
     };
     if !report.usable {
         database.discard();

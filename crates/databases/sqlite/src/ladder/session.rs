@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rusqlite::Connection;
-use windrow_core::{Fault, Report, Shape, TableName, Verdict};
+use windrow_core::{Fault, Report, RowDone, Shape, TableName, Verdict};
 use windrow_database::Options;
 
 use super::batch::Batch;
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// Executes a batch.
-    pub(crate) fn execute(&mut self, packed: &Packed) -> Report {
+    pub(crate) fn execute(&mut self, packed: &Packed) -> Report<RowDone> {
         let started = Instant::now();
         let runner = UnitRunner::new(
             &self.connection,
@@ -132,7 +132,7 @@ impl Session {
         report.tally.in_database = started.elapsed();
         match self.check_file() {
             Ok(()) => report,
-            Err(fault) => Report::broken(packed.units(), &Verdict::Told(Err(fault.into()))),
+            Err(fault) => Report::broken(packed.units(), &Verdict::Final(Err(fault.into()))),
         }
     }
 }

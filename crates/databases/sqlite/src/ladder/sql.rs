@@ -5,9 +5,10 @@ use std::sync::Arc;
 use windrow_core::{Fault, FaultClass, Key, Name, OnConflict, Returning, Shape};
 use windrow_database::quote::{push_ident, push_idents, push_table};
 
-use super::statement::{Refusal, ReturnedColumns, Slot, Use};
-use crate::catalog::column::ColumnType;
+use super::statement::{Refusal, ReturnedColumns};
 use crate::catalog::table::Table;
+use crate::values::bind::{Slot, Use};
+use crate::values::column::ColumnType;
 
 /// A shape and its table, from which the statement is made.
 pub(crate) struct SqlBuilder<'a> {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use windrow_core::moves::TableFacts;
 use windrow_core::{Fault, Key, Name, Shape};
 
-use crate::catalog::column::ColumnType;
 use crate::catalog::table::Table;
+use crate::values::bind::Slot;
+use crate::values::column::ColumnType;
 
 /// How the writes of one shape are executed, as long as the schema stays as it is.
 #[derive(Debug)]
@@ -20,35 +21,6 @@ pub(crate) struct Plan {
     /// It puts a row into a view, whose triggers SQLite does not count: for a load that is one
     /// row.
     pub(crate) uncounted: bool,
-}
-
-/// Where one value of a row goes.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) column: Name,
-    pub(crate) column_type: ColumnType,
-    pub(crate) use_: Use,
-    /// Its number in the statement.
-    pub(crate) parameter: usize,
-}
-
-/// What a value is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
-    /// It is stored in a column that stays as it is.
-    Fixed,
-    /// It is stored in a column that may be widened for it.
-    Growing,
-    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is
-    /// refused.
-    Firm,
-    /// It belongs to a column that is not there and may be added; only NULL passes, and is left
-    /// out.
-    Missing,
-    /// It finds a row.
-    Key,
-    /// It finds a row, and is a text as a path spells it.
-    Spelled,
 }
 
 /// The columns that come back.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Connection};
-use windrow_core::{Done, Dones, Fault, Returned, UnitFault, UnitOutcome};
+use windrow_core::{Dones, Fault, Returned, RowDone, UnitFault, UnitOutcome};
 
 use super::plans::Plans;
-use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, Use, wrong_length};
+use super::statement::{Plan, Refusal, ReturnedColumns, TableRules, wrong_length};
 use crate::catalog::cache::Catalog;
 use crate::catalog::sharing::Sharing;
 use crate::fault::{Failure, Scope};
-use crate::values::bind::{Misfit, fit};
+use crate::values::bind::{Misfit, Use, fit};
 use crate::values::packed::{Packed, PackedWrite};
 use crate::values::read;
 
@@ -21,9 +21,9 @@ const OPEN: usize = 128;
 #[derive(Debug)]
 pub(crate) enum Step {
     /// It has its outcome, which holds if the transaction commits.
-    Told(UnitOutcome),
+    Told(UnitOutcome<RowDone>),
     /// It failed and took the whole transaction with it, or must not be decided in it.
-    Undone(UnitFault, Scope),
+    Undone(UnitFault<RowDone>, Scope),
     /// Its write of this number in the batch needs a table that is created or extended first.
     /// Nothing of the unit is left.
     Grow(usize),
@@ -209,7 +209,7 @@ impl<'c> UnitRunner<'c> {
         }
     }
 
-    fn write(&mut self, number: usize) -> Result<Done, Trouble> {
+    fn write(&mut self, number: usize) -> Result<RowDone, Trouble> {
         let packed = self.packed;
         let write = packed
             .write(number)
@@ -243,7 +243,7 @@ impl<'c> UnitRunner<'c> {
             )?;
         }
         match &open.plan.returned {
-            None => Ok(Done::rows(open.statement.raw_execute()? as u64)),
+            None => Ok(RowDone::rows(open.statement.raw_execute()? as u64)),
             Some(columns) => fetch(&mut open.statement, columns),
         }
     }
@@ -286,7 +286,10 @@ impl<'c> UnitRunner<'c> {
 }
 
 /// Executes a statement that gives rows back.
-fn fetch(statement: &mut CachedStatement<'_>, columns: &ReturnedColumns) -> Result<Done, Trouble> {
+fn fetch(
+    statement: &mut CachedStatement<'_>,
+    columns: &ReturnedColumns,
+) -> Result<RowDone, Trouble> {
     let mut rows = statement.raw_query();
     let mut returned = Returned {
         columns: columns.names.clone(),
@@ -297,9 +300,8 @@ fn fetch(statement: &mut CachedStatement<'_>, columns: &ReturnedColumns) -> Resu
         let values = values.map(|(i, t)| Ok(read::value(row.get_ref(i)?, *t)));
         returned.rows.push(values.collect::<rusqlite::Result<_>>()?);
     }
-    Ok(Done {
+    Ok(RowDone {
         rows: returned.rows.len() as u64,
         returned: Some(Box::new(returned)),
-        told: None,
     })
 }

@@ -93,6 +93,21 @@ impl Writer {
         jobs.send(job).await.map_err(|_| Lost::NotBegun)?;
         answer.await.map_err(|_| Lost::HalfWay)
     }
+
+    /// The same for work that can fail and that leaves nothing behind where it breaks off: being
+    /// lost is then one failure more.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Database) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        match self.ask(work).await {
+            Ok(answer) => answer,
+            Err(Lost::NotBegun) => Err(Fault::unavailable("SQLite's writer has ended")),
+            Err(Lost::HalfWay) => Err(Fault::unavailable(
+                "SQLite's writer broke off; its transaction is rolled back",
+            )),
+        }
+    }
 }
 
 impl Drop for Writer {

@@ -9,7 +9,7 @@ pub(super) fn plain(error: rusqlite::Error) -> Fault {
     Failure::from(error).fault
 }
 
-/// Before the commit nothing is written: the portion may be tried again, or be sifted.
+/// Before the commit nothing is written: the portion may be tried again, or be filtered.
 pub(super) fn before_commit(error: rusqlite::Error) -> LoadFault {
     let Failure { fault, scope } = error.into();
     match (scope, fault.class) {

@@ -6,7 +6,6 @@ use async_trait::async_trait;
 use rusqlite::{Connection, params};
 use windrow_core::{Fault, Mark, Marks, Span};
 
-use super::ask::ask;
 use super::fault::plain;
 use super::transaction::{roll_back, say};
 use crate::ladder::writer::{Database, Writer};
@@ -43,29 +42,31 @@ impl Marks for SqliteMarks {
                 .execute_batch(&sql)
                 .map_err(plain)
         };
-        ask(&self.writer, make).await
+        self.writer.run(make).await
     }
 
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {
         let load = load.to_owned();
-        ask(&self.writer, move |database| {
-            let connection = database.session()?.connection();
-            read(connection, &load).map_err(plain)
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                let connection = database.session()?.connection();
+                read(connection, &load).map_err(plain)
+            })
+            .await
     }
 
     async fn merge(&self, mark: &Mark) -> Result<(), Fault> {
         let mark = mark.clone();
-        ask(&self.writer, move |database| {
-            let connection = database.session()?.connection();
-            let merged = merge(connection, &mark).map_err(plain);
-            if merged.is_err() && !roll_back(connection) {
-                database.discard();
-            }
-            merged
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                let connection = database.session()?.connection();
+                let merged = merge(connection, &mark).map_err(plain);
+                if merged.is_err() && !roll_back(connection) {
+                    database.discard();
+                }
+                merged
+            })
+            .await
     }
 }
 

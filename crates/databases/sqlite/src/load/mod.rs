@@ -1,7 +1,7 @@
 //! Bulk loads: one statement and one transaction for many rows, on the sink's one writer.
 //!
 //! Values are bound exactly as single writes bind them. A row that fails takes its portion back, or
-//! is left out of it where the portion is sifted: each row is an execution of the statement, which
+//! is left out of it where the portion is filtered: each row is an execution of the statement, which
 //! SQLite undoes by itself where it fails. What was not written goes through the lane, which tells
 //! each row its own error.
 //!
@@ -11,10 +11,9 @@
 //! | `portion` | a portion: one transaction |
 //! | `row` | one of its rows |
 //! | `marks` | what was loaded before |
-//! | `ask`, `transaction` | work for the writer; its statements without values |
+//! | `transaction` | its statements without values |
 //! | `fault` | what a failure means for a portion |
 
-mod ask;
 mod fault;
 mod marks;
 mod portion;
@@ -25,11 +24,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{
-    Bulk, Claim, Fault, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks, Rows, Shape,
-    Sifted, TableName,
+    Bulk, Claim, Fault, Filtered, LoadColumn, LoadFault, LoadPlan, Loaded, Loader, Mark, Marks,
+    Rows, Shape, TableName,
 };
 
-use self::ask::ask;
 use self::marks::SqliteMarks;
 use self::portion::OnFailure;
 use super::ladder::writer::{Database, Lost, Writer};
@@ -61,25 +59,23 @@ impl Bulk for SqliteBulk {
         50_000
     }
 
-    fn sifts(&self) -> bool {
+    fn filters(&self) -> bool {
         true
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
         let table = table.clone();
-        ask(&self.writer, move |database| {
-            portion::columns(database, &table)
-        })
-        .await
+        self.writer
+            .run(move |database| portion::columns(database, &table))
+            .await
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
         let shape = Arc::new(plan.shape());
         let checked = shape.clone();
-        ask(&self.writer, move |database| {
-            portion::check(database, &checked)
-        })
-        .await?;
+        self.writer
+            .run(move |database| portion::check(database, &checked))
+            .await?;
         Ok(Box::new(SqliteLoader {
             writer: self.writer.clone(),
             shape,
@@ -103,16 +99,16 @@ impl SqliteLoader {
     async fn write(
         &mut self,
         rows: &Rows,
-        write: impl FnOnce(&mut Database, &Arc<Shape>, &Rows) -> Result<Sifted, LoadFault>
+        write: impl FnOnce(&mut Database, &Arc<Shape>, &Rows) -> Result<Filtered, LoadFault>
         + Send
         + 'static,
-    ) -> Result<Sifted, LoadFault> {
+    ) -> Result<Filtered, LoadFault> {
         let (shape, rows) = (self.shape.clone(), rows.clone());
         let asked = self
             .writer
             .ask(move |database| write(database, &shape, &rows));
         match asked.await {
-            Ok(sifted) => sifted,
+            Ok(filtered) => filtered,
             Err(Lost::NotBegun) => {
                 let fault = Fault::unavailable("SQLite's writer has ended");
                 Err(LoadFault::Again(fault))
@@ -131,16 +127,22 @@ impl Loader for SqliteLoader {
         let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
             portion::load(database, shape, rows, OnFailure::Whole(mark.as_ref()))
         };
-        self.write(rows, write).await.map(|sifted| sifted.loaded)
+        self.write(rows, write)
+            .await
+            .map(|filtered| filtered.loaded)
     }
 
-    async fn sift(&mut self, rows: &Rows, claim: Option<&Claim<'_>>) -> Result<Sifted, LoadFault> {
+    async fn filter(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
         let owned = claim.map(|claim| (claim.mark.clone(), claim.records.to_vec()));
         let write = move |database: &mut Database, shape: &Arc<Shape>, rows: &Rows| {
             let claim = owned
                 .as_ref()
                 .map(|(mark, records)| Claim { mark, records });
-            portion::load(database, shape, rows, OnFailure::Sift(claim))
+            portion::load(database, shape, rows, OnFailure::Filter(claim))
         };
         self.write(rows, write).await
     }

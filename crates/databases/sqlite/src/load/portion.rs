@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use windrow_core::{
-    Claim, Fault, LoadColumn, LoadFault, Mark, Means, OnConflict, Rows, Shape, Sifted, TableName,
+    Claim, Fault, Filtered, LoadColumn, LoadFault, Mark, Means, OnConflict, Rows, Shape, TableName,
 };
 
 use super::fault::{before_commit, grows, of_commit, of_mark, plain};
@@ -10,8 +10,9 @@ use super::marks;
 use super::row::{Bad, RowWriter};
 use super::transaction::{roll_back, say};
 use crate::ladder::session::Session;
-use crate::ladder::statement::{Plan, Refusal, Use};
+use crate::ladder::statement::{Plan, Refusal};
 use crate::ladder::writer::Database;
+use crate::values::bind::Use;
 
 /// The table's columns. What one that grows takes follows from its values.
 pub(super) fn columns(
@@ -66,7 +67,7 @@ pub(super) enum OnFailure<'a> {
     /// They take the portion back.
     Whole(Option<&'a Mark>),
     /// They are left out.
-    Sift(Option<Claim<'a>>),
+    Filter(Option<Claim<'a>>),
 }
 
 /// Writes a portion and its marks, or nothing.
@@ -75,12 +76,12 @@ pub(super) fn load(
     shape: &std::sync::Arc<Shape>,
     rows: &Rows,
     on_failure: OnFailure<'_>,
-) -> Result<Sifted, LoadFault> {
+) -> Result<Filtered, LoadFault> {
     let session = database.session().map_err(LoadFault::Again)?;
-    let loaded = transaction(session, shape, rows, on_failure).and_then(|sifted| {
+    let loaded = transaction(session, shape, rows, on_failure).and_then(|filtered| {
         session
             .check_file()
-            .map(|()| sifted)
+            .map(|()| filtered)
             .map_err(LoadFault::Unknown)
     });
     let broken = matches!(loaded, Err(LoadFault::Unknown(_) | LoadFault::Hopeless(_)));
@@ -95,7 +96,7 @@ fn transaction(
     shape: &std::sync::Arc<Shape>,
     rows: &Rows,
     on_failure: OnFailure<'_>,
-) -> Result<Sifted, LoadFault> {
+) -> Result<Filtered, LoadFault> {
     say(session.connection(), "BEGIN IMMEDIATE").map_err(before_commit)?;
     session.renew().map_err(before_commit)?;
     let plan = session.plan(shape).map_err(before_commit)?;
@@ -104,10 +105,10 @@ fn transaction(
         Refusal::Fault(fault) => LoadFault::Hopeless(fault),
     })?;
     let connection = session.connection();
-    let sifted = write(connection, shape, &plan, rows, on_failure)?;
-    mark(connection, on_failure, &sifted.left).map_err(of_mark)?;
+    let filtered = write(connection, shape, &plan, rows, on_failure)?;
+    mark(connection, on_failure, &filtered.left).map_err(of_mark)?;
     say(connection, "COMMIT").map_err(of_commit)?;
-    Ok(sifted)
+    Ok(filtered)
 }
 
 /// Writes all rows, or those that can be.
@@ -117,10 +118,10 @@ fn write(
     plan: &Plan,
     rows: &Rows,
     on_failure: OnFailure<'_>,
-) -> Result<Sifted, LoadFault> {
-    let mut sifted = Sifted::default();
+) -> Result<Filtered, LoadFault> {
+    let mut filtered = Filtered::default();
     if rows.is_empty() {
-        return Ok(sifted);
+        return Ok(filtered);
     }
     if rows.columns() != plan.slots.len() {
         let why = "a portion has another number of columns than its load";
@@ -129,22 +130,22 @@ fn write(
     if plan.slots.iter().any(|slot| slot.use_ == Use::Missing) {
         return Err(LoadFault::Refused(grows()));
     }
-    let sifts = matches!(on_failure, OnFailure::Sift(_));
-    let mut row = RowWriter::new(connection, shape, plan, sifts).map_err(before_commit)?;
+    let filters = matches!(on_failure, OnFailure::Filter(_));
+    let mut row = RowWriter::new(connection, shape, plan, filters).map_err(before_commit)?;
     let mut fields = rows.fields();
     for place in 0..rows.len() {
         match row.write(&mut fields) {
             Ok(written) => {
-                sifted.loaded.written += written;
+                filtered.loaded.written += written;
                 let ignored = written == 0 && shape.on_conflict == OnConflict::Ignore;
-                sifted.loaded.ignored += u64::from(ignored);
+                filtered.loaded.ignored += u64::from(ignored);
             }
-            Err(Bad::Row(_)) if sifts => sifted.left.push(place),
+            Err(Bad::Row(_)) if filters => filtered.left.push(place),
             Err(Bad::Row(fault)) => return Err(LoadFault::Refused(fault)),
             Err(Bad::Portion(fault)) => return Err(fault),
         }
     }
-    Ok(sifted)
+    Ok(filtered)
 }
 
 /// Marks what was written.
@@ -154,9 +155,9 @@ fn mark(
     left: &[usize],
 ) -> rusqlite::Result<()> {
     match on_failure {
-        OnFailure::Whole(None) | OnFailure::Sift(None) => Ok(()),
+        OnFailure::Whole(None) | OnFailure::Filter(None) => Ok(()),
         OnFailure::Whole(Some(mark)) => marks::insert(connection, &mark.load, mark.span),
-        OnFailure::Sift(Some(claim)) => {
+        OnFailure::Filter(Some(claim)) => {
             let mut spans = claim.spans(left).into_iter();
             spans.try_for_each(|span| marks::insert(connection, &claim.mark.load, span))
         }

@@ -32,12 +32,12 @@ pub(super) enum Bad {
 }
 
 impl<'c> RowWriter<'c> {
-    /// `sifts`: a row that fails is left out.
+    /// `filters`: a row that fails is left out.
     pub(super) fn new(
         connection: &'c Connection,
         shape: &'c Shape,
         plan: &'c Plan,
-        sifts: bool,
+        filters: bool,
     ) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
@@ -45,7 +45,7 @@ impl<'c> RowWriter<'c> {
             plan,
             statement: connection.prepare_cached(&plan.sql)?,
             scratch: Vec::new(),
-            guards: sifts && leaves_traces(connection)?,
+            guards: filters && leaves_traces(connection)?,
         })
     }
 

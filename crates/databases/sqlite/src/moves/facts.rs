@@ -5,8 +5,8 @@ use windrow_core::moves::{TableFacts, Takes};
 use windrow_core::{Fault, FaultClass, MovePlan, Name, TableName};
 
 use super::text::{push_filter, push_route, push_table};
-use crate::catalog::column::ColumnType;
 use crate::fault::Failure;
+use crate::values::column::ColumnType;
 
 /// Names by which a row's number is known, where no column has them (<https://sqlite.org/rowidtable.html>).
 const ROW_NUMBERS: [&str; 3] = ["rowid", "oid", "_rowid_"];

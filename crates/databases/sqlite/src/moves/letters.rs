@@ -8,8 +8,8 @@ use windrow_core::{Fault, Name, Value};
 use windrow_database::record;
 
 use super::source::Source;
-use crate::catalog::column::ColumnType;
 use crate::fault::Failure;
+use crate::values::column::ColumnType;
 use crate::values::read;
 
 /// Moments are UTC, in the form that the gateway gives them.

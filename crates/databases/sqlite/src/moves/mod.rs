@@ -20,9 +20,7 @@
 //! | `destination` | final tables, looked up and made |
 //! | `letters` | dead letters and noted batches |
 //! | `text` | what several statements have in common |
-//! | `ask` | work for the writer's thread |
 
-mod ask;
 mod destination;
 mod facts;
 mod letters;
@@ -40,7 +38,6 @@ use windrow_core::name::MAX_NAME_BYTES;
 use windrow_core::{Fault, MovePlan, Mover, Moves, TableName};
 use windrow_database::Options;
 
-use self::ask::ask;
 use self::mover::SqliteMover;
 use super::fault::Failure;
 use super::ladder::writer::Writer;
@@ -96,12 +93,13 @@ impl Moves for SqliteMoves {
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
         let (table, place) = (table.clone(), self.place_of_file()?);
-        ask(&self.writer, move |database| {
-            let connection = database.session()?.connection();
-            let facts = facts::read(connection, &table)?;
-            Ok(facts.map(|facts| facts.outside(&place)))
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                let connection = database.session()?.connection();
+                let facts = facts::read(connection, &table)?;
+                Ok(facts.map(|facts| facts.outside(&place)))
+            })
+            .await
     }
 
     async fn survey(
@@ -110,45 +108,52 @@ impl Moves for SqliteMoves {
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
         let plan = plan.clone();
-        ask(&self.writer, move |database| {
-            let connection = database.session()?.connection();
-            facts::count(connection, &plan, most).map_err(Failure::into_fault)
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                let connection = database.session()?.connection();
+                facts::count(connection, &plan, most).map_err(Failure::into_fault)
+            })
+            .await
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
         let across = plan.across;
-        ask(&self.writer, move |database| {
-            letters::prepare(database.session()?.connection(), across).map_err(Failure::into_fault)
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                letters::prepare(database.session()?.connection(), across)
+                    .map_err(Failure::into_fault)
+            })
+            .await
     }
 
     async fn index_markers(&self) -> Result<(), Fault> {
-        ask(&self.writer, |database| {
-            letters::index_markers(database.session()?.connection()).map_err(Failure::into_fault)
-        })
-        .await
+        self.writer
+            .run(|database| {
+                letters::index_markers(database.session()?.connection())
+                    .map_err(Failure::into_fault)
+            })
+            .await
     }
 
     async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
         let (relocation, tag) = (Box::from(relocation), Box::from(tag));
-        ask(&self.writer, move |database| {
-            letters::has_strange(database.session()?.connection(), &relocation, &tag)
-                .map_err(Failure::into_fault)
-        })
-        .await
+        self.writer
+            .run(move |database| {
+                letters::has_strange(database.session()?.connection(), &relocation, &tag)
+                    .map_err(Failure::into_fault)
+            })
+            .await
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
         let writer = Writer::spawn(self.location.clone(), self.options.clone())?;
         let plan = plan.clone();
-        let source = ask(&writer, move |database| {
-            let connection = database.session()?.connection();
-            source::Source::read(connection, &plan)
-        })
-        .await?;
+        let source = writer
+            .run(move |database| {
+                let connection = database.session()?.connection();
+                source::Source::read(connection, &plan)
+            })
+            .await?;
         Ok(Box::new(SqliteMover::new(writer, Arc::new(source))))
     }
 }

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 use windrow_core::moves::{Destination, Part, PickMost, Picked, Refused, Rejected, Swept};
 use windrow_core::{Fault, FaultClass, Mover, TableName};
 
-use super::ask::ask;
 use super::destination;
 use super::letters;
 use super::letters::Letter;
@@ -40,10 +39,9 @@ impl SqliteMover {
         work: impl FnOnce(&Connection, &Source) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let source = self.source.clone();
-        ask(&self.writer, move |database| {
-            work(database.session()?.connection(), &source)
-        })
-        .await
+        self.writer
+            .run(move |database| work(database.session()?.connection(), &source))
+            .await
     }
 
     /// Begins a transaction, once nobody else writes.

@@ -7,8 +7,8 @@ use windrow_database::quote::{push_ident, push_idents};
 
 use super::facts;
 use super::text::{push_filter, push_route, push_table};
-use crate::catalog::column::ColumnType;
 use crate::fault::Failure;
+use crate::values::column::ColumnType;
 
 /// The temporary table of picked rows: `n` is a row's place, from 1; `k0`, `k1` .. tell it apart.
 const PICKED: &str = "temp.windrow_picked";

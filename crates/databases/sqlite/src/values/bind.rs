@@ -2,16 +2,44 @@
 
 use rusqlite::types::ValueRef;
 use windrow_core::value::is_number;
-use windrow_core::{Fault, FaultClass, TableName};
+use windrow_core::{Fault, FaultClass, Name, TableName};
 use windrow_database::{binary, decimal};
 
 use super::packed::Datum;
-use crate::catalog::column::ColumnType;
-use crate::catalog::spelling::{Spelling, number};
-use crate::ladder::statement::{Slot, Use};
+use super::spelling::{Spelling, number};
+use crate::values::column::ColumnType;
 
 /// Characters of a value that a fault shows.
 const SHOWN: usize = 60;
+
+/// Where one value of a row goes.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) column: Name,
+    pub(crate) column_type: ColumnType,
+    pub(crate) use_: Use,
+    /// Its number in the statement.
+    pub(crate) parameter: usize,
+}
+
+/// What a value is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is stored in a column that stays as it is.
+    Fixed,
+    /// It is stored in a column that may be widened for it.
+    Growing,
+    /// It is stored in a column of a key, in a table that Windrow made: what is not kept exactly is
+    /// refused.
+    Firm,
+    /// It belongs to a column that is not there and may be added; only NULL passes, and is left
+    /// out.
+    Missing,
+    /// It finds a row.
+    Key,
+    /// It finds a row, and is a text as a path spells it.
+    Spelled,
+}
 
 /// Why a value cannot go into its column.
 #[derive(Debug)]

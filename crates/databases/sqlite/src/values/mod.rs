@@ -1,5 +1,7 @@
 //! Values, in and out.
 
 pub(crate) mod bind;
+pub(crate) mod column;
 pub(crate) mod packed;
 pub(crate) mod read;
+pub(crate) mod spelling;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use windrow_core::{Shape, Unit, Value, Write};
+use windrow_core::{RowWrite, Shape, Unit, Value};
 
 /// Bytes that a buffer may keep between two batches.
 const KEEP: usize = 1 << 20;
@@ -74,10 +74,10 @@ pub(crate) struct PackedWrite<'a> {
 
 impl Packed {
     /// Replaces what it held by these units.
-    pub(crate) fn fill(&mut self, units: &[Unit]) {
+    pub(crate) fn fill(&mut self, units: &[Unit<RowWrite>]) {
         self.clear();
         for unit in units {
-            for write in unit.writes() {
+            for write in unit.work() {
                 self.push(write);
             }
             self.units.push(self.writes.len());
@@ -137,7 +137,7 @@ impl Packed {
         self.bytes.shrink_to(KEEP);
     }
 
-    fn push(&mut self, write: &Write) {
+    fn push(&mut self, write: &RowWrite) {
         let shape = self.place(&write.shape);
         for value in &write.row {
             let cell = match value {
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn gives_back_what_was_put_in() {
         let (a, b) = (shape("a"), shape("b"));
-        let write = |shape: &Arc<Shape>, v: Value| Write::new(shape.clone(), [v]);
+        let write = |shape: &Arc<Shape>, v: Value| RowWrite::new(shape.clone(), [v]);
         let units = [
             Unit::one(write(&a, "é".into())),
             Unit::of([]),

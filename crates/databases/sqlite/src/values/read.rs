@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use windrow_core::Value;
 use windrow_database::decimal;
 
-use crate::catalog::column::ColumnType;
+use crate::values::column::ColumnType;
 
 /// What a client is given for a stored value.
 pub(crate) fn value(stored: ValueRef<'_>, column_type: ColumnType) -> Value {

@@ -7,7 +7,7 @@
 )]
 
 mod alike;
+mod filtered;
 mod marks;
 mod portions;
-mod sifted;
 mod support;

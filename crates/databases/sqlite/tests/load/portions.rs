@@ -166,8 +166,8 @@ async fn triggers_have_their_say() {
     let rows = texts(&[&["1", "a"], &["2", "skip"], &["3", "c"]]);
     let fault = loader.load(&rows, None).await.unwrap_err();
     assert_eq!(&*fault.fault().code, "02000");
-    let sifted = loader.sift(&rows, None).await.unwrap();
-    assert_eq!((sifted.loaded, sifted.left), (written(2), vec![1]));
+    let filtered = loader.filter(&rows, None).await.unwrap();
+    assert_eq!((filtered.loaded, filtered.left), (written(2), vec![1]));
     assert_eq!(db.number("select count(*) from log"), 2);
 }
 

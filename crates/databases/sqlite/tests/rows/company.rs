@@ -34,12 +34,12 @@ async fn nobody_heals_what_another_has_violated() {
         plain.unit([2.into()]),
         plain.unit([3.into()]),
     ];
-    let report = db.batch(&units).await;
+    let report = db.run(&units).await;
     // Two transactions of rows that share one, and one for each of the four that went well apart.
     assert_eq!(report.tally.commits, 6);
     assert_eq!(report.tally.rungs[Rung::Solo as usize], 3);
     let mut again = Db::new(SCHEMA).await;
-    let told = again.run(&units).await;
+    let told = again.outcomes(&units).await;
     assert_eq!(
         brief(&told),
         [
@@ -63,7 +63,7 @@ async fn nobody_meets_what_another_has_left_on_the_connection() {
         insert("told", &["id"]).unit([7.into()]),
         insert("told", &["id"]).unit([8.into()]),
     ];
-    let told = db.run(&units).await;
+    let told = db.outcomes(&units).await;
     assert_eq!(brief(&told), ["[1]", "[1]", "[1]", "23505@0", "[1]"]);
     let rows = db.rows("SELECT * FROM told");
     assert_eq!(rows, ["1|0|0|0", "7|7|0|0", "8|0|0|0"]);
@@ -73,7 +73,7 @@ async fn nobody_meets_what_another_has_left_on_the_connection() {
 async fn operators_are_told_what_stands_in_the_way() {
     let mut db = Db::new(SCHEMA).await;
     assert_eq!(db.sink.standings(), []);
-    db.run(&[
+    db.outcomes(&[
         insert("plain", &["id"]).unit([1.into()]),
         insert("Parent", &["id"]).unit([1.into()]),
         insert("main.heard", &["id"]).unit([1.into()]),
@@ -107,7 +107,8 @@ async fn operators_are_told_what_stands_in_the_way() {
     assert_eq!(said, expected);
     // Whoever takes the obstacle away is believed at once.
     db.look().execute_batch("DROP TABLE late").unwrap();
-    db.run(&[insert("parent", &["id"]).unit([2.into()])]).await;
+    db.outcomes(&[insert("parent", &["id"]).unit([2.into()])])
+        .await;
     let standings = db.sink.standings();
     assert_eq!((standings.len(), standings[0].level), (1, Level::Grouped));
 }

@@ -71,7 +71,7 @@ async fn one_batch_makes_one_table_that_fits_all_its_rows() {
         insert("t", &["id", "w"]).unit([3.into(), "x".into()]),
         insert("t", &["w", "id"]).unit([true.into(), 4.into()]),
     ];
-    let report = db.batch(&units).await;
+    let report = db.run(&units).await;
     assert!(report.tally.commits <= 2);
     assert_eq!(types(&db, "t"), ["id INTEGER pk1", "v REAL", "w TEXT"]);
     assert_eq!(
@@ -89,7 +89,7 @@ async fn the_key_that_is_named_becomes_the_primary_key() {
         upsert.unit(["x".into(), 1.into(), 2.into()]),
         insert("t", &["a", "v"]).unit([1.into(), 3.into()]),
     ];
-    assert_eq!(brief(&db.run(&units).await), ["[1]", "[1]", "23502@0"]);
+    assert_eq!(brief(&db.outcomes(&units).await), ["[1]", "[1]", "23502@0"]);
     assert_eq!(
         types(&db, "t"),
         ["b TEXT pk2", "a INTEGER pk1", "v INTEGER"]
@@ -123,7 +123,7 @@ async fn ids_are_numbered_where_they_are_null() {
         into.unit([Value::Null, 1.into()]),
         into.unit([Value::Null, 2.into()]),
     ];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(
         returned(&outcomes[1].as_ref().unwrap()[0]),
         [[Value::Int(2)]]
@@ -283,7 +283,7 @@ async fn keys_keep_their_types() {
         insert("t", &["id", "new"]).unit([8.into(), 8.into()]),
     ];
     assert_eq!(
-        brief(&db.run(&units).await),
+        brief(&db.outcomes(&units).await),
         ["[1]", "22P02@0", "22P02@0", "[1]"]
     );
     assert_eq!(
@@ -381,7 +381,7 @@ async fn only_inserts_make_tables() {
         update("t", &["v"]).unit([1.into(), 1.into()]),
         insert("t", &["v"]).unit([Value::Null]),
     ];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(
         brief(&outcomes),
         [
@@ -399,14 +399,14 @@ async fn a_row_that_asks_too_much_fails_alone() {
     let half = |range: std::ops::Range<usize>| {
         let names: Vec<&str> = columns[range].iter().map(String::as_str).collect();
         let shape = insert("t", &names).shape();
-        Unit::one(windrow_core::Write::new(
+        Unit::one(windrow_core::RowWrite::new(
             shape,
             vec![Value::Int(1); names.len()],
         ))
     };
     // Together they want more columns than SQLite has; the first ones fit.
     let units = [half(0..1200), half(1100..2100), half(1000..1300)];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(brief(&outcomes), ["[1]", "54011@0", "[1]"]);
     assert_eq!(db.rows("SELECT count(*) FROM t"), ["2"]);
 }
@@ -423,7 +423,7 @@ async fn units_of_several_writes_make_what_they_need() {
         insert("c", &["id"]).write([1.into()]),
         insert("a", &["id"]).write([1.into()]),
     ]);
-    let outcomes = db.run(&[unit, bad]).await;
+    let outcomes = db.outcomes(&[unit, bad]).await;
     assert_eq!(brief(&outcomes), ["[1, 1, 1]", "23505@1"]);
     assert_eq!(db.rows("SELECT * FROM a"), ["1|NULL", "2|'x'"]);
     assert_eq!(db.rows("SELECT count(*) FROM c"), ["0"]);
@@ -458,7 +458,7 @@ async fn a_unit_of_many_rows_may_bring_a_column_with_its_last() {
     let rows = (0..12_000).map(|id| into.write([Value::Int(id)]));
     let last = insert("t", &["id", "late"]).write([12_000.into(), "x".into()]);
     let unit = Unit::of(rows.chain([last]));
-    let outcomes = db.run(&[unit]).await;
+    let outcomes = db.outcomes(&[unit]).await;
     assert_eq!(counts(&outcomes[0]).len(), 12_001);
     assert_eq!(db.rows("SELECT count(*), count(late) FROM t"), ["12001|1"]);
 }

@@ -1,6 +1,6 @@
 //! Each unit its own error, and nobody else's.
 
-use windrow_core::{FaultClass, Rung, Unit};
+use windrow_core::{FaultClass, RowWrite, Rung, Unit};
 
 use crate::support::*;
 
@@ -47,12 +47,12 @@ async fn constraints_are_named() {
         insert("guarded", &["how"]).unit(["ignore".into()]),
         insert("t", &["id"]).unit([2.into()]),
     ];
-    let report = db.batch(&units).await;
+    let report = db.run(&units).await;
     assert_eq!(
         (report.tally.commits, report.tally.rungs),
         (1, [0, 0, 14, 0])
     );
-    let outcomes = db.run(&units[1..]).await;
+    let outcomes = db.outcomes(&units[1..]).await;
     assert_eq!(
         brief(&outcomes),
         [
@@ -83,8 +83,8 @@ async fn one_bad_row_in_many_fails_alone() {
     let mut db = Db::new(SCHEMA).await;
     let into = insert("t", &["id", "n"]);
     let unit = |i: i64| into.unit([i.into(), i64::from(i != 500).into()]);
-    let units: Vec<Unit> = (0..1000).map(unit).collect();
-    let outcomes = db.run(&units).await;
+    let units: Vec<Unit<RowWrite>> = (0..1000).map(unit).collect();
+    let outcomes = db.outcomes(&units).await;
     for (i, outcome) in outcomes.iter().enumerate() {
         assert_eq!(outcome.is_ok(), i != 500, "{i}: {outcome:?}");
     }
@@ -110,13 +110,13 @@ async fn what_rolls_everything_back_harms_nobody_else() {
         into.unit([7.into(), "fine".into()]),
         into.unit([7.into(), "fine".into()]),
     ];
-    let report = db.batch(&units).await;
+    let report = db.run(&units).await;
     assert!(report.tally.rungs[Rung::Isolated as usize] > 0);
     let told: Vec<_> = report
         .verdicts
         .into_iter()
         .map(|v| match v {
-            windrow_core::Verdict::Told(outcome) => outcome,
+            windrow_core::Verdict::Final(outcome) => outcome,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -140,8 +140,8 @@ async fn a_commit_that_fails_finds_the_guilty() {
     let into = insert("late", &["id", "parent"]);
     let bad = [3, 40, 41, 99];
     let unit = |i: i64| into.unit([i.into(), (1 + i64::from(bad.contains(&i))).into()]);
-    let units: Vec<Unit> = (0..100).map(unit).collect();
-    let outcomes = db.run(&units).await;
+    let units: Vec<Unit<RowWrite>> = (0..100).map(unit).collect();
+    let outcomes = db.outcomes(&units).await;
     for (i, outcome) in outcomes.iter().enumerate() {
         if bad.contains(&(i as i64)) {
             assert_eq!(code(outcome), "23503", "{i}");
@@ -151,7 +151,7 @@ async fn a_commit_that_fails_finds_the_guilty() {
     }
     assert_eq!(db.rows("SELECT count(*) FROM late"), ["96"]);
     // Alone, it is the same.
-    let outcomes = db.run(&[unit(3)]).await;
+    let outcomes = db.outcomes(&[unit(3)]).await;
     assert_eq!(brief(&outcomes), ["23503@0"]);
 }
 
@@ -162,5 +162,5 @@ async fn a_unit_heals_its_own_deferred_violation() {
         insert("late", &["id", "parent"]).write([1.into(), 5.into()]),
         insert("parent", &["id"]).write([5.into()]),
     ]);
-    assert_eq!(brief(&db.run(&[unit]).await), ["[1, 1]"]);
+    assert_eq!(brief(&db.outcomes(&[unit]).await), ["[1, 1]"]);
 }

@@ -38,7 +38,7 @@ async fn ignore_reports_no_row() {
         by_any.unit([1.into(), "a".into()]),
         by_any.unit([1.into(), "b".into()]),
     ];
-    assert_eq!(brief(&db.run(&units).await), ["[1]", "[0]"]);
+    assert_eq!(brief(&db.outcomes(&units).await), ["[1]", "[0]"]);
     let done = db
         .one(by_any.all().write([1.into(), "c".into()]))
         .await
@@ -52,7 +52,7 @@ async fn ignore_reports_no_row() {
         keyless.unit([2.into(), "x".into()]),
         other.unit([3.into(), "x".into()]),
     ];
-    assert_eq!(brief(&db.run(&units).await), ["[1]", "[0]", "[0]"]);
+    assert_eq!(brief(&db.outcomes(&units).await), ["[1]", "[0]", "[0]"]);
     assert_eq!(db.rows("SELECT * FROM keyless"), ["1|'x'"]);
     let named = insert("t", &["id", "name"]).ignore().key(&["name"]);
     let fault = db
@@ -81,7 +81,7 @@ async fn upsert_changes_what_is_named() {
             .upsert()
             .unit([1.into(), "k".into()]),
     ];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(
         brief(&outcomes),
         ["[1]", "[1]", "[1]", "[1]", "[1]", "22023@0"]
@@ -118,7 +118,7 @@ async fn update_delete_and_get_find_their_row() {
             .returning(&["id"])
             .unit(["z".into()]),
     ];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(
         brief(&outcomes),
         [
@@ -182,7 +182,7 @@ async fn text_from_a_url_finds_keys_of_every_type() {
         ("s", "5".into()),
         ("main.s", "5".into()),
     ] {
-        let outcomes = db.run(&[get(table).spelled([key])]).await;
+        let outcomes = db.outcomes(&[get(table).spelled([key])]).await;
         assert_eq!(brief(&outcomes), ["[1]"], "{table}");
     }
     for (table, key) in [("b", true.into()), ("s", Value::Int(5))] {

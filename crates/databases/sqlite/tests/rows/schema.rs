@@ -1,6 +1,6 @@
 //! The schema changes while writes are under way.
 
-use windrow_core::{FaultClass, Unit};
+use windrow_core::{FaultClass, RowWrite, Unit};
 
 use crate::support::*;
 
@@ -69,17 +69,17 @@ async fn columns_come_and_go_under_load() {
     let into = insert("t", &["id", "a"]).returning(&["a"]);
     let mut written = 0;
     for batch in 0..150_i64 {
-        let units: Vec<Unit> = (0..20)
+        let units: Vec<Unit<RowWrite>> = (0..20)
             .map(|i| into.unit([(batch * 20 + i).into(), "v".into()]))
             .collect();
-        for verdict in db.batch(&units).await.verdicts {
+        for verdict in db.run(&units).await.verdicts {
             match verdict {
-                windrow_core::Verdict::Told(outcome) => {
+                windrow_core::Verdict::Final(outcome) => {
                     assert_eq!(counts(&outcome), [1]);
                     written += 1;
                 }
                 // The other process held the lock for too long.
-                windrow_core::Verdict::Again(fault) => {
+                windrow_core::Verdict::RolledBack(fault) => {
                     assert_eq!(fault.class, FaultClass::Conflict);
                 }
                 other => panic!("{other:?}"),

@@ -12,7 +12,7 @@ use crate::support::*;
 
 async fn open(url: &str) -> Result<(), windrow_core::Fault> {
     let sink = Driver::open(&Sqlite, url, &Options::default()).await?;
-    sink.connect(Purpose::Alone).await?;
+    sink.connect(Purpose::LockWait).await?;
     sink.ping().await
 }
 
@@ -61,13 +61,9 @@ async fn profile_and_settings_are_as_promised() {
         .unwrap();
     let path = db.path();
     assert!(path.with_extension("db-wal").exists());
-    let Db {
-        dir,
-        sink,
-        executor,
-    } = db;
-    executor.close().await;
-    drop(sink);
+    let Db { dir, batches } = db;
+    batches.executor.close().await;
+    drop(batches.sink);
     // The writer has ended: the log is in the file.
     assert!(!path.with_extension("db-wal").exists());
     assert_eq!(
@@ -86,10 +82,10 @@ async fn memory_lives_as_long_as_the_sink() {
         .await
         .unwrap();
     let mut one = sink.connect(Purpose::Batches).await.unwrap();
-    let mut other = sink.connect(Purpose::Alone).await.unwrap();
+    let mut other = sink.connect(Purpose::LockWait).await.unwrap();
     one.execute(&[insert("t", &["id"]).unit([1.into()])]).await;
     let report = other.execute(&[get("t").unit([1.into()])]).await;
-    assert!(matches!(&report.verdicts[0], Verdict::Told(Ok(dones)) if dones[0].rows == 1));
+    assert!(matches!(&report.verdicts[0], Verdict::Final(Ok(dones)) if dones[0].rows == 1));
 }
 
 #[tokio::test]
@@ -105,22 +101,22 @@ async fn a_lock_held_elsewhere_means_again() {
         .unwrap();
     let into = insert("t", &["id"]);
     let report = db
-        .batch(&[into.unit([1.into()]), into.unit([2.into()])])
+        .run(&[into.unit([1.into()]), into.unit([2.into()])])
         .await;
     assert!(report.usable);
     for verdict in &report.verdicts {
-        let Verdict::Again(fault) = verdict else {
+        let Verdict::RolledBack(fault) = verdict else {
             panic!("{verdict:?}");
         };
         assert_eq!((fault.class, &*fault.code), (FaultClass::Conflict, "55P03"));
     }
     // Reading needs no lock, and the writer is alive.
-    let read = db.run(&[get("t").unit([1.into()])]).await;
+    let read = db.outcomes(&[get("t").unit([1.into()])]).await;
     assert_eq!(brief(&read), ["[0]"]);
     db.sink.ping().await.unwrap();
     other.execute_batch("COMMIT").unwrap();
     let outcomes = db
-        .run(&[into.unit([1.into()]), into.unit([2.into()])])
+        .outcomes(&[into.unit([1.into()]), into.unit([2.into()])])
         .await;
     assert_eq!(brief(&outcomes), ["23505@0", "[1]"]);
 }
@@ -137,7 +133,7 @@ async fn two_executors_and_many_tasks_share_the_writer() {
                 let report = executor
                     .execute(&[into.unit([(task * 10 + i).into()])])
                     .await;
-                assert!(matches!(&report.verdicts[0], Verdict::Told(Ok(_))));
+                assert!(matches!(&report.verdicts[0], Verdict::Final(Ok(_))));
             }
         }));
     }

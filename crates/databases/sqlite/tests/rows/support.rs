@@ -1,24 +1,21 @@
 //! A SQLite file in a directory of its own, and short ways to say what is written into it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;
-use windrow_core::sink::Purpose;
-use windrow_core::{Done, Executor, Fault, Report, Sink, Unit, UnitOutcome, Verdict, Write};
-use windrow_database::Driver;
-use windrow_database::Options;
+use windrow_core::{Fault, RowDone, RowWrite, Unit, UnitOutcome};
+use windrow_database::{Driver, Options};
 use windrow_sqlite::Sqlite;
+use windrow_testkit::batches::Batches;
 pub(crate) use windrow_testkit::writes::{
     Make, delete, get, insert, json, number, returned, update,
 };
 
 pub(crate) struct Db {
     // Dropped before the directory: the writer closes its file first.
-    pub(crate) executor: Box<dyn Executor>,
-    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) batches: Batches,
     pub(crate) dir: TempDir,
 }
 
@@ -37,12 +34,8 @@ impl Db {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", dir.path().join("test.db").display());
         let sink = Driver::open(&Sqlite, &url, options).await.unwrap();
-        let executor = sink.connect(Purpose::Batches).await.unwrap();
-        let db = Self {
-            dir,
-            sink,
-            executor,
-        };
+        let batches = Batches::on(sink).await;
+        let db = Self { batches, dir };
         let schema = format!("PRAGMA synchronous = OFF; {schema}");
         db.look().execute_batch(&schema).unwrap();
         db
@@ -61,34 +54,28 @@ impl Db {
         connection
     }
 
-    pub(crate) async fn batch(&mut self, units: &[Unit]) -> Report {
-        let report = self.executor.execute(units).await;
-        assert_eq!(report.verdicts.len(), units.len());
-        report
-    }
-
-    /// Executes a batch in which every unit must get its final outcome.
-    pub(crate) async fn run(&mut self, units: &[Unit]) -> Vec<UnitOutcome> {
-        let report = self.batch(units).await;
-        assert!(report.usable);
-        let told = |verdict| match verdict {
-            Verdict::Told(outcome) => outcome,
-            other => panic!("not told: {other:?}"),
-        };
-        report.verdicts.into_iter().map(told).collect()
-    }
-
     /// Executes one write alone.
-    pub(crate) async fn one(&mut self, write: Write) -> Result<Done, Fault> {
-        let outcome = self.run(&[Unit::one(write)]).await.remove(0);
-        let mut dones = outcome.map_err(|f| f.fault)?;
-        assert_eq!(dones.len(), 1);
-        Ok(dones.remove(0))
+    pub(crate) async fn one(&mut self, write: RowWrite) -> Result<RowDone, Fault> {
+        self.batches.one(Unit::one(write)).await
     }
 
     /// The rows of a query, each as `a|b` with every value as SQL would write it.
     pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
         rows(&self.look(), sql)
+    }
+}
+
+impl std::ops::Deref for Db {
+    type Target = Batches;
+
+    fn deref(&self) -> &Batches {
+        &self.batches
+    }
+}
+
+impl std::ops::DerefMut for Db {
+    fn deref_mut(&mut self) -> &mut Batches {
+        &mut self.batches
     }
 }
 
@@ -124,19 +111,19 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The row counts of a unit that succeeded.
-pub(crate) fn counts(outcome: &UnitOutcome) -> Vec<u64> {
+pub(crate) fn counts(outcome: &UnitOutcome<RowDone>) -> Vec<u64> {
     let dones = outcome.as_ref().expect("the unit failed");
     dones.iter().map(|d| d.rows).collect()
 }
 
 /// The code of a unit that failed.
-pub(crate) fn code(outcome: &UnitOutcome) -> &str {
+pub(crate) fn code(outcome: &UnitOutcome<RowDone>) -> &str {
     &outcome.as_ref().expect_err("the unit succeeded").fault.code
 }
 
 /// What each unit got, in short: its row counts or the code of its fault.
-pub(crate) fn brief(outcomes: &[UnitOutcome]) -> Vec<String> {
-    let one = |outcome: &UnitOutcome| match outcome {
+pub(crate) fn brief(outcomes: &[UnitOutcome<RowDone>]) -> Vec<String> {
+    let one = |outcome: &UnitOutcome<RowDone>| match outcome {
         Ok(_) => format!("{:?}", counts(outcome)),
         Err(fault) => format!("{}@{}", fault.fault.code, fault.at),
     };

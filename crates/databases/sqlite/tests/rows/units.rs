@@ -1,6 +1,6 @@
 //! Units of several writes: all or nothing.
 
-use windrow_core::{Rung, Unit, Value};
+use windrow_core::{RowWrite, Rung, Unit, Value};
 
 use crate::support::*;
 
@@ -23,7 +23,7 @@ async fn succeed_or_fail_together() {
         Unit::of([delete("t").write([2.into()]), get("t").write([2.into()])]),
         Unit::one(row(8)),
     ];
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert_eq!(
         brief(&outcomes),
         [
@@ -37,17 +37,17 @@ async fn succeed_or_fail_together() {
 async fn tally_tells_solo_from_grouped() {
     let mut db = Db::new(SCHEMA).await;
     let into = insert("t", &["v"]);
-    let solo = db.batch(&[into.unit(["a".into()])]).await.tally;
+    let solo = db.run(&[into.unit(["a".into()])]).await.tally;
     assert_eq!(solo.rungs[Rung::Solo as usize], 1);
     assert_eq!((solo.commits, solo.round_trips), (1, 0));
     assert!(!solo.in_database.is_zero());
     let grouped = db
-        .batch(&[into.unit(["a".into()]), into.unit([Value::Null])])
+        .run(&[into.unit(["a".into()]), into.unit([Value::Null])])
         .await
         .tally;
     assert_eq!(grouped.rungs[Rung::Grouped as usize], 2);
     assert_eq!(grouped.commits, 1);
-    let none = db.batch(&[]).await;
+    let none = db.run(&[]).await;
     assert_eq!((none.verdicts.len(), none.tally.commits), (0, 0));
 }
 
@@ -55,10 +55,10 @@ async fn tally_tells_solo_from_grouped() {
 async fn many_shapes_fit_into_one_batch() {
     let columns: Vec<String> = (0..400).map(|i| format!("c{i}")).collect();
     let mut db = Db::new(&format!("CREATE TABLE t ({})", columns.join(" INT, "))).await;
-    let units: Vec<Unit> = (0..800)
+    let units: Vec<Unit<RowWrite>> = (0..800)
         .map(|i| insert("t", &[&columns[i % 400]]).unit([(i as i64).into()]))
         .collect();
-    let outcomes = db.run(&units).await;
+    let outcomes = db.outcomes(&units).await;
     assert!(outcomes.iter().all(|o| o.is_ok()));
     assert_eq!(db.rows("SELECT count(*), sum(c7) FROM t"), ["800|414"]);
 }

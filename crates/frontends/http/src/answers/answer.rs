@@ -84,9 +84,14 @@ impl Body for AnswerBody {
     }
 }
 
+/// An answer of JSON, all of which is there.
+pub fn whole_json(status: StatusCode, body: impl Into<Bytes>) -> Response<Bytes> {
+    with_type(status, JSON, body.into())
+}
+
 /// An answer of JSON.
 pub(crate) fn of_json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    with_type(status, JSON, AnswerBody::Whole(body.into()))
+    whole_json(status, body).map(AnswerBody::Whole)
 }
 
 /// An answer of JSON that is written while it is sent.
@@ -100,7 +105,7 @@ pub(crate) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Byte
     with_type(status, kind, AnswerBody::Whole(body.into()))
 }
 
-pub(crate) fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody) -> Answer {
+pub(crate) fn with_type<B>(status: StatusCode, kind: HeaderValue, body: B) -> Response<B> {
     let mut answer = Response::new(body);
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, kind);
@@ -108,7 +113,7 @@ pub(crate) fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody)
 }
 
 /// Asks the client to come back, where its request may succeed later.
-pub(crate) fn add_retry(answer: &mut Answer) {
+pub(crate) fn add_retry<B>(answer: &mut Response<B>) {
     if matches!(
         answer.status(),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE

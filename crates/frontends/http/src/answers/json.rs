@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use windrow_core::{Done, Fault, Returned, Value};
+use windrow_core::{Fault, Returned, RowDone, Value};
 
 /// Where in the request's text something was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,12 +13,13 @@ pub(crate) struct ErrorPosition {
     pub(crate) column: Option<u64>,
 }
 
-pub(crate) fn number(out: &mut Vec<u8>, n: u64) {
+/// A number.
+pub fn number(out: &mut Vec<u8>, n: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
 /// A JSON string, with its quotes (RFC 8259, section 7).
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
     while let Some(at) = rest
@@ -50,7 +51,7 @@ fn escape(out: &mut Vec<u8>, byte: u8) {
 }
 
 /// A value as JSON: numbers verbatim, binary data as base64, JSON as it is.
-pub(crate) fn value(out: &mut Vec<u8>, value: &Value) {
+pub fn value(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -86,7 +87,7 @@ pub(crate) fn row(out: &mut Vec<u8>, returned: &Returned, row: &[Value]) {
 
 /// `"rows":1` and, where something came back, `,"returned":{..}` (an array of objects if there is
 /// more than one row).
-pub(crate) fn done(out: &mut Vec<u8>, done: &Done) {
+pub(crate) fn done(out: &mut Vec<u8>, done: &RowDone) {
     out.extend_from_slice(b"\"rows\":");
     number(out, done.rows);
     let Some(returned) = &done.returned else {
@@ -145,7 +146,7 @@ pub(crate) fn error(out: &mut Vec<u8>, fault: &Fault, position: ErrorPosition) {
 }
 
 /// `,"name":`
-pub(crate) fn field(out: &mut Vec<u8>, name: &str) {
+pub fn field(out: &mut Vec<u8>, name: &str) {
     out.push(b',');
     string(out, name);
     out.push(b':');

@@ -1,11 +1,12 @@
 //! What clients are answered: errors, results, values as JSON.
 
 mod answer;
-pub(crate) mod json;
+pub mod json;
 pub(crate) mod ledger;
 pub(crate) mod refusal;
 mod report;
 
+pub use answer::whole_json;
 pub(crate) use answer::{
     Answer, AnswerBody, Chunks, add_retry, chunked_json, of_json, typed, with_type,
 };

@@ -1,7 +1,7 @@
 //! A request, or the rest of one, that is refused.
 
-use http::StatusCode;
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
 use windrow_core::{Fault, FaultClass};
 
 use crate::answers::answer::{self, Answer};
@@ -9,7 +9,7 @@ use crate::answers::json::{self, ErrorPosition};
 
 /// Why, with which status, and where in its text.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal(Box<Parts>);
+pub struct Refusal(Box<Parts>);
 
 #[derive(Clone, Debug)]
 struct Parts {
@@ -18,27 +18,25 @@ struct Parts {
     position: ErrorPosition,
     index: Option<u64>,
     allow: Option<&'static str>,
-    /// ArangoDB's own number for it, where the fault's class does not say it.
-    number: Option<u16>,
 }
 
 /// The code of an error of HTTP itself: SQLSTATE 08P01, protocol violation.
-pub(crate) const PROTOCOL: &str = "08P01";
+pub const PROTOCOL: &str = "08P01";
 
 impl Refusal {
-    pub(crate) fn new(status: StatusCode, fault: Fault) -> Self {
+    /// With a status of its own.
+    pub fn new(status: StatusCode, fault: Fault) -> Self {
         Self(Box::new(Parts {
             status,
             fault,
             position: ErrorPosition::default(),
             index: None,
             allow: None,
-            number: None,
         }))
     }
 
     /// An error of HTTP itself.
-    pub(crate) fn protocol(status: StatusCode, message: impl Into<Box<str>>) -> Self {
+    pub fn protocol(status: StatusCode, message: impl Into<Box<str>>) -> Self {
         Self::new(status, Fault::new(FaultClass::Invalid, PROTOCOL, message))
     }
 
@@ -69,21 +67,13 @@ impl Refusal {
         self
     }
 
-    /// Gives it a number of ArangoDB's.
-    pub(crate) fn numbered(mut self, number: u16) -> Self {
-        self.0.number = Some(number);
-        self
-    }
-
-    pub(crate) fn number(&self) -> Option<u16> {
-        self.0.number
-    }
-
-    pub(crate) fn status(&self) -> StatusCode {
+    /// The status that says so.
+    pub fn status(&self) -> StatusCode {
         self.0.status
     }
 
-    pub(crate) fn fault(&self) -> &Fault {
+    /// What is wrong.
+    pub fn fault(&self) -> &Fault {
         &self.0.fault
     }
 
@@ -107,7 +97,7 @@ impl Refusal {
     }
 
     /// What else the client is told, besides the body.
-    pub(crate) fn add_headers(&self, answer: &mut Answer) {
+    pub fn add_headers<B>(&self, answer: &mut Response<B>) {
         answer::add_retry(answer);
         if let Some(methods) = self.0.allow {
             let methods = HeaderValue::from_static(methods);

@@ -18,14 +18,15 @@ fn more_than_its_share(wanted: usize, total: usize) -> Fault {
 /// Bytes charged to a budget as they come. It never waits: who waits while holding memory can wait
 /// for himself.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub struct Charge {
     budget: Budget,
     permit: Permit,
     used: usize,
 }
 
 impl Charge {
-    pub(crate) fn new(budget: Budget) -> Self {
+    /// Nothing so far.
+    pub fn new(budget: Budget) -> Self {
         Self {
             budget,
             permit: Permit::empty(),
@@ -36,9 +37,9 @@ impl Charge {
     /// Adds bytes.
     ///
     /// # Errors
-    /// Those of [`Budget::try_take`], and 429 past a [`SHARE`] while others want memory; nothing is
-    /// added then.
-    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
+    /// Those of [`Budget::try_take`], and 429 past a quarter of the budget while others want memory;
+    /// nothing is added then.
+    pub fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
         if wanted > self.budget.total() / SHARE && self.budget.is_waited_for() {
             return Err(more_than_its_share(wanted, self.budget.total()));
@@ -62,7 +63,7 @@ impl Charge {
     }
 
     /// The permit for what was added and not removed.
-    pub(crate) fn into_permit(mut self) -> Permit {
+    pub fn into_permit(mut self) -> Permit {
         self.permit.shrink_to(self.used);
         self.permit
     }

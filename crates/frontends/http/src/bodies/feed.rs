@@ -29,7 +29,7 @@ enum Source {
 
 /// The body of one request.
 #[derive(Debug)]
-pub(crate) struct Feed<'a> {
+pub struct Feed<'a> {
     body: Source,
     connection: &'a ConnectionState,
     /// The client waits for a go-ahead before it sends the body.

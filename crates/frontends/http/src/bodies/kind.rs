@@ -75,7 +75,10 @@ pub(crate) fn missing() -> Refusal {
 }
 
 /// Only JSON, for requests that take nothing else.
-pub(crate) fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
+///
+/// # Errors
+/// 415 for anything else.
+pub fn only_json(headers: &HeaderMap) -> Result<(), Refusal> {
     match of(headers)? {
         Kind::Json => Ok(()),
         Kind::Ndjson | Kind::Csv => Err(unsupported(
@@ -98,7 +101,7 @@ fn check_charset(parameter: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A body whose kind is the trouble.
+/// A body of a kind that is not accepted.
 pub(crate) fn unsupported(message: String) -> Refusal {
     Refusal::protocol(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
 }

@@ -6,4 +6,4 @@ mod feed;
 pub(crate) mod kind;
 pub(crate) mod whole;
 
-pub(crate) use feed::Feed;
+pub use feed::Feed;

@@ -9,14 +9,18 @@ use crate::bodies::charge::Charge;
 
 /// A limit on what is read, and its name in the configuration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
+pub struct Limit {
     pub(crate) bytes: usize,
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
 }
 
 impl Limit {
-    pub(crate) fn check(&self, bytes: u64) -> Result<(), Refusal> {
+    /// Checks a length.
+    ///
+    /// # Errors
+    /// 413 past the limit.
+    pub fn check(&self, bytes: u64) -> Result<(), Refusal> {
         if bytes <= self.bytes as u64 {
             return Ok(());
         }
@@ -30,9 +34,11 @@ impl Limit {
 
 /// Bytes and the memory they are charged with.
 #[derive(Debug)]
-pub(crate) struct Whole {
-    pub(crate) bytes: Bytes,
-    pub(crate) permit: Permit,
+pub struct Whole {
+    /// What was read.
+    pub bytes: Bytes,
+    /// The memory that it takes; empty where it lies in the connection's own buffer.
+    pub permit: Permit,
 }
 
 impl Feed<'_> {
@@ -40,8 +46,9 @@ impl Feed<'_> {
     /// asked for.
     ///
     /// # Errors
-    /// As [`Feed::rest`].
-    pub(crate) async fn all(&mut self, limit: Limit, budget: &Budget) -> Result<Whole, Refusal> {
+    /// 413 past the limit, 429 where the budget has no room, and those of a body that does not come
+    /// or is no HTTP.
+    pub async fn all(&mut self, limit: Limit, budget: &Budget) -> Result<Whole, Refusal> {
         limit.check(self.length().unwrap_or(0))?;
         let first = self.chunk().await?.unwrap_or_default();
         self.rest(first, limit, budget).await

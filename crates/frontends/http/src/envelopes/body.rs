@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::answers::Report;
     use crate::answers::ledger::{Ledger, Results};
-    use windrow_core::{Budget, Done};
+    use windrow_core::{Budget, RowDone};
 
     fn encoded(body: AnswerBody) -> EncodedPart {
         EncodedPart {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn results_that_are_written_while_sent_have_none() {
         let mut ledger = Ledger::new(Results::All, Budget::new(1 << 20));
-        ledger.done(Done::rows(1));
+        ledger.done(RowDone::rows(1));
         let report = AnswerBody::chunked(Report::new(ledger, None));
         let body = EnvelopeBody::new(vec![encoded(report)], "--X", Permit::empty());
         assert_eq!(body.length(), None);

@@ -1,12 +1,12 @@
 //! The answers of an envelope's parts, kept until the last one is there: how many of them failed is
 //! said before the first.
 
-use http::header::{CONTENT_LENGTH, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 use http::{Method, StatusCode};
 use windrow_core::Fault;
+use windrow_envelopes::{AnswerHead, Kind};
 
 use super::body::{EncodedPart, EnvelopeBody};
-use super::multipart::Kind;
 use crate::answers::{self, Answer, AnswerBody, Refusal, json};
 use crate::bodies::charge::Charge;
 
@@ -83,48 +83,18 @@ impl CollectedAnswers {
 
     /// All of a part that stands before the body of its answer.
     fn lead(&self, part: &PartAnswer) -> Box<[u8]> {
-        let mut out = Vec::with_capacity(256);
-        let mut put = |texts: &[&[u8]]| texts.iter().for_each(|text| out.extend_from_slice(text));
-        put(&[self.dashed.as_bytes(), b"\r\nContent-Type: "]);
-        put(&[match part.kind {
-            Kind::Arango => b"application/x-arango-batchpart",
-            Kind::Http | Kind::Changes => b"application/http\r\nContent-Transfer-Encoding: binary",
-        }]);
-        if let Some(id) = &part.id {
-            let id: Vec<u8> = id
-                .iter()
-                .copied()
-                .filter(|b| !b.is_ascii_control())
-                .collect();
-            put(&[b"\r\nContent-Id: "]);
-            // Google's clients write their own between angle brackets, and look for the same with a
-            // word before it.
-            match (part.kind, id.strip_prefix(b"<")) {
-                (Kind::Http | Kind::Changes, Some(rest)) if rest.ends_with(b">") => {
-                    put(&[b"<response-", rest]);
-                }
-                _ => put(&[&id]),
-            }
-        }
-        let status = part.answer.status();
-        let reason = status.canonical_reason().unwrap_or("Unknown");
-        put(&[
-            b"\r\n\r\nHTTP/1.1 ",
-            status.as_str().as_bytes(),
-            b" ",
-            reason.as_bytes(),
-            b"\r\n",
-        ]);
-        for (name, value) in part.answer.headers() {
-            put(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
-        }
-        if let (AnswerBody::Whole(bytes), true) = (part.answer.body(), part.method != Method::HEAD)
-        {
-            put(&[CONTENT_LENGTH.as_str().as_bytes(), b": "]);
-            put(&[itoa::Buffer::new().format(bytes.len()).as_bytes(), b"\r\n"]);
-        }
-        put(&[b"\r\n"]);
-        out.into()
+        let length = match part.answer.body() {
+            AnswerBody::Whole(bytes) if part.method != Method::HEAD => Some(bytes.len()),
+            _ => None,
+        };
+        let head = AnswerHead {
+            kind: part.kind,
+            id: part.id.as_deref(),
+            status: part.answer.status(),
+            headers: part.answer.headers(),
+            length,
+        };
+        head.encode(&self.dashed)
     }
 }
 

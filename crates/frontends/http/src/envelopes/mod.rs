@@ -1,5 +1,4 @@
-//! Requests within a request: ArangoDB's batch envelope, and the multipart batches of OData and
-//! Google.
+//! Requests within a request: a multipart envelope, whose format is `windrow_envelopes`.
 //!
 //! The envelope is read and checked as a whole, up to `http.max_body`, before any part of it is
 //! executed: a malformed one has done nothing. Then its parts are answered by whoever answers
@@ -8,45 +7,30 @@
 //! order.
 
 mod body;
-mod boundary;
 mod collected;
-mod head;
-mod multipart;
 mod part;
 mod run;
-#[cfg(any(test, fuzzing))]
-pub(crate) mod trial;
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
+use windrow_core::Fault;
+use windrow_envelopes::{Boundary, ERRORS, Malformed};
 
 use crate::answers::{self, Answer, AnswerBody, Refusal};
-use crate::bodies::Feed;
 use crate::bodies::charge::Charge;
-use crate::endpoint::Endpoint;
+use crate::bodies::{Feed, kind};
 use crate::request::RequestContext;
 
-use boundary::Boundary;
 use collected::CollectedAnswers;
 
 pub(crate) use part::{Part, PartAnswerer};
 
-/// How many parts had a status of 400 or more; not there where none had.
-const ERRORS: HeaderName = HeaderName::from_static("x-arango-errors");
-
-/// True for a request that holds others.
-pub(crate) fn is_one(endpoint: Endpoint, headers: &HeaderMap) -> bool {
-    let is_multipart = || {
-        let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
-        kind.and_then(|kind| std::str::from_utf8(kind).ok())
-            .is_some_and(boundary::is_envelope)
-    };
-    match endpoint {
-        Endpoint::Envelope | Endpoint::PutEnvelope => true,
-        Endpoint::Batch => is_multipart(),
-        _ => false,
-    }
+/// True where the content type says that the body is an envelope.
+pub(crate) fn is_one(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let kind = kind.and_then(|kind| kind.split(|b| *b == b';').next());
+    kind.and_then(|kind| std::str::from_utf8(kind).ok())
+        .is_some_and(windrow_envelopes::is_envelope)
 }
 
 /// A part that is an envelope itself.
@@ -70,6 +54,7 @@ pub(crate) async fn run(
 ) -> Result<Answer, Refusal> {
     let app = request.app;
     let headers = &request.head.headers;
+    kind::check_encoding(headers)?;
     let named = Boundary::of(headers)?;
     let whole = feed.all(app.body_limit(), app.budget()).await?;
     let boundary = match named {
@@ -77,7 +62,7 @@ pub(crate) async fn run(
         None => Boundary::peek(headers, &whole.bytes)?,
     };
     let dashed = boundary.dashed();
-    let pieces = multipart::split(&whole.bytes, &dashed, app.config.max_atomic_rows)?;
+    let pieces = windrow_envelopes::split(&whole.bytes, &dashed, app.config.max_atomic_rows)?;
     let charge = Charge::new(app.budget().clone());
     let collected = CollectedAnswers::new(&dashed, pieces.len(), charge)?;
     let collected = run::all(answerer, request, feed.connection(), pieces, collected).await;
@@ -89,4 +74,13 @@ pub(crate) async fn run(
         answer.headers_mut().insert(ERRORS, errors.into());
     }
     Ok(answer)
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Self {
+        match malformed.status {
+            StatusCode::PAYLOAD_TOO_LARGE => Fault::too_large(malformed.message).into(),
+            status => Self::protocol(status, malformed.message),
+        }
+    }
 }

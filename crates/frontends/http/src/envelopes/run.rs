@@ -8,10 +8,9 @@ use std::vec::IntoIter;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::Method;
+use windrow_envelopes::{Kind, Piece};
 
 use super::collected::{CollectedAnswers, PartAnswer};
-use super::head;
-use super::multipart::{Kind, Piece};
 use super::part::{Part, PartAnswerer};
 use crate::answers::{Answer, Refusal};
 use crate::connection_state::ConnectionState;
@@ -68,7 +67,7 @@ async fn one<A: PartAnswerer>(
         Kind::Changes => Err(Refusal::later(
             "a change set (multipart/mixed within an envelope; POST /v1/batch takes atomic operations as JSON)",
         )),
-        Kind::Arango | Kind::Http => head::read(&piece.text, envelope.base),
+        _ => windrow_envelopes::read_request(&piece.text, envelope.base).map_err(Refusal::from),
     };
     let Envelope {
         answerer, request, ..

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use windrow_core::{FaultClass, Unit, UnitFault, Write};
+use windrow_core::{FaultClass, RowDone, RowWrite, Unit, UnitFault, Work};
 
 use crate::answers::ledger::Ledger;
 use crate::answers::refusal::status_of;
@@ -60,7 +60,7 @@ pub(crate) async fn run(
 
 #[derive(Default)]
 struct Rows {
-    writes: Vec<Write>,
+    writes: Vec<RowWrite>,
     bytes: usize,
 }
 
@@ -69,14 +69,14 @@ impl Take for Rows {
         false
     }
 
-    fn take(&mut self, write: Write) {
+    fn take(&mut self, write: RowWrite) {
         self.bytes += write.bytes();
         self.writes.push(write);
     }
 }
 
 /// A unit that failed: 409 where one of its rows is to blame, and which one.
-pub(crate) fn refuse(failed: UnitFault) -> Refusal {
+pub(crate) fn refuse(failed: UnitFault<RowDone>) -> Refusal {
     let class = failed.fault.class;
     let status = match class {
         FaultClass::Unique

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use windrow_core::{Done, Fault, Op, Permit, Unit, Write};
+use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit, Work};
 
 use crate::answers::json::{self, ErrorPosition};
 use crate::answers::ledger::returned_bytes;
@@ -35,7 +35,7 @@ struct Slot {
 /// All operations, read.
 struct Operations {
     slots: Vec<Slot>,
-    writes: Vec<Write>,
+    writes: Vec<RowWrite>,
     atomic: bool,
     permit: Permit,
 }
@@ -94,7 +94,10 @@ fn read(request: &RequestContext<'_>, text: &Bytes) -> Result<Operations, Refusa
     })
 }
 
-fn answer_all(slots: Vec<Slot>, mut outcomes: impl Iterator<Item = Result<Done, Fault>>) -> Answer {
+fn answer_all(
+    slots: Vec<Slot>,
+    mut outcomes: impl Iterator<Item = Result<RowDone, Fault>>,
+) -> Answer {
     let mut body = b"{\"results\":[".to_vec();
     let mut errors = 0;
     for (at, slot) in slots.into_iter().enumerate() {
@@ -125,7 +128,7 @@ fn write_result(
     body: &mut Vec<u8>,
     id: Option<&RawValue>,
     is_get: bool,
-    outcome: &Result<Done, Fault>,
+    outcome: &Result<RowDone, Fault>,
 ) {
     body.push(b'{');
     if let Some(id) = id {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use windrow_core::{Done, Fault, Op, Permit, Unit, Write};
+use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit};
 
 use crate::answers::{self, Answer, Refusal, json};
 use crate::bodies::Feed;
@@ -89,7 +89,7 @@ async fn one(
     Ok(inserted(&done_of(outcome)?))
 }
 
-fn parse(plan: &Plan, text: &[u8]) -> Result<Write, Refusal> {
+fn parse(plan: &Plan, text: &[u8]) -> Result<RowWrite, Refusal> {
     let guess = plan.guess();
     let (columns, values) = object::read(text, guess.as_ref(), 0)?;
     let shape = match (columns, guess) {
@@ -97,17 +97,16 @@ fn parse(plan: &Plan, text: &[u8]) -> Result<Write, Refusal> {
         (Columns::Guessed, None) => plan.shape(Vec::new()),
         (Columns::Named(names), _) => plan.shape(names),
     };
-    Ok(Write::new(Arc::clone(&shape), values))
+    Ok(RowWrite::new(Arc::clone(&shape), values))
 }
 
-fn inserted(done: &Done) -> Answer {
+fn inserted(done: &RowDone) -> Answer {
     match done {
-        Done {
+        RowDone {
             rows: 1,
             returned: None,
-            ..
         } => answers::of_json(StatusCode::CREATED, &b"{\"rows\":1}"[..]),
-        Done { rows: 0, .. } => answers::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
+        RowDone { rows: 0, .. } => answers::of_json(StatusCode::OK, &b"{\"rows\":0}"[..]),
         done => {
             let mut body = Vec::with_capacity(128);
             body.push(b'{');

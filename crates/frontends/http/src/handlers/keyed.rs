@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use windrow_core::{Fault, FaultClass, Key, Op, Permit, Value, Write};
+use windrow_core::{Fault, FaultClass, Key, Op, Permit, RowWrite, Value};
 
 use crate::answers::{self, Answer, Refusal, json};
 use crate::bodies::{Feed, kind};
-use crate::endpoint::Route;
+use crate::endpoint::{Endpoint, Route};
 use crate::plan::Plan;
 use crate::query;
 use crate::request::RequestContext;
@@ -15,7 +15,7 @@ use crate::rows::object::{self, Columns};
 
 pub(crate) async fn update(
     request: &RequestContext<'_>,
-    route: Route<'_>,
+    route: Route<'_, Endpoint>,
     feed: &mut Feed<'_>,
 ) -> Result<Answer, Refusal> {
     kind::only_json(&request.head.headers)?;
@@ -29,7 +29,7 @@ async fn whole(
     plan: &Plan,
     key: Vec<Value>,
     feed: &mut Feed<'_>,
-) -> Result<(Write, Permit), Refusal> {
+) -> Result<(RowWrite, Permit), Refusal> {
     let app = request.app;
     let whole = feed.all(app.row_limit(), app.budget()).await?;
     let guess = plan.guess();
@@ -44,22 +44,25 @@ async fn whole(
         }
     };
     values.extend(key);
-    Ok((Write::new(shape, values), whole.permit))
+    Ok((RowWrite::new(shape, values), whole.permit))
 }
 
 pub(crate) async fn delete(
     request: &RequestContext<'_>,
-    route: Route<'_>,
+    route: Route<'_, Endpoint>,
 ) -> Result<Answer, Refusal> {
     let (plan, key) = plan(request, Op::Delete, &route)?;
-    let write = Write::new(plan.without_columns(), key);
+    let write = RowWrite::new(plan.without_columns(), key);
     answer_done(request, write, Permit::empty()).await
 }
 
-pub(crate) async fn get(request: &RequestContext<'_>, route: Route<'_>) -> Result<Answer, Refusal> {
+pub(crate) async fn get(
+    request: &RequestContext<'_>,
+    route: Route<'_, Endpoint>,
+) -> Result<Answer, Refusal> {
     let (plan, key) = plan(request, Op::Get, &route)?;
     let done = request
-        .write(Write::new(plan.without_columns(), key), Permit::empty())
+        .write(RowWrite::new(plan.without_columns(), key), Permit::empty())
         .await?;
     let found = done.returned.as_deref();
     let Some((returned, row)) = found.and_then(|r| Some((r, r.rows.first()?))) else {
@@ -84,7 +87,7 @@ fn not_found(table: &str) -> Refusal {
 fn plan(
     request: &RequestContext<'_>,
     op: Op,
-    route: &Route<'_>,
+    route: &Route<'_, Endpoint>,
 ) -> Result<(Arc<Plan>, Vec<Value>), Refusal> {
     let query = request.head.uri.query().unwrap_or_default();
     let plan = request.app.plans.get(op, route.table, query)?;
@@ -105,7 +108,7 @@ fn plan(
 
 async fn answer_done(
     request: &RequestContext<'_>,
-    write: Write,
+    write: RowWrite,
     held: Permit,
 ) -> Result<Answer, Refusal> {
     let done = request.write(write, held).await?;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, Shape, TableName, Value, Write};
+use windrow_core::{
+    Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
+};
 
 use crate::query;
 use crate::rows::object::{self, Columns};
@@ -54,7 +56,7 @@ pub(crate) fn read(
     operation: &RawValue,
     system: &SystemTables,
     shapes: &mut Shapes,
-) -> Result<Write, Fault> {
+) -> Result<RowWrite, Fault> {
     let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
     let table = TableName::parse(&fields.table)?;
     system.check(&table)?;
@@ -81,7 +83,7 @@ fn insert(
     table: TableName,
     returning: Returning,
     shapes: &mut Shapes,
-) -> Result<Write, Fault> {
+) -> Result<RowWrite, Fault> {
     let on_conflict = match fields.on_conflict.as_deref() {
         None if fields.op == "upsert" => OnConflict::Update,
         None => OnConflict::Error,
@@ -114,7 +116,7 @@ fn insert(
         on_conflict,
         returning,
     };
-    Ok(Write::new(shapes.find(parts), values))
+    Ok(RowWrite::new(shapes.find(parts), values))
 }
 
 fn keyed(
@@ -123,7 +125,7 @@ fn keyed(
     table: TableName,
     returning: Returning,
     shapes: &mut Shapes,
-) -> Result<Write, Fault> {
+) -> Result<RowWrite, Fault> {
     if fields.on_conflict.is_some() {
         return Err(Fault::invalid("on_conflict goes with insert only"));
     }
@@ -152,7 +154,7 @@ fn keyed(
         on_conflict: OnConflict::Error,
         returning,
     };
-    Ok(Write::new(shapes.find(parts), values))
+    Ok(RowWrite::new(shapes.find(parts), values))
 }
 
 fn row(raw: Option<&RawValue>) -> Result<(Vec<Name>, Vec<Value>), Fault> {

@@ -1,12 +1,11 @@
 //! What operators ask for.
 
+use bytes::Bytes;
 use http::StatusCode;
 
 use crate::answers::{self, Answer, Refusal};
 use crate::endpoint::Endpoint;
 use crate::request::RequestContext;
-
-const OPENAPI: &str = include_str!("../openapi.json");
 
 const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
     POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
@@ -26,9 +25,13 @@ pub(crate) fn fixed(request: &RequestContext<'_>, endpoint: Endpoint) -> Answer 
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             (services.metrics_text)(),
         ),
-        Endpoint::OpenApi => answers::of_json(StatusCode::OK, OPENAPI),
         _ => answers::typed(StatusCode::OK, "text/plain; charset=utf-8", INDEX),
     }
+}
+
+/// The description of the API.
+pub(crate) fn description(text: &Bytes) -> Answer {
+    answers::of_json(StatusCode::OK, text.clone())
 }
 
 /// Whether the database is there.

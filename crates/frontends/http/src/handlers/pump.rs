@@ -11,7 +11,7 @@ use bytes::{Buf, Bytes};
 use http::StatusCode;
 use tokio::time::timeout;
 use windrow_core::intake::Receipt;
-use windrow_core::{Budget, Fault, Outcomes, Permit, Unit, Write};
+use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit};
 
 use crate::answers::ledger::Ledger;
 use crate::answers::{self, Answer, Refusal, Report};
@@ -80,7 +80,7 @@ struct Pump<'p, 'f> {
     feed: &'p mut Feed<'f>,
     rows: RowStream<'p>,
     portion: Portion,
-    under_way: VecDeque<Receipt>,
+    under_way: VecDeque<Receipt<RowDone>>,
     ledger: Ledger,
     /// Memory of the row that has begun.
     carry: Charge,
@@ -93,7 +93,7 @@ struct Pump<'p, 'f> {
 /// Rows that were read and not handed over yet.
 #[derive(Default)]
 struct Portion {
-    units: Vec<Unit>,
+    units: Vec<Unit<RowWrite>>,
     bytes: usize,
     permit: Option<Permit>,
 }
@@ -103,7 +103,7 @@ impl Take for Portion {
         self.units.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
     }
 
-    fn take(&mut self, write: Write) {
+    fn take(&mut self, write: RowWrite) {
         let unit = Unit::one(write);
         self.bytes += unit.bytes();
         self.units.push(unit);
@@ -113,9 +113,9 @@ impl Take for Portion {
 /// What the pump was woken by.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Outcomes),
-    /// Nothing is there at this moment, and the lane has room for what was read.
-    Lull,
+    Settled(Outcomes<RowDone>),
+    /// Nothing has come at this moment, and the lane has room for what was read.
+    Paused,
 }
 
 impl Pump<'_, '_> {
@@ -126,7 +126,7 @@ impl Pump<'_, '_> {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
                 Event::Settled(outcomes) => self.settle(outcomes).await?,
-                Event::Lull => self.hand_over().await?,
+                Event::Paused => self.hand_over().await?,
             }
         }
         self.reserve().await?;
@@ -144,7 +144,7 @@ impl Pump<'_, '_> {
                 return Poll::Ready(chunk.map(Event::Chunk));
             }
             if !self.portion.units.is_empty() && self.under_way.len() < PORTIONS {
-                return Poll::Ready(Ok(Event::Lull));
+                return Poll::Ready(Ok(Event::Paused));
             }
             if let Some(oldest) = self.under_way.front_mut()
                 && let Poll::Ready(outcomes) = Pin::new(oldest).poll(cx)
@@ -260,7 +260,7 @@ impl Pump<'_, '_> {
         }
     }
 
-    async fn settle(&mut self, outcomes: Outcomes) -> Result<(), Refusal> {
+    async fn settle(&mut self, outcomes: Outcomes<RowDone>) -> Result<(), Refusal> {
         outcomes.into_iter().for_each(|o| self.ledger.push(o));
         self.feed.pause();
         let patience = self.request.app.config.body_timeout;

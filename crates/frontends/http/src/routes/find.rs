@@ -3,14 +3,12 @@
 
 use http::Method;
 
-use crate::endpoint::{Endpoint, NoRoute, Route};
-use crate::routes::arango::{self, is_arango};
+use crate::endpoint::{Endpoint, NoRoute};
+
+type Route<'a> = crate::endpoint::Route<'a, Endpoint>;
 
 /// Finds the endpoint. HEAD is taken as GET; the answer's body is left out when it is written.
 pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, NoRoute> {
-    if is_arango(path) {
-        return arango::find(method, path);
-    }
     let (table, key) = match path.strip_prefix("/v1/tables/").map(split_table) {
         Some(Some((table, None))) => return rows(method, table),
         Some(Some((table, Some(key)))) => (table, key),
@@ -24,8 +22,9 @@ pub(crate) fn find<'a>(method: &Method, path: &'a str) -> Result<Route<'a>, NoRo
         _ => return Err(NoRoute::Method("GET, HEAD, PATCH, DELETE")),
     };
     Ok(Route {
+        endpoint,
+        table,
         key,
-        ..Route::to(endpoint, table)
     })
 }
 
@@ -33,7 +32,15 @@ fn rows<'a>(method: &Method, table: &'a str) -> Result<Route<'a>, NoRoute> {
     if *method != Method::POST {
         return Err(NoRoute::Method("POST"));
     }
-    Ok(Route::to(Endpoint::InsertRows, table))
+    Ok(without_key(Endpoint::InsertRows, table))
+}
+
+fn without_key(endpoint: Endpoint, table: &str) -> Route<'_> {
+    Route {
+        endpoint,
+        table,
+        key: "",
+    }
 }
 
 /// `{table}/rows` or `{table}/rows/{key}`. A slash in a name or a key is written `%2F`.
@@ -72,18 +79,7 @@ fn fixed<'a>(method: &Method, path: &str) -> Result<Route<'a>, NoRoute> {
     if !allowed {
         return Err(NoRoute::Method(allow));
     }
-    Ok(Route::to(endpoint, ""))
-}
-
-/// All routes, one a line, for whoever asked for another.
-pub(crate) fn list() -> String {
-    Endpoint::ALL
-        .iter()
-        .filter(|e| **e != Endpoint::None)
-        .map(|e| format!("{} {}", e.method(), e.template()))
-        .collect::<Vec<_>>()
-        .join(", ")
-        + " (those under /_api also under /_db/{database})"
+    Ok(without_key(endpoint, ""))
 }
 
 #[cfg(test)]

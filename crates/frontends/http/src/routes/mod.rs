@@ -1,6 +1,5 @@
 //! Where a request goes: from its method and path to what answers it.
 
-mod arango;
 mod find;
 mod router;
 

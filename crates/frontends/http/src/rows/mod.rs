@@ -1,17 +1,16 @@
 //! Text to rows.
 //!
-//! A cutter finds where a row's text ends, whatever pieces the body comes in; a maker turns that
-//! text into a write.
+//! [`RowStream`] finds where the text of a row ends, whatever pieces the body comes in, and makes a
+//! write of that text.
 
 mod array;
 mod csv;
-pub(crate) mod object;
+pub mod object;
 mod position;
 mod stream;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod trial;
 
-pub(crate) use position::Position;
 pub(crate) use stream::{RowStream, Take};
 
 /// The most columns of a row: PostgreSQL's own limit, the largest of the databases that are written

@@ -9,12 +9,14 @@ use serde_json::value::RawValue;
 use windrow_core::name::check_column;
 use windrow_core::{Fault, Name, Shape, Value};
 
-use crate::rows::position::{Position, RowError};
+use crate::rows::position::Position;
 use crate::rows::{MAX_COLUMNS, MAX_DEPTH};
+
+pub use crate::rows::position::RowError;
 
 /// The columns of a row that was read.
 #[derive(Clone, Debug)]
-pub(crate) enum Columns {
+pub enum Columns {
     /// Those of the shape that was guessed.
     Guessed,
     /// Others; distinct and checked.
@@ -26,7 +28,7 @@ pub(crate) enum Columns {
 ///
 /// # Errors
 /// What is wrong, at a position counted from the start of the text.
-pub(crate) fn read(
+pub fn read(
     text: &[u8],
     guess: Option<&Arc<Shape>>,
     spare: usize,
@@ -41,7 +43,7 @@ pub(crate) fn read(
 }
 
 /// An error of serde_json, with the position taken out of its message.
-pub(crate) fn json_error(error: &serde_json::Error) -> RowError {
+pub fn json_error(error: &serde_json::Error) -> RowError {
     let position = Position {
         line: (error.line() as u64).max(1),
         column: (error.column() as u64).max(1),
@@ -152,8 +154,8 @@ fn cell<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Value, A::Error> {
 /// A JSON value, from its text, which is known to be well-formed.
 ///
 /// # Errors
-/// An unpaired surrogate in a string, nesting past [`MAX_DEPTH`].
-pub(crate) fn value(raw: &str) -> Result<Value, String> {
+/// An unpaired surrogate in a string, nesting past 128 levels.
+pub fn value(raw: &str) -> Result<Value, String> {
     match raw.as_bytes().first() {
         Some(b'"') => string(raw),
         Some(b'{' | b'[') => {

@@ -47,7 +47,7 @@ impl Position {
 
 /// A row that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RowError {
+pub struct RowError {
     pub(crate) position: Position,
     pub(crate) fault: Fault,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Shape, Write};
+use windrow_core::{Fault, RowWrite, Shape};
 
 use crate::plan::Plan;
 use crate::query::CsvStyle;
@@ -17,7 +17,7 @@ pub(crate) trait Take {
     fn is_full(&self) -> bool;
 
     /// One more.
-    fn take(&mut self, write: Write);
+    fn take(&mut self, write: RowWrite);
 }
 
 /// Reads the rows of one body.
@@ -163,7 +163,7 @@ impl<'p> RowStream<'p> {
             Format::Csv(csv) => match &self.last {
                 Some(shape) => csv
                     .values(clean, shape.columns.len())
-                    .map(|values| Some(Write::new(Arc::clone(shape), values)))
+                    .map(|values| Some(RowWrite::new(Arc::clone(shape), values)))
                     .map_err(|text| RowError::text(start, text))?,
                 None => {
                     let names = csv.header(clean);
@@ -180,7 +180,7 @@ impl<'p> RowStream<'p> {
         Ok(())
     }
 
-    fn object(&mut self, text: &[u8], start: Position) -> Result<Write, RowError> {
+    fn object(&mut self, text: &[u8], start: Position) -> Result<RowWrite, RowError> {
         let read = object::read(text, self.last.as_ref(), 0).map_err(|error| error.from(start))?;
         let (shape, values) = match (read, &self.last) {
             ((Columns::Guessed, values), Some(shape)) => (Arc::clone(shape), values),
@@ -191,7 +191,7 @@ impl<'p> RowStream<'p> {
         if last.is_none_or(|last| !Arc::ptr_eq(last, &shape)) {
             self.last = Some(Arc::clone(&shape));
         }
-        Ok(Write::new(shape, values))
+        Ok(RowWrite::new(shape, values))
     }
 
     /// Takes off what stands before a row: separators of an array, a byte order mark, blanks.

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use windrow_core::{Op, Value, Write};
+use windrow_core::{Op, RowWrite, Value};
 
 use super::{RowStream, Take};
 use crate::plan::Plans;
@@ -111,7 +111,7 @@ fn a_full_taker_stops_the_reading() {
         fn is_full(&self) -> bool {
             self.0.0.len() >= 2
         }
-        fn take(&mut self, write: Write) {
+        fn take(&mut self, write: RowWrite) {
             self.0.take(write);
         }
     }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use windrow_core::{Op, Value, Write};
+use windrow_core::{Op, RowWrite, Value};
 
 use super::position::RowError;
 use super::{RowStream, Take};
@@ -14,14 +14,14 @@ const MAX_ROW: usize = 4 << 10;
 
 /// Takes all that it is given.
 #[derive(Default)]
-pub(super) struct All(pub(super) Vec<Write>);
+pub(super) struct All(pub(super) Vec<RowWrite>);
 
 impl Take for All {
     fn is_full(&self) -> bool {
         false
     }
 
-    fn take(&mut self, write: Write) {
+    fn take(&mut self, write: RowWrite) {
         self.0.push(write);
     }
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::HttpConfig;
+use crate::extension::Extension;
 use crate::routes::Router;
 use crate::services::Services;
 
@@ -32,12 +33,17 @@ pub struct Http {
 
 impl Http {
     /// Opens the listening socket. Clients may connect from then on; they are served by
-    /// [`Http::run`].
+    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extension`
+    /// ([`crate::HttpMetrics::register`]).
     ///
     /// # Errors
     /// An address that cannot be listened on, or one that is not loopback although neither a token
     /// is set nor [`HttpConfig::allow_open`].
-    pub async fn bind(config: HttpConfig, services: Services) -> io::Result<Self> {
+    pub async fn bind(
+        config: HttpConfig,
+        services: Services,
+        extension: Option<Arc<dyn Extension>>,
+    ) -> io::Result<Self> {
         if !config.listen.ip().is_loopback() && config.token.is_none() && !config.allow_open {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -53,7 +59,7 @@ impl Http {
         Ok(Self {
             listener,
             local_addr,
-            router: Arc::new(Router::new(config, services)),
+            router: Arc::new(Router::new(config, services, extension)),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use windrow_core::{Done, Key, OnConflict, Op, Returned, Returning, Value};
+use windrow_core::{Key, OnConflict, Op, Returned, Returning, RowDone, Value};
 use windrow_http::HttpConfig;
 
 use crate::support::{
@@ -17,16 +17,15 @@ async fn post(server: &Server, body: &Json) -> (u16, Json) {
 #[tokio::test]
 async fn each_operation_is_a_unit_in_order() {
     let (server, seen) = serve(|write| match write.shape.op {
-        Op::Get => Ok(Done {
+        Op::Get => Ok(RowDone {
             rows: 1,
             returned: Some(Box::new(Returned {
                 columns: Arc::from([Arc::from("id")]),
                 rows: vec![Box::new([Value::Int(4)])],
             })),
-            told: None,
         }),
         Op::Delete => Err(unique()),
-        _ => Ok(Done::rows(1)),
+        _ => Ok(RowDone::rows(1)),
     })
     .await;
     let (status, told) = post(
@@ -161,7 +160,7 @@ async fn a_malformed_envelope_fails_whole() {
 async fn atomic_is_one_unit() {
     let (server, seen) = serve(|write| match write.row[0] {
         Value::Int(2) => Err(unique()),
-        _ => Ok(Done::rows(1)),
+        _ => Ok(RowDone::rows(1)),
     })
     .await;
     let operation = |n: i64| json!({"id": n, "op": "insert", "table": "t", "row": {"a": n}});

@@ -11,8 +11,6 @@ mod abuse;
 mod atomic;
 mod batch;
 mod connections;
-mod documents;
-mod envelope;
 mod keyed;
 mod many;
 mod memory;
@@ -21,3 +19,12 @@ mod ops;
 mod refusals;
 mod support;
 mod tls;
+
+use std::sync::Arc;
+
+use windrow_http::extension::Extension;
+
+/// What the servers of these tests are extended by: nothing. Other crates take `support` too.
+fn extension() -> Option<Arc<dyn Extension>> {
+    None
+}

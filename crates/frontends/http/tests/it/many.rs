@@ -9,16 +9,16 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use proptest::prelude::*;
 use serde_json::json;
-use windrow_core::{Done, Fault, Value, Write};
+use windrow_core::{Fault, RowDone, RowWrite, Value};
 
 use crate::support::{MIB, client, columns, good, post_text, send, serve, start, unique};
 
 /// Fails where the first value is `bad`, by 0 rows where it is `skip`.
-fn rule(write: &Write) -> Result<Done, Fault> {
+fn rule(write: &RowWrite) -> Result<RowDone, Fault> {
     match write.row.first() {
         Some(Value::Text(t)) if &**t == "bad" => Err(unique()),
-        Some(Value::Text(t)) if &**t == "skip" => Ok(Done::rows(0)),
-        _ => Ok(Done::rows(1)),
+        Some(Value::Text(t)) if &**t == "skip" => Ok(RowDone::rows(0)),
+        _ => Ok(RowDone::rows(1)),
     }
 }
 
@@ -134,7 +134,7 @@ async fn what_came_before_an_error_stays_and_is_told() {
 #[tokio::test]
 async fn a_hundred_thousand_rows_come_back_in_order() {
     let (server, seen) = serve(|write| match write.row[0] {
-        Value::Int(n) => Ok(Done::rows(u64::try_from(n % 3).unwrap())),
+        Value::Int(n) => Ok(RowDone::rows(u64::try_from(n % 3).unwrap())),
         _ => Err(unique()),
     })
     .await;

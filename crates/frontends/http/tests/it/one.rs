@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windrow_core::{
-    Done, Fault, FaultClass, Key, OnConflict, Op, Returned, Returning, TableName, Value,
+    Fault, FaultClass, Key, OnConflict, Op, Returned, Returning, RowDone, TableName, Value,
 };
 
 use crate::support::{client, columns, good, post_text, send, serve, unique};
@@ -81,7 +81,7 @@ async fn web_pages_are_kept_out() {
             "{name}: {value}"
         );
         let parts = client()
-            .post(server.url("/_api/batch"))
+            .post(server.url("/v1/batch"))
             .header("content-type", "multipart/form-data; boundary=x")
             .header(name, value);
         assert_eq!(send(parts.body(envelope)).await.0, 403, "{name}: {value}");
@@ -107,8 +107,6 @@ async fn tables_of_the_database_itself_are_not_served() {
     ] {
         let row = client().get(server.url(&format!("/v1/tables/{table}/rows/1")));
         assert_eq!(send(row).await.0, 403, "{table}");
-        let document = client().get(server.url(&format!("/_api/document/{table}/1")));
-        assert_eq!(send(document).await.0, 403, "{table}");
         let batch =
             format!("{{\"operations\":[{{\"op\":\"get\",\"table\":\"{table}\",\"key\":1}}]}}");
         let (_, told) = send(client().post(server.url("/v1/batch")).body(batch)).await;
@@ -160,7 +158,7 @@ async fn equal_requests_share_one_shape() {
 #[tokio::test]
 async fn generated_values_come_back() {
     let (server, _) = serve(|_| {
-        Ok(Done {
+        Ok(RowDone {
             rows: 1,
             returned: Some(Box::new(Returned {
                 columns: Arc::from([Arc::from("id"), Arc::from("at\"")]),
@@ -169,7 +167,6 @@ async fn generated_values_come_back() {
                     Value::text("x\n"),
                 ])],
             })),
-            told: None,
         })
     })
     .await;
@@ -188,7 +185,7 @@ async fn generated_values_come_back() {
 
 #[tokio::test]
 async fn a_row_that_was_left_out_is_no_creation() {
-    let (server, _) = serve(|_| Ok(Done::rows(0))).await;
+    let (server, _) = serve(|_| Ok(RowDone::rows(0))).await;
     let url = server.rows() + "?on_conflict=ignore";
     assert_eq!(
         post_text(url, "application/json", "{\"a\":1}").await,

@@ -118,8 +118,8 @@ async fn an_open_address_wants_a_token_or_a_word() {
         let (intake, _arrivals) =
             windrow_core::Intake::channel(windrow_core::Budget::new(1 << 20), 1);
         let ready = std::sync::Arc::new(std::sync::Mutex::new(Ok(())));
-        let (services, _) = support::services(intake, ready);
-        Http::bind(config, services).await
+        let (services, _) = support::services(intake, ready, &[]);
+        Http::bind(config, services, None).await
     };
     let open = || HttpConfig {
         listen: "0.0.0.0:0".parse().unwrap(),

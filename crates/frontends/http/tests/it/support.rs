@@ -12,8 +12,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
-    Arrivals, Budget, Done, Dones, Fault, Intake, Submission, UnitFault, UnitOutcome, Write,
+    Arrivals, Budget, Dones, Fault, Intake, RowDone, RowWrite, Submission, UnitFault, UnitOutcome,
 };
+use windrow_http::extension::{Extension, ExtraEndpoint};
 use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 pub(crate) const MIB: usize = 1 << 20;
@@ -71,16 +72,16 @@ pub(crate) fn config() -> HttpConfig {
 }
 
 pub(crate) fn services(
-    intake: Intake,
+    intake: Intake<RowWrite>,
     ready: Arc<Mutex<Result<(), Fault>>>,
+    extra: &[ExtraEndpoint],
 ) -> (Services, Arc<Registry>) {
     let mut registry = Registry::default();
-    let metrics = HttpMetrics::register(&mut registry);
+    let metrics = HttpMetrics::register(&mut registry, extra);
     let registry = Arc::new(registry);
     let text = Arc::clone(&registry);
     let services = Services {
         intake,
-        gives_back: true,
         owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),
         metrics_text: Arc::new(move || {
@@ -95,22 +96,22 @@ pub(crate) fn services(
 }
 
 /// A server whose lane is the given end.
-pub(crate) async fn start(config: HttpConfig, budget: usize) -> (Server, Arrivals) {
-    start_over(config, budget, true).await
+pub(crate) async fn start(config: HttpConfig, budget: usize) -> (Server, Arrivals<RowWrite>) {
+    start_with(config, budget, crate::extension()).await
 }
 
-/// As [`start`], over a database that gives back what it wrote, or not.
-pub(crate) async fn start_over(
+/// As [`start`], with an extension.
+pub(crate) async fn start_with(
     config: HttpConfig,
     budget: usize,
-    gives_back: bool,
-) -> (Server, Arrivals) {
+    extension: Option<Arc<dyn Extension>>,
+) -> (Server, Arrivals<RowWrite>) {
     let budget = Budget::new(budget);
     let (intake, arrivals) = Intake::channel(budget.clone(), 64);
     let ready = Arc::new(Mutex::new(Ok(())));
-    let (mut services, registry) = services(intake, Arc::clone(&ready));
-    services.gives_back = gives_back;
-    let http = Http::bind(config, services).await.unwrap();
+    let extra = extension.as_ref().map_or(&[][..], |e| e.endpoints());
+    let (services, registry) = services(intake, Arc::clone(&ready), extra);
+    let http = Http::bind(config, services, extension).await.unwrap();
     let stop = CancellationToken::new();
     let server = Server {
         addr: http.local_addr(),
@@ -125,14 +126,14 @@ pub(crate) async fn start_over(
 
 /// A server whose lane answers each write by a function and remembers all of them.
 pub(crate) async fn serve(
-    rule: impl FnMut(&Write) -> Result<Done, Fault> + Send + 'static,
+    rule: impl FnMut(&RowWrite) -> Result<RowDone, Fault> + Send + 'static,
 ) -> (Server, Seen) {
     serve_with(config(), rule).await
 }
 
 pub(crate) async fn serve_with(
     config: HttpConfig,
-    mut rule: impl FnMut(&Write) -> Result<Done, Fault> + Send + 'static,
+    mut rule: impl FnMut(&RowWrite) -> Result<RowDone, Fault> + Send + 'static,
 ) -> (Server, Seen) {
     let (server, mut arrivals) = start(config, 64 * MIB).await;
     let seen = Seen::default();
@@ -146,24 +147,27 @@ pub(crate) async fn serve_with(
     (server, seen)
 }
 
-pub(crate) fn good(_: &Write) -> Result<Done, Fault> {
-    Ok(Done::rows(1))
+pub(crate) fn good(_: &RowWrite) -> Result<RowDone, Fault> {
+    Ok(RowDone::rows(1))
 }
 
 /// Answers a submission as a lane would: each unit succeeds or fails as a whole.
-pub(crate) fn answer(submission: Submission, rule: &mut impl FnMut(&Write) -> Result<Done, Fault>) {
+pub(crate) fn answer(
+    submission: Submission<RowWrite>,
+    rule: &mut impl FnMut(&RowWrite) -> Result<RowDone, Fault>,
+) {
     let held: usize = submission.units.iter().map(windrow_core::Unit::bytes).sum();
     assert!(
         submission.permit.bytes() >= held,
         "the permit of {} bytes does not cover {held}",
         submission.permit.bytes()
     );
-    let outcomes: Vec<UnitOutcome> = submission
+    let outcomes: Vec<UnitOutcome<RowDone>> = submission
         .units
         .iter()
         .map(|unit| {
             let mut dones = Dones::new();
-            for (at, write) in unit.writes().iter().enumerate() {
+            for (at, write) in unit.work().iter().enumerate() {
                 dones.push(rule(write).map_err(|fault| UnitFault {
                     at,
                     fault,
@@ -179,35 +183,35 @@ pub(crate) fn answer(submission: Submission, rule: &mut impl FnMut(&Write) -> Re
 
 /// What the lane was asked: submissions of units of writes.
 #[derive(Clone, Default)]
-pub(crate) struct Seen(Arc<Mutex<Vec<Vec<Vec<Write>>>>>);
+pub(crate) struct Seen(Arc<Mutex<Vec<Vec<Vec<RowWrite>>>>>);
 
 impl Seen {
-    fn add(&self, submission: &Submission) {
-        let units = submission.units.iter().map(|u| u.writes().to_vec());
+    fn add(&self, submission: &Submission<RowWrite>) {
+        let units = submission.units.iter().map(|u| u.work().to_vec());
         self.0.lock().unwrap().push(units.collect());
     }
 
-    pub(crate) fn submissions(&self) -> Vec<Vec<Vec<Write>>> {
+    pub(crate) fn submissions(&self) -> Vec<Vec<Vec<RowWrite>>> {
         self.0.lock().unwrap().clone()
     }
 
-    pub(crate) fn units(&self) -> Vec<Vec<Write>> {
+    pub(crate) fn units(&self) -> Vec<Vec<RowWrite>> {
         self.submissions().into_iter().flatten().collect()
     }
 
-    pub(crate) fn writes(&self) -> Vec<Write> {
+    pub(crate) fn writes(&self) -> Vec<RowWrite> {
         self.units().into_iter().flatten().collect()
     }
 
     /// The only write.
-    pub(crate) fn one(&self) -> Write {
+    pub(crate) fn one(&self) -> RowWrite {
         let writes = self.writes();
         assert_eq!(writes.len(), 1, "{writes:?}");
         writes[0].clone()
     }
 }
 
-pub(crate) fn columns(write: &Write) -> Vec<&str> {
+pub(crate) fn columns(write: &RowWrite) -> Vec<&str> {
     write.shape.columns.iter().map(|c| &**c).collect()
 }
 

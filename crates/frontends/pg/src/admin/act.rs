@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::interval;
 use windrow_core::{Fault, FaultClass};
 
-use super::shared::Shared;
 use crate::session_info::State;
+use crate::shared::Shared;
 
 /// How often it is looked whether work under way has ended.
 const LOOK: Duration = Duration::from_millis(10);

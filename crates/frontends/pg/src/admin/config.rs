@@ -1,8 +1,8 @@
 //! SHOW CONFIG: what is set, and no secret.
 
-use super::shared::Shared;
 use super::table::{Rows, on};
 use crate::config::PgConfig;
+use crate::shared::Shared;
 
 /// Name and value of each setting.
 pub(super) fn rows(shared: &Shared) -> Rows {

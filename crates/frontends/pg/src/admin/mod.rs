@@ -7,7 +7,6 @@ mod command;
 mod config;
 mod extended;
 mod prepared;
-mod shared;
 mod show;
 mod table;
 mod visitor;
@@ -19,8 +18,8 @@ use crate::client_stream::ClientStream;
 use crate::codec::frame::{self, Front, HEADER};
 use crate::codec::message::Message;
 use crate::codec::{answer, failure};
+use crate::shared::Shared;
 use command::Command;
-pub(crate) use shared::Shared;
 use visitor::{End, LONGEST, Visitor, columns};
 
 /// Serves somebody at the console until it leaves. The greeting was sent.

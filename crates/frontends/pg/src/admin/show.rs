@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::command::Show;
 use super::config;
-use super::shared::Shared;
 use super::table::{Column, Rows, on};
 use crate::session_info::State;
+use crate::shared::Shared;
 
 const LANES: &[Column] = &[
     ("name", "the lane, as its metrics are labelled"),

@@ -6,11 +6,11 @@ use windrow_core::{Fault, FaultClass};
 
 use super::command::Command;
 use super::prepared::Prepared;
-use super::shared::Shared;
 use super::table::Column;
 use super::{act, show, table};
 use crate::client_stream::ClientStream;
 use crate::codec::{answer, failure};
+use crate::shared::Shared;
 
 /// The longest message, in bytes.
 pub(super) const LONGEST: usize = 64 * 1024;

@@ -7,10 +7,10 @@ use windrow_pgwire::scram::Binding;
 
 use super::ended::Ended;
 use super::packet::{self, Packet, Startup};
-use super::shared::Shared;
 use super::{login, say, secure};
 use crate::client_stream::ClientStream;
 use crate::metrics::Login;
+use crate::shared::Shared;
 
 /// A connection that was accepted.
 pub(crate) enum Arrival {
@@ -142,7 +142,7 @@ impl<'a> Greeter<'a> {
     /// That the connection is encrypted, where it has to be.
     pub(super) fn check_secure(&self) -> Result<(), Ended> {
         let open = matches!(self.stream, Some(ClientStream::Tcp(_)));
-        if !(open && self.shared.require_tls) {
+        if !(open && self.shared.config.require_tls) {
             return Ok(());
         }
         let text =

@@ -12,7 +12,6 @@
 //! | `login` | SCRAM-SHA-256 |
 //! | `say`, `ended` | what a client is told, and why one does not come in |
 //! | `starting` | how many may be on their way in |
-//! | `shared` | what all connections on their way in share |
 
 mod access;
 mod ended;
@@ -23,7 +22,6 @@ mod options;
 mod packet;
 mod say;
 mod secure;
-mod shared;
 mod starting;
 #[cfg(any(test, fuzzing))]
 mod trial;
@@ -42,11 +40,11 @@ pub(crate) use greeter::Arrival;
 use greeter::Greeter;
 use options::Request;
 pub(crate) use secure::Tls;
-pub(crate) use shared::Shared;
 pub(crate) use starting::{StartSlot, Starting};
 #[cfg(any(test, fuzzing))]
 pub(crate) use trial::startup;
 
+use crate::admission::Admission;
 use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
@@ -55,7 +53,7 @@ use crate::pool::Who;
 use crate::register::Entry;
 use crate::role_state::RoleState;
 use crate::session::Client;
-use crate::warrant::Warrant;
+use crate::shared::Shared;
 
 /// The database that is none: the console.
 pub(crate) const CONSOLE: &str = "windrow";
@@ -73,7 +71,7 @@ pub(crate) async fn admit(shared: &Shared, arrival: Arrival, slot: &StartSlot) -
     let mut greeter = Greeter::new(shared, arrival);
     let ended = tokio::select! {
         biased;
-        admitted = timeout(shared.login_timeout, greeter.run()) => match admitted {
+        admitted = timeout(shared.config.login_timeout, greeter.run()) => match admitted {
             Ok(Ok(admitted)) => {
                 shared.metrics.login(Login::Ok);
                 return Some(admitted);
@@ -96,7 +94,7 @@ pub(crate) async fn admit(shared: &Shared, arrival: Arrival, slot: &StartSlot) -
 fn too_slow(shared: &Shared) -> Fault {
     let text = format!(
         "canceling authentication due to timeout: the client was not in within {:?} (login_timeout)",
-        shared.login_timeout
+        shared.config.login_timeout
     );
     Fault::new(FaultClass::Cancelled, "57014", text)
 }
@@ -163,7 +161,7 @@ impl<'a> Greeter<'a> {
         slot.map_err(|_| {
             let hint = format!(
                 "At most {} clients are let in (max_clients).",
-                self.shared.max_clients
+                self.shared.config.max_clients
             );
             let text = "sorry, too many clients already";
             let fault = Fault::new(FaultClass::Overloaded, "53300", text);
@@ -194,14 +192,14 @@ impl<'a> Greeter<'a> {
         report.write(&mut out, &who.application_name);
         // Shared by all clients that ask for the same, so that each costs less.
         let identity = report.identity.clone();
-        let warrant = Warrant {
+        let admission = Admission {
             credential: who.credential.clone(),
             verifier,
             revoked: self.shared.stop.child_token(),
         };
         let name = who.application_name.clone();
         let register = &self.shared.register;
-        let entry = register.enter(&self.peer, identity.clone(), name, warrant);
+        let entry = register.enter(&self.peer, identity.clone(), name, admission);
         self.check_limits(&entry, &state)?;
         say::key(&mut out, entry.info.pid, entry.info.secret);
         login::send(self.stream()?, &mut out).await?;

@@ -15,7 +15,7 @@ use crate::codec::failure;
 /// sends is read: a socket that is closed with bytes unread resets the connection, and the client
 /// may never see why.
 const PATIENCE: Duration = Duration::from_secs(1);
-const LINGER: usize = 64 * 1024;
+const READ_AT_END: usize = 64 * 1024;
 
 /// NegotiateProtocolVersion.
 pub(super) fn negotiate(out: &mut BytesMut, unknown: &[String]) {
@@ -86,7 +86,7 @@ pub(super) async fn turn_away(mut stream: ClientStream, fault: &Fault) {
         stream.write_all(&out).await?;
         stream.shutdown().await?;
         let mut scrap = [0; 1024];
-        let mut left = LINGER;
+        let mut left = READ_AT_END;
         while let count @ 1.. = stream.read(&mut scrap).await? {
             left = left.saturating_sub(count);
             if left == 0 {

@@ -1,8 +1,8 @@
 //! Writing a server's messages.
 
 use bytes::{BufMut, BytesMut};
-use windrow_core::statement::Formats;
-use windrow_core::{Op, Signature};
+use windrow_calls::{Formats, Signature};
+use windrow_core::Op;
 
 /// ParseComplete.
 pub(crate) const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";

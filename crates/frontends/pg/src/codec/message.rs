@@ -1,7 +1,7 @@
 //! What a client says, borrowed from the receive buffer.
 
 use memchr::memchr;
-use windrow_core::statement::Formats;
+use windrow_calls::Formats;
 
 /// A client's message, read as far as a session needs it.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 use proptest::prelude::*;
-use windrow_core::statement::Formats;
+use windrow_calls::Formats;
 use windrow_core::{Fault, Op};
 
 use super::frame::{Front, HEADER, Violation, front};
@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(bind.statement, statement.as_bytes());
         let fits = formats.len() < 2 || formats.len() == values.len();
         prop_assert_eq!(bind.formats().is_some(), fits);
-        let read = windrow_core::statement::Arguments::of(bind.values, bind.count).unwrap();
+        let read = windrow_calls::Arguments::of(bind.values, bind.count).unwrap();
         let read: Vec<_> = read.iter().map(|value| value.map(<[u8]>::to_vec)).collect();
         prop_assert_eq!(read, values);
     }

@@ -11,8 +11,8 @@ use windrow_pgwire::Target;
 use super::idle::{Idle, Kind, Parked};
 use super::reports::Reports;
 use super::who::Who;
-use crate::berths::{Berth, Berths, Guest};
 use crate::config::{DatabaseConfig, PgConfig};
+use crate::connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 use crate::metrics::PgMetrics;
 
 /// One database.
@@ -22,7 +22,7 @@ pub(super) struct Database {
     pub(super) connect_timeout: Duration,
     idle_time: Duration,
     /// One for each connection that may be in use.
-    pub(super) berths: Arc<Berths>,
+    pub(super) slots: Arc<ConnectionSlots>,
     idle: Mutex<Idle>,
     /// Connections of an earlier generation are closed when they are given back.
     pub(super) generation: AtomicU64,
@@ -35,7 +35,7 @@ pub(super) struct Database {
 pub(super) struct Slot {
     database: Arc<Database>,
     role: Name,
-    _berth: Berth,
+    _connection: ConnectionSlot,
 }
 
 /// Server connections of one role, for the console.
@@ -56,40 +56,40 @@ impl Database {
         metrics: &PgMetrics,
         reports: Arc<Reports>,
     ) -> Arc<Self> {
-        let berths = database.berths.clone().unwrap_or_else(|| {
+        let slots = database.connection_slots.clone().unwrap_or_else(|| {
             let most = config.max_server_connections;
-            Berths::new(&*database.name, most, config.server_wait)
+            ConnectionSlots::new(&*database.name, most, config.server_wait)
         });
         let opened = Arc::new(Self {
             name: Name::from(&*database.name),
             target: database.target.clone(),
             connect_timeout: config.connect_timeout,
             idle_time: config.server_idle,
-            berths: Arc::clone(&berths),
+            slots: Arc::clone(&slots),
             idle: Mutex::default(),
             generation: AtomicU64::default(),
             used: Mutex::default(),
             reports,
             metrics: metrics.clone(),
         });
-        let guest: Arc<dyn Guest> = Arc::clone(&opened) as _;
-        berths.invite(Arc::downgrade(&guest));
+        let holder: Arc<dyn IdleConnections> = Arc::clone(&opened) as _;
+        slots.register(Arc::downgrade(&holder));
         opened
     }
 
-    pub(super) fn slot(self: &Arc<Self>, role: &Name, berth: Berth) -> Slot {
+    pub(super) fn slot(self: &Arc<Self>, role: &Name, slot: ConnectionSlot) -> Slot {
         self.metrics.servers_used.inc();
         *self.used().entry(Name::clone(role)).or_default() += 1;
         Slot {
             database: Arc::clone(self),
             role: Name::clone(role),
-            _berth: berth,
+            _connection: slot,
         }
     }
 
     /// Waits until somebody waits for a connection. Cancel safe.
     pub(super) async fn wanted(&self) {
-        self.berths.wanted().await;
+        self.slots.wanted().await;
     }
 
     /// A connection that nobody uses, if there is one of the kind.
@@ -121,7 +121,7 @@ impl Database {
     }
 
     pub(super) fn clear(&self) {
-        self.berths.clear();
+        self.slots.clear();
     }
 
     pub(super) async fn sweep(&self) {
@@ -150,7 +150,7 @@ impl Database {
         let line = |role: &Name| ServerLine {
             database: Name::clone(&self.name),
             role: Name::clone(role),
-            most: self.berths.most(),
+            most: self.slots.most(),
             ..ServerLine::default()
         };
         let mut lines: BTreeMap<Name, ServerLine> = BTreeMap::new();
@@ -199,8 +199,8 @@ impl Drop for Slot {
     }
 }
 
-impl Guest for Database {
-    /// Idle connections have no berths, but there are never more of them than there are berths
+impl IdleConnections for Database {
+    /// Idle connections have no slots, but there are never more of them than there are slots
     /// free.
     fn shrink(&self, free: usize) {
         let superfluous = self.idle().beyond(free);

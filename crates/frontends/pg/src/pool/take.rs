@@ -15,29 +15,29 @@ use super::probe;
 use super::reports::Report;
 use super::state::State;
 use super::who::Who;
-use crate::berths::{Berth, Guest as _};
+use crate::connection_slots::{ConnectionSlot, IdleConnections as _};
 use crate::metrics::PgMetrics;
 
 impl Database {
     /// A connection in the state that is wanted. Whoever waits is served in the order of asking.
     pub(super) async fn take(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        let berth = match self.berths.take_now() {
-            Ok(berth) => berth,
+        let slot = match self.slots.take_now() {
+            Ok(slot) => slot,
             Err(_) => {
                 let _waiting = Waiting::new(&self.metrics);
-                self.berths.take().await?
+                self.slots.take().await?
             }
         };
-        self.occupy(berth, who).await
+        self.occupy(slot, who).await
     }
 
     /// As [`Database::take`], without waiting for others.
     pub(super) async fn take_now(self: &Arc<Self>, who: &Who) -> Result<Loan, Fault> {
-        self.occupy(self.berths.take_now()?, who).await
+        self.occupy(self.slots.take_now()?, who).await
     }
 
-    async fn occupy(self: &Arc<Self>, berth: Berth, who: &Who) -> Result<Loan, Fault> {
-        let slot = self.slot(&who.identity.role, berth);
+    async fn occupy(self: &Arc<Self>, slot: ConnectionSlot, who: &Who) -> Result<Loan, Fault> {
+        let slot = self.slot(&who.identity.role, slot);
         let kind = Kind::of(who);
         while let Some(mut parked) = self.take_idle(&kind, who) {
             // One that the server has ended is closed.
@@ -51,7 +51,7 @@ impl Database {
             // can.
             break;
         }
-        self.shrink(self.berths.free());
+        self.shrink(self.slots.free());
         let mut parked = self.connect(kind, who).await?;
         lead(&mut parked, who).await?;
         Ok(Loan::new(parked, slot))

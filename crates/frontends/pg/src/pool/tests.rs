@@ -240,11 +240,11 @@ async fn whoever_waits_too_long_is_told_which_limit_it_is() {
     let pool = Pool::new(&config, &metrics);
     let who = anybody(&database);
     let loan = pool.take(&who).await.unwrap();
-    let told = pool.take(&who).await.unwrap_err();
-    assert_eq!(&*told.code, "53300");
+    let fault = pool.take(&who).await.unwrap_err();
+    assert_eq!(&*fault.code, "53300");
     assert!(
-        told.message.contains("max_server_connections") && told.message.contains("server_wait"),
-        "{told}"
+        fault.message.contains("max_server_connections") && fault.message.contains("server_wait"),
+        "{fault}"
     );
     assert_eq!((metrics.servers_used.get(), metrics.waiting.get()), (1, 0));
     drop(loan);
@@ -353,9 +353,9 @@ async fn settings_that_cannot_be_had_are_told_in_the_servers_words() {
     let pool = pool(database.url());
     let role = anybody(&database).identity.role;
     let who = who(&role, &[("timezone", "SET TIME ZONE 'Nowhere/Land'")], "");
-    let told = pool.take(&who).await.unwrap_err();
+    let fault = pool.take(&who).await.unwrap_err();
     assert_eq!(
-        &*told.message,
+        &*fault.message,
         "invalid value for parameter \"TimeZone\": \"Nowhere/Land\""
     );
     let nowhere = Who {
@@ -399,13 +399,16 @@ async fn equal_sessions_are_told_the_same_report_at_the_price_of_one_connection(
     let kept = pool.take(&who).await.unwrap();
     let key = (who.identity.clone(), who.settings.clone());
     let database = pool.database(&who).unwrap();
-    let told = database.take_now(&who).await.unwrap_err();
-    assert_eq!((&*told.code, told.class), ("53300", FaultClass::Overloaded));
-    assert!(pool.reports.get(&key, async |_| Err(told)).await.is_ok());
+    let fault = database.take_now(&who).await.unwrap_err();
+    assert_eq!(
+        (&*fault.code, fault.class),
+        ("53300", FaultClass::Overloaded)
+    );
+    assert!(pool.reports.get(&key, async |_| Err(fault)).await.is_ok());
     drop(kept);
     who.settings.startup = vec![(Name::from("timezone"), Name::from("Nowhere"))].into();
-    let told = pool.report(&who).await.unwrap_err();
-    assert_eq!(&*told.code, "22023");
+    let fault = pool.report(&who).await.unwrap_err();
+    assert_eq!(&*fault.code, "22023");
 }
 
 async fn futures_all(pool: &Pool, who: &Who) -> Vec<Arc<Report>> {

@@ -1,6 +1,5 @@
 //! Listening, and what becomes of each connection.
 
-mod build;
 mod listen;
 mod recheck;
 
@@ -16,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin;
-use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, admit};
+use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, Starting, admit};
 use crate::client::Identity;
 use crate::config::PgConfig;
 use crate::services::Services;
 use crate::session;
-use build::Parts;
+use crate::shared::Shared;
 use listen::Listeners;
 
 /// How often idle server connections are looked at, at most.
@@ -34,7 +33,9 @@ const LEFT: Duration = Duration::from_secs(1);
 pub struct Pg {
     listeners: Listeners,
     local_addr: SocketAddr,
-    parts: Arc<Parts>,
+    shared: Arc<Shared>,
+    /// Who is on its way in.
+    starting: Arc<Starting>,
 }
 
 impl Pg {
@@ -48,9 +49,9 @@ impl Pg {
     pub async fn bind(config: PgConfig, services: Services) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         check(&config).map_err(invalid)?;
-        let parts = Parts::new(config, services).map_err(invalid)?;
-        let config = &parts.console.config;
-        if !config.listen.ip().is_loopback() && parts.admit.access.trusts() {
+        let shared = Shared::new(config, services).map_err(invalid)?;
+        let config = &shared.config;
+        if !config.listen.ip().is_loopback() && shared.access.trusts() {
             return Err(invalid(format!(
                 "{} can be reached from other machines, and neither users nor an auth_query are configured: nobody could come in \
                  from there. Configure pg.users or pg.auth_query, or listen on 127.0.0.1",
@@ -61,7 +62,8 @@ impl Pg {
         Ok(Self {
             local_addr: listeners.local_addr()?,
             listeners,
-            parts: Arc::new(parts),
+            shared: Arc::new(shared),
+            starting: Arc::default(),
         })
     }
 
@@ -76,23 +78,22 @@ impl Pg {
     /// sessions.
     pub async fn run(self, stop: CancellationToken) {
         let tracker = TaskTracker::new();
-        let sweeping = tracker.spawn(sweep(Arc::clone(&self.parts)));
-        let leaving = tracker.spawn(leave(Arc::clone(&self.parts)));
-        let recheck = Arc::clone(&self.parts.recheck);
-        let checking = tracker.spawn(recheck::run(recheck, self.parts.stop.clone()));
+        let sweeping = tracker.spawn(sweep(Arc::clone(&self.shared)));
+        let leaving = tracker.spawn(leave(Arc::clone(&self.shared)));
+        let checking = tracker.spawn(recheck::run(Arc::clone(&self.shared)));
         let accepting = self.accept(&tracker);
         tokio::select! {
             () = stop.cancelled() => {}
             () = accepting => {}
         }
-        self.parts.stop.cancel();
+        self.shared.stop.cancel();
         // Whoever is held back has to hear of it.
-        self.parts.console.gate.resume(None);
+        self.shared.gate.resume(None);
         drop(self.listeners);
         tracker.close();
         tracker.wait().await;
         // Nobody uses a server connection any more.
-        self.parts.sessions.databases.pool.close().await;
+        self.shared.databases.pool.close().await;
         drop((sweeping, leaving, checking));
     }
 
@@ -101,15 +102,15 @@ impl Pg {
         loop {
             let slot = tokio::select! {
                 biased;
-                () = self.parts.stop.cancelled() => return,
-                slot = self.parts.starting.slot() => slot,
+                () = self.shared.stop.cancelled() => return,
+                slot = self.starting.slot() => slot,
             };
             let arrival = tokio::select! {
                 biased;
-                () = self.parts.stop.cancelled() => return,
+                () = self.shared.stop.cancelled() => return,
                 arrival = self.listeners.accept() => arrival,
             };
-            tracker.spawn(serve(Arc::clone(&self.parts), arrival, slot));
+            tracker.spawn(serve(Arc::clone(&self.shared), arrival, slot));
         }
     }
 }
@@ -134,17 +135,17 @@ fn check(config: &PgConfig) -> Result<(), String> {
 }
 
 /// One connection, from its first byte to its end.
-async fn serve(parts: Arc<Parts>, arrival: Arrival, slot: StartSlot) {
+async fn serve(shared: Arc<Shared>, arrival: Arrival, slot: StartSlot) {
     // Boxed, and gone before the session begins: what it takes to come in is not held for as long
     // as somebody is in.
-    let admitted = Box::pin(admit(&parts.admit, arrival, &slot)).await;
+    let admitted = Box::pin(admit(&shared, arrival, &slot)).await;
     drop(slot);
     match admitted {
         None => {}
-        Some(Admitted::Console(stream)) => Box::pin(admin::run(stream, &parts.console)).await,
+        Some(Admitted::Console(stream)) => Box::pin(admin::run(stream, &shared)).await,
         Some(Admitted::Session(client, entry, client_slot)) => {
-            let counted = Counted::new(&parts.admit.metrics.clients);
-            Box::pin(session::run(*client, Arc::clone(&parts.sessions))).await;
+            let counted = Counted::new(&shared.metrics.clients);
+            Box::pin(session::run(*client, Arc::clone(&shared))).await;
             drop((counted, entry, client_slot));
         }
     }
@@ -168,21 +169,21 @@ impl Drop for Counted {
 
 /// Closes the connections to databases that nobody is in any more: as long as there is one, nobody
 /// can drop them.
-async fn leave(parts: Arc<Parts>) {
-    let databases = &parts.sessions.databases;
+async fn leave(shared: Arc<Shared>) {
+    let databases = &shared.databases;
     let mut left: HashSet<String> = HashSet::new();
     let mut tick = interval(LEFT);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = parts.stop.cancelled() => return,
+            () = shared.stop.cancelled() => return,
             _ = tick.tick() => {}
         }
         // Who comes back at once finds them still.
         let names = databases.configured.iter().map(|database| &database.name);
         let is_left = |name: &str| {
             let is = |identity: &Identity| *identity.database == *name;
-            parts.admit.register.count(is) == 0
+            shared.register.count(is) == 0
         };
         let now: HashSet<String> = names.filter(|name| is_left(name)).cloned().collect();
         databases
@@ -192,18 +193,18 @@ async fn leave(parts: Arc<Parts>) {
 }
 
 /// Looks after idle server connections.
-async fn sweep(parts: Arc<Parts>) {
-    let databases = &parts.sessions.databases;
+async fn sweep(shared: Arc<Shared>) {
+    let databases = &shared.databases;
     let mut tick =
-        interval((parts.console.config.server_idle / 2).clamp(Duration::from_millis(100), SWEEP));
+        interval((shared.config.server_idle / 2).clamp(Duration::from_millis(100), SWEEP));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = parts.stop.cancelled() => return,
+            () = shared.stop.cancelled() => return,
             _ = tick.tick() => {}
         }
         databases.pool.sweep().await;
-        parts.admit.access.sweep().await;
+        shared.access.sweep().await;
         databases.role_states.sweep().await;
     }
 }

@@ -12,18 +12,14 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
-use tokio_util::sync::CancellationToken;
 use windrow_core::Fault;
 use windrow_pgwire::scram::Verifier;
 use windrow_pgwire::target::Credential;
 
-use crate::admit::Access;
 use crate::client::{Identity, Settings};
-use crate::databases::Databases;
 use crate::pool::Who;
-use crate::register::Register;
-use crate::session::LaneBook;
 use crate::session_info::SessionInfo;
+use crate::shared::Shared;
 
 /// How often is asked. With the time that it takes to ask, nobody goes on for longer than 10
 /// seconds.
@@ -32,55 +28,47 @@ const ROUND: Duration = Duration::from_secs(5);
 /// At most so many are asked for at once: each takes a server connection for a moment.
 const AT_ONCE: usize = 2;
 
-/// Those whose warrants are the same.
-type Bearers = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
+/// Those who came in with the same.
+type Admitted = HashMap<(Identity, Credential, Option<Verifier>), Vec<Arc<SessionInfo>>>;
 
-/// What is needed to ask, and to end the sessions of whoever is refused.
-pub(super) struct Recheck {
-    pub(super) register: Arc<Register>,
-    pub(super) access: Arc<Access>,
-    pub(super) databases: Arc<Databases>,
-    pub(super) lanes: Arc<LaneBook>,
-}
-
-/// Asks again and again, until `stop` is cancelled.
-pub(super) async fn run(recheck: Arc<Recheck>, stop: CancellationToken) {
+/// Asks again and again, until Windrow stops.
+pub(super) async fn run(shared: Arc<Shared>) {
     let mut tick = interval_at(Instant::now() + ROUND, ROUND);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = stop.cancelled() => return,
+            () = shared.stop.cancelled() => return,
             _ = tick.tick() => {}
         }
         tokio::select! {
-            () = stop.cancelled() => return,
-            () = round(&recheck) => {}
+            () = shared.stop.cancelled() => return,
+            () = round(&shared) => {}
         }
     }
 }
 
 /// Asks once for all who are in.
-async fn round(recheck: &Arc<Recheck>) {
-    let mut bearers = Bearers::new();
-    for info in recheck.register.list() {
-        let warrant = &info.warrant;
+async fn round(shared: &Arc<Shared>) {
+    let mut admitted = Admitted::new();
+    for info in shared.register.list() {
+        let admission = &info.admission;
         let identity = info.identity.clone();
         let key = (
             identity,
-            warrant.credential.clone(),
-            warrant.verifier.clone(),
+            admission.credential.clone(),
+            admission.verifier.clone(),
         );
-        bearers.entry(key).or_default().push(info);
+        admitted.entry(key).or_default().push(info);
     }
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let mut asking = JoinSet::new();
-    for ((identity, credential, verifier), sessions) in bearers {
-        let (recheck, turns) = (Arc::clone(recheck), Arc::clone(&turns));
+    for ((identity, credential, verifier), sessions) in admitted {
+        let (shared, turns) = (Arc::clone(shared), Arc::clone(&turns));
         asking.spawn(async move {
             let _turn = turns.acquire_owned().await;
-            let refused = refused(&recheck, &identity, &credential, verifier.as_ref()).await;
+            let refused = refused(&shared, &identity, &credential, verifier.as_ref()).await;
             if let Some(why) = refused {
-                revoke(&recheck, (&identity, &credential), &sessions, &why);
+                revoke(&shared, (&identity, &credential), &sessions, &why);
             }
         });
     }
@@ -89,12 +77,12 @@ async fn round(recheck: &Arc<Recheck>) {
 
 /// Why a role is not let in any more; `None` where it is, or where nobody can be asked.
 async fn refused(
-    recheck: &Recheck,
+    shared: &Shared,
     identity: &Identity,
     credential: &Credential,
     verifier: Option<&Verifier>,
 ) -> Option<String> {
-    if !recheck.access.still(&identity.role, verifier).await {
+    if !shared.access.still(&identity.role, verifier).await {
         return Some("its password was changed, or it is not configured any more".to_owned());
     }
     let who = Who {
@@ -103,7 +91,7 @@ async fn refused(
         application_name: "windrow".into(),
         credential: credential.clone(),
     };
-    let fault = recheck.databases.pool.try_connect(&who).await.err()?;
+    let fault = shared.databases.pool.try_connect(&who).await.err()?;
     is_refusal(&fault).then(|| fault.to_string())
 }
 
@@ -113,7 +101,7 @@ fn is_refusal(fault: &Fault) -> bool {
 }
 
 fn revoke(
-    recheck: &Recheck,
+    shared: &Shared,
     (identity, credential): (&Identity, &Credential),
     sessions: &[Arc<SessionInfo>],
     why: &str,
@@ -125,9 +113,9 @@ fn revoke(
         "sessions are ended whose role is not let in any more: {why}"
     );
     // The ways in first: who is ended may come back at once.
-    recheck.databases.pool.revoke(&identity.database);
-    recheck.lanes.revoke(identity, credential);
+    shared.databases.pool.revoke(&identity.database);
+    shared.lanes.revoke(identity, credential);
     for session in sessions {
-        session.warrant.revoked.cancel();
+        session.admission.revoked.cancel();
     }
 }

@@ -91,7 +91,7 @@ impl Session {
                 && let Some(source) = &self.source
             {
                 // It has not said good-bye: whoever was to be told may be gone.
-                source.lane.door.intake.closed(source.id);
+                source.lane.ports.intake.closed(source.id);
             }
             return Poll::Ready(Ok(()));
         }

@@ -11,12 +11,12 @@ use super::segment::{Meaning, Portal, Segment};
 use super::state::{End, Session};
 use crate::codec::failure;
 use crate::codec::message::{Kind, Message};
-use crate::statements::Entry;
+use crate::statements::{Answer, PreparedStatement};
 
 impl Session {
     /// Deals with Parse, Bind, Describe, Execute or Close.
     pub(super) async fn extended(&mut self, tag: u8, total: usize) -> Result<(), End> {
-        if self.segment.bytes + total > self.shared.max_pending {
+        if self.segment.bytes + total > self.shared.config.max_pending {
             return self.relay("more than max_pending bytes before Sync").await;
         }
         if self.segment.is_crowded() {
@@ -26,21 +26,22 @@ impl Session {
             // What is said of a statement must have been true at some time after it was parsed.
             self.segment.parsed_at.get_or_insert_with(Instant::now);
         }
-        loop {
-            let next = self.look(tag, total).unwrap_or_else(|next| next);
-            match next {
-                Next::Go => break,
-                Next::Relay(reason) => return self.relay(reason).await,
-                Next::Drain => self.drain().await?,
-                Next::Describe(prepared) => {
-                    let described = Box::pin(self.describe(&prepared)).await;
-                    drop(prepared);
-                    if let Err(reason) = described {
-                        return self.relay(reason).await;
-                    }
+        let mut answer = None;
+        let reason = loop {
+            let next = self.look((tag, total), answer.as_ref());
+            match next.unwrap_or_else(|next| next) {
+                Next::Go => {
+                    self.segment.bytes += total;
+                    return Ok(());
                 }
+                Next::Relay(reason) => break reason,
+                Next::Drain => self.drain().await?,
+                Next::Describe(cached) => match Box::pin(self.describe(&cached)).await {
+                    Ok(described) => answer = Some(described),
+                    Err(reason) => break reason,
+                },
                 Next::Local(local) => {
-                    match self.answer(&local.prepared).await {
+                    match self.answer(&local.cached).await {
                         Ok(reply) => {
                             reply.say(&mut self.segment.script.text, &local.results, false);
                             self.segment.messages += 1;
@@ -48,13 +49,14 @@ impl Session {
                         }
                         Err(fault) => return self.fail(&fault, total),
                     }
-                    break;
+                    self.segment.bytes += total;
+                    return Ok(());
                 }
             }
-        }
-        self.fresh = None;
-        self.segment.bytes += total;
-        Ok(())
+        };
+        // A session may stay on a server connection for long: not with a copy of its text.
+        drop(answer);
+        self.relay(reason).await
     }
 
     /// Tells the client so. What follows up to the Sync is passed over, and the segment will not go
@@ -64,25 +66,24 @@ impl Session {
         self.segment.failed = true;
         self.line.take(self.segment.bytes + total);
         self.segment.bytes = 0;
-        self.fresh = None;
         Ok(())
     }
 
-    fn look(&mut self, tag: u8, total: usize) -> Result<Next, Next> {
+    /// What follows from a message. `answer`: what the lane has said because of it.
+    fn look(&mut self, (tag, total): (u8, usize), answer: Option<&Answer>) -> Result<Next, Next> {
         let lane = self.source.as_ref().map(|source| &source.lane);
         let Self {
             line,
             segment,
             statements,
-            fresh,
             ..
         } = self;
         let view = View {
             join: self.join,
             utf8: self.utf8,
-            readings: &self.shared.readings,
+            cache: &self.shared.cache,
             lane,
-            fresh: fresh.as_ref(),
+            answer,
             under_way: !self.pending.is_empty(),
             in_segment: !segment.calls.is_empty(),
             generated: self.values.last().is_some(),
@@ -97,33 +98,38 @@ impl Session {
                 if !parse.name.is_empty() && (known || statements.is_full()) {
                     return Err(Next::Relay("a statement of a name that is taken"));
                 }
-                let prepared = self
-                    .shared
-                    .readings
-                    .get(parse.text, parse.type_oids(), self.utf8);
-                let entry = Entry::new(prepared);
-                let meaning = view.of(&entry, statements)?;
-                let entry = view.seen(entry, &meaning);
-                segment.parse(parse.name, entry);
+                let cached = match answer {
+                    Some(answer) => Arc::clone(&answer.cached),
+                    None => view.cache.get(parse.text, parse.type_oids(), view.utf8),
+                };
+                let mut statement = PreparedStatement::new(cached);
+                let meaning = view.of(&statement, statements)?;
+                if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane) {
+                    statement.note(lane, joined);
+                }
+                segment.parse(parse.name, statement);
             }
             Message::Bind(bind) => {
-                let entry = segment.statement(bind.statement, statements);
-                let entry = entry.ok_or(Next::Relay("an unknown statement"))?;
-                let meaning = view.of(entry, statements)?;
-                let (prepared, stale) = (Arc::clone(&entry.prepared), view.is_stale(entry));
-                let fresh = entry.fixed.get().is_none().then(|| entry.fixed.clone());
-                if let (true, Meaning::Call(statement), Some(lane)) = (stale, &meaning, lane) {
-                    let seen = (lane.number, Arc::clone(statement));
-                    segment.see(bind.statement, seen, statements);
+                let statement = segment.statement(bind.statement, statements);
+                let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
+                let meaning = view.of(statement, statements)?;
+                let cached = Arc::clone(&statement.cached);
+                let fixed = &statement.fixed;
+                let fresh = fixed.get().is_none().then(|| fixed.clone());
+                if let (Meaning::Call(joined), Some(lane)) = (&meaning, lane)
+                    && statement.noted(lane).is_none()
+                    && let Some(statement) = segment.statement_mut(bind.statement, statements)
+                {
+                    statement.note(lane, joined);
                 }
-                segment.bind(&bind, (&prepared, fresh), meaning)?;
+                segment.bind(&bind, (&cached, fresh), meaning)?;
             }
             Message::Describe(Kind::Statement, name) => {
-                let entry = segment.statement(name, statements);
-                let entry = entry.ok_or(Next::Relay("an unknown statement"))?;
-                let meaning = view.of(entry, statements)?;
-                let prepared = Arc::clone(&entry.prepared);
-                segment.describe_statement(&prepared, &meaning);
+                let statement = segment.statement(name, statements);
+                let statement = statement.ok_or(Next::Relay("an unknown statement"))?;
+                let meaning = view.of(statement, statements)?;
+                let cached = Arc::clone(&statement.cached);
+                segment.describe_statement(&cached, &meaning);
             }
             Message::Describe(Kind::Portal, name) => segment.describe_portal(name)?,
             Message::Execute(name, rows) => {
@@ -145,11 +151,12 @@ impl Session {
         let (Some(source), Some(since)) = (&self.source, self.segment.parsed_at) else {
             return unfixed.is_empty();
         };
-        for entry in unfixed {
-            let Some((_, statement)) = &entry.seen else {
+        for prepared in unfixed {
+            let Some(statement) = prepared.statement() else {
                 continue;
             };
-            let asking = source.lane.holds(entry.prepared.number, statement, since);
+            let known = (&*prepared.cached, statement);
+            let asking = self.shared.cache.holds(&source.lane, known, since);
             if !Box::pin(asking).await.unwrap_or_default() {
                 return false;
             }
@@ -162,7 +169,7 @@ impl Session {
         if !self.segment.calls.is_empty() || self.segment.has_open_portal() {
             return self.relay("Flush before Sync").await;
         }
-        if self.segment.bytes + total > self.shared.max_pending {
+        if self.segment.bytes + total > self.shared.config.max_pending {
             return self.relay("more than max_pending bytes before Sync").await;
         }
         if !self.check_types().await {

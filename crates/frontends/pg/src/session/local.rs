@@ -1,12 +1,12 @@
 //! Statements that a session answers by itself: Windrow's own settings, and `lastval()`.
 
 use bytes::{BufMut, BytesMut};
-use windrow_core::statement::Formats;
+use windrow_calls::Formats;
 use windrow_core::{Fault, FaultClass};
 use windrow_sql::Effect;
 
 use crate::codec::answer;
-use crate::statements::Prepared;
+use crate::statements::CachedStatement;
 
 /// The settings that a session has.
 const SETTINGS: [&str; 3] = ["join", "ack", "defer"];
@@ -53,17 +53,17 @@ impl Reply {
 }
 
 /// The RowDescription's body of a statement that a session answers.
-pub(crate) fn fields(prepared: &Prepared) -> Option<Box<[u8]>> {
-    match prepared.effect()? {
-        Effect::ShowOwn { name } => Some(answer::one_field(&format!("windrow.{name}"), false)),
+pub(crate) fn fields(cached: &CachedStatement) -> Option<Box<[u8]>> {
+    match cached.effect()? {
+        Effect::ShowWindrow { name } => Some(answer::one_field(&format!("windrow.{name}"), false)),
         Effect::Lastval => Some(answer::one_field("lastval", true)),
         _ => None,
     }
 }
 
 /// The number of columns that a statement which a session answers has.
-pub(crate) fn columns(prepared: &Prepared) -> usize {
-    fields(prepared).map_or(0, |body| answer::columns(&body))
+pub(crate) fn columns(cached: &CachedStatement) -> usize {
+    fields(cached).map_or(0, |body| answer::columns(&body))
 }
 
 /// `SET windrow.name = value`. `join` is the setting, `default` its value after RESET.
@@ -92,12 +92,12 @@ pub(crate) fn set(
 ///
 /// # Errors
 /// Why it cannot.
-pub(crate) fn check(prepared: &Prepared) -> Result<(), Fault> {
-    match prepared.effect() {
-        Some(Effect::Own { name, value }) => {
+pub(crate) fn check(cached: &CachedStatement) -> Result<(), Fault> {
+    match cached.effect() {
+        Some(Effect::SetWindrow { name, value }) => {
             set(name, value.as_deref(), &mut false, false).map(drop)
         }
-        Some(Effect::ShowOwn { name }) => show(name, false).map(drop),
+        Some(Effect::ShowWindrow { name }) => show(name, false).map(drop),
         _ => Ok(()),
     }
 }
@@ -135,10 +135,10 @@ fn on_or_off(value: &str) -> Result<bool, Fault> {
 }
 
 /// True for a statement about Windrow's own settings: only the session itself can answer it.
-pub(crate) fn is_own(prepared: &Prepared) -> bool {
+pub(crate) fn is_windrow_setting(cached: &CachedStatement) -> bool {
     matches!(
-        prepared.effect(),
-        Some(Effect::Own { .. } | Effect::ShowOwn { .. })
+        cached.effect(),
+        Some(Effect::SetWindrow { .. } | Effect::ShowWindrow { .. })
     )
 }
 
@@ -174,11 +174,11 @@ pub(crate) fn aborted() -> Fault {
 
 /// What stands for a statement about Windrow's own settings that is prepared within a transaction
 /// on a server.
-pub(crate) fn substitute(prepared: &Prepared, join: bool) -> Option<String> {
-    match prepared.effect()? {
+pub(crate) fn substitute(cached: &CachedStatement, join: bool) -> Option<String> {
+    match cached.effect()? {
         // It ends with the transaction.
-        Effect::Own { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
-        Effect::ShowOwn { name } => {
+        Effect::SetWindrow { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
+        Effect::ShowWindrow { name } => {
             let value = if join { "on" } else { "off" };
             let name = name.replace('"', "\"\"");
             Some(format!(

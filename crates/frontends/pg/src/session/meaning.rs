@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Described, Op, Statement};
+use windrow_calls::Statement;
+use windrow_core::Op;
 use windrow_sql::{Apart, Effect, Reading};
 
-use super::lane::Lane;
 use super::segment::{Elsewhere, Local, Meaning};
-use crate::statements::{Entry, Prepared, Readings, Statements};
+use crate::lanes::Lane;
+use crate::statements::{
+    Answer, CachedStatement, PreparedStatement, PreparedStatements, StatementCache, Unusable,
+    in_lane,
+};
 
 /// What follows from a message.
 pub(super) enum Next {
@@ -16,7 +20,7 @@ pub(super) enum Next {
     /// The segment goes to a server connection.
     Relay(&'static str),
     /// The lane is asked what a statement means, then the message is looked at again.
-    Describe(Arc<Prepared>),
+    Describe(Arc<CachedStatement>),
     /// What is under way has to end, then the message is looked at again.
     Drain,
     /// The session answers by itself.
@@ -26,6 +30,16 @@ pub(super) enum Next {
 impl From<Elsewhere> for Next {
     fn from(elsewhere: Elsewhere) -> Self {
         Self::Relay(elsewhere.0)
+    }
+}
+
+impl From<Unusable> for Next {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Unknown(cached) => Self::Describe(cached),
+            Unusable::Apart(phrase) => Self::Relay(phrase),
+            Unusable::Changed => Self::Relay(CHANGED),
+        }
     }
 }
 
@@ -43,9 +57,10 @@ const ASKS: Apart = Apart {
 pub(super) struct View<'a> {
     pub(super) join: bool,
     pub(super) utf8: bool,
-    pub(super) readings: &'a Readings,
+    pub(super) cache: &'a StatementCache,
     pub(super) lane: Option<&'a Arc<Lane>>,
-    pub(super) fresh: Option<&'a (u64, u64, Described)>,
+    /// What the lane has just said, where it was asked because of this message.
+    pub(super) answer: Option<&'a Answer>,
     pub(super) under_way: bool,
     pub(super) in_segment: bool,
     pub(super) generated: bool,
@@ -53,29 +68,51 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What a statement means in a session that has these.
-    pub(super) fn of(&self, entry: &Entry, statements: &Statements) -> Result<Meaning, Next> {
-        let named = entry.prepared.deallocates.as_deref();
-        match named.and_then(|name| statements.get(name.as_bytes())) {
-            Some(_) => Ok(Meaning::Local),
-            None => self.meaning(entry),
+    /// What a prepared statement means in a session that has these.
+    pub(super) fn of(
+        &self,
+        statement: &PreparedStatement,
+        all: &PreparedStatements,
+    ) -> Result<Meaning, Next> {
+        let cached = &statement.cached;
+        let named = cached.deallocates.as_deref();
+        if named.is_some_and(|name| all.get(name.as_bytes()).is_some()) {
+            return Ok(Meaning::Local);
         }
+        self.judge(cached, |lane| {
+            statement.in_lane(lane, self.answer, (self.cache, self.utf8))
+        })
     }
 
-    /// What a statement means at this moment.
-    pub(super) fn meaning(&self, entry: &Entry) -> Result<Meaning, Next> {
-        let apart = match &entry.prepared.reading {
+    /// What a simple query means.
+    pub(super) fn of_query(&self, cached: &Arc<CachedStatement>) -> Result<Meaning, Next> {
+        self.judge(cached, |lane| in_lane(cached, lane, self.answer))
+    }
+
+    /// What a statement means at this moment. `joined`: what it means in the lane.
+    fn judge(
+        &self,
+        cached: &Arc<CachedStatement>,
+        joined: impl FnOnce(&Lane) -> Result<Arc<Statement>, Unusable>,
+    ) -> Result<Meaning, Next> {
+        let apart = match &cached.reading {
             Reading::Join(_) if !self.join => return Err(Next::Relay("windrow.join is off")),
-            Reading::Join(_) if entry.prepared.asks() => &ASKS,
+            Reading::Join(_) if cached.asks() => &ASKS,
             // What it takes has to be known where it asks.
             Reading::Join(parsed) if self.asks && parsed.op == Op::Insert => {
                 return Err(Next::Relay("what a sequence gave"));
             }
-            Reading::Join(_) => return self.call(entry).map(Meaning::Call),
+            Reading::Join(_) => {
+                let unknown = || Next::Describe(Arc::clone(cached));
+                let statement = joined(self.lane.ok_or_else(unknown)?)?;
+                return Ok(Meaning::Call(statement));
+            }
             Reading::Apart(apart) => apart,
         };
         match &apart.effect {
-            Effect::Own { .. } | Effect::ShowOwn { .. } | Effect::Empty => Ok(Meaning::Local),
+            Effect::SetWindrow { .. } | Effect::ShowWindrow { .. } | Effect::Empty => {
+                Ok(Meaning::Local)
+            }
             // Once there is a value there always is one, so that the question cannot fail and undo
             // the calls before it.
             Effect::Lastval if self.in_segment && self.join && self.generated => Ok(Meaning::Local),
@@ -87,63 +124,5 @@ impl View<'_> {
             Effect::AsksForGenerated | Effect::Currval(_) if self.under_way => Err(Next::Drain),
             _ => Err(Next::Relay(apart.reason)),
         }
-    }
-
-    fn call(&self, entry: &Entry) -> Result<Arc<Statement>, Next> {
-        let unknown = || Next::Describe(Arc::clone(&entry.prepared));
-        let lane = self.lane.ok_or_else(unknown)?;
-        if let Some((in_lane, statement)) = &entry.seen
-            && *in_lane == lane.number
-            && !statement.is_retired()
-        {
-            return Ok(Arc::clone(statement));
-        }
-        let statement = self.described(lane, &entry.prepared)?;
-        let fixed = entry.fixed.get();
-        let fits =
-            |statement: &Statement| fixed.is_none_or(|fixed| fixed.fits(statement.signature()));
-        if fits(&statement) {
-            return Ok(statement);
-        }
-        // Others that parse it now are told other types. Here it stays what it was.
-        let exact = entry.exact(self.readings, self.utf8);
-        if exact.number == entry.prepared.number {
-            return Err(Next::Relay(CHANGED));
-        }
-        let statement = self.described(lane, &exact)?;
-        fits(&statement)
-            .then_some(statement)
-            .ok_or(Next::Relay(CHANGED))
-    }
-
-    /// What the lane says of a text.
-    fn described(&self, lane: &Lane, prepared: &Arc<Prepared>) -> Result<Arc<Statement>, Next> {
-        let number = prepared.number;
-        let fresh = self
-            .fresh
-            .filter(|fresh| (fresh.0, fresh.1) == (lane.number, number));
-        let described = fresh.map(|(.., described)| described.clone());
-        match described.or_else(|| lane.known(number)) {
-            Some(Described::Joined(statement)) => Ok(statement),
-            Some(Described::Apart(apart)) => Err(Next::Relay(apart.phrase)),
-            None => Err(Next::Describe(Arc::clone(prepared))),
-        }
-    }
-
-    /// The entry with what it means.
-    pub(super) fn seen(&self, mut entry: Entry, meaning: &Meaning) -> Entry {
-        if let (Meaning::Call(statement), Some(lane)) = (meaning, self.lane) {
-            entry.seen = Some((lane.number, Arc::clone(statement)));
-        }
-        entry
-    }
-
-    /// True where an entry does not say what it means in the lane.
-    pub(super) fn is_stale(&self, entry: &Entry) -> bool {
-        let number = self.lane.map(|lane| lane.number);
-        !entry
-            .seen
-            .as_ref()
-            .is_some_and(|(in_lane, statement)| Some(*in_lane) == number && !statement.is_retired())
     }
 }

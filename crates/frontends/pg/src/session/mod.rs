@@ -19,21 +19,19 @@
 //! | [`charge`] | memory for long messages |
 
 mod answers;
-mod asked;
 pub(crate) mod charge;
 mod client;
 mod describe;
 mod engine;
 mod extended;
 mod handover;
-mod lane;
 mod line;
 mod local;
+mod local_reply;
 mod meaning;
 mod pending;
 mod relay;
 mod segment;
-mod shared;
 mod simple;
 mod state;
 mod submit;
@@ -42,9 +40,8 @@ mod values;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::shared::Shared;
 pub(crate) use client::Client;
-pub(crate) use lane::LaneBook;
-pub(crate) use shared::Shared;
 use state::Session;
 
 /// How long a client is given to take the last words.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
+use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
-use windrow_core::statement::Formats;
-use windrow_core::{Done, Fault, FaultClass, Op, Signature, Statement, UnitFault, UnitOutcome};
+use windrow_core::{Fault, FaultClass, Op, UnitFault, UnitOutcome};
 
 use super::values::Values;
 use crate::codec::{answer, failure};
@@ -16,7 +16,7 @@ use crate::statements::FixedTypes;
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The outcome that is waited for; `None`: the text can be said at once.
-    pub(crate) receipt: Option<Receipt>,
+    pub(crate) receipt: Option<Receipt<CallDone>>,
     /// Messages, whole.
     pub(crate) script: Script,
     /// How it ends.
@@ -27,13 +27,13 @@ pub(crate) struct Pending {
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) text: BytesMut,
-    pub(crate) calls: SmallVec<[Said; 1]>,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) calls: SmallVec<[CallAnswer; 1]>,
+    pub(crate) lastvals: Vec<LastvalAnswer>,
 }
 
 /// Where the answer to `SELECT lastval()` belongs, in a session in which it is defined.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct LastvalAnswer {
     /// Its place in the text.
     pub(crate) at: usize,
     /// So many calls were executed before it.
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
 
 /// Where a call's results belong.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct CallAnswer {
     /// Where BindComplete of its portal stands.
     pub(crate) bound: usize,
     /// Where its results belong.
@@ -80,7 +80,7 @@ impl Pending {
     /// Says all of it. `outcome`: of the unit, where there is one.
     pub(crate) fn say(
         self,
-        outcome: Option<UnitOutcome>,
+        outcome: Option<UnitOutcome<CallDone>>,
         out: &mut BytesMut,
         values: &mut Values,
         stopping: bool,
@@ -89,7 +89,11 @@ impl Pending {
             None => out.put_slice(&self.script.text),
             Some(Ok(dones)) => self.say_done(&dones, None, out, values),
             Some(Err(UnitFault { fault, before, .. })) => {
-                let fault = if stopping { fault } else { asked_for(fault) };
+                let fault = if stopping {
+                    fault
+                } else {
+                    cancelled_by_client(fault)
+                };
                 self.say_done(&before, Some(&fault), out, values);
             }
         }
@@ -100,7 +104,7 @@ impl Pending {
 
     fn say_done(
         &self,
-        dones: &[Done],
+        dones: &[CallDone],
         fault: Option<&Fault>,
         out: &mut BytesMut,
         values: &mut Values,
@@ -114,7 +118,7 @@ impl Pending {
             _ => text.len(),
         };
         let mut from = 0;
-        self.say_asked(0, &mut from, end, values, out);
+        self.say_lastval(0, &mut from, end, values, out);
         for (nth, (said, done)) in calls.iter().zip(dones).enumerate() {
             values.note(done);
             if said.done <= end {
@@ -123,7 +127,7 @@ impl Pending {
                 from = said.done;
                 self.say_one(said.op, done, fault.is_some(), out);
             }
-            self.say_asked(nth + 1, &mut from, end, values, out);
+            self.say_lastval(nth + 1, &mut from, end, values, out);
         }
         // What failed has the types that it was believed to have.
         let undone = calls.iter().skip(dones.len());
@@ -140,7 +144,7 @@ impl Pending {
     }
 
     /// Answers what was asked between two calls.
-    fn say_asked(
+    fn say_lastval(
         &self,
         after: usize,
         from: &mut usize,
@@ -148,18 +152,18 @@ impl Pending {
         values: &Values,
         out: &mut BytesMut,
     ) {
-        let Script { text, asked, .. } = &self.script;
-        let asked = asked.iter().filter(|one| one.after == after);
-        for one in asked.filter(|one| one.at <= end) {
+        let Script { text, lastvals, .. } = &self.script;
+        let lastvals = lastvals.iter().filter(|one| one.after == after);
+        for one in lastvals.filter(|one| one.at <= end) {
             out.put_slice(text.get(*from..one.at).unwrap_or_default());
             *from = one.at;
             answer::number(out, values.last().unwrap_or_default(), one.binary);
         }
     }
 
-    fn say_one(&self, op: Op, done: &Done, failed: bool, out: &mut BytesMut) {
-        let told = done.told.as_ref();
-        let messages = told.map_or(&[][..], |told| &told.messages);
+    fn say_one(&self, op: Op, done: &CallDone, failed: bool, out: &mut BytesMut) {
+        let extra = done.extra.as_ref();
+        let messages = extra.map_or(&[][..], |extra| &extra.messages);
         let Ending::Query(statement) = &self.ending else {
             out.put_slice(messages);
             return answer::command_complete(out, op, done.rows);
@@ -167,7 +171,7 @@ impl Pending {
         // The server runs a whole statement before it describes the rows: its notices come first.
         let (notices, rows) = messages.split_at(notices(messages));
         out.put_slice(notices);
-        let news = told.and_then(|told| told.signature.as_ref());
+        let news = extra.and_then(|extra| extra.signature.as_ref());
         let signature = news.unwrap_or_else(|| statement.signature());
         if let Some(fields) = signature.fields.as_deref() {
             answer::fields(out, Some(fields), &Formats::Text);
@@ -180,10 +184,13 @@ impl Pending {
     }
 }
 
-impl Said {
+impl CallAnswer {
     /// Says what stands before the call's results, and fixes its types.
-    fn say_before(&self, text: &[u8], done: &Done, out: &mut BytesMut) {
-        let news = done.told.as_ref().and_then(|told| told.signature.as_ref());
+    fn say_before(&self, text: &[u8], done: &CallDone, out: &mut BytesMut) {
+        let news = done
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.signature.as_ref());
         let Some(fresh) = &self.fresh else {
             return out.put_slice(text);
         };
@@ -214,7 +221,7 @@ fn notices(messages: &[u8]) -> usize {
 
 /// A unit that was taken out of its lane while nobody is stopping was taken out by its client's
 /// cancel request.
-fn asked_for(fault: Fault) -> Fault {
+fn cancelled_by_client(fault: Fault) -> Fault {
     match fault.class {
         FaultClass::Cancelled => Fault::new(
             FaultClass::Cancelled,

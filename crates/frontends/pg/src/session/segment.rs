@@ -8,15 +8,16 @@ use std::time::Instant;
 
 use bytes::BufMut;
 use smallvec::SmallVec;
-use windrow_core::statement::{Arguments, Formats};
-use windrow_core::{Call, Statement};
+use windrow_calls::{Arguments, Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
-use super::pending::{Asked, Fresh, Said, Script};
+use super::pending::{CallAnswer, Fresh, LastvalAnswer, Script};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind};
-use crate::statements::{ClientName, Entry, FixedTypes, Prepared, Statements};
+use crate::statements::{
+    CachedStatement, ClientName, FixedTypes, PreparedStatement, PreparedStatements,
+};
 
 /// The most names of statements and portals in one segment that is joined: they are searched one by
 /// one.
@@ -34,7 +35,7 @@ pub(crate) struct Segment {
     /// What is to be said.
     pub(crate) script: Script,
     /// What is to be done.
-    pub(crate) calls: SmallVec<[Call; 1]>,
+    pub(crate) calls: SmallVec<[SqlCall; 1]>,
     /// Something was done in it that only concerns the session.
     pub(crate) did_local: bool,
     /// When its first statement was parsed.
@@ -42,7 +43,7 @@ pub(crate) struct Segment {
     /// An error was told in it: everything up to the Sync is passed over.
     pub(crate) failed: bool,
     /// Statements that it defines, and removes.
-    defined: SmallVec<[(ClientName, Option<Entry>); 1]>,
+    defined: SmallVec<[(ClientName, Option<PreparedStatement>); 1]>,
     portals: SmallVec<[(ClientName, Portal); 1]>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Segment {
 pub(crate) enum Portal {
     /// Of a statement that can be joined, where in the script BindComplete stands, and whose types
     /// show at its use; `None` once it was executed.
-    Call(Option<(Call, usize, Option<Fresh>)>),
+    Call(Option<(SqlCall, usize, Option<Fresh>)>),
     /// Of a statement that the session itself answers.
     Local(Local),
 }
@@ -58,7 +59,7 @@ pub(crate) enum Portal {
 /// A question to the session itself.
 #[derive(Clone)]
 pub(crate) struct Local {
-    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) cached: Arc<CachedStatement>,
     /// The formats of its result.
     pub(crate) results: Formats,
 }
@@ -66,7 +67,7 @@ pub(crate) struct Local {
 impl Local {
     /// True for `SELECT lastval()`.
     pub(crate) fn is_lastval(&self) -> bool {
-        self.prepared.effect() == Some(&Effect::Lastval)
+        self.cached.effect() == Some(&Effect::Lastval)
     }
 }
 
@@ -94,54 +95,57 @@ impl Segment {
     pub(crate) fn statement<'a>(
         &'a self,
         name: &[u8],
-        statements: &'a Statements,
-    ) -> Option<&'a Entry> {
-        let own = self.defined.iter().find(|(own, _)| **own == *name);
-        match own {
-            Some((_, entry)) => entry.as_ref(),
+        statements: &'a PreparedStatements,
+    ) -> Option<&'a PreparedStatement> {
+        let mut defined = self.defined.iter();
+        match defined.find(|(defined, _)| **defined == *name) {
+            Some((_, statement)) => statement.as_ref(),
             None => statements.get(name),
         }
     }
 
-    /// Notes what a statement means in a lane, so that it is not looked up again.
-    pub(crate) fn see(&mut self, name: &[u8], seen: (u64, Arc<Statement>), all: &mut Statements) {
-        let own = self.defined.iter_mut();
-        let mut own = own.filter(|(own, _)| **own == *name);
-        let entry = match own.next() {
-            Some((_, entry)) => entry.as_mut(),
-            None => all.get_mut(name),
-        };
-        if let Some(entry) = entry {
-            entry.seen = Some(seen);
+    /// The same, to be changed.
+    pub(crate) fn statement_mut<'a>(
+        &'a mut self,
+        name: &[u8],
+        statements: &'a mut PreparedStatements,
+    ) -> Option<&'a mut PreparedStatement> {
+        let mut defined = self.defined.iter_mut();
+        match defined.find(|(defined, _)| **defined == *name) {
+            Some((_, statement)) => statement.as_mut(),
+            None => statements.get_mut(name),
         }
     }
 
     /// Makes its definitions those of the session.
-    pub(crate) fn define(&mut self, statements: &mut Statements) {
+    pub(crate) fn define(&mut self, statements: &mut PreparedStatements) {
         self.fix();
-        for (name, entry) in self.defined.drain(..) {
-            statements.set(&name, entry);
+        for (name, statement) in self.defined.drain(..) {
+            statements.set(&name, statement);
         }
     }
 
     /// Fixes the types of what it defines.
     pub(crate) fn fix(&self) {
-        self.unfixed().iter().for_each(Entry::fix);
+        self.unfixed().iter().for_each(PreparedStatement::fix);
     }
 
     /// The statements that it defines and whose types are not fixed yet. Those of one that is
     /// executed show then.
-    pub(crate) fn unfixed(&self) -> SmallVec<[Entry; 1]> {
-        let entries = self.defined.iter().filter_map(|(_, entry)| entry.as_ref());
-        let unfixed = |entry: &&Entry| {
+    pub(crate) fn unfixed(&self) -> SmallVec<[PreparedStatement; 1]> {
+        let statements = self
+            .defined
+            .iter()
+            .filter_map(|(_, statement)| statement.as_ref());
+        let unfixed = |statement: &&PreparedStatement| {
             let mut said = self.script.calls.iter();
-            let is_used = |said: &Said| {
+            let is_used = |said: &CallAnswer| {
                 let fresh = said.fresh.as_ref();
-                fresh.is_some_and(|fresh| fresh.fixed.is(&entry.fixed))
+                fresh.is_some_and(|fresh| fresh.fixed.is(&statement.fixed))
             };
-            entry.fixed.get().is_none() && entry.seen.is_some() && !said.any(is_used)
+            statement.fixed.get().is_none() && statement.statement().is_some() && !said.any(is_used)
         };
-        entries.filter(unfixed).cloned().collect()
+        statements.filter(unfixed).cloned().collect()
     }
 
     /// True where it names so many statements and portals that they had better be found another
@@ -151,8 +155,8 @@ impl Segment {
     }
 
     /// Takes in a Parse.
-    pub(crate) fn parse(&mut self, name: &[u8], entry: Entry) {
-        self.put(name, Some(entry));
+    pub(crate) fn parse(&mut self, name: &[u8], statement: PreparedStatement) {
+        self.put(name, Some(statement));
         self.answer(answer::PARSE_COMPLETE);
     }
 
@@ -160,7 +164,7 @@ impl Segment {
     pub(crate) fn bind(
         &mut self,
         bind: &Bind<'_>,
-        (prepared, fresh): (&Arc<Prepared>, Option<FixedTypes>),
+        (cached, fresh): (&Arc<CachedStatement>, Option<FixedTypes>),
         meaning: Meaning,
     ) -> Result<(), Elsewhere> {
         let portal = match meaning {
@@ -173,13 +177,13 @@ impl Segment {
                 Portal::Call(Some((call, self.script.text.len(), fresh)))
             }
             Meaning::Local => {
-                let columns = local::columns(prepared);
+                let columns = local::columns(cached);
                 let results = bind.results(columns).ok_or(UNFIT)?;
                 if bind.count != 0 {
                     return Err(UNFIT);
                 }
                 Portal::Local(Local {
-                    prepared: Arc::clone(prepared),
+                    cached: Arc::clone(cached),
                     results,
                 })
             }
@@ -214,7 +218,7 @@ impl Segment {
     }
 
     /// Describes a statement.
-    pub(crate) fn describe_statement(&mut self, prepared: &Prepared, meaning: &Meaning) {
+    pub(crate) fn describe_statement(&mut self, cached: &CachedStatement, meaning: &Meaning) {
         let text = &mut self.script.text;
         match meaning {
             Meaning::Call(statement) => {
@@ -223,7 +227,7 @@ impl Segment {
             }
             Meaning::Local => {
                 answer::parameters(text, &[]);
-                answer::fields(text, local::fields(prepared).as_deref(), &Formats::Text);
+                answer::fields(text, local::fields(cached).as_deref(), &Formats::Text);
             }
         }
         self.messages += 1;
@@ -238,7 +242,7 @@ impl Segment {
                 answer::fields(&mut text, call.statement.fields(), &call.results);
             }
             Portal::Local(local) => {
-                let fields = local::fields(&local.prepared);
+                let fields = local::fields(&local.cached);
                 answer::fields(&mut text, fields.as_deref(), &local.results);
             }
         }
@@ -251,9 +255,9 @@ impl Segment {
     pub(crate) fn execute(
         &mut self,
         portal: &[u8],
-        (call, bound, fresh): (Call, usize, Option<Fresh>),
+        (call, bound, fresh): (SqlCall, usize, Option<Fresh>),
     ) {
-        self.script.calls.push(Said {
+        self.script.calls.push(CallAnswer {
             bound,
             done: self.script.text.len(),
             op: call.statement.parsed().op,
@@ -267,7 +271,9 @@ impl Segment {
     /// Takes in an Execute of `SELECT lastval()` behind calls.
     pub(crate) fn ask(&mut self, binary: bool) {
         let (at, after) = (self.script.text.len(), self.script.calls.len());
-        self.script.asked.push(Asked { at, after, binary });
+        self.script
+            .lastvals
+            .push(LastvalAnswer { at, after, binary });
         self.messages += 1;
     }
 
@@ -286,11 +292,11 @@ impl Segment {
         Ok(())
     }
 
-    fn put(&mut self, name: &[u8], entry: Option<Entry>) {
+    fn put(&mut self, name: &[u8], statement: Option<PreparedStatement>) {
         let mut defined = self.defined.iter_mut();
-        match defined.find(|(own, _)| **own == *name) {
-            Some((_, place)) => *place = entry,
-            None => self.defined.push((name.into(), entry)),
+        match defined.find(|(defined, _)| **defined == *name) {
+            Some((_, place)) => *place = statement,
+            None => self.defined.push((name.into(), statement)),
         }
     }
 
@@ -300,7 +306,7 @@ impl Segment {
     }
 }
 
-fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<Call, Elsewhere> {
+fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<SqlCall, Elsewhere> {
     if bind.count != statement.parameters().len() {
         return Err(UNFIT);
     }
@@ -311,7 +317,7 @@ fn call(bind: &Bind<'_>, statement: Arc<Statement>, fresh: bool) -> Result<Call,
     let Some(arguments) = Arguments::of(bind.values, bind.count) else {
         return Err(UNFIT);
     };
-    Ok(Call {
+    Ok(SqlCall {
         statement,
         arguments,
         formats,

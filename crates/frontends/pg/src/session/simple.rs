@@ -4,34 +4,33 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use smallvec::smallvec;
-use windrow_core::statement::{Arguments, Formats};
-use windrow_core::{Call, Statement};
+use windrow_calls::{Arguments, Formats, SqlCall, Statement};
 use windrow_sql::Effect;
 
 use super::local;
 use super::meaning::{Next, View};
-use super::pending::{Ending, Pending, Said, Script};
+use super::pending::{CallAnswer, Ending, Pending, Script};
 use super::segment::Meaning;
 use super::state::{End, Session};
 use crate::codec::{answer, failure};
-use crate::statements::{Entry, Simple};
+use crate::statements::{Answer, Simple};
 
 impl Session {
     /// Deals with a simple query, which stands at the front of the inbox.
     pub(super) async fn simple(&mut self, total: usize) -> Result<(), End> {
-        let Some(Simple { prepared, values }) = self.read_query(total) else {
+        let Some(Simple { cached, values }) = self.read_query(total) else {
             return self.relay("a malformed message").await;
         };
+        let mut answer = None;
         let found = loop {
-            match self.view().meaning(&Entry::new(Arc::clone(&prepared))) {
+            match self.view(answer.as_ref()).of_query(&cached) {
                 Ok(meaning) => break Ok(meaning),
                 Err(Next::Drain) => self.drain().await?,
-                Err(Next::Describe(prepared)) => {
-                    if let Err(reason) = Box::pin(self.describe(&prepared)).await {
-                        break Err(reason);
-                    }
-                }
-                Err(Next::Relay(_)) if self.has_deallocated(&prepared) => {
+                Err(Next::Describe(cached)) => match Box::pin(self.describe(&cached)).await {
+                    Ok(described) => answer = Some(described),
+                    Err(reason) => break Err(reason),
+                },
+                Err(Next::Relay(_)) if self.has_deallocated(&cached) => {
                     break Ok(Meaning::Local);
                 }
                 Err(Next::Relay(reason)) => break Err(reason),
@@ -42,24 +41,24 @@ impl Session {
             Ok(meaning) => meaning,
             Err(reason) => {
                 // A session may stay on a server connection for long: not with a copy of its text.
-                drop((prepared, values));
+                drop((cached, values, answer));
                 return self.relay(reason).await;
             }
         };
-        self.fresh = None;
+        drop(answer);
         match meaning {
             Meaning::Call(statement) => self.submit_query(total, statement, values).await,
             Meaning::Local => {
-                if prepared.effect() != Some(&Effect::Empty) {
+                if cached.effect() != Some(&Effect::Empty) {
                     self.drain().await?;
                 }
                 let mut text = BytesMut::new();
-                match self.answer(&prepared).await {
+                match self.answer(&cached).await {
                     Ok(reply) => reply.say(&mut text, &Formats::Text, true),
                     Err(fault) => {
                         // The server describes the row before it finds that there is no value.
-                        if prepared.effect() == Some(&Effect::Lastval) {
-                            let fields = local::fields(&prepared);
+                        if cached.effect() == Some(&Effect::Lastval) {
+                            let fields = local::fields(&cached);
                             answer::fields(&mut text, fields.as_deref(), &Formats::Text);
                         }
                         failure::fault(&mut text, &fault);
@@ -71,13 +70,13 @@ impl Session {
         }
     }
 
-    fn view(&self) -> View<'_> {
+    fn view<'a>(&'a self, answer: Option<&'a Answer>) -> View<'a> {
         View {
             join: self.join,
             utf8: self.utf8,
-            readings: &self.shared.readings,
+            cache: &self.shared.cache,
             lane: self.source.as_ref().map(|source| &source.lane),
-            fresh: self.fresh.as_ref(),
+            answer,
             under_way: !self.pending.is_empty(),
             in_segment: false,
             generated: self.values.last().is_some(),
@@ -88,7 +87,7 @@ impl Session {
     /// Reads the simple query at the front of the inbox. `None`: it is malformed.
     fn read_query(&self, total: usize) -> Option<Simple> {
         let (zero, text) = self.line.body(0, total).split_last()?;
-        (*zero == 0 && !text.contains(&0)).then(|| self.readings_of_query(text))
+        (*zero == 0 && !text.contains(&0)).then(|| self.simple_query(text))
     }
 
     async fn submit_query(
@@ -104,7 +103,7 @@ impl Session {
             return self.relay("literals that do not fit").await;
         };
         let op = statement.parsed().op;
-        let call = Call {
+        let call = SqlCall {
             statement: Arc::clone(&statement),
             arguments,
             formats: Formats::Text,
@@ -114,14 +113,14 @@ impl Session {
         };
         let script = Script {
             text: BytesMut::new(),
-            calls: smallvec![Said {
+            calls: smallvec![CallAnswer {
                 bound: 0,
                 done: 0,
                 op,
                 fresh: None,
                 portal: None,
             }],
-            asked: Vec::new(),
+            lastvals: Vec::new(),
         };
         let ending = Ending::Query(statement);
         self.submit(smallvec![call], script, ending, total).await

@@ -5,19 +5,19 @@ use std::io;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Described, Fault, FaultClass};
+use windrow_core::{Fault, FaultClass};
 
 use super::client::Client;
-use super::lane::{LaneSource, Wish};
 use super::line::Line;
 use super::pending::Pending;
 use super::segment::Segment;
-use super::shared::Shared;
 use super::values::Values;
 use crate::codec::frame::Violation;
+use crate::lanes::{LaneSource, Wish};
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
-use crate::statements::{Simple, Statements};
+use crate::shared::Shared;
+use crate::statements::{PreparedStatements, Simple};
 
 /// One client's session.
 pub(crate) struct Session {
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     pub(crate) join_default: bool,
     pub(crate) standard_strings: bool,
     pub(crate) utf8: bool,
-    pub(crate) statements: Statements,
+    pub(crate) statements: PreparedStatements,
     pub(crate) values: Values,
     /// It has asked what sequences gave in a way that only its server connection can answer: what
     /// takes from them goes there from now on, and it keeps the connection.
@@ -44,12 +44,9 @@ pub(crate) struct Session {
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
     pub(super) wish: Option<Arc<Wish>>,
-    /// What a lane has just said of a statement, by their numbers: found even where the lane does
-    /// not keep it.
-    pub(super) fresh: Option<(u64, u64, Described)>,
     /// True once what the client is about to have executed is not to be: it asked for that while a
     /// lane described it.
-    pub(crate) called_back: bool,
+    pub(crate) cancel_requested: bool,
     /// Cancelled when Windrow stops, or the client would not be let in any more.
     pub(crate) stop: CancellationToken,
 }
@@ -83,8 +80,8 @@ impl From<Violation> for End {
 impl Session {
     pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
         Self {
-            line: Line::new(client.stream, client.received, shared.max_message),
-            stop: client.info.warrant.revoked.clone(),
+            line: Line::new(client.stream, client.received, shared.config.max_message),
+            stop: client.info.admission.revoked.clone(),
             info: client.info,
             who: Who {
                 identity: client.identity,
@@ -96,7 +93,7 @@ impl Session {
             join_default: client.join,
             standard_strings: client.standard_strings,
             utf8: client.utf8,
-            statements: Statements::default(),
+            statements: PreparedStatements::default(),
             values: Values::default(),
             asks: false,
             epoch: 0,
@@ -104,8 +101,7 @@ impl Session {
             pending: VecDeque::new(),
             source: None,
             wish: None,
-            fresh: None,
-            called_back: false,
+            cancel_requested: false,
             shared,
         }
     }
@@ -125,10 +121,10 @@ impl Session {
         passing.await
     }
 
-    /// What a simple query's text says.
-    pub(crate) fn readings_of_query(&self, text: &[u8]) -> Simple {
-        let readings = &self.shared.readings;
-        readings.simple(text, self.standard_strings, self.utf8)
+    /// What is known of a simple query's text.
+    pub(crate) fn simple_query(&self, text: &[u8]) -> Simple {
+        let cache = &self.shared.cache;
+        cache.simple(text, self.standard_strings, self.utf8)
     }
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
-use windrow_core::{Call, Fault, Unit};
+use windrow_calls::SqlCall;
+use windrow_core::{Fault, Unit};
 
-use super::lane::LaneSource;
 use super::pending::{Ending, Pending, Script};
 use super::state::{End, Session};
+use crate::lanes::LaneSource;
 use crate::services::LaneKey;
 use crate::session_info::State;
 
@@ -30,7 +31,7 @@ impl Session {
         let opened = lanes.open(&key, &wish).await;
         self.wish = Some(wish);
         let lane = opened?;
-        let id = lane.door.intake.new_source();
+        let id = lane.ports.intake.new_source();
         let source = LaneSource { lane, id };
         self.info.set_interrupt(source.interrupt()).await;
         self.source = Some(source);
@@ -40,7 +41,7 @@ impl Session {
     /// Hands calls to the lane. `taken`: the bytes at the front of the inbox that they came in.
     pub(super) async fn submit(
         &mut self,
-        calls: SmallVec<[Call; 1]>,
+        calls: SmallVec<[SqlCall; 1]>,
         script: Script,
         ending: Ending,
         taken: usize,
@@ -53,7 +54,7 @@ impl Session {
             self.info.set_state(State::Waiting);
             Box::pin(shared.gate.pass(&self.who.identity.database)).await;
         }
-        let unit = Unit::calls_of(calls);
+        let unit = Unit::of(calls);
         let permit = match self.line.is_charged() {
             true => self.line.pay(&shared.budget, unit.bytes()),
             false => shared.budget.take(unit.bytes()).await.ok(),
@@ -64,7 +65,7 @@ impl Session {
             drop((unit, script, ending));
             return self.relay("more than the memory budget holds").await;
         };
-        let intake = &source.lane.door.intake;
+        let intake = &source.lane.ports.intake;
         let is_query = matches!(ending, Ending::Query(_));
         match intake.submit(source.id, [unit], permit).await {
             Ok(receipt) => {

@@ -1,7 +1,7 @@
 //! What a session's statements took from sequences: what `lastval()` and `currval()` say.
 
 use smallvec::SmallVec;
-use windrow_core::{Done, Generated};
+use windrow_calls::{CallDone, Generated};
 
 use crate::pool::Drawn;
 
@@ -28,8 +28,12 @@ struct Last {
 
 impl Values {
     /// Takes note of what a joined call took.
-    pub(crate) fn note(&mut self, done: &Done) {
-        let Some(generated) = done.told.as_ref().and_then(|told| told.generated.as_ref()) else {
+    pub(crate) fn note(&mut self, done: &CallDone) {
+        let Some(generated) = done
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.generated.as_ref())
+        else {
             return;
         };
         self.last = Some(Last {

@@ -1,15 +1,35 @@
-//! Statements as clients prepare them: what their texts say, read once for all sessions, and the
-//! names that a session gives them.
+//! What is known of statements.
+//!
+//! | what | key | kept |
+//! | --- | --- | --- |
+//! | what a text says, read once for all sessions | text and types of its parameters | by [`StatementCache`], in two generations |
+//! | what it means in a lane: types, or why it is not joined | lane | with its text, as long as the lane is open |
+//! | the name of a prepared statement, and the types that its client was told | name | by its session |
+//!
+//! A lane is a role with its settings: what was described in one is used by the sessions that are
+//! in it, and by no others. A session's prepared statement points to its text and to what that
+//! means in the session's lane: its Bind and Execute look nothing up, and what they need stays when
+//! the cache forgets it.
+//!
+//! Three things that look alike are kept elsewhere. What is proven of relayed statements
+//! (`proofs`) is about the names in a text, not the text, and ends with a change of the catalog.
+//! What is prepared on a server connection (`pool`) ends with that connection. What the server
+//! says of roles and settings (`cache`) is asked anew after some time.
 //!
 //! | module | what is there |
 //! | --- | --- |
 //! | `names` | the names of statements in EXECUTE and DEALLOCATE |
-//! | `readings` | what was read from texts, shared by all sessions |
-//! | `entry` | the prepared statements of one session, and the types that were fixed for them |
+//! | `cached` | a text, with what it says and what it means in each lane |
+//! | `cache` | all texts, and what is forgotten |
+//! | `prepared` | the prepared statements of one session, and the types that were fixed for them |
 
-mod entry;
+mod cache;
+mod cached;
 pub(crate) mod names;
-mod readings;
+mod prepared;
 
-pub(crate) use entry::{ClientName, Entry, FixedTypes, Statements, too_many};
-pub(crate) use readings::{Prepared, Readings, Simple};
+pub(crate) use cache::{Answer, Simple, StatementCache};
+pub(crate) use cached::CachedStatement;
+pub(crate) use prepared::{
+    ClientName, FixedTypes, PreparedStatement, PreparedStatements, Unusable, in_lane, too_many,
+};

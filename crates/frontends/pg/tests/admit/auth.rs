@@ -75,11 +75,14 @@ fn the_right_password_opens_the_server_as_well() {
         Ok("two")
     );
     // Of `old` the server asks for what the proof does not give away.
-    let told = stand
+    let error = stand
         .psql(&stand.url("old:secret%20one", "app"), WHO)
         .unwrap_err();
-    assert!(told.contains("old") && told.contains("password"), "{told}");
-    assert!(!told.contains("secret"), "{told}");
+    assert!(
+        error.contains("old") && error.contains("password"),
+        "{error}"
+    );
+    assert!(!error.contains("secret"), "{error}");
 }
 
 #[test]
@@ -105,17 +108,17 @@ fn nobody_else_comes_in_and_nobody_learns_who_there_is() {
     let server = server();
     let stand = Stand::new(configured(&server));
     for user in ["one", "nobody"] {
-        let told = stand
+        let error = stand
             .psql(&stand.url(&format!("{user}:wrong"), "app"), WHO)
             .unwrap_err();
         let expected = format!("FATAL:  password authentication failed for user \"{user}\"");
-        assert!(told.contains(&expected), "{told}");
+        assert!(error.contains(&expected), "{error}");
         assert!(stand.psql(&stand.url(user, "app"), WHO).is_err());
         // The database is not talked of before.
-        let told = stand
+        let error = stand
             .psql(&stand.url(&format!("{user}:wrong"), "none"), WHO)
             .unwrap_err();
-        assert!(told.contains(&expected), "{told}");
+        assert!(error.contains(&expected), "{error}");
     }
     assert_eq!(
         stand.count("windrow_pg_logins_total{outcome=\"denied\"}"),
@@ -196,10 +199,10 @@ fn the_console_is_for_admins() {
         .psql(&stand.url("one:secret%20one", "windrow"), "show version")
         .unwrap();
     assert!(version.starts_with("Windrow "), "{version}");
-    let told = stand
+    let error = stand
         .psql(&stand.url("two:secret%20one", "windrow"), "show version")
         .unwrap_err();
-    assert!(told.contains("may not use the console"), "{told}");
+    assert!(error.contains("may not use the console"), "{error}");
 }
 
 #[test]
@@ -213,10 +216,10 @@ fn roles_can_be_read_again() {
     };
     let stand = Stand::with(configured(&server), console);
     let admin = stand.url("one:secret%20one", "windrow");
-    let told = stand.psql(&admin, "reload").unwrap_err();
+    let error = stand.psql(&admin, "reload").unwrap_err();
     assert!(
-        told.contains("nothing was changed: pg.users.x has no verifier"),
-        "{told}"
+        error.contains("nothing was changed: pg.users.x has no verifier"),
+        "{error}"
     );
     // That everybody is trusted takes more than a file that was emptied by mistake.
     *roles.lock().unwrap() = Ok(Roles::default());

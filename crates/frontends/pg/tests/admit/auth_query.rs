@@ -34,16 +34,16 @@ fn the_database_says_who_there_is() {
         Ok("two")
     );
     for user in ["one:wrong", "nobody:wrong", "o'ne:x"] {
-        let told = stand.psql(&stand.url(user, "app"), WHO).unwrap_err();
+        let error = stand.psql(&stand.url(user, "app"), WHO).unwrap_err();
         assert!(
-            told.contains("28P01") || told.contains("password authentication failed"),
-            "{told}"
+            error.contains("28P01") || error.contains("password authentication failed"),
+            "{error}"
         );
     }
-    let told = stand
+    let error = stand
         .psql(&stand.url("old:secret%20old", "app"), WHO)
         .unwrap_err();
-    assert!(told.contains("only SCRAM-SHA-256 is supported"), "{told}");
+    assert!(error.contains("only SCRAM-SHA-256 is supported"), "{error}");
     // A password that was changed is known at once: the old one is good no more, even for who comes
     // first.
     server
@@ -66,10 +66,10 @@ fn it_is_asked_again_after_its_server_was_away() {
     assert_eq!(stand.psql(&one, WHO).as_deref(), Ok("one"));
     server.stop().unwrap();
     // Who is known may come in; what he asks for fails by itself. Who is not known cannot.
-    let told = stand.psql(&two, WHO).unwrap_err();
+    let error = stand.psql(&two, WHO).unwrap_err();
     assert!(
-        told.contains("cannot connect") || told.contains("lost"),
-        "{told}"
+        error.contains("cannot connect") || error.contains("lost"),
+        "{error}"
     );
     server.restart().unwrap();
     until("the role is known again", || {
@@ -84,9 +84,9 @@ fn a_query_that_fails_says_so() {
         &server,
         "SELECT name, verifier FROM nowhere WHERE name = $1",
     ));
-    let told = stand.psql(&stand.url("one:x", "app"), WHO).unwrap_err();
+    let error = stand.psql(&stand.url("one:x", "app"), WHO).unwrap_err();
     assert!(
-        told.contains("the auth_query failed") && told.contains("nowhere"),
-        "{told}"
+        error.contains("the auth_query failed") && error.contains("nowhere"),
+        "{error}"
     );
 }

@@ -63,10 +63,10 @@ fn psql_shows_every_table() {
     assert!(show("help").contains("SHOW BYPASS|"));
     assert!(show("help clients").contains("\npinned_by|"));
     assert_eq!(show("show version; show version").lines().count(), 2);
-    let told = stand.psql(&url, "drop table t").unwrap_err();
+    let error = stand.psql(&url, "drop table t").unwrap_err();
     assert!(
-        told.contains("drop table t") && told.contains("SHOW LANES"),
-        "{told}"
+        error.contains("drop table t") && error.contains("SHOW LANES"),
+        "{error}"
     );
     assert_eq!(
         stand.count("windrow_pg_statements_total{way=\"relayed\"}"),
@@ -193,10 +193,10 @@ fn work_can_be_held_back() {
     stand.psql(&url, "resume app").unwrap();
     let answer = held.until_ready().unwrap();
     assert_eq!(backend::first_value(&answer).as_deref(), Some("1"));
-    let told = stand.psql(&url, "pause nowhere").unwrap_err();
+    let error = stand.psql(&url, "pause nowhere").unwrap_err();
     assert!(
-        told.contains("nowhere") && told.contains("SHOW DATABASES"),
-        "{told}"
+        error.contains("nowhere") && error.contains("SHOW DATABASES"),
+        "{error}"
     );
 }
 

@@ -22,8 +22,8 @@ fn tokio_postgres_works_and_cancels() {
             .query_one("select current_setting('TimeZone'), current_setting('application_name'), $1::int + 1", &[&41])
             .await
             .unwrap();
-        let told: (String, String, i32) = (row.get(0), row.get(1), row.get(2));
-        assert_eq!(told, ("Asia/Tokyo".to_owned(), "driver".to_owned(), 42));
+        let settings: (String, String, i32) = (row.get(0), row.get(1), row.get(2));
+        assert_eq!(settings, ("Asia/Tokyo".to_owned(), "driver".to_owned(), 42));
         let token = client.cancel_token();
         let sleeping = client.query("select pg_sleep(600)", &[]);
         let cancelling = async {

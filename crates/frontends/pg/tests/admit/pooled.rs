@@ -29,8 +29,8 @@ fn sessions_that_wait_for_their_clients_share_one_connection() {
     let mut pids = Vec::new();
     for _ in 0..2 {
         for (at, client) in clients.iter_mut().enumerate() {
-            let told = value(client, "select current_setting('application_name')");
-            assert_eq!(told, format!("client {at}"));
+            let name = value(client, "select current_setting('application_name')");
+            assert_eq!(name, format!("client {at}"));
             pids.push(value(client, "select pg_backend_pid()"));
         }
     }

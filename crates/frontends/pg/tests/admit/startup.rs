@@ -369,10 +369,10 @@ fn a_role_that_may_not_log_in_any_more_is_told_so() {
     let mut inside = stand.client("worker", "app");
     assert_eq!(stand.psql(&url, sql).unwrap(), "1");
     server.exec("alter role worker nologin").unwrap();
-    let told = stand.psql(&url, sql).unwrap_err();
+    let error = stand.psql(&url, sql).unwrap_err();
     assert!(
-        told.contains("role \"worker\" is not permitted to log in"),
-        "{told}"
+        error.contains("role \"worker\" is not permitted to log in"),
+        "{error}"
     );
     // Who is in is ended soon.
     crate::support::until("the session is ended", || inside.query(sql).is_err());
@@ -380,19 +380,19 @@ fn a_role_that_may_not_log_in_any_more_is_told_so() {
         .exec("alter role worker login connection limit 1")
         .unwrap();
     let inside = stand.client("worker", "app");
-    let told = stand.psql(&url, sql).unwrap_err();
+    let error = stand.psql(&url, sql).unwrap_err();
     assert!(
-        told.contains("too many connections for role \"worker\""),
-        "{told}"
+        error.contains("too many connections for role \"worker\""),
+        "{error}"
     );
     drop(inside);
     let start = std::time::Instant::now();
-    while let Err(told) = stand.psql(&url, sql) {
-        assert!(start.elapsed() < crate::support::PATIENCE, "{told}");
+    while let Err(error) = stand.psql(&url, sql) {
+        assert!(start.elapsed() < crate::support::PATIENCE, "{error}");
     }
     server.exec("drop role worker").unwrap();
-    let told = stand.psql(&url, sql).unwrap_err();
-    assert!(told.contains("role \"worker\" does not exist"), "{told}");
+    let error = stand.psql(&url, sql).unwrap_err();
+    assert!(error.contains("role \"worker\" does not exist"), "{error}");
 }
 
 #[test]

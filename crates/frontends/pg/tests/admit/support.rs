@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, Fault};
 use windrow_pg::{
-    Console, DatabaseConfig, Door, Identity, LaneKey, Lanes, Pg, PgConfig, PgMetrics, Services,
+    Console, DatabaseConfig, Identity, LaneKey, LanePorts, Lanes, Pg, PgConfig, PgMetrics, Services,
 };
 use windrow_pgwire::Target;
 use windrow_pgwire::target::Credential;
@@ -26,7 +26,7 @@ struct NoLanes;
 
 #[async_trait::async_trait]
 impl Lanes for NoLanes {
-    async fn open(&self, _: &LaneKey) -> Result<Door, Fault> {
+    async fn open(&self, _: &LaneKey) -> Result<LanePorts, Fault> {
         Err(Fault::invalid("no lanes here"))
     }
 

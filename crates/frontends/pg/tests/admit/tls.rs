@@ -87,8 +87,8 @@ fn every_sslmode_of_libpq_and_channel_binding() {
         let url = format!("{}?{parameters}", stand.url("one:secret%20one", "app"));
         assert_eq!(stand.psql(&url, WHO).as_deref(), Ok("one"), "{parameters}");
         let wrong = url.replace("secret%20one", "wrong");
-        let told = stand.psql(&wrong, WHO).unwrap_err();
-        assert!(told.contains("password authentication failed"), "{told}");
+        let error = stand.psql(&wrong, WHO).unwrap_err();
+        assert!(error.contains("password authentication failed"), "{error}");
     }
     let refused = format!(
         "{}?sslmode=disable&channel_binding=require",
@@ -105,8 +105,8 @@ fn plain_text_can_be_refused() {
     let url = |mode: &str| format!("{}?sslmode={mode}", stand.url("one:secret%20one", "app"));
     assert_eq!(stand.psql(&url("require"), WHO).as_deref(), Ok("one"));
     assert_eq!(stand.psql(&url("prefer"), WHO).as_deref(), Ok("one"));
-    let told = stand.psql(&url("disable"), WHO).unwrap_err();
-    assert!(told.contains("require_tls"), "{told}");
+    let error = stand.psql(&url("disable"), WHO).unwrap_err();
+    assert!(error.contains("require_tls"), "{error}");
     let refused = stand.refusal(&[("user", "one"), ("database", "app")]);
     assert_eq!(words(&refused).0, "28000");
 }

@@ -108,7 +108,7 @@ fn a_question_between_two_calls_hears_of_the_one_before_it() {
         all.extend(client.query("select lastval()").unwrap());
         all
     };
-    for (failing, told) in [
+    for (failing, expected) in [
         (insert, "12C12DC12DC12C12DC12C12DCZ"),
         ("insert into g (id) values ($1)", "12C12DC12DC12C12DC1EZ"),
     ] {
@@ -116,7 +116,7 @@ fn a_question_between_two_calls_hears_of_the_one_before_it() {
         let through = program(&mut stand.client(), failing);
         stand.executes("truncate g restart identity");
         let alone = program(&mut stand.direct(), failing);
-        assert_eq!(tags(&through), format!("CZ{told}TDCZ"));
+        assert_eq!(tags(&through), format!("CZ{expected}TDCZ"));
         assert_eq!(tags(&through), tags(&alone));
         // What a unit took that failed does not count.
         if failing == insert {
@@ -235,7 +235,7 @@ fn names(description: &Message) -> Vec<(String, u32)> {
 fn questions_in_any_form_are_answered_as_by_the_server() {
     const TABLES: &str = "create table g (id serial, v text); create table h (id int generated always as identity, v text); \
          create sequence free; create sequence unused; create table plain (a int8, v text, b int8); create table late (v int8, id serial)";
-    let told = |sql: &str, client: &mut Client| {
+    let answers_to = |sql: &str, client: &mut Client| {
         let answer = client.query(sql).unwrap();
         let what = answer
             .into_iter()
@@ -255,7 +255,7 @@ fn questions_in_any_form_are_answered_as_by_the_server() {
         let mut all = Vec::new();
         let mut inside = false;
         for sql in FORMS {
-            all.push(told(sql, client));
+            all.push(answers_to(sql, client));
             inside = (inside || sql == "begin") && sql != "commit" && sql != "rollback";
             if !inside {
                 between();
@@ -337,13 +337,13 @@ fn who_asks_for_what_nobody_can_know_keeps_the_connection_that_does() {
     stand.executes("create sequence free");
     let (mut client, mut other) = (stand.client(), stand.client());
     let asked = "select currval('free') + 1";
-    for (value, told) in [(1, Err("0A000".to_owned())), (2, Ok("3".to_owned()))] {
+    for (value, expected) in [(1, Err("0A000".to_owned())), (2, Ok("3".to_owned()))] {
         let taken = ask_with(&mut client, "select nextval($1)", Some("free"), 0);
         assert_eq!(first_value(&taken), Some(value.to_string()));
         if value == 1 {
             other.query("select 1").unwrap();
         }
-        assert_eq!(ask(&mut client, asked), told);
+        assert_eq!(ask(&mut client, asked), expected);
     }
     assert_eq!(ask(&mut client, "select lastval()"), Ok("2".to_owned()));
 }

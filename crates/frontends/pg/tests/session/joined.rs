@@ -167,6 +167,24 @@ fn errors_of_names_and_numbers_are_the_servers() {
 }
 
 #[test]
+fn a_text_that_is_too_long_to_be_kept_is_described_once_for_each_parse() {
+    let stand = Stand::new();
+    let text = format!("insert into t values ($1, '{}')", "x".repeat(20_000));
+    let (mut client, text) = (stand.client(), text.as_str());
+    for id in ["1", "2"] {
+        let answers = segment(&mut client, |out| {
+            frontend::parse(out, "", text, &[]);
+            frontend::bind(out, ("", ""), &[], &[Some(id)], &[]);
+            frontend::execute(out, "", 0);
+        });
+        assert_eq!(tags(&answers), "12CZ");
+    }
+    assert_eq!(stand.control.units(), [1, 1]);
+    let described = &stand.control.described;
+    assert_eq!(described.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
+
+#[test]
 fn a_retired_statement_is_described_anew() {
     let stand = Stand::new();
     let mut client = stand.client();

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio::task::block_in_place;
+use windrow_calls::{
+    CallDone, Described, Describer, Extra, Generated, ParsedStatement, Signature, SqlCall,
+    Statement,
+};
 use windrow_core::intake::Hint;
 use windrow_core::{
-    Apart, Arrivals, Budget, Call, Described, Describer, Done, Fault, FaultClass, Generated,
-    Intake, ParsedStatement, Signature, Statement, Submission, Told, Unit, UnitFault, UnitOutcome,
+    Apart, Arrivals, Budget, Fault, FaultClass, Intake, Submission, Unit, UnitFault, UnitOutcome,
 };
-use windrow_pg::{Door, Identity, LaneKey, Lanes};
+use windrow_pg::{Identity, LaneKey, LanePorts, Lanes};
 use windrow_pgwire::target::Credential;
 use windrow_testkit::pgclient::{Address, Client, Message, frontend};
 
@@ -68,7 +71,7 @@ pub(crate) struct Played {
 
 #[async_trait]
 impl Lanes for Played {
-    async fn open(&self, key: &LaneKey) -> Result<Door, Fault> {
+    async fn open(&self, key: &LaneKey) -> Result<LanePorts, Fault> {
         let set: Vec<String> = key
             .settings
             .set
@@ -88,7 +91,7 @@ impl Lanes for Played {
         tokio::spawn(run(arrivals, connect(), Arc::clone(&self.control)));
         let describer = Arc::new(Asker(Mutex::new(connect()), Arc::clone(&self.control)));
         self.control.opened.lock().unwrap().push(set);
-        Ok(Door { intake, describer })
+        Ok(LanePorts { intake, describer })
     }
 
     fn revoke(&self, _: &Identity, _: &Credential) {}
@@ -105,7 +108,7 @@ impl Describer for Asker {
                 "the server refuses it",
             ))));
         };
-        let statement = Statement::new(Arc::clone(parsed), Arc::new(signature), Box::new(()));
+        let statement = Statement::new(Arc::clone(parsed), Arc::new(signature), Arc::new(()));
         let statement = Arc::new(statement);
         let mut statements = self.1.statements.lock().unwrap();
         statements.push(Arc::clone(&statement));
@@ -150,8 +153,8 @@ impl Asker {
     }
 }
 
-async fn run(mut arrivals: Arrivals, mut client: Client, control: Arc<Control>) {
-    let mut queue: Vec<Submission> = Vec::new();
+async fn run(mut arrivals: Arrivals<SqlCall>, mut client: Client, control: Arc<Control>) {
+    let mut queue: Vec<Submission<SqlCall>> = Vec::new();
     loop {
         tokio::select! {
             came = arrivals.submissions.recv() => match came {
@@ -187,8 +190,8 @@ async fn run(mut arrivals: Arrivals, mut client: Client, control: Arc<Control>) 
 }
 
 /// Executes a unit as its client would have.
-fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
-    let calls = unit.calls();
+fn execute(client: &mut Client, unit: &Unit<SqlCall>, control: &Control) -> UnitOutcome<CallDone> {
+    let calls = unit.work();
     control.units.lock().unwrap().push(calls.len());
     let mut out = Vec::new();
     calls.iter().for_each(|call| send(&mut out, call));
@@ -197,17 +200,16 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
     let mut answers = client.until_ready().unwrap();
     answers.pop();
     let mut dones = Vec::new();
-    let (mut told, mut bound) = (Vec::new(), 0);
+    let (mut messages, mut bound) = (Vec::new(), 0);
     for message in &answers {
         match message.tag {
             b'C' => {
                 let command = message.command().unwrap();
                 let rows = command.rsplit(' ').next().unwrap().parse().unwrap();
-                dones.push(Done {
+                dones.push(CallDone {
                     rows,
-                    returned: None,
-                    told: Some(Box::new(Told {
-                        messages: std::mem::take(&mut told).into(),
+                    extra: Some(Box::new(Extra {
+                        messages: std::mem::take(&mut messages).into(),
                         generated: None,
                         signature: None,
                     })),
@@ -216,19 +218,19 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
             b'2' => bound += 1,
             b'E' => {
                 if bound > dones.len() {
-                    told.splice(..0, Fault::BIND_COMPLETE.iter().copied());
+                    messages.splice(..0, Fault::BIND_COMPLETE.iter().copied());
                 }
-                told.extend(bytes(message));
+                messages.extend(bytes(message));
                 let code = message.sqlstate().unwrap();
                 let text = message.field(b'M').unwrap();
-                let fault = Fault::new(FaultClass::Other, code, text).with_verbatim(told);
+                let fault = Fault::new(FaultClass::Other, code, text).with_verbatim(messages);
                 return Err(UnitFault {
                     at: dones.len().min(calls.len() - 1),
                     fault,
                     before: dones,
                 });
             }
-            b'D' | b'N' => told.extend(bytes(message)),
+            b'D' | b'N' => messages.extend(bytes(message)),
             _ => {}
         }
     }
@@ -237,15 +239,15 @@ fn execute(client: &mut Client, unit: &Unit, control: &Control) -> UnitOutcome {
     {
         // Each call took one, nobody else meanwhile.
         for (value, done) in (0..=last).rev().zip(dones.iter_mut().rev()) {
-            if let Some(told) = done.told.as_mut() {
-                told.generated = Some(Generated { sequence, value });
+            if let Some(extra) = done.extra.as_mut() {
+                extra.generated = Some(Generated { sequence, value });
             }
         }
     }
     Ok(dones.into())
 }
 
-fn send(out: &mut Vec<u8>, call: &Call) {
+fn send(out: &mut Vec<u8>, call: &SqlCall) {
     let parsed = call.statement.parsed();
     let sql = call.origin.as_ref().unwrap_or(&parsed.text);
     let types = if call.origin.is_some() {

@@ -12,9 +12,9 @@
 mod generated;
 mod joined;
 mod lane;
-mod left;
+mod left_behind;
 mod notify;
 mod relayed;
+mod rewritten;
 mod support;
-mod told;
 mod unproven;

@@ -6,7 +6,7 @@ use windrow_testkit::pgclient::backend::sqlstate;
 use crate::support::Stand;
 
 /// The process number that a client was told at its start.
-fn told(client: &Client) -> i32 {
+fn process_number(client: &Client) -> i32 {
     let key = client.cancel_key().unwrap();
     i32::from_be_bytes(key[..4].try_into().unwrap())
 }
@@ -86,11 +86,11 @@ fn a_notification_names_its_session_as_that_was_told_itself() {
             Some(message) => i32::from_be_bytes(message.body[..4].try_into().unwrap()),
             None => notified(&mut listener).0,
         };
-        assert_eq!(pid, told(&listener), "{sql}");
+        assert_eq!(pid, process_number(&listener), "{sql}");
         other.query(sql).unwrap();
         assert_eq!(
             notified(&mut listener),
-            (told(&other), text.to_owned()),
+            (process_number(&other), text.to_owned()),
             "{sql}"
         );
     }
@@ -99,6 +99,6 @@ fn a_notification_names_its_session_as_that_was_told_itself() {
     direct.query("notify c, 'direct'").unwrap();
     assert_eq!(
         notified(&mut listener),
-        (told(&direct), "direct".to_owned())
+        (process_number(&direct), "direct".to_owned())
     );
 }

@@ -417,8 +417,8 @@ fn a_stop_ends_idle_sessions_and_lets_others_finish() {
     busy.send(&out).unwrap();
     assert_eq!(busy.receive().unwrap().unwrap().tag, b'N');
     stand.stop.cancel();
-    let told = idle.receive().unwrap().unwrap();
-    assert_eq!(told.sqlstate().as_deref(), Some("57P01"));
+    let answer = idle.receive().unwrap().unwrap();
+    assert_eq!(answer.sqlstate().as_deref(), Some("57P01"));
     assert_eq!(idle.receive().unwrap(), None);
     assert_eq!(tags(&busy.until_ready().unwrap()), "CZ");
     assert_eq!(
@@ -460,8 +460,8 @@ fn garbage_ends_the_connection_with_a_word() {
             let mut client = stand.client();
             client.query(before).unwrap();
             client.send(bytes).unwrap();
-            let told = client.receive().unwrap().unwrap();
-            assert_eq!(told.sqlstate().as_deref(), Some(code), "{bytes:?}");
+            let answer = client.receive().unwrap().unwrap();
+            assert_eq!(answer.sqlstate().as_deref(), Some(code), "{bytes:?}");
             assert_eq!(client.receive().unwrap(), None);
         }
     }

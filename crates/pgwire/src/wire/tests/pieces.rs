@@ -33,7 +33,7 @@ impl Dialogue for Copying {
         open
     }
 
-    fn hear(&mut self, answer: Answer<'_>) {
+    fn receive(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::Notice(_) => self.notices += 1,
             other => self.heard.push(short(&other)),

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::Sink;
+use windrow_core::Database;
 use windrow_testkit::arangodb::ArangoDb;
 
 use super::{Ground, host, post};
@@ -49,7 +49,7 @@ impl Ground for Arango {
         None
     }
 
-    fn in_words(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
+    fn in_words(&self, sink: Arc<dyn Database>) -> Arc<dyn Database> {
         Arc::new(KeyedSink {
             inner: sink,
             keyed: Keyed {

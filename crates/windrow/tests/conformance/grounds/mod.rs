@@ -11,7 +11,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::Sink;
+use windrow_core::Database;
 
 use crate::words::{Table, Type};
 
@@ -33,7 +33,7 @@ pub(crate) trait Ground: Send + Sync {
 
     /// A sink on this database, spoken to in the words of the rules: where its keys have a name
     /// that is given, that one.
-    fn in_words(&self, sink: Arc<dyn Sink>) -> Arc<dyn Sink> {
+    fn in_words(&self, sink: Arc<dyn Database>) -> Arc<dyn Database> {
         sink
     }
 }

@@ -5,9 +5,9 @@ use windrow_core::{Name, Op};
 use super::{Text, W};
 use crate::calls::key::Part;
 use crate::calls::parsed::{bare, uses};
-use crate::rows::fused::{Fused, Told};
+use crate::compiled::Fused;
 use crate::rows::statement::push;
-use windrow_core::statement::Expression;
+use windrow_calls::Expression;
 use windrow_database::quote::push_ident;
 
 impl Text<'_> {
@@ -59,10 +59,7 @@ impl Text<'_> {
             sql.push_str(", ");
             self.push_returning(&mut sql, returning)?;
         }
-        Some(Fused {
-            sql,
-            told: Told::Framed,
-        })
+        Some(self.statement(sql, false))
     }
 
     fn is_unique(&self, name: &Name) -> bool {

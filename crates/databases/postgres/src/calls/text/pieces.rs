@@ -1,6 +1,6 @@
 //! The pieces that all forms are made of.
 
-use windrow_core::statement::{Expression, Piece};
+use windrow_calls::{Expression, Piece};
 use windrow_database::quote::{push_ident, push_table};
 
 use super::{Text, W, comma};

@@ -75,7 +75,7 @@ pub(super) async fn read(
         found: false,
         error: None,
     };
-    wire.exchange(1, &mut |answer| reader.hear(answer)).await?;
+    wire.exchange(1, &mut |answer| reader.take(answer)).await?;
     Ok(reader.end())
 }
 
@@ -141,7 +141,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn hear(&mut self, answer: Answer<'_>) {
+    fn take(&mut self, answer: Answer<'_>) {
         match answer {
             Answer::DataRow(row) => {
                 let row = Fields(row);

@@ -12,6 +12,7 @@ use windrow_core::Op;
 use windrow_database::plan::{self, Fence, Item, Step};
 
 use super::{Batch, FUSE_FROM};
+use crate::ladder::form::Form;
 use crate::ladder::segment::{Mode, Segment};
 use crate::values::key::RowKey;
 
@@ -23,7 +24,7 @@ pub(crate) fn may_fuse(step: &Step) -> Option<usize> {
     plan::shape_of(step.group).map(|shape| shape as usize)
 }
 
-impl Batch<'_> {
+impl<F: Form> Batch<'_, F> {
     /// The steps of a segment: by the plan, or each write by itself.
     pub(crate) fn steps(&self, segment: &Segment) -> Vec<Step> {
         let places = segment.units.iter().flat_map(|unit| self.writes_of(*unit));
@@ -39,7 +40,9 @@ impl Batch<'_> {
             let placed = self.placed.get(*place)?;
             let compiled = self.shapes.get(placed.shape as usize)?;
             let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
-            let table = *tables.entry(compiled.table.identity()).or_insert(next);
+            let table = *tables
+                .entry(compiled.table.identity(compiled.table.version))
+                .or_insert(next);
             Some(Item {
                 group: plan::group_of(placed.shape, placed.sets),
                 unit: placed.unit,
@@ -129,7 +132,7 @@ enum Link {
     Row(u64),
 }
 
-impl Batch<'_> {
+impl<F: Form> Batch<'_, F> {
     /// Whether anybody could tell in which order the rows of one source were written.
     fn tells_order(&self, step: &Step) -> bool {
         let several = self.sources.any() || self.placed.len() > self.units.len();

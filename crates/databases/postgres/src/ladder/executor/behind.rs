@@ -11,6 +11,7 @@ use windrow_pgwire::wire::Broken;
 
 use crate::ladder::batch::Batch;
 use crate::ladder::connection::Connection;
+use crate::ladder::form::Form;
 use crate::ladder::segment::Segment;
 use crate::ladder::send::RESET;
 
@@ -36,12 +37,12 @@ const MAKES_UP: &str = r#"SET LOCAL jit = off; SELECT EXISTS (
       UNION ALL SELECT pg_catalog.concat(ev_qual, ev_action) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
     ) own (expression) WHERE expression LIKE '%:funcid 2078 %')"#;
 
-impl Connection {
+impl<F: Form> Connection<F> {
     /// Of what is to go out together, as much as may: where settings can be made up, nothing comes
     /// behind unproven code.
     pub(super) async fn no_more_than_one_unproven(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &Batch<'_, F>,
         (mut now, mut later): (Vec<Segment>, Vec<Segment>),
         tally: &mut Tally,
     ) -> Result<(Vec<Segment>, Vec<Segment>), Broken> {
@@ -77,11 +78,11 @@ impl Connection {
     /// `is_reset`: it was told to become as new already.
     pub(super) async fn behind_unproven(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         is_reset: bool,
         tally: &mut Tally,
     ) -> Result<(), Broken> {
-        self.prepared.clear();
+        self.statements.prepared.clear();
         self.usable = false;
         if batch.pending().is_empty() {
             return Ok(());
@@ -98,7 +99,7 @@ impl Connection {
 
     /// Takes a new connection in place of this one. Where none is to be had, what has no verdict
     /// has not left.
-    async fn reopen(&mut self, batch: &mut Batch<'_>) {
+    async fn reopen(&mut self, batch: &mut Batch<'_, F>) {
         let Some(server) = self.server.clone() else {
             return;
         };
@@ -114,10 +115,10 @@ impl Connection {
             Ok(wire) => {
                 self.interrupt.moved_to(&wire);
                 self.wire = wire;
-                self.planned.clear();
+                self.statements.session_is_new();
                 self.used = false;
             }
-            Err(fault) => batch.conclude_rest(&Verdict::Again(fault)),
+            Err(fault) => batch.conclude_rest(&Verdict::RolledBack(fault)),
         }
     }
 }

@@ -5,7 +5,7 @@ mod judge;
 
 use postgres_protocol::message::frontend;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Tally, Verdict};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
@@ -14,9 +14,12 @@ use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
 use crate::ladder::connection::{Connection, unwritable};
+use crate::ladder::form::{DoneOf, Form};
 use crate::ladder::prepare::Trust;
 use crate::ladder::segment::{Mode, Segment};
-use crate::ladder::send::{BACK, FORGET, KEEP, Sender, SentTransaction};
+use crate::ladder::send::{BACK, FORGET, KEEP, Sender};
+use crate::ladder::sent::SentTransaction;
+use crate::ladder::settle::refusal;
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 
@@ -34,11 +37,11 @@ pub(super) enum Ended {
     Stale(Vec<u64>),
 }
 
-impl Connection {
+impl<F: Form> Connection<F> {
     /// Executes all units that have no verdict.
     pub(super) async fn carefully(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         mut care: Care,
         tally: &mut Tally,
     ) -> Result<Ended, Broken> {
@@ -46,7 +49,7 @@ impl Connection {
         care.one_by_one |= batch.has_apart();
         loop {
             if let Some(fault) = self.given_up() {
-                batch.conclude_rest(&Verdict::Told(Err(fault.into())));
+                batch.conclude_rest(&Verdict::Final(Err(fault.into())));
                 return Ok(Ended::Done);
             }
             batch.hold();
@@ -56,7 +59,7 @@ impl Connection {
             }
             match self.prepare(batch, &parts, tally).await? {
                 Trust::Good => {}
-                Trust::Stale => return Ok(Ended::Stale(self.prepared.take_changed())),
+                Trust::Stale => return Ok(Ended::Stale(self.statements.prepared.take_changed())),
                 Trust::Locked(version, error) => {
                     let verdict = self.refused_verbatim(*error);
                     batch.without_table(parts, version, &verdict);
@@ -84,11 +87,11 @@ impl Connection {
                 self.behind_unproven(batch, false, tally).await?;
             }
             if let Some(fault) = judged.again {
-                let again = Verdict::Again(fault);
+                let again = Verdict::RolledBack(fault);
                 conclude(batch, &judged.units, &again);
             }
             if judged.gone {
-                self.prepared.clear();
+                self.statements.prepared.clear();
             }
             if judged.stale {
                 return Ok(Ended::Stale(judged.changed));
@@ -99,11 +102,11 @@ impl Connection {
     /// All but the commit.
     async fn attempt(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         care: &mut Care,
         parts: Vec<Segment>,
         tally: &mut Tally,
-    ) -> Result<Judged, Broken> {
+    ) -> Result<Judged<DoneOf<F>>, Broken> {
         let units = parts.iter().flat_map(|part| part.units.clone()).collect();
         let mut judged = Judged::of(units);
         let open = if care.brief { OPEN_BRIEFLY } else { OPEN };
@@ -128,10 +131,10 @@ impl Connection {
 
     fn judge<'j, 'u>(
         &'j mut self,
-        batch: &'j mut Batch<'u>,
+        batch: &'j mut Batch<'u, F>,
         care: &'j mut Care,
-        judged: &'j mut Judged,
-    ) -> Judge<'j, 'u> {
+        judged: &'j mut Judged<DoneOf<F>>,
+    ) -> Judge<'j, 'u, F> {
         Judge {
             connection: self,
             batch,
@@ -143,7 +146,7 @@ impl Connection {
     /// One round trip of parts; `None`: one of them cannot be encoded, and nothing was sent.
     async fn leg(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         care: &mut Care,
         open: Option<&str>,
         parts: Vec<Segment>,
@@ -158,7 +161,7 @@ impl Connection {
             }
             let mut sender = Sender {
                 batch,
-                prepared: &mut self.prepared,
+                prepared: &mut self.statements.prepared,
                 out: self.wire.out(),
                 scratch: &mut self.scratch,
                 part: true,
@@ -195,20 +198,15 @@ impl Connection {
     fn say(&mut self, sql: &str) -> SentTransaction {
         let said = frontend::query(sql, self.wire.out());
         debug_assert!(said.is_ok(), "a text of ours holds no zero byte");
-        SentTransaction {
-            segment: Segment::new(Vec::new(), Mode::Own),
-            statements: Vec::new(),
-            end: self.wire.out().len(),
-            reads: true,
-        }
+        SentTransaction::aside(self.wire.out().len())
     }
 
     /// Commits, and tells what is certain then.
     async fn commit(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         care: &mut Care,
-        judged: Judged,
+        judged: Judged<DoneOf<F>>,
         tally: &mut Tally,
     ) -> Result<(), Broken> {
         let end = self.say(COMMIT).end;
@@ -226,7 +224,7 @@ impl Connection {
         tally.round_trips += 1;
         if let Err(broken) = ended {
             if !judged.reads && end <= broken.sent {
-                let unknown = Verdict::Told(Err(broken.unknown().into()));
+                let unknown = Verdict::Final(Err(broken.unknown().into()));
                 conclude(batch, &judged.units, &unknown);
             }
             return Err(broken);
@@ -242,7 +240,7 @@ impl Connection {
             }
             None => {
                 let fault = Fault::internal("a transaction was rolled back in place of its commit");
-                conclude(batch, &judged.units, &Verdict::Again(fault));
+                conclude(batch, &judged.units, &Verdict::RolledBack(fault));
             }
         }
         Ok(())
@@ -251,31 +249,26 @@ impl Connection {
     /// The commit names no write: each unit is a transaction of its own from here on.
     fn commit_refused(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch<'_, F>,
         care: &mut Care,
-        judged: &Judged,
+        judged: &Judged<DoneOf<F>>,
         error: ServerError,
     ) {
         let class = class_of(&error.code);
         let again = matches!(error.code.as_str(), "40001" | "40P01");
         self.usable &= class != FaultClass::Unavailable;
         let verdict = match judged.units.as_slice() {
-            _ if again || class == FaultClass::Unavailable => Verdict::Again(error.into()),
+            _ if again || class == FaultClass::Unavailable => Verdict::RolledBack(error.into()),
             _ if class == FaultClass::Unknown => {
                 let message =
                     format!("the database does not know whether this write was committed: {error}");
-                Verdict::Told(Err(Fault::unknown(message).into()))
+                Verdict::Final(Err(Fault::unknown(message).into()))
             }
             [unit] => {
-                let calls = batch
-                    .units
-                    .get(*unit as usize)
-                    .map(|unit| unit.calls().len());
-                Verdict::Told(Err(UnitFault {
-                    at: calls.unwrap_or_default(),
-                    fault: error.into(),
-                    before: Vec::new(),
-                }))
+                // Clients who are told of each statement are told that it was behind the last one.
+                let whole = batch.units.get(*unit as usize).filter(|_| F::CLIENTS_OWN);
+                let at = whole.map_or(0, |unit| unit.work().len());
+                Verdict::Final(Err(refusal(at, error.into())))
             }
             _ => {
                 care.one_by_one = true;
@@ -287,7 +280,7 @@ impl Connection {
 }
 
 /// Those that have no verdict get this one.
-fn conclude(batch: &mut Batch<'_>, units: &[u32], verdict: &Verdict) {
+fn conclude<F: Form>(batch: &mut Batch<'_, F>, units: &[u32], verdict: &Verdict<DoneOf<F>>) {
     for unit in units {
         if let Some(slot) = batch.verdicts.get_mut(*unit as usize) {
             slot.get_or_insert_with(|| verdict.clone());

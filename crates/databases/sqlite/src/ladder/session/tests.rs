@@ -2,7 +2,8 @@
 
 use windrow_core::shape::ShapeParts;
 use windrow_core::{
-    FaultClass, Key, OnConflict, Op, Returning, TableName, Unit, UnitOutcome, Value, Verdict, Write,
+    FaultClass, Key, OnConflict, Op, Returning, RowDone, RowWrite, TableName, Unit, UnitOutcome,
+    Value, Verdict,
 };
 
 use super::*;
@@ -43,16 +44,16 @@ fn units(sizes: &[usize]) -> Packed {
     }));
     let unit = |size: &usize| {
         let value: Value = "x".repeat(*size).into();
-        Unit::one(Write::new(shape.clone(), [value]))
+        Unit::one(RowWrite::new(shape.clone(), [value]))
     };
     let mut packed = Packed::default();
     packed.fill(&sizes.iter().map(unit).collect::<Vec<_>>());
     packed
 }
 
-fn told(report: Report) -> Vec<UnitOutcome> {
+fn told(report: Report<RowDone>) -> Vec<UnitOutcome<RowDone>> {
     let told = |verdict| match verdict {
-        Verdict::Told(outcome) => outcome,
+        Verdict::Final(outcome) => outcome,
         other => panic!("not told: {other:?}"),
     };
     report.verdicts.into_iter().map(told).collect()

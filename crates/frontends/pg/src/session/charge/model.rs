@@ -49,21 +49,21 @@ fn pause(rng: &mut StdRng, most: u64) -> Sleep {
 /// A database that writes one thing after another, and stands still now and then.
 async fn database(mut writes: mpsc::UnboundedReceiver<Write>, seed: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
-    while let Some((permit, told)) = writes.recv().await {
+    while let Some((permit, done)) = writes.recv().await {
         let most = if rng.random_bool(0.02) { 90_000 } else { 50 };
         pause(&mut rng, most).await;
         drop(permit);
-        told.send(()).ok();
+        done.send(()).ok();
     }
 }
 
 impl World {
     async fn write(&self, permit: Permit, rng: &mut StdRng) {
-        let (tell, told) = oneshot::channel();
+        let (report, done) = oneshot::channel();
         let lane = rng.random_range(0..self.lanes.len());
-        self.lanes[lane].send((permit, tell)).ok();
+        self.lanes[lane].send((permit, report)).ok();
         if rng.random_bool(0.9) {
-            told.await.ok();
+            done.await.ok();
         }
     }
 

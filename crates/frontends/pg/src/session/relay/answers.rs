@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use windrow_core::{Fault, Signature};
+use windrow_calls::Signature;
+use windrow_core::Fault;
 
 use super::expect::{Expect, PreparedAs, What};
 use super::rewrite;
@@ -10,7 +11,7 @@ use super::state::{Relay, fingerprint};
 use crate::codec::{answer, failure};
 use crate::pool::Names;
 use crate::session::line::HIGH;
-use crate::session::local::{aborted, cannot_tell, is_own};
+use crate::session::local::{aborted, cannot_tell, is_windrow_setting};
 
 /// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
 /// unseen.
@@ -21,7 +22,7 @@ impl Relay<'_> {
     pub(super) fn deliver(&mut self) {
         while self.session.line.out.len() < HIGH {
             if self.to_client == 0 {
-                self.say_own();
+                self.say_local();
                 if !self.begin() {
                     return;
                 }
@@ -40,9 +41,12 @@ impl Relay<'_> {
     }
 
     /// Says answers of our own that are next.
-    fn say_own(&mut self) {
-        while let Some(own) = self.queue.pop_if(|what| matches!(what, What::Own(..))) {
-            if let (false, What::Own(message, _)) = (own.muted, own.what) {
+    fn say_local(&mut self) {
+        while let Some(local) = self
+            .queue
+            .pop_if(|what| matches!(what, What::LocalAnswer(..)))
+        {
+            if let (false, What::LocalAnswer(message, _)) = (local.muted, local.what) {
                 self.session.line.out.extend_from_slice(message);
             }
         }
@@ -138,18 +142,21 @@ impl Relay<'_> {
             self.session.values.clear();
         }
         let executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
-        let prepared = match executed.map(|expect| expect.what) {
-            Some(What::Execute(prepared)) => prepared,
+        let cached = match executed.map(|expect| expect.what) {
+            Some(What::Execute(cached)) => cached,
             _ => match self.queue.front().map(|expect| &expect.what) {
-                Some(What::Query(prepared, _)) => Some(Arc::clone(prepared)),
+                Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
                 _ => None,
             },
         };
-        if let Some(own) = prepared.as_deref().filter(|prepared| is_own(prepared)) {
+        if let Some(setting) = cached
+            .as_deref()
+            .filter(|cached| is_windrow_setting(cached))
+        {
             // It was checked before it was sent.
-            self.session.reply(own).ok();
+            self.session.reply(setting).ok();
         }
-        self.residue.completed(tag, prepared);
+        self.server_state.completed(tag, cached);
     }
 
     fn failed(&mut self, body: &[u8]) {
@@ -159,14 +166,14 @@ impl Relay<'_> {
         {
             self.queue.note_fatal();
         }
-        self.residue.failed(self.status);
-        let own = match self.queue.front().map(|expect| &expect.what) {
+        self.server_state.failed(self.status);
+        let instead = match self.queue.front().map(|expect| &expect.what) {
             Some(What::Query(_, Some(fault)) | What::Fails(Some(fault))) => Some(fault.clone()),
             _ => None,
         };
-        let own = own.or_else(|| self.unknown_sequence(body));
+        let instead = instead.or_else(|| self.unknown_sequence(body));
         let out = &mut self.session.line.out;
-        if let Some(fault) = own {
+        if let Some(fault) = instead {
             self.muted = true;
             match self.status {
                 b'E' => failure::fault(out, &aborted()),
@@ -210,7 +217,7 @@ impl Relay<'_> {
                 }
                 undo
             }
-            What::Close(undo) | What::Own(_, undo) => undo,
+            What::Close(undo) | What::LocalAnswer(_, undo) => undo,
             _ => None,
         };
         if let Some(undo) = undo {
@@ -224,7 +231,7 @@ impl Relay<'_> {
         let status = body.first().copied().unwrap_or(b'I');
         if status == b'I' {
             let settings = &mut self.session.who.settings;
-            if self.residue.settle(self.status, settings) {
+            if self.server_state.settle(self.status, settings) {
                 self.settings = fingerprint(self.session);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windrow_core::Fault;
 
 use crate::pool::StatementKey;
-use crate::statements::{ClientName, Entry, FixedTypes, Prepared};
+use crate::statements::{CachedStatement, ClientName, FixedTypes, PreparedStatement};
 
 /// A message that was sent to the server, or an answer that stands for one.
 #[derive(Debug)]
@@ -27,10 +27,10 @@ pub(super) enum What {
     /// A question of our own: the types that a statement has been given.
     Types(FixedTypes),
     /// Execute; of a statement that changes a setting: which.
-    Execute(Option<Arc<Prepared>>),
+    Execute(Option<Arc<CachedStatement>>),
     Close(Option<Undo>),
     /// An answer of our own.
-    Own(&'static [u8], Option<Undo>),
+    LocalAnswer(&'static [u8], Option<Undo>),
     /// A message that must fail, with this error in place of the server's.
     Fails(Option<Box<Fault>>),
     /// CopyDone or CopyFail. It has no answer of its own.
@@ -39,7 +39,7 @@ pub(super) enum What {
     /// A question of our own: whether the session listens to a channel.
     Channels,
     /// A simple query, and what it must fail with.
-    Query(Arc<Prepared>, Option<Box<Fault>>),
+    Query(Arc<CachedStatement>, Option<Box<Fault>>),
     Function,
 }
 
@@ -48,14 +48,14 @@ impl What {
     fn changes(&self) -> bool {
         matches!(
             self,
-            Self::Parse(..) | Self::Close(Some(_)) | Self::Own(_, Some(_))
+            Self::Parse(..) | Self::Close(Some(_)) | Self::LocalAnswer(_, Some(_))
         )
     }
 
     /// True where it may remove all statements.
     fn clears(&self) -> bool {
         match self {
-            Self::Execute(Some(prepared)) | Self::Query(prepared, _) => prepared.clears,
+            Self::Execute(Some(cached)) | Self::Query(cached, _) => cached.clears,
             _ => false,
         }
     }
@@ -71,7 +71,7 @@ impl std::fmt::Debug for What {
             Self::Types(_) => "Types",
             Self::Execute(_) => "Execute",
             Self::Close(_) => "Close",
-            Self::Own(..) => "Own",
+            Self::LocalAnswer(..) => "LocalAnswer",
             Self::Fails(_) => "Fails",
             Self::CopyEnd => "CopyEnd",
             Self::Sync => "Sync",
@@ -96,7 +96,7 @@ pub(super) enum PreparedAs {
 /// How a statement of the session was before a message that the server may pass over.
 pub(super) struct Undo {
     pub(super) name: ClientName,
-    pub(super) before: Option<Entry>,
+    pub(super) before: Option<PreparedStatement>,
 }
 
 /// What is expected, in order.

@@ -60,9 +60,9 @@ impl Relay<'_> {
             _ => {
                 // The transaction has to fail as well.
                 rewrite::query(self.loan.wire.out(), b"windrow fails");
-                let prepared = self.session.readings_of_query(b"").prepared;
+                let cached = self.session.simple_query(b"").cached;
                 self.queue
-                    .push(What::Query(prepared, Some(Box::new(fault))), false);
+                    .push(What::Query(cached, Some(Box::new(fault))), false);
             }
         }
         Ok(())
@@ -195,25 +195,25 @@ impl Relay<'_> {
     }
 
     fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
-        let (prepared, name) = match self.prepared_here(bind.statement) {
-            Here::As(prepared, name) => (prepared, name),
+        let (cached, name) = match self.prepared_here(bind.statement) {
+            Here::As(cached, name) => (cached, name),
             Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
             Here::Changed => return self.fail(other_rows()),
         };
-        if bind.statement.is_empty() && !prepared.may_infer() {
+        if bind.statement.is_empty() && !cached.may_infer() {
             self.unfixed = None;
         }
-        let named = named(&prepared, &prepared.text);
-        let mut instead = self.answerable(&prepared, &prepared.text, named.as_ref());
-        self.note(&prepared, named, Some(bind.portal));
+        let named = named(&cached, &cached.text);
+        let mut instead = self.answerable(&cached, &cached.text, named.as_ref());
+        self.note(&cached, named, Some(bind.portal));
         let mut name = name.into_bytes();
         instead = instead
-            .or_else(|| self.deallocated(&prepared))
-            .or_else(|| self.executed(&prepared));
+            .or_else(|| self.deallocated(&cached))
+            .or_else(|| self.executed(&cached));
         if let Some(sql) = instead {
             let out = self.loan.wire.out();
             rewrite::statement(out, b'C', rewrite::PASSING);
-            rewrite::parse(out, rewrite::PASSING, sql.as_bytes(), &prepared.types);
+            rewrite::parse(out, rewrite::PASSING, sql.as_bytes(), &cached.types);
             self.queue.push(What::Close(None), true);
             self.queue
                 .push(What::Parse(PreparedAs::Passing, None), true);

@@ -14,7 +14,7 @@ use crate::proofs::{
 };
 use crate::session::state::End;
 use crate::session_info::Interrupt;
-use crate::statements::Prepared;
+use crate::statements::CachedStatement;
 
 /// The most texts that are judged one by one.
 const MOST: usize = 256;
@@ -27,16 +27,16 @@ const LARGE_OBJECTS: [u32; 13] = [
 
 impl Relay<'_> {
     /// Takes note of what a statement that is sent may run.
-    pub(super) fn suspect(&mut self, prepared: &Prepared) {
-        let effect = match &prepared.reading {
+    pub(super) fn suspect(&mut self, cached: &CachedStatement) {
+        let effect = match &cached.reading {
             Reading::Join(_) => Effect::Nothing,
             Reading::Apart(apart) => apart.effect.clone(),
         };
-        self.residue.moved |= changes_scope(&effect);
+        self.server_state.moved |= changes_scope(&effect);
         if speaks_for_itself(&effect) {
             return;
         }
-        let names = prepared.names();
+        let names = cached.names();
         if names.is_none_or(|names| names.has("notify") || names.has("pg_notify")) {
             self.sends_notifications();
         }
@@ -46,10 +46,10 @@ impl Relay<'_> {
         }
         if names.is_none_or(|names| changes_catalog(names)) {
             let (proofs, database) = (&self.session.shared.proofs, self.database());
-            let changing = &mut self.residue.changing;
+            let changing = &mut self.server_state.changing;
             changing.get_or_insert_with(|| proofs.changing(&database));
         }
-        if self.residue.for_good {
+        if self.server_state.for_good {
             return;
         }
         if let Some(apart) = of_text(names.map(|names| &**names), &effect) {
@@ -57,15 +57,15 @@ impl Relay<'_> {
         }
         let Some(names) = names else { return };
         if names.begins_with(&["listen"]) {
-            self.residue.listens = true;
+            self.server_state.listens = true;
             self.sends_notifications();
             self.pin("LISTEN");
         }
-        self.residue.unknown |= keeps(names);
-        self.residue.moved |= names.local.iter().any(|name| decides(name));
+        self.server_state.unknown |= keeps(names);
+        self.server_state.moved |= names.local.iter().any(|name| decides(name));
         let local = names.local.iter().filter(|name| lasts(name));
-        self.residue.local.extend(local.cloned());
-        if self.residue.unproven.is_some() || runs_nothing(names) {
+        self.server_state.local.extend(local.cloned());
+        if self.server_state.unproven.is_some() || runs_nothing(names) {
             return;
         }
         let known = {
@@ -73,22 +73,22 @@ impl Relay<'_> {
             proofs.known(&self.database(), names, self.scope())
         };
         match known {
-            Some(Verdict::Clean(sequences)) => self.residue.taken.note(&sequences),
+            Some(Verdict::Clean(sequences)) => self.server_state.sequences.note(&sequences),
             Some(Verdict::Takes(sequences)) => {
-                self.residue.generates();
-                self.residue.taken.note(&sequences);
+                self.server_state.generates();
+                self.server_state.sequences.note(&sequences);
             }
             Some(Verdict::Unproven(apart)) => {
                 self.unproven(apart);
                 self.sends_notifications();
             }
-            None if self.residue.unjudged.contains(names) => {}
-            None if self.residue.unjudged.len() >= MOST => {
+            None if self.server_state.unjudged.contains(names) => {}
+            None if self.server_state.unjudged.len() >= MOST => {
                 let many = Apart::of("too many statements in one transaction").unproven();
                 self.unproven(many.into());
             }
             None => {
-                self.residue.unjudged.push(Arc::clone(names));
+                self.server_state.unjudged.push(Arc::clone(names));
                 self.sends_notifications();
             }
         }
@@ -99,7 +99,7 @@ impl Relay<'_> {
         let body = self.session.line.body(0, total);
         let number = body.first_chunk::<4>().copied().map(u32::from_be_bytes);
         let is_proven = number.is_some_and(|number| LARGE_OBJECTS.contains(&number));
-        if !is_proven && !self.residue.for_good {
+        if !is_proven && !self.server_state.for_good {
             let apart = Apart::of("a function called by its number").unproven();
             self.unproven(apart.into());
         }
@@ -108,7 +108,7 @@ impl Relay<'_> {
     /// Unproven code has run, or is about to.
     fn unproven(&mut self, apart: Arc<Apart>) {
         self.session.shared.bypass.note(&self.database(), &apart);
-        self.residue.unproven.get_or_insert(apart);
+        self.server_state.unproven.get_or_insert(apart);
     }
 
     /// What the server process sends comes from this session.
@@ -125,7 +125,7 @@ impl Relay<'_> {
 
     /// What decides which tables names mean.
     fn scope(&self) -> Scope {
-        if self.residue.moved {
+        if self.server_state.moved {
             return Scope::Any;
         }
         let who = &self.session.who;
@@ -140,12 +140,13 @@ impl Relay<'_> {
     /// Something has to be found out, or done about what was found, before the connection can be
     /// given back.
     pub(super) fn has_to_be_judged(&self) -> bool {
-        let residue = &self.residue;
-        !residue.unjudged.is_empty() || (residue.unproven.is_some() && !self.may_be_reset())
+        let server_state = &self.server_state;
+        !server_state.unjudged.is_empty()
+            || (server_state.unproven.is_some() && !self.may_be_reset())
     }
 
     fn may_be_reset(&self) -> bool {
-        let Some(apart) = &self.residue.unproven else {
+        let Some(apart) = &self.server_state.unproven else {
             return false;
         };
         let role = &self.session.who.identity.role;
@@ -164,9 +165,9 @@ impl Relay<'_> {
     /// Asks what is not known yet. Nothing is under way.
     pub(super) async fn judge(&mut self) -> Result<(), End> {
         let info = Arc::clone(&self.session.info);
-        let unjudged = std::mem::take(&mut self.residue.unjudged);
-        if self.residue.unproven.is_some() {
-            self.residue.taken.note_others();
+        let unjudged = std::mem::take(&mut self.server_state.unjudged);
+        if self.server_state.unproven.is_some() {
+            self.server_state.sequences.note_others();
         } else {
             // A cancel request that is on its way must not meet the question.
             info.set_interrupt(Interrupt::Nothing).await;
@@ -189,10 +190,10 @@ impl Relay<'_> {
                     shared.databases.pool.retire(&database);
                 }
                 match verdict {
-                    Verdict::Clean(sequences) => self.residue.taken.note(&sequences),
+                    Verdict::Clean(sequences) => self.server_state.sequences.note(&sequences),
                     Verdict::Takes(sequences) => {
-                        self.residue.generates();
-                        self.residue.taken.note(&sequences);
+                        self.server_state.generates();
+                        self.server_state.sequences.note(&sequences);
                     }
                     Verdict::Unproven(apart) => {
                         self.unproven(apart);
@@ -200,7 +201,7 @@ impl Relay<'_> {
                     }
                 }
             }
-            self.residue.moved = false;
+            self.server_state.moved = false;
             self.loan.wire.take_over();
             let key = self.loan.wire.cancel_key();
             info.set_interrupt(Interrupt::Server(key)).await;
@@ -211,10 +212,10 @@ impl Relay<'_> {
 
     /// Keeps the connection for good, where that is what unproven code asks for.
     fn conclude(&mut self) {
-        if let Some(apart) = self.residue.unproven.clone()
+        if let Some(apart) = self.server_state.unproven.clone()
             && !self.may_be_reset()
         {
-            self.residue.for_good = true;
+            self.server_state.for_good = true;
             self.sends_notifications();
             self.pin(apart.to_string());
         }
@@ -247,8 +248,8 @@ fn speaks_for_itself(effect: &Effect) -> bool {
             | Effect::Set { .. }
             | Effect::ResetAll
             | Effect::DiscardAll
-            | Effect::Own { .. }
-            | Effect::ShowOwn { .. }
+            | Effect::SetWindrow { .. }
+            | Effect::ShowWindrow { .. }
             | Effect::Lastval
             | Effect::Currval(_)
             | Effect::Empty

@@ -11,13 +11,13 @@ impl Relay<'_> {
     /// Asks whether the session still listens, once it has ended to listen to something. True: the
     /// question is sent.
     pub(super) fn asks_for_channels(&mut self) -> bool {
-        let residue = &self.residue;
-        if !residue.listens || !residue.unlistened || !self.is_at_rest() {
+        let server_state = &self.server_state;
+        if !server_state.listens || !server_state.unlistened || !self.is_at_rest() {
             return false;
         }
-        self.residue.unlistened = false;
+        self.server_state.unlistened = false;
         // It stays so if a channel is told, or anything goes wrong.
-        self.residue.still_listens = false;
+        self.server_state.still_listens = false;
         self.loan.names.unnamed = None;
         rewrite::query(self.loan.wire.out(), CHANNELS);
         self.queue.push(What::Channels, true);
@@ -34,12 +34,12 @@ impl Relay<'_> {
             return false;
         }
         self.muted = true;
-        self.residue.still_listens |= matches!(tag, b'D' | b'E');
+        self.server_state.still_listens |= matches!(tag, b'D' | b'E');
         if tag == b'Z' {
             self.queue.pop_if(|what| matches!(what, What::Channels));
-            self.residue.listens = self.residue.still_listens;
+            self.server_state.listens = self.server_state.still_listens;
             // Whether anything else is left is found out when the connection is given back.
-            self.residue.unknown |= !self.residue.listens;
+            self.server_state.unknown |= !self.server_state.listens;
         }
         true
     }

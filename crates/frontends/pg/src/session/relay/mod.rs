@@ -9,18 +9,18 @@
 mod answers;
 mod expect;
 mod forward;
+mod give_back;
 mod judge;
-mod leave;
-mod linger;
 mod listen;
-mod own;
 mod query;
-mod residue;
 mod rewrite;
 mod sequences;
+mod server_state;
 mod state;
+mod statement_sequences;
 mod statements;
-mod taken;
+mod stay;
+mod used_sequences;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -55,12 +55,12 @@ pub(crate) async fn run(
     let mut relay = Relay::new(session, loan, answered, reason);
     loop {
         match relay.serve().await {
-            Ok(()) => match relay.leave().await? {
+            Ok(()) => match relay.give_back().await? {
                 None => return Ok(()),
                 Some(kept) => relay = kept,
             },
             Err(End::Left) => {
-                relay.farewell().await;
+                relay.end().await;
                 return Err(End::Left);
             }
             Err(end) => return Err(end),
@@ -70,21 +70,21 @@ pub(crate) async fn run(
 
 /// Gets a server connection. The client may leave meanwhile.
 async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
-    if std::mem::take(&mut session.called_back) {
+    if std::mem::take(&mut session.cancel_requested) {
         return Ok(Err(Fault::called_back()));
     }
     session.info.set_state(State::Waiting);
     session.pass_gate().await?;
-    let databases = Arc::clone(&session.shared.databases);
+    let shared = Arc::clone(&session.shared);
     let who = session.who.clone();
-    let taking = async { databases.pool.take(&who).await };
+    let taking = async { shared.databases.pool.take(&who).await };
     let mut taking = std::pin::pin!(taking);
     let stop = session.stop.clone();
     let mut stopped = std::pin::pin!(stop.cancelled());
-    let asked = CancellationToken::new();
-    let interrupt = Interrupt::Waiting(asked.clone());
+    let cancelled = CancellationToken::new();
+    let interrupt = Interrupt::Waiting(cancelled.clone());
     session.info.set_interrupt(interrupt).await;
-    let mut asked = std::pin::pin!(asked.cancelled());
+    let mut cancelled = std::pin::pin!(cancelled.cancelled());
     let taken = poll_fn(|cx| {
         // What was answered before goes out meanwhile.
         if let Poll::Ready(Err(error)) = session.line.poll_flush(cx) {
@@ -93,7 +93,7 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
         if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
             return Poll::Ready(Ok(taken));
         }
-        if asked.as_mut().poll(cx).is_ready() {
+        if cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Ok(Err(Fault::called_back())));
         }
         let stopped = stopped.as_mut().poll(cx);
@@ -167,12 +167,12 @@ impl Relay<'_> {
                 Box::pin(self.ask_for_drawn_values()).await?;
                 continue;
             }
-            if self.may_leave() {
+            if self.may_give_back() {
                 if self.has_to_be_judged() {
                     Box::pin(self.judge()).await?;
                     continue;
                 }
-                if !self.lingers() || !Box::pin(self.linger()).await? {
+                if !self.may_stay() || !Box::pin(self.stay()).await? {
                     return Ok(());
                 }
                 continue;
@@ -185,7 +185,7 @@ impl Relay<'_> {
             }
             poll_fn(|cx| {
                 let moved = self.poll_move(cx)?;
-                self.unburden();
+                self.release_buffers();
                 let budget = &self.session.shared.budget;
                 if self.session.line.poll_stalled(budget, 0, cx).is_ready() {
                     return Poll::Ready(Err(End::Fatal(charge::stalled())));
@@ -264,7 +264,7 @@ impl Relay<'_> {
     }
 
     /// Gives back what a silent client does not need.
-    fn unburden(&mut self) {
+    fn release_buffers(&mut self) {
         if self.queue.is_empty() && self.session.line.out.is_empty() {
             self.session.line.rest();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::statement::Formats;
+use windrow_calls::Formats;
 use windrow_sql::{Reading, Sequences};
 
 use super::expect::What;
@@ -10,8 +10,8 @@ use super::rewrite;
 use super::sequences::named;
 use super::state::Relay;
 use crate::codec::answer;
-use crate::session::local::is_own;
-use crate::statements::{Prepared, names};
+use crate::session::local::is_windrow_setting;
+use crate::statements::{CachedStatement, names};
 
 /// Statements that change a setting and are bound at the same time: past it what they do is found
 /// out afterwards.
@@ -26,31 +26,31 @@ impl Relay<'_> {
             self.queue.push(What::Fails(None), false);
             return true;
         };
-        let prepared = self.session.readings_of_query(text).prepared;
-        if is_own(&prepared) {
+        let cached = self.session.simple_query(text).cached;
+        if is_windrow_setting(&cached) {
             if !self.queue.is_empty() {
                 return false;
             }
             if self.status != b'E' {
                 self.session.line.take(total);
-                self.answer_query(&prepared);
+                self.answer_query(&cached);
                 return true;
             }
         }
-        let named = named(&prepared, text);
-        let instead = self.answerable(&prepared, text, named.as_ref());
-        let names_one = prepared.deallocates.is_some() || names::executed(&prepared.text).is_some();
+        let named = named(&cached, text);
+        let instead = self.answerable(&cached, text, named.as_ref());
+        let names_one = cached.deallocates.is_some() || names::executed(&cached.text).is_some();
         if names_one && self.queue.is_unsettled() {
             return false;
         }
-        self.note(&prepared, named, None);
+        self.note(&cached, named, None);
         self.unnamed_here = false;
         self.open = false;
         self.session.statements.set(b"", None);
         self.loan.names.unnamed = None;
         let instead = instead
-            .or_else(|| self.deallocated(&prepared))
-            .or_else(|| self.executed(&prepared));
+            .or_else(|| self.deallocated(&cached))
+            .or_else(|| self.executed(&cached));
         match instead {
             Some(sql) => {
                 self.session.line.take(total);
@@ -58,13 +58,13 @@ impl Relay<'_> {
             }
             None => self.raw(total),
         }
-        self.queue.push(What::Query(prepared, None), false);
+        self.queue.push(What::Query(cached, None), false);
         true
     }
 
     /// Answers a question to the session itself. Nothing is under way.
-    fn answer_query(&mut self, prepared: &Arc<Prepared>) {
-        match self.session.reply(prepared) {
+    fn answer_query(&mut self, cached: &Arc<CachedStatement>) {
+        match self.session.reply(cached) {
             Ok(reply) => {
                 let out = &mut self.session.line.out;
                 reply.say(out, &Formats::Text, true);
@@ -73,7 +73,7 @@ impl Relay<'_> {
             Err(fault) => {
                 // The transaction has to fail as well.
                 rewrite::query(self.loan.wire.out(), b"windrow fails");
-                let what = What::Query(Arc::clone(prepared), Some(Box::new(fault)));
+                let what = What::Query(Arc::clone(cached), Some(Box::new(fault)));
                 self.queue.push(what, false);
             }
         }
@@ -83,38 +83,38 @@ impl Relay<'_> {
     /// Sequences that it takes from by their names: `named`.
     pub(super) fn note(
         &mut self,
-        prepared: &Arc<Prepared>,
+        cached: &Arc<CachedStatement>,
         named: Option<Sequences>,
         portal: Option<&[u8]>,
     ) {
-        let reason = match &prepared.reading {
+        let reason = match &cached.reading {
             Reading::Apart(apart) => apart.reason,
-            Reading::Join(_) if self.residue.pinned.is_some() => {
+            Reading::Join(_) if self.server_state.pinned.is_some() => {
                 "the session keeps a server connection"
             }
             Reading::Join(_) if self.status != b'I' => "in a transaction",
             Reading::Join(_) => self.reason,
         };
         self.count(reason);
-        let is_setting = self.residue.note(prepared) || prepared.clears;
-        self.note_taken(prepared, named);
-        self.suspect(prepared);
+        let is_setting = self.server_state.note(cached) || cached.clears;
+        self.note_sequences(cached, named);
+        self.suspect(cached);
         let Some(portal) = portal else { return };
-        let bound = &mut self.residue.set_portals;
+        let bound = &mut self.server_state.set_portals;
         bound.retain(|(name, _)| **name != *portal);
         if is_setting {
-            if self.residue.set_portals.len() < SETTING_PORTALS {
-                let bound = (portal.into(), Arc::clone(prepared));
-                self.residue.set_portals.push(bound);
+            if self.server_state.set_portals.len() < SETTING_PORTALS {
+                let bound = (portal.into(), Arc::clone(cached));
+                self.server_state.set_portals.push(bound);
             } else {
-                self.residue.unknown = true;
+                self.server_state.unknown = true;
             }
         }
     }
 
-    pub(super) fn setting_of(&self, portal: &[u8]) -> Option<Arc<Prepared>> {
-        let bound = self.residue.set_portals.iter();
+    pub(super) fn setting_of(&self, portal: &[u8]) -> Option<Arc<CachedStatement>> {
+        let bound = self.server_state.set_portals.iter();
         let mut bound = bound.filter(|(name, _)| **name == *portal);
-        bound.next().map(|(_, prepared)| Arc::clone(prepared))
+        bound.next().map(|(_, cached)| Arc::clone(cached))
     }
 }

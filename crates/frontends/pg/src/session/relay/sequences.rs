@@ -9,27 +9,27 @@ use std::sync::Arc;
 
 use windrow_sql::{Effect, Reading, Sequences};
 
-use super::own::Own;
 use super::state::{Relay, lost};
+use super::statement_sequences::StatementSequences;
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
 use crate::proofs::writes;
 use crate::session::state::End;
 use crate::session_info::Interrupt;
-use crate::statements::Prepared;
+use crate::statements::CachedStatement;
 
 /// What a statement takes from sequences that it names itself. `text`: with its literals.
-pub(super) fn named(prepared: &Prepared, text: &[u8]) -> Option<Sequences> {
-    let names = prepared.names()?;
+pub(super) fn named(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> {
+    let names = cached.names()?;
     let takes = names.calls("nextval") || names.calls("setval");
     let text = std::str::from_utf8(text).ok();
     takes.then(|| text.map(windrow_sql::sequences).unwrap_or_default())
 }
 
 /// True for a text that asks what sequences gave.
-fn asks(prepared: &Prepared) -> bool {
-    match &prepared.reading {
-        Reading::Join(_) => prepared.asks(),
+fn asks(cached: &CachedStatement) -> bool {
+    match &cached.reading {
+        Reading::Join(_) => cached.asks(),
         Reading::Apart(apart) => matches!(
             &apart.effect,
             Effect::Lastval | Effect::Currval(_) | Effect::AsksForGenerated
@@ -40,27 +40,27 @@ fn asks(prepared: &Prepared) -> bool {
 impl Relay<'_> {
     /// Takes note of what a statement that is sent may take besides what its effect says. `named`:
     /// from these sequences.
-    pub(super) fn note_taken(&mut self, prepared: &Prepared, named: Option<Sequences>) {
-        let names = prepared.names();
-        let asks = prepared.effect() == Some(&Effect::AsksForGenerated);
+    pub(super) fn note_sequences(&mut self, cached: &CachedStatement, named: Option<Sequences>) {
+        let names = cached.names();
+        let asks = cached.effect() == Some(&Effect::AsksForGenerated);
         if named.is_some() || (asks && names.is_none_or(|names| writes(names))) {
-            self.residue.generates();
+            self.server_state.generates();
         }
         if let Some(named) = named {
-            self.residue.taken.note_named(named);
+            self.server_state.sequences.note_named(named);
         }
     }
 
     /// The sequences to ask for, before nobody can any more.
     pub(super) fn drawn_from(&self) -> Vec<String> {
-        let taken = &self.residue.taken;
-        let mut numbers = taken.numbers.clone();
-        if taken.others || !self.residue.unjudged.is_empty() {
+        let used = &self.server_state.sequences;
+        let mut numbers = used.numbers.clone();
+        if used.others || !self.server_state.unjudged.is_empty() {
             numbers.extend(self.session.values.sequences());
         }
         let numbers = numbers.iter().map(u32::to_string);
         numbers
-            .chain(taken.names.iter().map(ToString::to_string))
+            .chain(used.names.iter().map(ToString::to_string))
             .collect()
     }
 
@@ -68,19 +68,19 @@ impl Relay<'_> {
     /// it is. `named`: what it takes from by name.
     pub(super) fn answerable(
         &self,
-        prepared: &Prepared,
+        cached: &CachedStatement,
         text: &[u8],
         named: Option<&Sequences>,
     ) -> Option<String> {
-        let (session, residue) = (&*self.session, &self.residue);
-        let is_known = !residue.generates || residue.taken.is_known;
-        if !asks(prepared) || !is_known || session.values.is_empty() {
+        let (session, server_state) = (&*self.session, &self.server_state);
+        let is_known = !server_state.generates || server_state.sequences.is_known;
+        if !asks(cached) || !is_known || session.values.is_empty() {
             return None;
         }
-        let (own, values) = (Own::of(prepared, named)?, &session.values);
+        let (itself, values) = (StatementSequences::of(cached, named)?, &session.values);
         let last = values.sql_of_last();
-        let last = last.and_then(|last| own.last(last, values.last_sequence()));
-        let current = values.sql_of_current(own.sequences().as_deref());
+        let last = last.and_then(|last| itself.last(last, values.last_sequence()));
+        let current = values.sql_of_current(itself.sequences().as_deref());
         let current = current
             .as_ref()
             .map(|(before, behind)| (&**before, *behind));
@@ -90,28 +90,19 @@ impl Relay<'_> {
 
     /// True where a message asks what the connection and the session may both know of.
     pub(super) fn needs_drawn_values(&self, tag: u8, total: usize) -> bool {
-        let (session, residue) = (&*self.session, &self.residue);
-        if !residue.generates
-            || residue.taken.is_known
-            || residue.listens
+        let (session, server_state) = (&*self.session, &self.server_state);
+        if !server_state.generates
+            || server_state.sequences.is_known
+            || server_state.listens
             || self.open
             || self.status == b'E'
             || session.values.is_empty()
         {
             return false;
         }
-        match Message::read(tag, session.line.body(0, total)) {
-            Message::Query(text) => asks(&session.readings_of_query(text).prepared),
-            Message::Parse(parse) => {
-                let readings = &session.shared.readings;
-                asks(&readings.get(parse.text, parse.type_oids(), session.utf8))
-            }
-            Message::Bind(bind) => {
-                let entry = session.statements.get(bind.statement);
-                entry.is_some_and(|entry| asks(&entry.prepared))
-            }
-            _ => false,
-        }
+        let message = Message::read(tag, session.line.body(0, total));
+        self.statement_of(&message)
+            .is_some_and(|cached| asks(&cached))
     }
 
     /// True where what comes next waits until the connection has been asked, and that can be done.
@@ -131,14 +122,14 @@ impl Relay<'_> {
             return Err(End::Fatal(lost()));
         }
         let known = self.session.values.sequences();
-        let mut asked: BTreeSet<String> = known.map(|sequence| sequence.to_string()).collect();
-        asked.extend(self.drawn_from());
-        let asked: Vec<String> = asked.into_iter().collect();
-        let drawn = self.loan.drawn(&asked, self.status == b'T').await;
+        let mut names: BTreeSet<String> = known.map(|sequence| sequence.to_string()).collect();
+        names.extend(self.drawn_from());
+        let names: Vec<String> = names.into_iter().collect();
+        let drawn = self.loan.drawn(&names, self.status == b'T').await;
         let drawn = drawn.map_err(|_| End::Fatal(lost()))?;
         // Of which sequence it is the connection still knows.
         self.session.values.note_drawn(&drawn);
-        self.residue.taken.is_known = true;
+        self.server_state.sequences.is_known = true;
         self.loan.wire.take_over();
         let key = self.loan.wire.cancel_key();
         info.set_interrupt(Interrupt::Server(key)).await;

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use windrow_core::{Fault, FaultClass};
 
 use super::expect::{Queue, What};
-use super::residue::Residue;
 use super::rewrite;
+use super::server_state::ServerState;
 use crate::pool::Loan;
 use crate::session::charge::FREE;
 use crate::session::state::Session;
@@ -35,7 +35,8 @@ pub(super) struct Relay<'s> {
     pub(super) to_client: usize,
     /// True while the bytes from the server are not passed on.
     pub(super) muted: bool,
-    pub(super) residue: Residue,
+    /// What the session may have left behind on it.
+    pub(super) server_state: ServerState,
     /// Why statements come here that could be joined.
     pub(super) reason: &'static str,
     /// A fingerprint of the session's settings, which its statements were read under.
@@ -73,7 +74,7 @@ impl<'s> Relay<'s> {
             to_server: 0,
             to_client: 0,
             muted: false,
-            residue: Residue::default(),
+            server_state: ServerState::default(),
             reason,
             settings,
             ended: false,
@@ -136,10 +137,10 @@ impl Relay<'_> {
     /// The connection is kept, and why.
     pub(super) fn pin(&mut self, why: impl Into<Box<str>>) {
         let why = why.into();
-        let unproven = self.residue.unproven.as_ref();
+        let unproven = self.server_state.unproven.as_ref();
         let advice = unproven.map_or("", |apart| apart.advice);
         self.session.info.set_pinned(&why, advice);
-        self.residue.pinned = Some(why);
+        self.server_state.pinned = Some(why);
         self.session.info.set_state(State::Pinned);
     }
 

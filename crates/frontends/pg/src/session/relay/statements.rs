@@ -13,9 +13,28 @@ use crate::codec::answer;
 use crate::codec::message::{Kind, Message, Parse};
 use crate::pool::{Names, StatementKey};
 use crate::session::local;
-use crate::statements::{ClientName, Entry, FixedTypes, Prepared, names, too_many};
+use crate::statements::{
+    CachedStatement, ClientName, FixedTypes, PreparedStatement, names, too_many,
+};
 
 impl Relay<'_> {
+    /// What is known of the statement that a message of the client brings or uses, if there is one.
+    pub(super) fn statement_of(&self, message: &Message<'_>) -> Option<Arc<CachedStatement>> {
+        let session = &*self.session;
+        match message {
+            Message::Query(text) => Some(session.simple_query(text).cached),
+            Message::Parse(parse) => {
+                let cache = &session.shared.cache;
+                Some(cache.get(parse.text, parse.type_oids(), session.utf8))
+            }
+            Message::Bind(bind) => {
+                let statement = session.statements.get(bind.statement)?;
+                Some(Arc::clone(&statement.cached))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn parse(&mut self, parse: &Parse<'_>, muted: bool) {
         let session = &mut *self.session;
         let known = session.statements.get(parse.name).is_some();
@@ -27,25 +46,25 @@ impl Relay<'_> {
         if !parse.name.is_empty() && session.statements.is_full() {
             return self.fail(too_many());
         }
-        let readings = &session.shared.readings;
-        let prepared = readings.get(parse.text, parse.type_oids(), session.utf8);
-        if let Err(fault) = local::check(&prepared) {
+        let cache = &session.shared.cache;
+        let cached = cache.get(parse.text, parse.type_oids(), session.utf8);
+        if let Err(fault) = local::check(&cached) {
             return self.fail(fault);
         }
-        let entry = Entry::new(prepared);
-        let (prepared, fixed) = (Arc::clone(&entry.prepared), entry.fixed.clone());
-        let before = session.statements.set(parse.name, Some(entry));
+        let statement = PreparedStatement::new(cached);
+        let (cached, fixed) = (Arc::clone(&statement.cached), statement.fixed.clone());
+        let before = session.statements.set(parse.name, Some(statement));
         let undo = Some(Undo {
             name: parse.name.into(),
             before,
         });
         self.unnamed_here |= parse.name.is_empty();
-        let key = (prepared.number, self.settings);
+        let key = (cached.number, self.settings);
         let place = match parse.name {
             [] => PreparedAs::Unnamed,
             _ => PreparedAs::Named(key),
         };
-        self.prepare(place, key, &prepared, fixed, undo, muted);
+        self.prepare(place, key, &cached, fixed, undo, muted);
     }
 
     /// Prepares a text at the server. `fixed`: where the types are noted that it gets. `undo`: how
@@ -54,14 +73,14 @@ impl Relay<'_> {
         &mut self,
         place: PreparedAs,
         key: StatementKey,
-        prepared: &Prepared,
+        cached: &CachedStatement,
         fixed: FixedTypes,
         undo: Option<Undo>,
         muted: bool,
     ) {
-        let sql = local::substitute(prepared, self.session.join);
-        let sql = sql.or_else(|| self.executes(prepared));
-        let sql = sql.as_deref().map_or(&*prepared.text, str::as_bytes);
+        let sql = local::substitute(cached, self.session.join);
+        let sql = sql.or_else(|| self.executes(cached));
+        let sql = sql.as_deref().map_or(&*cached.text, str::as_bytes);
         let out = self.loan.wire.out();
         match place {
             PreparedAs::Named(_) => {
@@ -70,7 +89,7 @@ impl Relay<'_> {
                 let name = Names::name(key);
                 rewrite::statement(out, b'C', name.as_bytes());
                 self.queue.push(What::Close(None), true);
-                rewrite::parse(out, name.as_bytes(), sql, &prepared.types);
+                rewrite::parse(out, name.as_bytes(), sql, &cached.types);
                 let oldest = self.loan.names.add(key, fixed.clone());
                 self.queue.push(What::Parse(place, undo), muted);
                 self.ask(name.as_bytes(), fixed);
@@ -81,7 +100,7 @@ impl Relay<'_> {
                 }
             }
             PreparedAs::Unnamed | PreparedAs::Passing => {
-                rewrite::parse(out, b"", sql, &prepared.types);
+                rewrite::parse(out, b"", sql, &cached.types);
                 self.loan.names.unnamed = Some((key, fixed.clone()));
                 self.unfixed = fixed.get().is_none().then_some(fixed);
                 self.queue
@@ -92,11 +111,11 @@ impl Relay<'_> {
 
     /// EXECUTE of one of the session's statements, which is no EXECUTE itself: what it reads at the
     /// server.
-    fn executes(&mut self, prepared: &Prepared) -> Option<String> {
-        let (_, name) = names::executed(&prepared.text)?;
-        let entry = self.session.statements.get(name.as_bytes())?;
-        let is_plain = names::executed(&entry.prepared.text).is_none();
-        is_plain.then(|| self.executed(prepared)).flatten()
+    fn executes(&mut self, cached: &CachedStatement) -> Option<String> {
+        let (_, name) = names::executed(&cached.text)?;
+        let statement = self.session.statements.get(name.as_bytes())?;
+        let is_plain = names::executed(&statement.cached.text).is_none();
+        is_plain.then(|| self.executed(cached)).flatten()
     }
 
     /// Asks which types the statement of a name was given.
@@ -125,50 +144,50 @@ impl Relay<'_> {
             Message::Describe(Kind::Statement, name) => name.into(),
             _ => return false,
         };
-        let Some(entry) = self.session.statements.get(&name) else {
+        let Some(statement) = self.session.statements.get(&name) else {
             return false;
         };
-        let gives_rows = entry
+        let gives_rows = statement
             .fixed
             .get()
             .is_some_and(|fixed| fixed.fields.is_some());
-        if !gives_rows || self.name_of(entry, &name).is_some() {
+        if !gives_rows || self.name_of(statement, &name).is_some() {
             return false;
         }
-        let fixed = self.prepare_again(&entry.clone(), &name);
+        let fixed = self.prepare_again(&statement.clone(), &name);
         answer::message(self.loan.wire.out(), b'H', |_| {});
         self.awaited = Some(fixed);
         true
     }
 
     /// The name that a statement has here, with the types that its client was told.
-    fn name_of(&self, entry: &Entry, name: &[u8]) -> Option<String> {
+    fn name_of(&self, statement: &PreparedStatement, name: &[u8]) -> Option<String> {
         let session = &self.session;
-        let exact = entry.exact(&session.shared.readings, session.utf8);
-        let keys = [entry.prepared.number, exact.number].map(|number| (number, self.settings));
+        let exact = statement.exact(&session.shared.cache, session.utf8);
+        let keys = [statement.cached.number, exact.number].map(|number| (number, self.settings));
         let names = &self.loan.names;
         if name.is_empty() {
             let (key, fixed) = names.unnamed.as_ref()?;
-            return (keys.contains(key) && fixed.fits(&entry.fixed)).then(String::new);
+            return (keys.contains(key) && fixed.fits(&statement.fixed)).then(String::new);
         }
         let mut fitting = keys.into_iter().filter(|key| {
             names
                 .fixed_types(*key)
-                .is_some_and(|fixed| fixed.fits(&entry.fixed))
+                .is_some_and(|fixed| fixed.fits(&statement.fixed))
         });
         fitting.next().map(Names::name)
     }
 
     /// Prepares a statement that was prepared elsewhere, with the types that its client was told.
     /// Gives the place where those are noted that it gets.
-    fn prepare_again(&mut self, entry: &Entry, name: &[u8]) -> FixedTypes {
+    fn prepare_again(&mut self, statement: &PreparedStatement, name: &[u8]) -> FixedTypes {
         let session = &self.session;
-        let exact = entry.exact(&session.shared.readings, session.utf8);
+        let exact = statement.exact(&session.shared.cache, session.utf8);
         let key = (exact.number, self.settings);
-        let fixed = match entry.fixed.get() {
+        let fixed = match statement.fixed.get() {
             Some(fixed) if fixed.fields.is_some() => FixedTypes::default(),
             // Without rows there is nothing that could be others, and the parameters are named.
-            _ => entry.fixed.clone(),
+            _ => statement.fixed.clone(),
         };
         let place = match name {
             [] => PreparedAs::Unnamed,
@@ -183,7 +202,7 @@ impl Relay<'_> {
 
     /// Makes sure that the session's statement of a name is prepared here.
     pub(super) fn prepared_here(&mut self, name: &[u8]) -> Here {
-        let Some(entry) = self.session.statements.get(name).cloned() else {
+        let Some(statement) = self.session.statements.get(name).cloned() else {
             if name.is_empty() && self.loan.names.unnamed.take().is_some() {
                 // What is there belongs to somebody else.
                 rewrite::statement(self.loan.wire.out(), b'C', b"");
@@ -192,17 +211,17 @@ impl Relay<'_> {
             return Here::Nowhere;
         };
         let awaited = self.awaited.take();
-        match self.name_of(&entry, name) {
-            Some(here) => Here::As(entry.prepared, here),
+        match self.name_of(&statement, name) {
+            Some(here) => Here::As(statement.cached, here),
             None if awaited.is_some() => Here::Changed,
             None => {
-                self.prepare_again(&entry, name);
-                let exact = entry.exact(&self.session.shared.readings, self.session.utf8);
+                self.prepare_again(&statement, name);
+                let exact = statement.exact(&self.session.shared.cache, self.session.utf8);
                 let here = match name {
                     [] => String::new(),
                     _ => Names::name((exact.number, self.settings)),
                 };
-                Here::As(entry.prepared, here)
+                Here::As(statement.cached, here)
             }
         }
     }
@@ -216,8 +235,8 @@ impl Relay<'_> {
     }
 
     /// DEALLOCATE of one of the session's statements: what it reads at the server.
-    pub(super) fn deallocated(&mut self, prepared: &Prepared) -> Option<String> {
-        let name = prepared.deallocates.as_deref()?;
+    pub(super) fn deallocated(&mut self, cached: &CachedStatement) -> Option<String> {
+        let name = cached.deallocates.as_deref()?;
         self.session.statements.get(name.as_bytes())?;
         let here = self.named_here(name.as_bytes())?;
         self.session.statements.set(name.as_bytes(), None);
@@ -226,11 +245,11 @@ impl Relay<'_> {
     }
 
     /// EXECUTE of one of the session's statements: what it reads at the server.
-    pub(super) fn executed(&mut self, prepared: &Prepared) -> Option<String> {
-        let (place, name) = names::executed(&prepared.text)?;
+    pub(super) fn executed(&mut self, cached: &CachedStatement) -> Option<String> {
+        let (place, name) = names::executed(&cached.text)?;
         self.session.statements.get(name.as_bytes())?;
         let here = self.named_here(name.as_bytes())?;
-        let text = std::str::from_utf8(&prepared.text).ok()?;
+        let text = std::str::from_utf8(&cached.text).ok()?;
         let (before, behind) = (text.get(..place.start)?, text.get(place.end..)?);
         Some(format!("{before}\"{here}\"{behind}"))
     }
@@ -259,14 +278,14 @@ impl Relay<'_> {
         }
         // It stays prepared for others.
         self.queue
-            .push(What::Own(answer::CLOSE_COMPLETE, undo), muted);
+            .push(What::LocalAnswer(answer::CLOSE_COMPLETE, undo), muted);
     }
 }
 
 /// Where a session's statement is on the server connection.
 pub(super) enum Here {
     /// It is there, under this name.
-    As(Arc<Prepared>, String),
+    As(Arc<CachedStatement>, String),
     /// It gives other rows by now than its client was told.
     Changed,
     /// The session has no such statement.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use windrow_core::sink::Purpose;
-use windrow_core::{Fault, FaultClass, Rung, Tally, UnitFault, Verdict};
+use windrow_core::{Fault, FaultClass, Rung, Tally, UnitFault, Verdict, Work};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -13,21 +13,22 @@ use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
 use crate::ladder::codes::{LOCK_NOT_AVAILABLE, is_about_statement, may_be_stale, tells_of_change};
 use crate::ladder::connection::Connection;
+use crate::ladder::form::{DoneOf, Form};
 use crate::ladder::prepared::StatementKey;
 use crate::ladder::segment::{Mode, Segment};
-use crate::ladder::send::{Sent, SentTransaction};
-use crate::ladder::settle::Settler;
+use crate::ladder::sent::{Sent, SentTransaction};
+use crate::ladder::settle::{Settler, refusal};
 
 /// What was sent in one go, and answered.
 pub(super) type Leg = Vec<(SentTransaction, Answers)>;
 
 /// What is known of an attempt.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct Judged<D> {
     /// All units that took part.
     pub(super) units: Vec<u32>,
     /// What units are told once it is committed that have failed.
-    failed: HashMap<u32, UnitFault>,
+    failed: HashMap<u32, UnitFault<D>>,
     /// Units whose rows were left out: they have to fail by themselves.
     pub(super) missing: Vec<u32>,
     waits: Vec<(u32, Fault)>,
@@ -50,7 +51,7 @@ pub(super) struct Judged {
     pub(super) tally: Tally,
 }
 
-impl Judged {
+impl<D> Judged<D> {
     pub(super) fn of(units: Vec<u32>) -> Self {
         Self {
             units,
@@ -76,7 +77,11 @@ impl Judged {
     }
 
     /// What is certain now that it is committed.
-    pub(super) fn tell(mut self, batch: &mut Batch<'_>) {
+    pub(super) fn tell<F>(mut self, batch: &mut Batch<'_, F>)
+    where
+        F: Form,
+        F::Work: Work<Done = D>,
+    {
         for unit in &self.units {
             if !is_open(batch, *unit) {
                 continue;
@@ -90,14 +95,14 @@ impl Judged {
 }
 
 /// Takes in the answers.
-pub(super) struct Judge<'j, 'u> {
-    pub(super) connection: &'j mut Connection,
-    pub(super) batch: &'j mut Batch<'u>,
+pub(super) struct Judge<'j, 'u, F: Form> {
+    pub(super) connection: &'j mut Connection<F>,
+    pub(super) batch: &'j mut Batch<'u, F>,
     pub(super) care: &'j mut Care,
-    pub(super) judged: &'j mut Judged,
+    pub(super) judged: &'j mut Judged<DoneOf<F>>,
 }
 
-impl<'u> Judge<'_, 'u> {
+impl<'u, F: Form> Judge<'_, 'u, F> {
     /// Takes in the parts of an attempt.
     pub(super) fn main(&mut self, leg: Leg) {
         for (transaction, mut answers) in leg {
@@ -116,7 +121,7 @@ impl<'u> Judge<'_, 'u> {
         if missing.is_empty() || !self.batch.sources.any() {
             return;
         }
-        let keys = |batch: &Batch<'_>, unit: u32| -> Vec<u64> {
+        let keys = |batch: &Batch<'_, F>, unit: u32| -> Vec<u64> {
             let placed = batch.placed_of(unit);
             placed.flat_map(|p| batch.keys_of(p).to_vec()).collect()
         };
@@ -158,7 +163,7 @@ impl<'u> Judge<'_, 'u> {
     /// anything else, asks for another attempt.
     pub(super) fn settle(&mut self) {
         for (unit, fault) in std::mem::take(&mut self.judged.waits) {
-            self.batch.conclude(unit, Verdict::Alone(fault));
+            self.batch.conclude(unit, Verdict::WaitsForLock(fault));
             // They have been written in this attempt.
             self.judged.rerun |= {
                 let mut followers = self.batch.sources.followers(unit);
@@ -172,7 +177,7 @@ impl<'u> Judge<'_, 'u> {
         }
     }
 
-    fn settler(&mut self) -> Settler<'_, 'u> {
+    fn settler(&mut self) -> Settler<'_, 'u, F> {
         let tally = &mut self.judged.tally;
         self.connection.settler(self.batch, tally, 0)
     }
@@ -182,8 +187,9 @@ impl<'u> Judge<'_, 'u> {
         match &transaction.segment.mode {
             // The statement can be parsed by now: something has changed.
             Mode::Probe => self.judged.stale = true,
-            Mode::Refuse(fault) => {
-                self.judged.failed.insert(unit, fault.clone());
+            Mode::Refuse(at, fault) => {
+                let refused = refusal(*at, fault.clone());
+                self.judged.failed.insert(unit, refused);
             }
             _ => {
                 // It was expected to fail, and what came behind it went before it.
@@ -218,7 +224,7 @@ impl<'u> Judge<'_, 'u> {
                 self.judged.again = Some(error.into());
             }
             Some(Sent::Savepoint) => self.judged.again = Some(error.into()),
-            _ if code == "26000" && !answers.bound && transaction.goes_by_name(self.batch, at) => {
+            _ if code == "26000" && !answers.bound && self.batch.goes_by_name(transaction, at) => {
                 (self.judged.gone, self.judged.stale) = (true, true);
             }
             Some(Sent::Guard(version)) if waits => self.table_locked(transaction, *version, &error),
@@ -230,13 +236,12 @@ impl<'u> Judge<'_, 'u> {
             // by itself.
             Some(Sent::Guard(version)) if !is_about_statement(code) => {
                 let guard = StatementKey::Guard(*version);
-                self.connection.prepared.fail(guard);
+                self.connection.statements.prepared.fail(guard);
                 self.judged.rerun = true;
             }
             // A value that was to be taken from a sequence was not.
-            Some(Sent::Taken(item)) if code == "55000" => {
-                let placed = self.batch.placed.get(*item as usize);
-                let compiled = placed.and_then(|placed| self.batch.compiled(placed));
+            Some(Sent::FollowUp(item)) if code == "55000" => {
+                let compiled = self.batch.compiled_at(*item);
                 self.judged.stale = true;
                 self.judged
                     .changed
@@ -338,7 +343,7 @@ impl<'u> Judge<'_, 'u> {
     }
 }
 
-fn is_open(batch: &Batch<'_>, unit: u32) -> bool {
+fn is_open(batch: &Batch<'_, impl Form>, unit: u32) -> bool {
     let verdict = batch.verdicts.get(unit as usize);
     verdict.is_some_and(Option::is_none)
 }

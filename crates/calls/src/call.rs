@@ -1,0 +1,50 @@
+//! One use of a statement by a client, with the raw bytes of its values.
+
+use std::mem::size_of;
+use std::sync::Arc;
+
+use windrow_core::{Op, Work};
+
+use crate::arguments::{Arguments, Formats};
+use crate::done::CallDone;
+use crate::statement::Statement;
+
+/// One use of a statement by a client.
+#[derive(Clone, Debug)]
+pub struct SqlCall {
+    /// What is done.
+    pub statement: Arc<Statement>,
+    /// With which values: as many as the statement has parameters.
+    pub arguments: Arguments,
+    /// How the values are encoded.
+    pub formats: Formats,
+    /// How the rows that come back are to be encoded.
+    pub results: Formats,
+    /// True where its text is parsed at this very use, so that its types are those of the moment
+    /// at which it runs. False: its client was told the types of `statement` before, and they
+    /// stay what they were.
+    pub fresh: bool,
+    /// The client's own text, where it came as a simple query and literals were lifted out of it:
+    /// what is sent by itself must be this text, so that errors point into it.
+    pub origin: Option<Box<str>>,
+}
+
+impl Work for SqlCall {
+    type Done = CallDone;
+
+    fn op(&self) -> Op {
+        self.statement.parsed().op
+    }
+
+    fn bytes(&self) -> usize {
+        let each = |formats: &Formats| match formats {
+            Formats::Each(each) => each.len(),
+            Formats::Text | Formats::Binary => 0,
+        };
+        size_of::<Self>()
+            + self.arguments.as_bytes().len()
+            + self.origin.as_ref().map_or(0, |text| text.len())
+            + each(&self.formats)
+            + each(&self.results)
+    }
+}

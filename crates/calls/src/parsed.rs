@@ -1,0 +1,74 @@
+//! What the text of a statement says.
+
+use windrow_core::{Name, Op, TableName};
+
+/// What the text of a statement says. Names are as the database knows them: unquoted ones are
+/// folded already.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParsedStatement {
+    /// The text that is prepared: the client's own, or, where literals were lifted out of it, the
+    /// same with `$n` in their places.
+    pub text: Box<str>,
+    /// The type of each parameter that the client (or a lifted literal's own spelling) names, as
+    /// the database numbers types (PostgreSQL's OIDs); 0: the server decides. May be shorter
+    /// than the list of parameters.
+    pub types: Box<[u32]>,
+    /// What is done. Never [`Op::Get`].
+    pub op: Op,
+    /// Where.
+    pub table: TableName,
+    /// The name that the statement gives the table.
+    pub alias: Option<Name>,
+    /// INSERT: the columns that it names; `None`: all of them, in the table's order.
+    pub columns: Option<Box<[Name]>>,
+    /// INSERT: the one row of VALUES (empty for DEFAULT VALUES). Several rows: see
+    /// [`ParsedStatement::set_based`].
+    pub values: Box<[Expression]>,
+    /// INSERT: `OVERRIDING { SYSTEM | USER } VALUE`, as it stands.
+    pub overriding: Option<Box<str>>,
+    /// INSERT: what ON CONFLICT says.
+    pub conflict: Option<Conflict>,
+    /// UPDATE: what is set, in order.
+    pub assignments: Box<[(Name, Expression)]>,
+    /// UPDATE and DELETE: the conditions `column = expression` that all must hold, where the
+    /// expression names no column.
+    pub keys: Box<[(Name, Expression)]>,
+    /// UPDATE and DELETE: all other conditions, joined by AND: they may name columns of the table.
+    pub conditions: Option<Expression>,
+    /// What RETURNING lists, as it stands. It holds no parameters.
+    pub returning: Option<Box<str>>,
+    /// The functions that are called anywhere in it, each once. The database says what they are.
+    pub functions: Box<[TableName]>,
+    /// False where the statement can only run as it stands: several rows of VALUES, or a form that
+    /// cannot be taken apart. It still joins others in their transaction.
+    pub set_based: bool,
+}
+
+/// A value expression as the client wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Expression {
+    /// The word DEFAULT.
+    Default,
+    /// SQL, cut at its parameters.
+    Sql(Box<[Piece]>),
+}
+
+/// A piece of an expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Piece {
+    /// SQL without parameters, as it stands.
+    Text(Box<str>),
+    /// The parameter `$n`, counted from 0.
+    Parameter(u16),
+}
+
+/// An ON CONFLICT clause.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conflict {
+    /// The columns that are named as the target, where it is a plain list of columns.
+    pub columns: Option<Box<[Name]>>,
+    /// True for DO UPDATE, false for DO NOTHING.
+    pub update: bool,
+    /// The whole clause from the words ON CONFLICT to its end.
+    pub sql: Expression,
+}

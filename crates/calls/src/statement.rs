@@ -1,0 +1,148 @@
+//! Parsed statements as the database understands them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use windrow_core::{Apart, Fault};
+
+use crate::arguments::{Arguments, Formats};
+use crate::parsed::ParsedStatement;
+use crate::signature::Signature;
+
+/// Tells which rows the calls of a statement touch: what the database that described it knows of
+/// the table's keys.
+pub trait Touches: Send + Sync {
+    /// Adds a hash for each row that a call with these values touches, as far as its key is known:
+    /// two calls that touch one row have a hash in common. Adding none is always allowed.
+    ///
+    /// `scratch` is room to work in; what it holds does not matter.
+    fn touches(
+        &self,
+        arguments: &Arguments,
+        formats: &Formats,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    );
+}
+
+/// No rows are known: for those who play a database in tests.
+impl Touches for () {
+    fn touches(&self, _: &Arguments, _: &Formats, _: &mut Vec<u8>, _: &mut Vec<u64>) {}
+}
+
+/// A parsed statement as the database understands it under one role and its settings. Shared by all
+/// clients of a lane.
+pub struct Statement {
+    id: u64,
+    parsed: Arc<ParsedStatement>,
+    signature: Arc<Signature>,
+    touches: Arc<dyn Touches>,
+    retired: AtomicBool,
+}
+
+impl Statement {
+    /// What the database says of a parsed statement: its types, and which rows its calls touch.
+    pub fn new(
+        parsed: Arc<ParsedStatement>,
+        signature: Arc<Signature>,
+        touches: Arc<dyn Touches>,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            parsed,
+            signature,
+            touches,
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// A number that no other statement of this process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What its text says.
+    pub fn parsed(&self) -> &Arc<ParsedStatement> {
+        &self.parsed
+    }
+
+    /// The types of its parameters and rows.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// The type of every parameter.
+    pub fn parameters(&self) -> &[u32] {
+        &self.signature.parameters
+    }
+
+    /// The body of RowDescription with all formats text; `None`: it gives no rows.
+    pub fn fields(&self) -> Option<&[u8]> {
+        self.signature.fields.as_deref()
+    }
+
+    /// Adds a hash for each row that a call of it touches, as far as its key is known. `scratch` is
+    /// room to work in.
+    pub fn touches(
+        &self,
+        arguments: &Arguments,
+        formats: &Formats,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) {
+        self.touches.touches(arguments, formats, scratch, hashes);
+    }
+
+    /// The schema has changed: frontends describe the parsed statement anew before they use it
+    /// again. Calls under way are not harmed.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// True once it is to be described anew.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Statement")
+            .field("id", &self.id)
+            .field("text", &self.parsed.text)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a database says of a parsed statement.
+#[derive(Clone, Debug)]
+pub enum Described {
+    /// Its calls may be joined with those of others.
+    Joined(Arc<Statement>),
+    /// It must go to the server by itself, and why.
+    Apart(Arc<Apart>),
+}
+
+/// A database that can say what a parsed statement means.
+#[async_trait]
+pub trait Describer: Send + Sync + 'static {
+    /// Asks the database. Callers keep the answer for equal parsed statements until
+    /// [`Statement::is_retired`]; [`Described::Apart`] may be asked again after some seconds.
+    /// Cancel safe.
+    ///
+    /// # Errors
+    /// As [`windrow_core::Sink::connect`]. A parsed statement that the server refuses is no error
+    /// but [`Described::Apart`]: sent alone, it will get its own error from the server.
+    async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault>;
+
+    /// Whether the types of a statement are still those that it was described with: asked before a
+    /// client that parses its text is told of them. What is not true any more is retired.
+    /// Cancel safe.
+    ///
+    /// # Errors
+    /// As [`windrow_core::Sink::connect`].
+    async fn holds(&self, statement: &Statement) -> Result<bool, Fault>;
+}

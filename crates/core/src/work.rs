@@ -1,0 +1,21 @@
+//! What a lane carries.
+
+use std::fmt::Debug;
+
+use crate::shape::Op;
+
+/// One write of a client, of a kind that a lane carries: [`crate::RowWrite`] for those whose values
+/// Windrow knows, and the SQL calls of PostgreSQL's protocol, whose values are the client's bytes.
+///
+/// A lane and all that stands before it is generic over its kind of work, so that the two meet
+/// nowhere but in a database that can execute both.
+pub trait Work: Clone + Debug + Send + Sync + 'static {
+    /// What the client is told where it succeeded.
+    type Done: Clone + Debug + Default + PartialEq + Send + Sync + 'static;
+
+    /// What it does.
+    fn op(&self) -> Op;
+
+    /// Bytes that it takes in memory.
+    fn bytes(&self) -> usize;
+}

@@ -1,0 +1,131 @@
+//! A portion without the rows that are not taken.
+
+use windrow_core::{Claim, Fault, Filtered, LoadFault, Loaded, Rows};
+
+use super::connection::{MysqlLoader, send};
+use super::fault::{miscounted, of_mark, of_trouble};
+use super::marks;
+use super::selection::Selection;
+use super::verdict::{Verdict, judge};
+use super::warnings;
+use super::warnings::MOST_READ;
+
+/// How often a portion is sent, each time without the rows that were bent the time before. What
+/// else was refused is tried again: a row that was bent may have been in its way.
+const TRIES: usize = 3;
+
+/// Marks that are written by one statement: far below the smallest packet that a server can be told
+/// to take.
+const MARKS: usize = 1000;
+
+impl MysqlLoader {
+    /// Writes what can be written, and its marks; commits nothing.
+    pub(super) async fn write_filtered(
+        &mut self,
+        rows: &Rows,
+        claim: Option<&Claim<'_>>,
+    ) -> Result<Filtered, LoadFault> {
+        let mut selection = Selection::new(rows.len());
+        let loaded = if rows.is_empty() {
+            self.open().await?;
+            Loaded::default()
+        } else {
+            self.probe(rows, &mut selection).await?;
+            self.write_selected(rows, &mut selection).await?
+        };
+        let left = selection.left();
+        if let Some(claim) = claim {
+            for spans in claim.spans(&left).chunks(MARKS) {
+                let sql = marks::insert(&claim.mark.load, spans);
+                self.line.say(&sql).await.map_err(of_mark)?;
+            }
+        }
+        Ok(Filtered { loaded, left })
+    }
+
+    /// Leaves out the rows whose values their columns cannot hold, as far as that can be tried out.
+    async fn probe(&mut self, rows: &Rows, selection: &mut Selection) -> Result<(), LoadFault> {
+        let ready = self.probe.ready(&mut self.line, &self.load).await;
+        let Some(fill) = ready.map_err(of_trouble)? else {
+            return Ok(());
+        };
+        let filled = send(&mut self.line, &self.load, fill, rows, Some(selection)).await;
+        let found = match filled {
+            Ok((_, warnings)) => self.verdict(warnings, selection, false).await.map(Some),
+            // Whatever is wrong with the table, the rows may be right.
+            Err(LoadFault::Refused(_) | LoadFault::Hopeless(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        };
+        let useful = !matches!(found, Ok(None));
+        let emptied = self.probe.empty(&mut self.line, useful).await;
+        let found = found?;
+        emptied.map_err(of_trouble)?;
+        if let Some(verdict) = found {
+            leave(selection, &verdict.spoiled);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of the selection, until none of them is bent.
+    async fn write_selected(
+        &mut self,
+        rows: &Rows,
+        selection: &mut Selection,
+    ) -> Result<Loaded, LoadFault> {
+        for _ in 0..TRIES {
+            self.open().await?;
+            let load = &self.load;
+            let (written, warnings) =
+                send(&mut self.line, load, &load.sql, rows, Some(selection)).await?;
+            let ignores = load.ignores;
+            let verdict = self.verdict(warnings, selection, ignores).await?;
+            leave(selection, &verdict.spoiled);
+            if verdict.bent == 0 {
+                leave(selection, &verdict.skipped);
+                let ignored = verdict.ignored;
+                let sent = selection.sent() as u64;
+                let skipped = verdict.skipped.len() + verdict.spoiled.len();
+                return match written + ignored + skipped as u64 == sent {
+                    true => Ok(Loaded { written, ignored }),
+                    false => Err(LoadFault::Refused(miscounted(sent, written))),
+                };
+            }
+            self.line.say("ROLLBACK").await.map_err(of_trouble)?;
+        }
+        Err(LoadFault::Refused(Fault::internal(format!(
+            "LOAD DATA found other values that do not fit each of {TRIES} times"
+        ))))
+    }
+
+    /// What so many warnings of the last statement mean.
+    async fn verdict(
+        &mut self,
+        count: u64,
+        selection: &Selection,
+        ignores: bool,
+    ) -> Result<Verdict, LoadFault> {
+        if count == 0 {
+            return Ok(Verdict::default());
+        }
+        if count > MOST_READ {
+            let message = format!("LOAD DATA gave {count} warnings; {MOST_READ} are read at most");
+            return Err(LoadFault::Refused(Fault::internal(message)));
+        }
+        let numbering = self.probe.numbering();
+        let warnings = warnings::read(&mut self.line, count).await;
+        let warnings = warnings.map_err(of_trouble)?;
+        match warnings.and_then(|warnings| judge(&warnings, selection, numbering, ignores)) {
+            Some(verdict) => Ok(verdict),
+            None => {
+                let sent = selection.sent() as u64;
+                Err(LoadFault::Refused(self.first_warning(sent, sent).await?))
+            }
+        }
+    }
+}
+
+fn leave(selection: &mut Selection, places: &[usize]) {
+    for place in places {
+        selection.leave(*place);
+    }
+}

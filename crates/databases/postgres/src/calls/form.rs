@@ -1,0 +1,144 @@
+//! SQL calls on the ladder.
+
+use std::sync::Arc;
+
+use windrow_calls::{CallDone, Formats, Signature, SqlCall, Statement};
+use windrow_core::Unit;
+use windrow_pgwire::wire::Broken;
+
+use super::bound_call::{BoundCall, bind_call};
+use super::call_catalog::CallCatalog;
+use super::renew::renew;
+use crate::compiled::Compiled;
+use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::ladder::segment::{Mode, Prospect};
+use crate::values::fit::Fit;
+
+/// What the calls of units that are tried once more were told before one of them failed.
+type Before = Vec<(u32, Vec<CallDone>)>;
+
+impl Form for BoundCall {
+    type Catalog = CallCatalog;
+    /// Statements hold their own.
+    type Tables<'u> = ();
+    /// The statement's number, and whether its types are those of the moment.
+    type Key = (u64, bool);
+    type Alike<'u> = (*const Statement, &'u Formats, &'u Formats, bool);
+    type Attempts = Before;
+
+    const CLIENTS_OWN: bool = true;
+    const GUARDS_SETS: bool = false;
+
+    /// What is not retired was described before, and is true unless the check says otherwise.
+    async fn read(
+        server: Asked<'_>,
+        catalog: &CallCatalog,
+        units: &[Unit<SqlCall>],
+        _: bool,
+    ) -> Result<((), Vec<Refused>), Broken> {
+        let calls = units.iter().flat_map(Unit::work);
+        let unknown: Vec<&SqlCall> = calls.filter(|call| catalog.lacks(call)).collect();
+        if unknown.is_empty() {
+            return Ok(((), Vec::new()));
+        }
+        *server.round_trips += 1;
+        let Err(fault) = renew(server.wire, catalog, &unknown).await? else {
+            return Ok(((), Vec::new()));
+        };
+        let is_retired = |call: &SqlCall| call.statement.is_retired();
+        let retired = |unit: &Unit<SqlCall>| unit.work().iter().any(is_retired);
+        let places = (0_u32..).zip(units).filter(|(_, unit)| retired(unit));
+        let units = places.map(|(place, _)| (place, 0)).collect();
+        Ok(((), vec![Refused { fault, units }]))
+    }
+
+    fn alike(call: &SqlCall) -> Self::Alike<'_> {
+        let statement = &call.statement;
+        let anew = call.fresh && statement.is_retired();
+        (Arc::as_ptr(statement), &call.formats, &call.results, anew)
+    }
+
+    fn compile(
+        _: &(),
+        catalog: &CallCatalog,
+        statements: &mut StatementsOf<Self>,
+        call: &SqlCall,
+    ) -> Option<Arc<Compiled<Self>>> {
+        let statement = &call.statement;
+        let renewed = catalog.renewed(call);
+        let version = renewed.as_ref().map_or(0, |(generation, _)| *generation);
+        let key = (statement.id(), call.fresh && statement.is_retired());
+        let fits = |compiled: &Compiled<Self>| compiled.form.is_of(call);
+        Some(statements.compile(&key, version, fits, |numbers| {
+            let renewed = renewed.map(|(_, renewed)| renewed);
+            bind_call(numbers, call, catalog.meaning(statement), renewed)
+        }))
+    }
+
+    fn look(
+        compiled: &Compiled<Self>,
+        call: &SqlCall,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> Look {
+        let bound = &compiled.form;
+        let (fit, sets, touch) = bound.look(call, scratch, hashes);
+        let prospect = match (&bound.trouble, fit) {
+            (Some(fault), _) => Err(fault.clone()),
+            // Whoever would spoil the batch for all others runs by itself. A simple query is tried
+            // as its statement first: only that tells what it takes from a sequence.
+            (None, Fit::Bad | Fit::Unwritable(_)) => Ok(Prospect::Apart(match call.origin {
+                Some(_) => Mode::Own,
+                None => Mode::Fresh,
+            })),
+            (None, Fit::Sure | Fit::Unsure) => Ok(Prospect::Good),
+        };
+        Look {
+            prospect,
+            sets,
+            touch,
+        }
+    }
+
+    fn forget(compiled: &Compiled<Self>, catalog: &CallCatalog, _: bool) {
+        compiled.form.statement().retire();
+        catalog.retire(&compiled.table);
+    }
+
+    fn probe(call: &SqlCall) -> String {
+        call.statement.parsed().text.to_string()
+    }
+
+    fn signature(&self) -> Option<&Signature> {
+        Some(&self.signature)
+    }
+
+    /// A simple query is executed as the statement that was made of it by lifting its literals out.
+    fn origin(unit: &[SqlCall]) -> Option<&str> {
+        match unit {
+            [call] => call.origin.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn is_exposed(&self) -> bool {
+        self.exposed
+    }
+
+    /// What it took from a sequence.
+    fn follow_up(&self) -> Option<&'static str> {
+        self.generates.map(|_| "SELECT pg_catalog.lastval()")
+    }
+
+    fn remember(attempts: &mut Before, unit: u32, before: Vec<CallDone>) {
+        attempts.push((unit, before));
+    }
+
+    fn recall(attempts: &mut Before, unit: u32, now: Vec<CallDone>) -> Vec<CallDone> {
+        let known = |(of, before): &(u32, Vec<_>)| *of == unit && before.len() == now.len();
+        match attempts.iter().position(known) {
+            Some(place) => attempts.swap_remove(place).1,
+            None => now,
+        }
+    }
+}

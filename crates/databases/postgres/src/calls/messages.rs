@@ -1,0 +1,148 @@
+//! SQL calls as messages: their raw values as they came, or as one array a parameter; and what their
+//! clients are told.
+
+use bytes::BufMut;
+use postgres_protocol::message::frontend;
+use windrow_calls::{CallDone, Extra, Generated, SqlCall};
+use windrow_pgwire::wire::DataRow;
+
+use super::bound_call::BoundCall;
+use super::renew::types_of;
+use crate::compiled::{Compiled, Fused};
+use crate::ladder::answers::{Answers, number};
+use crate::ladder::bind::Bind;
+use crate::ladder::form::{Buffers, Messages, Slots};
+use crate::values::encode::Unfit;
+
+impl Messages for BoundCall {
+    type Work = SqlCall;
+
+    fn send_one(
+        compiled: &Compiled<Self>,
+        call: &SqlCall,
+        statement: Option<u64>,
+        Buffers { out, .. }: Buffers<'_>,
+    ) -> Result<(), Unfit> {
+        if statement.is_none() {
+            let types = types_of(call).iter().copied();
+            frontend::parse("", &compiled.single, types, out).map_err(|_| Unfit)?;
+        }
+        let mut bind = Bind::open(out, statement);
+        bind.formats(&call.formats)?;
+        bind.count(call.statement.parameters().len())?;
+        bind.out.put_slice(call.arguments.as_bytes());
+        bind.formats(&call.results)?;
+        bind.close()
+    }
+
+    fn send_set<'w>(
+        compiled: &Compiled<Self>,
+        set: &Fused,
+        statement: u64,
+        calls: impl ExactSizeIterator<Item = Option<&'w SqlCall>> + Clone,
+        Buffers { out, .. }: Buffers<'_>,
+    ) -> Result<u8, Unfit> {
+        let bound = &compiled.form;
+        let (width, count) = (bound.carriers.len(), calls.len());
+        // Call by call, parameter by parameter: each call's bytes are walked once.
+        let mut values: Vec<Option<&[u8]>> = Vec::with_capacity(count * width);
+        for call in calls {
+            values.extend(call.ok_or(Unfit)?.arguments.iter());
+        }
+        if values.len() != count * width {
+            return Err(Unfit);
+        }
+        let mut bind = Bind::open(out, Some(statement));
+        bind.all_binary();
+        bind.count(width)?;
+        for (place, carrier) in bound.carriers.iter().enumerate() {
+            let column = values.iter().skip(place).step_by(width).copied();
+            bind.parameter(|out| carrier.push_array(column, out))?;
+        }
+        // Its place and whether it took place, and what it took from a sequence.
+        let heads = match set.counted {
+            true => 0,
+            false => 2 + u8::from(bound.generates.is_some()),
+        };
+        push_results(&mut bind, bound, heads)?;
+        bind.close()?;
+        Ok(heads)
+    }
+
+    fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> CallDone {
+        let messages = answers.messages(at);
+        let signature = compiled.form.changed_signature.clone();
+        let extra = (!messages.is_empty() || signature.is_some()).then(|| {
+            Box::new(Extra {
+                messages,
+                generated: None,
+                signature,
+            })
+        });
+        CallDone {
+            rows: answers.count(at),
+            extra,
+        }
+    }
+
+    fn done_set(
+        compiled: &Compiled<Self>,
+        set: &Fused,
+        answers: &Answers,
+        at: usize,
+        slots: &mut Slots<'_, CallDone>,
+    ) {
+        let bound = &compiled.form;
+        let mut all = CallDone::rows(u64::from(set.counted));
+        if let Some(signature) = &bound.changed_signature {
+            all.extra.get_or_insert_default().signature = Some(signature.clone());
+        }
+        slots.fill(&all);
+        for framed in answers.framed(at) {
+            let Some(done) = slots.get_mut(framed.place) else {
+                continue;
+            };
+            done.rows += u64::from(framed.done);
+            let row = answers.row_of(framed);
+            let generated = framed.taken.zip(bound.generates);
+            if row.is_empty() && generated.is_none() {
+                continue;
+            }
+            let extra = done.extra.get_or_insert_default();
+            extra.messages = match extra.messages.is_empty() {
+                true => row,
+                // A key that is not unique any more.
+                false => [&*extra.messages, &*row].concat().into(),
+            };
+            extra.generated = generated.map(|(value, sequence)| Generated { sequence, value });
+        }
+    }
+
+    fn followed_up(&self, row: DataRow<'_>, done: &mut CallDone) {
+        let value = row.get(0).and_then(number);
+        if let (Some(sequence), Some(value)) = (self.generates, value) {
+            let generated = Generated { sequence, value };
+            done.extra.get_or_insert_default().generated = Some(generated);
+        }
+    }
+
+    fn rows(done: &CallDone) -> u64 {
+        done.rows
+    }
+}
+
+/// Our own columns are binary, the client's as it asked for them.
+fn push_results(bind: &mut Bind<'_>, bound: &BoundCall, heads: u8) -> Result<(), Unfit> {
+    if heads == 0 {
+        bind.out.put_i16(0);
+        return Ok(());
+    }
+    bind.count(usize::from(heads) + usize::from(bound.width))?;
+    for _ in 0..heads {
+        bind.out.put_i16(1);
+    }
+    for place in 0..usize::from(bound.width) {
+        bind.out.put_i16(i16::from(bound.results.is_binary(place)));
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! A Bind message that is written part by part.
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::message::frontend;
+use windrow_calls::Formats;
+
+use crate::catalog::column::oid;
+use crate::values::encode::{Unfit, put_i32_at};
+
+/// A Bind message that is open: `put` its parts, then `close` it.
+pub(crate) struct Bind<'o> {
+    pub(crate) out: &'o mut BytesMut,
+    start: usize,
+}
+
+impl<'o> Bind<'o> {
+    /// Of a prepared statement, or of the unnamed one.
+    pub(crate) fn open(out: &'o mut BytesMut, statement: Option<u64>) -> Self {
+        let start = out.len();
+        out.put_u8(b'B');
+        out.put_i32(0);
+        out.put_u8(0);
+        if let Some(number) = statement {
+            out.put_u8(b'w');
+            out.put_slice(itoa::Buffer::new().format(number).as_bytes());
+        }
+        out.put_u8(0);
+        Self { out, start }
+    }
+
+    pub(crate) fn formats(&mut self, formats: &Formats) -> Result<(), Unfit> {
+        match formats {
+            Formats::Text => self.out.put_i16(0),
+            Formats::Binary => self.all_binary(),
+            Formats::Each(each) => {
+                self.count(each.len())?;
+                for binary in each {
+                    self.out.put_i16(i16::from(*binary));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn all_binary(&mut self) {
+        self.out.put_i16(1);
+        self.out.put_i16(1);
+    }
+
+    pub(crate) fn count(&mut self, count: usize) -> Result<(), Unfit> {
+        self.out.put_u16(u16::try_from(count).map_err(|_| Unfit)?);
+        Ok(())
+    }
+
+    /// A parameter whose length is known when it is written.
+    pub(crate) fn parameter(
+        &mut self,
+        write: impl FnOnce(&mut BytesMut) -> Result<(), Unfit>,
+    ) -> Result<(), Unfit> {
+        let at = self.out.len();
+        self.out.put_i32(0);
+        write(self.out)?;
+        put_i32_at(self.out, at, self.out.len() - at - size_of::<i32>())
+    }
+
+    /// A parameter that is a text.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Unfit> {
+        self.parameter(|out| {
+            out.put_slice(text.as_bytes());
+            Ok(())
+        })
+    }
+
+    /// A parameter that is an array of object numbers.
+    pub(crate) fn oids(&mut self, oids: &[u32]) -> Result<(), Unfit> {
+        self.parameter(|out| {
+            out.put_i32(1);
+            out.put_i32(0);
+            out.put_u32(oid::OID);
+            out.put_i32(i32::try_from(oids.len()).map_err(|_| Unfit)?);
+            out.put_i32(1);
+            for number in oids {
+                out.put_i32(4);
+                out.put_u32(*number);
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends it, and executes the portal.
+    pub(crate) fn close(self) -> Result<(), Unfit> {
+        put_i32_at(self.out, self.start + 1, self.out.len() - self.start - 1)?;
+        frontend::execute("", 0, self.out).map_err(|_| Unfit)
+    }
+}

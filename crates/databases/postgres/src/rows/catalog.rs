@@ -1,0 +1,28 @@
+//! What the connections of a database know together, for writes of rows.
+
+use windrow_core::Standing;
+use windrow_proof::Trusted;
+
+use super::standing;
+use crate::catalog::cache::Catalog;
+
+/// Tables, and what the operator has said of them.
+#[derive(Debug)]
+pub(crate) struct RowCatalog {
+    pub(crate) tables: Catalog,
+    /// Functions that the operator answers for.
+    pub(crate) trusted: Trusted,
+    /// Tables and columns that are not there are made.
+    pub(crate) creates: bool,
+}
+
+impl RowCatalog {
+    /// What the writes of each table share, for operators.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        let mut standings = Vec::new();
+        for (name, table) in self.tables.all() {
+            standing::add(&name, &table, &self.trusted, &mut standings);
+        }
+        standings
+    }
+}

@@ -1,0 +1,194 @@
+//! Row writes on the ladder.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use windrow_core::{Fault, FaultClass, RowWrite, Shape, TableName, Unit};
+use windrow_database::quote::push_table;
+use windrow_database::wish::{self, Wish};
+use windrow_pgwire::wire::Broken;
+
+use super::catalog::RowCatalog;
+use super::row_statement::{RowStatement, Trouble};
+use crate::catalog::table::Table;
+use crate::catalog::{create, schema};
+use crate::compiled::Compiled;
+use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
+use crate::ladder::segment::{Mode, Prospect};
+use crate::values::fit::Fit;
+
+impl Form for RowStatement {
+    type Catalog = RowCatalog;
+    /// Those that the writes name; `None`: there is none of the name, or it could not be read.
+    type Tables<'u> = HashMap<&'u TableName, Option<Arc<Table>>>;
+    type Key = Arc<Shape>;
+    type Alike<'u> = *const Shape;
+    type Attempts = ();
+
+    const CLIENTS_OWN: bool = false;
+    const GUARDS_SETS: bool = true;
+
+    async fn read<'u>(
+        server: Asked<'_>,
+        catalog: &RowCatalog,
+        units: &'u [Unit<RowWrite>],
+        anew: bool,
+    ) -> Result<(Self::Tables<'u>, Vec<Refused>), Broken> {
+        let (mut tables, mut refused) = (HashMap::new(), Vec::new());
+        for name in names(units) {
+            let known = catalog.tables.fresh(name).filter(|_| !anew);
+            let table = match known {
+                Some(table) => Some(table),
+                None => {
+                    *server.round_trips += 1;
+                    match schema::read(server.wire, name, server.dialect).await? {
+                        Ok(facts) => catalog.tables.put(name, facts),
+                        Err(error) => {
+                            let units = (0_u32..).zip(units);
+                            refused.push(Refused::of(error.into(), units, is_of(name)));
+                            None
+                        }
+                    }
+                }
+            };
+            tables.insert(name, table);
+        }
+        Ok((tables, refused))
+    }
+
+    async fn grow(
+        server: Asked<'_>,
+        catalog: &RowCatalog,
+        units: &[Unit<RowWrite>],
+        open: impl Iterator<Item = u32> + Clone + Send,
+    ) -> Result<Option<Vec<Refused>>, Broken> {
+        if !catalog.creates {
+            return Ok(None);
+        }
+        let open = open.filter_map(|place| Some((place, units.get(place as usize)?)));
+        let writes = open.clone().flat_map(|(_, unit)| unit.work());
+        let mut grown = None;
+        for (name, wish) in &wish::by_table(writes, Wish::see) {
+            let known = catalog.tables.get(name);
+            if !create::asks_of(wish, known.as_ref().map(|table| &table.facts)) {
+                continue;
+            }
+            let refused = grown.get_or_insert_with(Vec::new);
+            *server.round_trips += 1;
+            if let Err(fault) = create::grow(server.wire, server.dialect, name, wish).await? {
+                refused.push(Refused::of(fault, open.clone(), is_of(name)));
+            }
+        }
+        Ok(grown)
+    }
+
+    fn alike(write: &RowWrite) -> *const Shape {
+        Arc::as_ptr(&write.shape)
+    }
+
+    fn compile(
+        tables: &Self::Tables<'_>,
+        catalog: &RowCatalog,
+        statements: &mut StatementsOf<Self>,
+        write: &RowWrite,
+    ) -> Option<Arc<Compiled<Self>>> {
+        let shape = &write.shape;
+        let table = tables.get(&shape.table)?.as_ref()?;
+        let fits = |_: &Compiled<Self>| true;
+        Some(statements.compile(shape, table.version, fits, |numbers| {
+            Compiled::of_shape(numbers, catalog.creates, shape, table, &catalog.trusted)
+        }))
+    }
+
+    fn look(
+        compiled: &Compiled<Self>,
+        write: &RowWrite,
+        scratch: &mut Vec<u8>,
+        hashes: &mut Vec<u64>,
+    ) -> Look {
+        let (statement, table) = (&compiled.form, &compiled.table);
+        let touch = statement.touch(table, write, scratch, hashes);
+        let (fit, column) = statement.fit(table, write);
+        let prospect = prospect(compiled, write, &fit, column.map(|c| &*c.name));
+        let prospect = match prospect {
+            Ok(Prospect::Good) if statement.outgrows(table, write) => {
+                Ok(Prospect::Apart(Mode::Fresh))
+            }
+            prospect => prospect,
+        };
+        Look {
+            prospect,
+            sets: fit == Fit::Sure,
+            touch,
+        }
+    }
+
+    fn forget(compiled: &Compiled<Self>, catalog: &RowCatalog, changed: bool) {
+        // What has changed is read anew in any case, and keeps its version if it has not after all.
+        if !changed {
+            catalog.tables.forget(compiled.table.version);
+        }
+    }
+
+    fn probe(write: &RowWrite) -> String {
+        let mut sql = String::from("SELECT 1 FROM ");
+        push_table(&mut sql, &write.shape.table);
+        sql
+    }
+}
+
+/// The tables that units are about, each once.
+fn names(units: &[Unit<RowWrite>]) -> Vec<&TableName> {
+    let mut seen = HashSet::new();
+    let mut last: Option<&Arc<Shape>> = None;
+    let mut names = Vec::new();
+    for write in units.iter().flat_map(Unit::work) {
+        if last.is_some_and(|shape| Arc::ptr_eq(shape, &write.shape)) {
+            continue;
+        }
+        last = Some(&write.shape);
+        if seen.insert(&write.shape.table) {
+            names.push(&write.shape.table);
+        }
+    }
+    names
+}
+
+fn is_of(name: &TableName) -> impl Fn(&RowWrite) -> bool {
+    move |write| write.shape.table == *name
+}
+
+/// What a write means for its unit; an error: Windrow itself refuses it.
+fn prospect(
+    compiled: &Compiled<RowStatement>,
+    write: &RowWrite,
+    fit: &Fit,
+    column: Option<&str>,
+) -> Result<Prospect, Fault> {
+    let statement = &compiled.form;
+    match &statement.trouble {
+        Some(Trouble::Unparsable) => return Ok(Prospect::Apart(Mode::Probe)),
+        Some(Trouble::Senseless(fault)) => return Err(fault.clone()),
+        _ if write.row.len() != statement.width() => {
+            return Err(Fault::invalid(format!(
+                "a write to {} has {} values for {} columns",
+                compiled.table.name,
+                write.row.len(),
+                statement.width()
+            )));
+        }
+        Some(Trouble::Doomed) => return Ok(Prospect::Apart(Mode::Fresh)),
+        None => {}
+    }
+    match fit {
+        Fit::Unwritable(why) => {
+            let column = column.unwrap_or_default();
+            let message = format!("the value of column \"{column}\" cannot be read: {why}");
+            let fault = Fault::new(FaultClass::Value, "22P02", message);
+            let table = compiled.table.name.table.as_ref();
+            Err(fault.with_table(Some(table)).with_column(Some(column)))
+        }
+        Fit::Bad => Ok(Prospect::Apart(Mode::Fresh)),
+        Fit::Sure | Fit::Unsure => Ok(Prospect::Good),
+    }
+}

@@ -1,0 +1,145 @@
+//! Writes of rows as messages: values as text, or as one array a column; and what their clients are
+//! told.
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+use windrow_core::{Returned, RowDone, RowWrite, Value};
+
+use super::row_statement::RowStatement;
+use crate::catalog::column::{ArrayForm, Column};
+use crate::compiled::{Compiled, Fused};
+use crate::ladder::answers::Answers;
+use crate::ladder::form::{Buffers, Messages, Slots};
+use crate::ladder::prepared;
+use crate::values::encode::{Unfit, push_array};
+use crate::values::{decode, text};
+
+impl Messages for RowStatement {
+    type Work = RowWrite;
+
+    fn send_one(
+        compiled: &Compiled<Self>,
+        write: &RowWrite,
+        statement: Option<u64>,
+        Buffers { out, scratch }: Buffers<'_>,
+    ) -> Result<(), Unfit> {
+        let name = match statement {
+            Some(number) => prepared::name(number),
+            None => {
+                frontend::parse("", &compiled.single, [], out).map_err(|_| Unfit)?;
+                String::new()
+            }
+        };
+        let row_statement = &compiled.form;
+        let spelled = row_statement.spelled_from();
+        let push = |(place, (column, value)): (usize, (&Column, &Value)), out: &mut BytesMut| {
+            if value.is_null() {
+                return Ok(IsNull::Yes);
+            }
+            scratch.clear();
+            let push = match place < spelled {
+                true => text::push,
+                false => text::push_spelled,
+            };
+            push(&column.kind, value, scratch).map_err(|why| why.0)?;
+            out.put_slice(scratch);
+            Ok(IsNull::No)
+        };
+        let values = row_statement.columns(&compiled.table).zip(write.row.iter());
+        let values = values.enumerate();
+        frontend::bind("", &name, [], values, push, [], out).map_err(|_| Unfit)?;
+        frontend::execute("", 0, out).map_err(|_| Unfit)
+    }
+
+    fn send_set<'w>(
+        compiled: &Compiled<Self>,
+        _: &Fused,
+        statement: u64,
+        writes: impl ExactSizeIterator<Item = Option<&'w RowWrite>> + Clone,
+        Buffers { out, scratch }: Buffers<'_>,
+    ) -> Result<u8, Unfit> {
+        let (table, row_statement) = (&*compiled.table, &compiled.form);
+        let push = |(place, column): (usize, &Column), out: &mut BytesMut| {
+            let values = writes.clone().filter_map(|write| write?.row.get(place));
+            push_array(column, values, scratch, out).map_err(|Unfit| "a value does not fit")?;
+            Ok(IsNull::No)
+        };
+        let name = prepared::name(statement);
+        let format = |column: &Column| i16::from(column.form != ArrayForm::Literal);
+        let formats = row_statement.columns(table).map(format);
+        let columns = row_statement.columns(table).enumerate();
+        frontend::bind("", &name, formats, columns, push, [], out).map_err(|_| Unfit)?;
+        frontend::execute("", 0, out).map_err(|_| Unfit)?;
+        Ok(0)
+    }
+
+    fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> RowDone {
+        let statement = &compiled.form;
+        let mut done = nothing(statement);
+        done.rows = answers.count(at);
+        if let Some(returned) = &mut done.returned {
+            let rows = answers.rows_of(at);
+            returned.rows = rows.map(|row| decoded(statement, row.columns())).collect();
+        }
+        done
+    }
+
+    fn done_set(
+        compiled: &Compiled<Self>,
+        set: &Fused,
+        answers: &Answers,
+        at: usize,
+        slots: &mut Slots<'_, RowDone>,
+    ) {
+        if set.counted {
+            return slots.fill(&RowDone::rows(1));
+        }
+        let statement = &compiled.form;
+        slots.fill(&nothing(statement));
+        for row in answers.rows_of(at) {
+            let mut row = row.columns();
+            let place = row.next().flatten().and_then(number);
+            // The second column only makes the statement fail where a row is missing.
+            row.next();
+            let Some(done) = place.and_then(|place| slots.get_mut(place)) else {
+                continue;
+            };
+            done.rows = 1;
+            if let Some(returned) = &mut done.returned {
+                returned.rows = vec![decoded(statement, row)];
+            }
+        }
+    }
+
+    fn rows(done: &RowDone) -> u64 {
+        done.rows
+    }
+}
+
+/// The answer to a write that did nothing.
+fn nothing(statement: &RowStatement) -> RowDone {
+    let columns = &statement.result_names;
+    let returned = (!columns.is_empty()).then(|| {
+        Box::new(Returned {
+            columns: columns.clone(),
+            rows: Vec::new(),
+        })
+    });
+    RowDone { rows: 0, returned }
+}
+
+fn decoded<'r>(
+    statement: &RowStatement,
+    row: impl Iterator<Item = Option<&'r [u8]>>,
+) -> Box<[Value]> {
+    let kinds = statement.result_kinds.iter();
+    let values = kinds.zip(row).map(|(kind, text)| decode::value(kind, text));
+    values.collect()
+}
+
+/// A place that counts from 1.
+fn number(text: &[u8]) -> Option<usize> {
+    let number: usize = std::str::from_utf8(text).ok()?.parse().ok()?;
+    number.checked_sub(1)
+}

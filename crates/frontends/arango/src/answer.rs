@@ -1,0 +1,139 @@
+//! The answers to requests about documents.
+
+use http::StatusCode;
+use http::header::{ETAG, HeaderName, HeaderValue, LOCATION};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use windrow_core::{Returned, RowDone, Value};
+use windrow_http::extension::{WholeAnswer, json, whole_json};
+
+use crate::attributes::{ID, KEY, REV};
+use crate::request::DocumentRequest;
+use crate::revision;
+use crate::routes;
+
+/// A row that came back, with what ArangoDB says of a document.
+pub(crate) struct Row<'r> {
+    returned: &'r Returned,
+    row: &'r [Value],
+    pub(crate) revision: String,
+}
+
+impl<'r> Row<'r> {
+    /// The row of a write or a read, if one came back.
+    pub(crate) fn of(done: &'r RowDone) -> Option<Self> {
+        let returned = done.returned.as_deref()?;
+        let row = returned.rows.first()?;
+        Some(Self {
+            returned,
+            row,
+            revision: revision::of(returned, row),
+        })
+    }
+
+    /// `_key` as the database has it.
+    fn key(&self) -> Option<String> {
+        let key = revision::cell(self.returned, self.row, KEY)?;
+        Some(revision::text_of(key).into_owned())
+    }
+
+    /// The whole document: ArangoDB's attributes first, then the other columns in their order.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, request: &DocumentRequest<'_>, asked: &str) {
+        let key = self.key().unwrap_or_else(|| asked.to_owned());
+        out.push(b'{');
+        identity(out, request, &key, Some(&self.revision));
+        for (name, value) in self.returned.columns.iter().zip(self.row) {
+            if ![ID, KEY, REV].contains(&&**name) {
+                json::field(out, name);
+                json::value(out, value);
+            }
+        }
+        out.push(b'}');
+    }
+}
+
+/// `"_id":..,"_key":..` and, where it is known, `,"_rev":..`
+pub(crate) fn identity(
+    out: &mut Vec<u8>,
+    request: &DocumentRequest<'_>,
+    key: &str,
+    revision: Option<&str>,
+) {
+    json::string(out, ID);
+    out.push(b':');
+    json::string(out, &format!("{}/{key}", request.collection.name));
+    json::field(out, KEY);
+    json::string(out, key);
+    if let Some(revision) = revision {
+        json::field(out, REV);
+        json::string(out, revision);
+    }
+}
+
+/// The result of a document that was written: identity, and the document itself where it was asked
+/// for.
+pub(crate) fn written(
+    out: &mut Vec<u8>,
+    request: &DocumentRequest<'_>,
+    asked: &str,
+    done: &RowDone,
+) {
+    let row = Row::of(done);
+    let key = row.as_ref().and_then(Row::key);
+    out.push(b'{');
+    let revision = row.as_ref().map(|row| &*row.revision);
+    identity(out, request, key.as_deref().unwrap_or(asked), revision);
+    for (wanted, name) in [
+        (request.options.return_new, "new"),
+        (request.options.return_old, "old"),
+    ] {
+        if wanted {
+            json::field(out, name);
+            match &row {
+                Some(row) => row.write(out, request, asked),
+                None => out.extend_from_slice(b"null"),
+            }
+        }
+    }
+    out.push(b'}');
+}
+
+/// The answer to a request that wrote one document.
+pub(crate) fn one(
+    request: &DocumentRequest<'_>,
+    status: StatusCode,
+    asked: &str,
+    done: &RowDone,
+) -> WholeAnswer {
+    if request.options.silent {
+        return whole_json(status, &b"{}"[..]);
+    }
+    let mut body = Vec::with_capacity(128);
+    written(&mut body, request, asked, done);
+    let mut answer = whole_json(status, body);
+    if let Some(row) = Row::of(done) {
+        set(&mut answer, ETAG, &format!("\"{}\"", row.revision));
+    }
+    set(&mut answer, LOCATION, &location(request, asked));
+    answer
+}
+
+/// The path of a document. The names stand there as the request wrote them, the key is
+/// percent-encoded anew.
+fn location(request: &DocumentRequest<'_>, key: &str) -> String {
+    let key = utf8_percent_encode(key, NON_ALPHANUMERIC).to_string();
+    // What ArangoDB leaves as it is in keys.
+    let key = ["-", "_", ".", "~"].iter().fold(key, |key, plain| {
+        let coded = utf8_percent_encode(plain, NON_ALPHANUMERIC).to_string();
+        key.replace(&coded, plain)
+    });
+    let database = routes::database(request.context.head.uri.path());
+    let raw = request.collection.raw;
+    format!("/_db/{database}/_api/document/{raw}/{key}")
+}
+
+/// Sets a header; a text that cannot stand in one is left out.
+pub(crate) fn set(answer: &mut WholeAnswer, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        answer.headers_mut().insert(name, value);
+    }
+}

@@ -1,0 +1,28 @@
+//! `POST /_api/document/{collection}` and `POST /_api/document?collection=NAME`
+
+use http::StatusCode;
+use windrow_core::Op;
+use windrow_http::extension::{Feed, Whole, WholeAnswer};
+
+use crate::error::Error;
+use crate::request::DocumentRequest;
+use crate::{answer, many, writes};
+
+pub(crate) async fn run(
+    request: &DocumentRequest<'_>,
+    feed: &mut Feed<'_>,
+) -> Result<WholeAnswer, Error> {
+    let app = request.context.app;
+    let whole = feed.all(app.body_limit(), app.budget()).await?;
+    if whole.bytes.trim_ascii_start().starts_with(b"[") {
+        return many::create(request, whole).await;
+    }
+    app.row_limit().check(whole.bytes.len() as u64)?;
+    let plan = request.plan(Op::Insert)?;
+    let Whole { bytes, permit } = whole;
+    let (key, write) = writes::insert(request, &plan, &bytes)?;
+    // The permit is for the row from here on.
+    drop(bytes);
+    let done = request.context.write(write, permit).await?;
+    Ok(answer::one(request, StatusCode::CREATED, &key, &done))
+}

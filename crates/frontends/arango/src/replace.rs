@@ -1,0 +1,216 @@
+//! `PUT /_api/document/{collection}/{key}`: all columns that the document does not name become
+//! NULL.
+//!
+//! The columns are those of a row that came back before, so the first replacement of a collection
+//! reads one. Each replacement gives its row back: where that has other columns than expected, the
+//! table was altered, and it is done again. Over a database that gives nothing back a row is read
+//! before each.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use windrow_core::unit::UNIT_OVERHEAD;
+use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, UnitOutcome, Value, Work};
+use windrow_http::extension::{Charge, Feed, Plan, WholeAnswer, done_of};
+
+use crate::attributes::{ID, KEY, REV};
+use crate::document::Document;
+use crate::error::{self, Error};
+use crate::layout::Layout;
+use crate::request::DocumentRequest;
+use crate::{answer, key, writes};
+
+/// How often a table may be altered while a document of it is replaced.
+const TRIES: usize = 3;
+
+/// A document that takes the place of the one with its key.
+pub(crate) struct Replacement {
+    pub(crate) key: Box<str>,
+    names: Vec<Name>,
+    values: Vec<Value>,
+}
+
+impl Replacement {
+    pub(crate) fn new(key: Box<str>, document: Document) -> Self {
+        Self {
+            key,
+            names: document.names,
+            values: document.values,
+        }
+    }
+
+    fn write(&self, plan: &Plan, layout: &Layout) -> RowWrite {
+        let mut names = self.names.clone();
+        let mut values = self.values.clone();
+        let absent = |column: &&Name| !self.names_column(column, layout);
+        for column in layout.iter().filter(absent) {
+            names.push(Arc::clone(column));
+            values.push(Value::Null);
+        }
+        if names.is_empty() {
+            names.push(KEY.into());
+            values.push(Value::Text(self.key.clone()));
+        }
+        values.push(Value::Text(self.key.clone()));
+        RowWrite::new(plan.shape(names), values)
+    }
+
+    /// True where the document says what becomes of the column. Some databases do not tell cases
+    /// apart.
+    fn names_column(&self, column: &Name, layout: &Layout) -> bool {
+        if [ID, KEY, REV].contains(&&**column) {
+            return true;
+        }
+        self.names.iter().any(|name| {
+            let exact = || layout.iter().any(|other| other == name);
+            name == column || (name.eq_ignore_ascii_case(column) && !exact())
+        })
+    }
+}
+
+pub(crate) async fn one(
+    request: &DocumentRequest<'_>,
+    raw: &str,
+    feed: &mut Feed<'_>,
+) -> Result<WholeAnswer, Error> {
+    let key = key::of_path(raw)?;
+    let app = request.context.app;
+    let whole = feed.all(app.row_limit(), app.budget()).await?;
+    let document = Document::read(&whole.bytes, None)?;
+    document.check_same(&key)?;
+    let mut results = each(request, &[Replacement::new(key.clone(), document)]).await?;
+    let done = results
+        .pop()
+        .unwrap_or_else(|| Err(Fault::internal("a replacement has no result")))?;
+    error::check_found(&key, done.rows)?;
+    Ok(answer::one(request, StatusCode::CREATED, &key, &done))
+}
+
+/// Replaces documents, each as if alone; a result for each of them.
+pub(crate) async fn each(
+    request: &DocumentRequest<'_>,
+    documents: &[Replacement],
+) -> Result<Vec<Result<RowDone, Fault>>, Error> {
+    let Some(first) = documents.first() else {
+        return Ok(Vec::new());
+    };
+    let layouts = request.layouts;
+    let collection = request.collection.raw;
+    let mut layout = match layouts.get(collection) {
+        Some(layout) if request.gives_back => layout,
+        _ => learn(request, &first.key).await?,
+    };
+    let mut round = Round::new(documents.len());
+    for _ in 0..TRIES {
+        let open = std::mem::take(&mut round.open);
+        let outcomes = attempt(request, documents, &open, &layout).await?;
+        open.into_iter()
+            .zip(outcomes)
+            .for_each(|(at, outcome)| round.settle(at, outcome, &layout));
+        if round.open.is_empty() {
+            break;
+        }
+        let newer = match round.altered.take() {
+            Some(newer) => newer,
+            None => learn(request, &first.key).await?,
+        };
+        layouts.set(collection, &newer);
+        if newer == layout {
+            break;
+        }
+        layout = newer;
+    }
+    Ok(round.results)
+}
+
+/// What has become of the documents, and which of them are to be written (again).
+struct Round {
+    results: Vec<Result<RowDone, Fault>>,
+    open: Vec<usize>,
+    /// Columns that were not known.
+    altered: Option<Layout>,
+}
+
+impl Round {
+    fn new(documents: usize) -> Self {
+        let mut results = Vec::new();
+        results.resize_with(documents, || Ok(RowDone::default()));
+        Self {
+            results,
+            open: (0..documents).collect(),
+            altered: None,
+        }
+    }
+
+    fn settle(&mut self, at: usize, outcome: UnitOutcome<RowDone>, layout: &Layout) {
+        let Some(result) = self.results.get_mut(at) else {
+            return;
+        };
+        match done_of(outcome) {
+            Ok(done) if has_others(&done, layout) => {
+                self.altered = done.returned.as_ref().map(|r| Arc::clone(&r.columns));
+                self.open.push(at);
+                *result = Ok(done);
+            }
+            // A row that was replaced a moment ago and has gone since was replaced.
+            Ok(done) if done.rows == 0 && matches!(result, Ok(d) if d.rows > 0) => {}
+            Ok(done) => *result = Ok(done),
+            Err(fault) => {
+                if fault.class == FaultClass::NoColumn {
+                    self.open.push(at);
+                }
+                *result = Err(fault);
+            }
+        }
+    }
+}
+
+async fn attempt(
+    request: &DocumentRequest<'_>,
+    documents: &[Replacement],
+    open: &[usize],
+    layout: &Layout,
+) -> Result<impl Iterator<Item = UnitOutcome<RowDone>> + use<>, Error> {
+    let plan = request.plan_with(Op::Update, request.gives_back)?;
+    let mut charge = Charge::new(request.context.app.budget().clone());
+    let mut writes = Vec::with_capacity(open.len());
+    for document in open.iter().filter_map(|at| documents.get(*at)) {
+        let write = document.write(&plan, layout);
+        charge.add(UNIT_OVERHEAD + write.bytes())?;
+        writes.push(write);
+    }
+    let outcomes = request
+        .context
+        .outcomes_of(writes, charge.into_permit())
+        .await?;
+    Ok(outcomes.into_iter())
+}
+
+/// True where a row has come back with columns that were not known.
+fn has_others(done: &RowDone, layout: &Layout) -> bool {
+    let columns = done.returned.as_ref().map(|r| &r.columns);
+    done.rows > 0 && columns.is_some_and(|c| c.iter().any(|column| !layout.contains(column)))
+}
+
+/// Reads the columns of the collection. A row need not be there.
+async fn learn(request: &DocumentRequest<'_>, key: &str) -> Result<Layout, Error> {
+    let plan = request.plan(Op::Get)?;
+    let write = writes::of_key(&plan, key);
+    let context = request.context;
+    let permit = context
+        .app
+        .budget()
+        .try_take(UNIT_OVERHEAD + write.bytes())?;
+    // The writes are not handed over yet: what follows must not overtake the replacement.
+    let mut outcomes = context.submit_each(vec![write], permit).await?.await;
+    let outcome = outcomes
+        .pop()
+        .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a read").into()));
+    let done = done_of(outcome)?;
+    let Some(returned) = done.returned else {
+        return Err(error::not_found(key));
+    };
+    let layout = Arc::clone(&returned.columns);
+    request.layouts.set(request.collection.raw, &layout);
+    Ok(layout)
+}

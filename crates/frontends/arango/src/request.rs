@@ -1,0 +1,89 @@
+//! A request about documents, past its head.
+
+use std::sync::Arc;
+
+use windrow_core::{Key, OnConflict, Op, Returning};
+use windrow_http::extension::{Options as RowOptions, Plan, RequestContext, Route, table};
+
+use crate::attributes::KEY;
+use crate::endpoint::Endpoint;
+use crate::error::{COLLECTION_MISSING, Error, bad};
+use crate::layout::Layouts;
+use crate::options::Options;
+
+/// A collection as a request names it.
+pub(crate) struct Collection<'a> {
+    /// Percent-encoded, as it stands in a path.
+    pub(crate) raw: &'a str,
+    /// As answers name it.
+    pub(crate) name: String,
+}
+
+impl<'a> Collection<'a> {
+    /// The collection that the path names, or the parameter where the path does not.
+    pub(crate) fn of(
+        route: &Route<'a, Endpoint>,
+        parameter: Option<&'a str>,
+    ) -> Result<Self, Error> {
+        let raw = match (route.endpoint, parameter) {
+            (Endpoint::CreateIn, Some(named)) => named,
+            (Endpoint::CreateIn, None) => {
+                return Err(bad(
+                    COLLECTION_MISSING,
+                    "the parameter collection is missing: POST /_api/document?collection=NAME, or /_api/document/NAME",
+                ));
+            }
+            _ => route.table,
+        };
+        Ok(Self {
+            raw,
+            name: table(raw)?.to_string(),
+        })
+    }
+}
+
+/// A request about documents, past its head.
+pub(crate) struct DocumentRequest<'a> {
+    pub(crate) context: &'a RequestContext<'a>,
+    /// The columns of recent collections.
+    pub(crate) layouts: &'a Layouts,
+    /// Whether the database gives back what it wrote.
+    pub(crate) gives_back: bool,
+    pub(crate) collection: Collection<'a>,
+    pub(crate) options: Options,
+}
+
+impl DocumentRequest<'_> {
+    /// What is known of requests like this one. The row is asked back, since its revision is made
+    /// from it, unless the client wants to be told nothing.
+    pub(crate) fn plan(&self, op: Op) -> Result<Arc<Plan>, Error> {
+        self.plan_with(op, self.gives_back && !self.options.silent)
+    }
+
+    /// As [`DocumentRequest::plan`], with the row asked back or not.
+    pub(crate) fn plan_with(&self, op: Op, all: bool) -> Result<Arc<Plan>, Error> {
+        let conflict = self.options.on_conflict;
+        let all = all || op == Op::Get;
+        // A name that no query has, since a URL holds no such character.
+        let tag = match (op, conflict, all) {
+            (Op::Insert, OnConflict::Error, true) => "\u{1}conflict",
+            (Op::Insert, OnConflict::Error, false) => "\u{1}conflict silent",
+            (Op::Insert, OnConflict::Ignore, true) => "\u{1}ignore",
+            (Op::Insert, OnConflict::Ignore, false) => "\u{1}ignore silent",
+            (Op::Insert, OnConflict::Update, true) => "\u{1}update",
+            (Op::Insert, OnConflict::Update, false) => "\u{1}update silent",
+            (_, _, true) => "\u{1}key",
+            (_, _, false) => "\u{1}key silent",
+        };
+        let options = || {
+            let key = Key::Columns([KEY.into()].into());
+            let returning = match all {
+                true => Returning::All,
+                false => Returning::Nothing,
+            };
+            RowOptions::new(conflict, key, returning)
+        };
+        let app = self.context.app;
+        Ok(app.plan(op, self.collection.raw, tag, options)?)
+    }
+}

@@ -1,0 +1,56 @@
+//! Documents to writes.
+
+use windrow_core::{Op, RowWrite, Value};
+use windrow_http::extension::Plan;
+
+use crate::attributes::KEY;
+use crate::document::Document;
+use crate::error::Error;
+use crate::key;
+use crate::request::DocumentRequest;
+
+/// The write that inserts a document, and its key: made here where the document has none.
+pub(crate) fn insert(
+    request: &DocumentRequest<'_>,
+    plan: &Plan,
+    text: &[u8],
+) -> Result<(Box<str>, RowWrite), Error> {
+    let mut document = Document::read(text, plan.guess().as_ref())?;
+    document.check_merge(&request.options, Op::Insert)?;
+    let key = match document.key.take() {
+        Some(key) => {
+            key::check(&key)?;
+            key
+        }
+        None => key::generate(),
+    };
+    // Before the others, where clients write it too: the next document's columns are then those
+    // that are guessed.
+    document.names.insert(0, KEY.into());
+    document.values.insert(0, Value::Text(key.clone()));
+    let write = RowWrite::new(plan.shape(document.names), document.values);
+    Ok((key, write))
+}
+
+/// The write that changes the attributes of a document in the row with a key.
+pub(crate) fn change(
+    request: &DocumentRequest<'_>,
+    plan: &Plan,
+    document: Document,
+    key: &str,
+) -> Result<RowWrite, Error> {
+    document.check_merge(&request.options, Op::Update)?;
+    let (mut names, mut values) = (document.names, document.values);
+    if names.is_empty() {
+        // Nothing is to change: the row is found, counted and given back all the same.
+        names.push(KEY.into());
+        values.push(Value::text(key));
+    }
+    values.push(Value::text(key));
+    Ok(RowWrite::new(plan.shape(names), values))
+}
+
+/// The write that takes nothing but a key: it removes or reads.
+pub(crate) fn of_key(plan: &Plan, key: &str) -> RowWrite {
+    RowWrite::new(plan.without_columns(), [Value::text(key)])
+}

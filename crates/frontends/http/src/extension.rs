@@ -1,0 +1,62 @@
+//! Routes of another API that are served beside the frontend's own, and what their handlers use.
+//!
+//! An extension brings paths, their handlers and the form of their errors. Connections, tokens,
+//! envelopes, metrics and the way to the lane stay with the frontend.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Method, Response};
+
+pub use crate::answers::json;
+pub use crate::answers::refusal::{PROTOCOL, Refusal};
+pub use crate::answers::whole_json;
+pub use crate::app::App;
+pub use crate::bodies::Feed;
+pub use crate::bodies::charge::Charge;
+pub use crate::bodies::kind::only_json;
+pub use crate::bodies::whole::{Limit, Whole};
+pub use crate::endpoint::{ExtraEndpoint, NoRoute, Route};
+pub use crate::plan::Plan;
+pub use crate::query::{Options, decode, pairs, table};
+pub use crate::request::{RequestContext, done_of};
+pub use crate::rows::object;
+
+/// An answer, all of which is there.
+pub type WholeAnswer = Response<Bytes>;
+
+/// An API beside the frontend's own.
+#[async_trait]
+pub trait Extension: Send + Sync {
+    /// All that it answers, for metrics and the list of routes.
+    fn endpoints(&self) -> &'static [ExtraEndpoint];
+
+    /// What stands behind the list of routes, for whoever asked for a path that is not there.
+    fn note(&self) -> &'static str {
+        ""
+    }
+
+    /// Its part of the description of the API: an OpenAPI document of paths and components alone,
+    /// indented by one blank a level.
+    fn openapi(&self) -> &'static str;
+
+    /// True where a path is its own: it then answers whatever is asked there, errors too.
+    fn owns(&self, path: &str) -> bool;
+
+    /// Finds the endpoint of a request for one of its own paths, by the place in
+    /// [`Extension::endpoints`]. HEAD is taken as GET.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute>;
+
+    /// Answers a request that is no envelope. Dropping the future takes out what is queued of it.
+    async fn run(
+        &self,
+        request: &RequestContext<'_>,
+        route: Route<'_, usize>,
+        feed: &mut Feed<'_>,
+    ) -> WholeAnswer;
+
+    /// The answer to a request for one of its own paths that the frontend refuses.
+    fn refuse(&self, refusal: &Refusal) -> WholeAnswer;
+}

@@ -1,0 +1,259 @@
+//! What a session may have left behind on its server connection.
+
+use std::sync::Arc;
+
+use windrow_core::{Apart, Name, Op};
+use windrow_sql::{Effect, Names, Reading};
+
+use super::used_sequences::UsedSequences;
+use crate::client::Settings;
+use crate::pool::{emptied, lasts};
+use crate::proofs::Changing;
+use crate::statements::{CachedStatement, ClientName};
+
+/// The longest SET that is remembered, in bytes, and the most of them.
+const LONGEST: usize = 1024;
+const MOST: usize = 64;
+
+/// The state of a session on its server connection, as far as others could meet it there.
+#[derive(Default)]
+pub(super) struct ServerState {
+    /// Values may have been taken from sequences.
+    pub(super) generates: bool,
+    /// Where they may have been taken from.
+    pub(super) sequences: UsedSequences,
+    /// The session may listen to channels. What the server tells at any time must not meet a
+    /// question of ours.
+    pub(super) listens: bool,
+    /// It has ended to listen to some of them.
+    pub(super) unlistened: bool,
+    /// What was asked about that says that it listens to others.
+    pub(super) still_listens: bool,
+    /// Something may have been that the session can be asked for.
+    pub(super) unknown: bool,
+    /// Names of statements that were sent, of which is not known yet what they run.
+    pub(super) unjudged: Vec<Arc<Names>>,
+    /// Which tables were meant has changed since the session has the connection.
+    pub(super) moved: bool,
+    /// Code was run of which nothing is proven.
+    pub(super) unproven: Option<Arc<Apart>>,
+    /// The catalog is being changed.
+    pub(super) changing: Option<Changing>,
+    /// Settings of modules that were set until a transaction ends.
+    pub(super) local: Vec<Box<str>>,
+    /// Why the connection is kept.
+    pub(super) pinned: Option<Box<str>>,
+    /// It is kept until the session ends, and closed then.
+    pub(super) for_good: bool,
+    /// Portals of statements that change a setting.
+    pub(super) set_portals: Vec<(ClientName, Arc<CachedStatement>)>,
+    /// Settings that were changed in the transaction that is not committed yet.
+    changed: Vec<Arc<CachedStatement>>,
+    /// The last transaction command was ROLLBACK.
+    rolled_back: bool,
+}
+
+impl ServerState {
+    /// Of a connection that is kept: what may have been taken from sequences.
+    pub(super) fn of_sequences(generates: bool, sequences: UsedSequences) -> Self {
+        Self {
+            generates,
+            sequences,
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of a statement that is sent. True if it changes a setting, which shows when it is
+    /// complete.
+    pub(super) fn note(&mut self, cached: &CachedStatement) -> bool {
+        match &cached.reading {
+            Reading::Join(parsed) => {
+                if parsed.op == Op::Insert || !parsed.functions.is_empty() {
+                    self.generates();
+                }
+                false
+            }
+            Reading::Apart(apart) => self.note_effect(&apart.effect),
+        }
+    }
+
+    /// Values may be taken from sequences.
+    pub(super) fn generates(&mut self) {
+        self.generates = true;
+        self.sequences.note_more();
+    }
+
+    fn note_effect(&mut self, effect: &Effect) -> bool {
+        match effect {
+            // What the second is is told by its names.
+            Effect::Generates | Effect::Unknown => self.generates(),
+            Effect::Set { .. }
+            | Effect::ResetAll
+            | Effect::DiscardAll
+            | Effect::SetWindrow { .. } => {
+                return true;
+            }
+            Effect::Several(effects) => {
+                for effect in effects {
+                    // Which of several statements was the one that is complete is not followed.
+                    self.unknown |= self.note_effect(effect);
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// A statement is complete.
+    pub(super) fn completed(&mut self, tag: &[u8], cached: Option<Arc<CachedStatement>>) {
+        match tag {
+            b"COMMIT" => self.rolled_back = false,
+            b"ROLLBACK" => self.rolled_back = true,
+            b"DISCARD ALL" | b"DISCARD SEQUENCES" => {
+                self.generates = false;
+                self.sequences = UsedSequences::default();
+            }
+            _ => {}
+        }
+        self.unlistened |= matches!(tag, b"UNLISTEN" | b"DISCARD ALL");
+        // Something may have gone for which the connection is kept.
+        let goes: [&[u8]; 6] = [b"DROP ", b"DISCARD ", b"RESET", b"SET", b"CLOSE", b"COMMIT"];
+        self.unknown |= self.pinned.is_some() && goes.iter().any(|goes| tag.starts_with(goes));
+        // What was rolled back to a savepoint is not followed.
+        self.unknown |= tag == b"ROLLBACK" && !self.changed.is_empty();
+        self.changed
+            .extend(cached.filter(|cached| match cached.effect() {
+                Some(Effect::Set { .. } | Effect::ResetAll | Effect::DiscardAll) => true,
+                Some(Effect::Several(effects)) => only_wipes(effects),
+                _ => false,
+            }));
+    }
+
+    /// Something failed. `status`: of the transaction before.
+    pub(super) fn failed(&mut self, status: u8) {
+        if status == b'I' {
+            self.changed.clear();
+        }
+    }
+
+    /// The session is outside of a transaction. `before`: the status before. True if its settings
+    /// have changed.
+    pub(super) fn settle(&mut self, before: u8, settings: &mut Settings) -> bool {
+        self.set_portals.clear();
+        self.changing = None;
+        let changed = std::mem::take(&mut self.changed);
+        let local = std::mem::take(&mut self.local);
+        let undone = before != b'I' && self.rolled_back;
+        if local.is_empty() && (changed.is_empty() || undone) {
+            return false;
+        }
+        let mut set: Vec<(Name, Name)> = settings.set.to_vec();
+        for name in local {
+            self.unknown |= !note_local(&mut set, &name);
+        }
+        let changed = if undone { Vec::new() } else { changed };
+        for cached in &changed {
+            self.unknown |= match cached.effect() {
+                Some(Effect::Several(effects)) => {
+                    for effect in effects {
+                        // What is no setting changes none.
+                        change(&mut set, effect, &[]);
+                    }
+                    false
+                }
+                Some(effect) => !change(&mut set, effect, &cached.text),
+                None => true,
+            };
+        }
+        settings.set = set.into();
+        true
+    }
+}
+
+/// Whether several statements in one transaction leave no settings but those of the start.
+fn only_wipes(effects: &[Effect]) -> bool {
+    let wipes = |effect: &Effect| match effect {
+        Effect::Set { set, .. } => !set,
+        effect => matches!(effect, Effect::ResetAll | Effect::DiscardAll),
+    };
+    let sets = |effect: &Effect| match effect {
+        Effect::Set { set, .. } => *set,
+        effect => matches!(effect, Effect::Begin | Effect::End),
+    };
+    effects.iter().any(wipes) && !effects.iter().any(sets)
+}
+
+/// Changes the list of SETs in force as a statement does. False: that cannot be followed.
+fn change(set: &mut Vec<(Name, Name)>, effect: &Effect, text: &[u8]) -> bool {
+    let is_identity = |name: &str| matches!(name, "role" | "session_authorization");
+    match effect {
+        Effect::Set { name, .. } if &**name == "application_name" => true,
+        Effect::Set { name, set: is_set } => {
+            let goes = |other: &str| {
+                *other == **name || (&**name == "session_authorization" && other == "role")
+            };
+            if !is_set && lasts(name) {
+                set.retain(|(other, _)| !goes(other));
+                return note_local(set, name);
+            }
+            set.retain(|(other, _)| !goes(other));
+            if !is_set {
+                return true;
+            }
+            let text = std::str::from_utf8(text);
+            let Ok(text) = text.map(|text| text.trim_end().trim_end_matches(';')) else {
+                return false;
+            };
+            if text.len() > LONGEST || set.len() >= MOST {
+                return false;
+            }
+            set.push((name.clone(), text.into()));
+            sort(set);
+            true
+        }
+        Effect::ResetAll => {
+            set.retain(|(name, _)| is_identity(name) || lasts(name));
+            empty_lasting(set);
+            true
+        }
+        Effect::DiscardAll => {
+            set.retain(|(name, _)| lasts(name));
+            empty_lasting(set);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Notes a setting of a module that is not in force any more, but known from now on. False: too
+/// many.
+fn note_local(set: &mut Vec<(Name, Name)>, name: &str) -> bool {
+    if set.iter().any(|(other, _)| **other == *name) {
+        return true;
+    }
+    if set.len() >= MOST {
+        return false;
+    }
+    set.push((name.into(), emptied(name)));
+    sort(set);
+    true
+}
+
+fn empty_lasting(set: &mut [(Name, Name)]) {
+    for (name, statement) in set.iter_mut().filter(|(name, _)| lasts(name)) {
+        *statement = emptied(name);
+    }
+}
+
+fn sort(set: &mut [(Name, Name)]) {
+    set.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
+}
+
+/// Who somebody is decides what may be set.
+fn rank(name: &str) -> u8 {
+    match name {
+        "session_authorization" => 0,
+        "role" => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,94 @@
+//! What all connections of a frontend share.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use windrow_core::Budget;
+
+use crate::admit::{Access, Tls};
+use crate::bypass::Bypass;
+use crate::config::PgConfig;
+use crate::databases::Databases;
+use crate::gate::Gate;
+use crate::lanes::LaneBook;
+use crate::metrics::PgMetrics;
+use crate::proofs::Proofs;
+use crate::register::Register;
+use crate::senders::Senders;
+use crate::services::{Console, Services};
+use crate::session::charge::LongMessages;
+use crate::statements::StatementCache;
+
+/// What all connections of a frontend share.
+pub(crate) struct Shared {
+    /// What is configured.
+    pub(crate) config: PgConfig,
+    /// One for each client that may be in.
+    pub(crate) client_slots: Arc<Semaphore>,
+    /// TLS for clients.
+    pub(crate) tls: Option<Tls>,
+    /// Who may come in.
+    pub(crate) access: Access,
+    /// Who is in.
+    pub(crate) register: Arc<Register>,
+    /// The databases, and server connections for what is not joined.
+    pub(crate) databases: Databases,
+    /// The lanes that sessions have open.
+    pub(crate) lanes: LaneBook,
+    /// What is known of statements.
+    pub(crate) cache: StatementCache,
+    /// What is proven of statements that are relayed.
+    pub(crate) proofs: Arc<Proofs>,
+    /// Statements that were not joined, by reason.
+    pub(crate) bypass: Bypass,
+    /// Who sends notifications.
+    pub(crate) senders: Arc<Senders>,
+    /// Holds work back while a database is paused.
+    pub(crate) gate: Gate,
+    /// The memory of the process.
+    pub(crate) budget: Budget,
+    /// What of the memory budget long messages may hold.
+    pub(crate) long_messages: LongMessages,
+    /// What is counted.
+    pub(crate) metrics: PgMetrics,
+    /// What the console shows and does that is not the frontend's own.
+    pub(crate) console: Console,
+    /// Nobody comes in any more once this is cancelled; sessions end what is under way and leave.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Shared {
+    /// All of it, with no client in and no connection open.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub(crate) fn new(config: PgConfig, services: Services) -> Result<Self, String> {
+        let Services {
+            lanes,
+            budget,
+            metrics,
+            console,
+        } = services;
+        let slots = config.max_clients.min(Semaphore::MAX_PERMITS);
+        Ok(Self {
+            client_slots: Arc::new(Semaphore::new(slots)),
+            tls: config.tls.as_deref().map(Tls::new),
+            access: Access::new(&config)?,
+            register: Arc::clone(&metrics.register),
+            databases: Databases::new(&config, &metrics),
+            lanes: LaneBook::new(lanes),
+            cache: StatementCache::default(),
+            proofs: Arc::default(),
+            bypass: Bypass::new(&metrics),
+            senders: Arc::default(),
+            gate: Gate::default(),
+            long_messages: LongMessages::new(&budget),
+            budget,
+            metrics,
+            console,
+            stop: CancellationToken::new(),
+            config,
+        })
+    }
+}

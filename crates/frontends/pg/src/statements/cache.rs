@@ -1,0 +1,403 @@
+//! The texts of all sessions: each is read once, and has a number.
+//!
+//! What is forgotten follows one rule, for a text and for what lanes say of it: it goes where as
+//! much as half of the cache holds was used since it was used last.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use windrow_calls::{Described, ParsedStatement, Statement};
+use windrow_core::Fault;
+use windrow_sql::{Lifter, Reading};
+
+use super::cached::CachedStatement;
+use crate::lanes::Lane;
+
+/// The most texts that are kept, the most bytes of all of them, and of one.
+const MOST: usize = 16_384;
+const BYTES: usize = 64 << 20;
+const LONGEST: usize = 16 * 1024;
+
+/// Buffers for lifting literals that are kept between queries: as many as threads may want at once,
+/// or nearly.
+const LIFTERS: usize = 64;
+
+/// Texts are spread over so many locks.
+const SHARDS: usize = 16;
+
+/// A simple query.
+#[derive(Debug)]
+pub(crate) struct Simple {
+    /// What is known of its text, or of the template that its literals were lifted out of.
+    pub(crate) cached: Arc<CachedStatement>,
+    /// The literals, as a Bind message holds values, where some were lifted.
+    pub(crate) values: Option<Box<[u8]>>,
+}
+
+/// What a lane has just said of a statement. Whoever has asked goes by this, whether it is kept or
+/// not: so one that is forgotten or retired at once is not asked for again and again.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    lane: u64,
+    /// The statement that it is about.
+    pub(crate) cached: Arc<CachedStatement>,
+    described: Described,
+}
+
+impl Answer {
+    /// What it says, where it is an answer to this.
+    pub(super) fn to(&self, lane: &Lane, cached: &CachedStatement) -> Option<&Described> {
+        (self.lane == lane.number && self.cached.is_like(cached)).then_some(&self.described)
+    }
+
+    /// Why the statement cannot be joined, where it says so.
+    pub(crate) fn apart(&self) -> Option<&windrow_core::Apart> {
+        match &self.described {
+            Described::Joined(_) => None,
+            Described::Apart(apart) => Some(apart),
+        }
+    }
+}
+
+/// What is known of statements, by their texts.
+#[derive(Debug, Default)]
+pub(crate) struct StatementCache {
+    shards: [Mutex<Shard>; SHARDS],
+    lifters: Mutex<Vec<Lifter>>,
+    hasher: foldhash::fast::RandomState,
+}
+
+/// Two generations: when the younger one is full, the elder is forgotten.
+#[derive(Debug, Default)]
+struct Shard {
+    young: Generation,
+    old: Generation,
+    /// What the young generation takes, in bytes.
+    bytes: usize,
+}
+
+/// By the hash of text and types.
+type Generation = HashMap<u64, Arc<CachedStatement>, foldhash::fast::FixedState>;
+
+impl StatementCache {
+    /// What is known of a text, with the types that the client names for its parameters.
+    pub(crate) fn get(
+        &self,
+        text: &[u8],
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+        utf8: bool,
+    ) -> Arc<CachedStatement> {
+        self.find(text, types, utf8).0
+    }
+
+    /// What is known of a simple query. Literals are lifted out of it where that can be done.
+    pub(crate) fn simple(&self, text: &[u8], standard_strings: bool, utf8: bool) -> Simple {
+        let whole = || Simple {
+            cached: self.unlifted(text, utf8),
+            values: None,
+        };
+        let sql = match std::str::from_utf8(text) {
+            // Each backslash in a text that is not standard earns its client a warning (22P06),
+            // which only the server words.
+            Ok(_) if !standard_strings && memchr::memchr(b'\\', text).is_some() => return whole(),
+            Ok(sql) if utf8 || text.is_ascii() => sql,
+            _ => return whole(),
+        };
+        let mut lifter = lock(&self.lifters).pop().unwrap_or_default();
+        let simple = match lifter.lift(sql, standard_strings) {
+            Some(lifted) => {
+                let types = lifted.types.iter().copied();
+                let (cached, was_there) = self.find(lifted.template.as_bytes(), types, utf8);
+                // With literals left in it, it may never come again: to have it described would be
+                // for nothing.
+                match lifted.leftover && !was_there {
+                    true => Simple {
+                        cached: Arc::new(cached.apart("literals that are not lifted")),
+                        values: None,
+                    },
+                    false => Simple {
+                        cached,
+                        values: Some(lifted.values.into()),
+                    },
+                }
+            }
+            None => whole(),
+        };
+        lifter.clear();
+        let mut lifters = lock(&self.lifters);
+        if lifters.len() < LIFTERS {
+            lifters.push(lifter);
+        }
+        simple
+    }
+
+    /// A text whose literals stay in it is not joined: each would be a statement of its own.
+    fn unlifted(&self, text: &[u8], utf8: bool) -> Arc<CachedStatement> {
+        let (cached, _) = self.find(text, std::iter::empty(), utf8);
+        match &cached.reading {
+            Reading::Join(_) => Arc::new(cached.apart("literals that are not lifted")),
+            Reading::Apart(_) => cached,
+        }
+    }
+
+    /// What is known of a text, and whether it was there.
+    fn find(
+        &self,
+        text: &[u8],
+        types: impl ExactSizeIterator<Item = u32> + Clone,
+        utf8: bool,
+    ) -> (Arc<CachedStatement>, bool) {
+        if text.len() > LONGEST {
+            return (Arc::new(CachedStatement::new(text, types, utf8)), false);
+        }
+        let hash = self.hash(text, types.clone(), utf8);
+        let is_it = |known: &Arc<CachedStatement>| {
+            *known.text == *text
+                && known.types.len() == types.len()
+                && known.types.iter().copied().eq(types.clone())
+        };
+        if let Some(known) = self.shard(hash).find(hash).filter(is_it) {
+            return (known, true);
+        }
+        // Read without the lock: a long text takes some time.
+        let mut cached = CachedStatement::new(text, types.clone(), utf8);
+        cached.hash = Some(hash);
+        let cached = Arc::new(cached);
+        let mut shard = self.shard(hash);
+        // Somebody else may have been faster; one text has one number.
+        if let Some(known) = shard.find(hash).filter(is_it) {
+            return (known, true);
+        }
+        shard.add(hash, Arc::clone(&cached));
+        (cached, false)
+    }
+
+    fn hash(&self, text: &[u8], types: impl Iterator<Item = u32>, utf8: bool) -> u64 {
+        let text = self.hasher.hash_one((text, utf8));
+        types.fold(text, |hash, oid| self.hasher.hash_one((hash, oid)))
+    }
+
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard> {
+        let [first, ..] = &self.shards;
+        let place = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
+        let shard = self.shards.get(place).unwrap_or(first);
+        lock(shard)
+    }
+}
+
+impl StatementCache {
+    /// What a lane says of a statement: what is known, or what its database says now. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`windrow_calls::Describer::describe`].
+    pub(crate) async fn describe(
+        &self,
+        lane: &Arc<Lane>,
+        cached: &Arc<CachedStatement>,
+        parsed: &Arc<ParsedStatement>,
+    ) -> Result<Answer, Fault> {
+        let described = match cached.in_lane(lane) {
+            Some(described) => described,
+            None => Box::pin(self.ask(lane, cached, parsed)).await?,
+        };
+        Ok(Answer {
+            lane: lane.number,
+            cached: Arc::clone(cached),
+            described,
+        })
+    }
+
+    async fn ask(
+        &self,
+        lane: &Arc<Lane>,
+        cached: &CachedStatement,
+        parsed: &Arc<ParsedStatement>,
+    ) -> Result<Described, Fault> {
+        let _turn = lane.asking.lock().await;
+        if let Some(described) = cached.in_lane(lane) {
+            return Ok(described);
+        }
+        let asked = Instant::now();
+        let described = lane.ports.describer.describe(parsed).await?;
+        let since = match &described {
+            Described::Joined(_) => asked,
+            Described::Apart(_) => Instant::now(),
+        };
+        let bytes = cached.note(lane, &described, since);
+        if let Some(hash) = cached.hash {
+            self.shard(hash).grow(bytes);
+        }
+        Ok(described)
+    }
+
+    /// Whether a statement's types are those that the lane's database has said at some time after
+    /// `asked`. Those who ask at the same time share an answer. Cancel safe.
+    ///
+    /// # Errors
+    /// Those of [`windrow_calls::Describer::holds`].
+    pub(crate) async fn holds(
+        &self,
+        lane: &Lane,
+        (cached, statement): (&CachedStatement, &Arc<Statement>),
+        asked: Instant,
+    ) -> Result<bool, Fault> {
+        let _turn = lane.asking.lock().await;
+        if statement.is_retired() || cached.holds_since(lane, statement, asked) {
+            return Ok(!statement.is_retired());
+        }
+        let begun = Instant::now();
+        let holds = lane.ports.describer.holds(statement).await?;
+        if holds {
+            cached.renew(lane, statement, begun);
+        }
+        Ok(holds)
+    }
+}
+
+impl Shard {
+    fn find(&mut self, hash: u64) -> Option<Arc<CachedStatement>> {
+        if let Some(known) = self.young.get(&hash) {
+            return Some(Arc::clone(known));
+        }
+        let known = self.old.remove(&hash)?;
+        self.add(hash, Arc::clone(&known));
+        Some(known)
+    }
+
+    fn add(&mut self, hash: u64, cached: Arc<CachedStatement>) {
+        self.grow(cached.bytes());
+        self.young.insert(hash, cached);
+    }
+
+    /// Makes room for more bytes: a full generation becomes the elder one.
+    fn grow(&mut self, bytes: usize) {
+        if self.young.len() >= MOST / SHARDS / 2 || self.bytes + bytes > BYTES / SHARDS / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whoever panicked while holding it left whole maps behind.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use windrow_calls::Describer;
+    use windrow_core::{Budget, Intake};
+
+    use super::*;
+    use crate::services::LanePorts;
+
+    const TEXT: &[u8] = b"insert into t values ($1)";
+
+    /// Counts how often it is asked.
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    #[async_trait]
+    impl Describer for Counted {
+        async fn describe(&self, parsed: &Arc<ParsedStatement>) -> Result<Described, Fault> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            let statement = Statement::new(Arc::clone(parsed), Arc::default(), Arc::new(()));
+            Ok(Described::Joined(Arc::new(statement)))
+        }
+
+        async fn holds(&self, _: &Statement) -> Result<bool, Fault> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(true)
+        }
+    }
+
+    fn lane(describer: &Arc<Counted>) -> Arc<Lane> {
+        let (intake, _) = Intake::channel(Budget::new(1 << 20), 1);
+        let describer = Arc::clone(describer) as _;
+        Lane::new(LanePorts { intake, describer })
+    }
+
+    fn get(cache: &StatementCache, text: &[u8]) -> Arc<CachedStatement> {
+        cache.get(text, [23].into_iter(), true)
+    }
+
+    async fn describe(
+        cache: &StatementCache,
+        lane: &Arc<Lane>,
+        cached: &Arc<CachedStatement>,
+    ) -> Answer {
+        let parsed = cached.parsed().unwrap();
+        cache.describe(lane, cached, parsed).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_lane_is_asked_once_and_what_it_says_is_known_to_it_alone() {
+        let (cache, describer) = (StatementCache::default(), Arc::new(Counted::default()));
+        let asked = || describer.0.load(Ordering::Relaxed);
+        let (one, other) = (lane(&describer), lane(&describer));
+        let cached = get(&cache, TEXT);
+        let (first, again) = tokio::join!(
+            describe(&cache, &one, &cached),
+            describe(&cache, &one, &cached)
+        );
+        let known = |answer: &Answer| match &answer.described {
+            Described::Joined(statement) => statement.id(),
+            Described::Apart(_) => unreachable!(),
+        };
+        assert_eq!((known(&first), asked()), (known(&again), 1));
+        assert!(get(&cache, TEXT).in_lane(&other).is_none());
+        assert_ne!(
+            known(&describe(&cache, &other, &cached).await),
+            known(&first)
+        );
+        let Described::Joined(statement) = &first.described else {
+            unreachable!()
+        };
+        let before = Instant::now();
+        for _ in 0..2 {
+            let holds = cache.holds(&one, (&cached, statement), before).await;
+            assert_eq!((holds, asked()), (Ok(true), 3));
+        }
+        statement.retire();
+        assert!(cached.in_lane(&one).is_none());
+        assert_ne!(known(&describe(&cache, &one, &cached).await), known(&first));
+        let bytes = cached.bytes();
+        drop((one, other));
+        describe(&cache, &lane(&describer), &cached).await;
+        assert!(
+            cached.bytes() < bytes,
+            "lanes that have ended are forgotten"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_to_its_text_and_lane_even_where_that_is_not_kept() {
+        let (cache, describer) = (StatementCache::default(), Arc::new(Counted::default()));
+        let (one, other) = (lane(&describer), lane(&describer));
+        let long = format!("insert into t values ($1, '{}')", "x".repeat(LONGEST));
+        let (first, second) = (get(&cache, long.as_bytes()), get(&cache, long.as_bytes()));
+        assert_ne!(first.number, second.number);
+        let answer = describe(&cache, &one, &first).await;
+        assert!(answer.to(&one, &second).is_some());
+        assert!(answer.to(&other, &second).is_none());
+        assert!(answer.to(&one, &get(&cache, TEXT)).is_none());
+    }
+
+    #[test]
+    fn what_was_used_last_is_kept() {
+        let cache = StatementCache::default();
+        let (used, unused) = (get(&cache, TEXT), get(&cache, b"select 1"));
+        for number in 0..2 * MOST {
+            get(&cache, format!("select {number} from t").as_bytes());
+            get(&cache, TEXT);
+        }
+        assert_eq!(get(&cache, TEXT).number, used.number);
+        assert_ne!(get(&cache, b"select 1").number, unused.number);
+    }
+}

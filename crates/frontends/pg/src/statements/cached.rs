@@ -1,0 +1,224 @@
+//! The text of a statement, with all that is known of it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use windrow_calls::{Described, ParsedStatement, Statement};
+use windrow_sql::{Apart, Effect, Names, Reading};
+
+use super::names;
+use crate::lanes::Lane;
+
+/// How long it is believed that a statement cannot be joined.
+const APART: Duration = Duration::from_secs(10);
+
+/// What lanes say of one text counts as so many bytes at most, however many they are: it would
+/// crowd all other texts out.
+const IN_LANES: usize = 64 * 1024;
+
+/// The text of a statement as it is prepared: what it says, and what it means in each lane.
+#[derive(Debug)]
+pub(crate) struct CachedStatement {
+    /// A number that no other text of this process has.
+    pub(crate) number: u64,
+    /// Where the cache keeps it; `None` where it does not.
+    pub(super) hash: Option<u64>,
+    /// The text, as the client sent it.
+    pub(crate) text: Box<[u8]>,
+    /// The types that the client named; 0: the server decides.
+    pub(crate) types: Box<[u32]>,
+    /// What it says.
+    pub(crate) reading: Reading,
+    /// The statement that it names, where it is DEALLOCATE of one.
+    pub(crate) deallocates: Option<Box<str>>,
+    /// True where it removes all prepared statements.
+    pub(crate) clears: bool,
+    /// The names in it, once somebody has asked for them.
+    names: OnceLock<Option<Arc<Names>>>,
+    /// What it means in each lane that has described it, by the lane's number.
+    lanes: Mutex<HashMap<u64, InLane, foldhash::fast::FixedState>>,
+}
+
+/// What a statement means in a lane.
+#[derive(Debug)]
+struct InLane {
+    lane: Weak<Lane>,
+    described: Described,
+    /// Since when the types of one that is joined are known to be those of the moment; when one
+    /// that is not joined was described.
+    since: Instant,
+}
+
+impl CachedStatement {
+    /// Reads a text.
+    pub(super) fn new(text: &[u8], types: impl Iterator<Item = u32>, utf8: bool) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let types: Box<[u32]> = types.collect();
+        let reading = read(text, &types, utf8);
+        Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            hash: None,
+            clears: reading.effect() == Effect::DiscardAll || names::deallocates_all(text),
+            reading,
+            deallocates: names::deallocate(text).map(String::into_boxed_str),
+            text: text.into(),
+            types,
+            names: OnceLock::new(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// The same text, not to be joined.
+    pub(super) fn apart(&self, reason: &'static str) -> Self {
+        Self {
+            number: self.number,
+            hash: None,
+            text: self.text.clone(),
+            types: self.types.clone(),
+            reading: Reading::Apart(Apart {
+                reason,
+                effect: self.reading.effect(),
+            }),
+            deallocates: None,
+            clears: false,
+            names: self.names.clone(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// True where both are of the same text with the same types.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.number == other.number || (self.text == other.text && self.types == other.types)
+    }
+
+    /// About how much memory it takes, in bytes: what was read from a text is some times as large
+    /// as the text.
+    pub(super) fn bytes(&self) -> usize {
+        let lanes = self.lanes();
+        let in_lanes = lanes.values().map(|known| bytes(&known.described));
+        let in_lanes = in_lanes.sum::<usize>().min(IN_LANES);
+        512 + 4 * self.text.len() + size_of_val(&*self.types) + in_lanes
+    }
+
+    /// What it means in a lane, if that is known.
+    pub(super) fn in_lane(&self, lane: &Lane) -> Option<Described> {
+        let lanes = self.lanes();
+        let InLane {
+            described, since, ..
+        } = lanes.get(&lane.number)?;
+        let holds = match described {
+            Described::Joined(statement) => !statement.is_retired(),
+            Described::Apart(_) => since.elapsed() < APART,
+        };
+        holds.then(|| described.clone())
+    }
+
+    /// Notes what it means in a lane. Gives the bytes that this takes.
+    pub(super) fn note(&self, lane: &Arc<Lane>, described: &Described, since: Instant) -> usize {
+        let known = InLane {
+            lane: Arc::downgrade(lane),
+            described: described.clone(),
+            since,
+        };
+        let mut lanes = self.lanes();
+        lanes.retain(|_, known| known.lane.strong_count() > 0);
+        lanes.insert(lane.number, known);
+        bytes(described)
+    }
+
+    /// True where a statement is what it means in a lane, by an answer since `asked`.
+    pub(super) fn holds_since(
+        &self,
+        lane: &Lane,
+        statement: &Arc<Statement>,
+        asked: Instant,
+    ) -> bool {
+        let lanes = self.lanes();
+        let known = lanes.get(&lane.number);
+        known.is_some_and(|known| known.is(statement) && known.since >= asked)
+    }
+
+    /// Notes that a statement still is what it means in a lane, by an answer of this moment.
+    pub(super) fn renew(&self, lane: &Lane, statement: &Arc<Statement>, since: Instant) {
+        let mut lanes = self.lanes();
+        let known = lanes.get_mut(&lane.number);
+        if let Some(known) = known.filter(|known| known.is(statement)) {
+            known.since = since;
+        }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<u64, InLane, foldhash::fast::FixedState>> {
+        // Each change is one insertion or removal: whole at any moment.
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InLane {
+    fn is(&self, statement: &Arc<Statement>) -> bool {
+        matches!(&self.described, Described::Joined(known) if Arc::ptr_eq(known, statement))
+    }
+}
+
+impl CachedStatement {
+    /// The names in it; `None` where they cannot be told.
+    pub(crate) fn names(&self) -> Option<&Arc<Names>> {
+        let names = self.names.get_or_init(|| {
+            let text = std::str::from_utf8(&self.text).ok()?;
+            windrow_sql::names(text).map(Arc::new)
+        });
+        names.as_ref()
+    }
+
+    /// The parsed statement, where the text says that it may be joined.
+    pub(crate) fn parsed(&self) -> Option<&Arc<ParsedStatement>> {
+        match &self.reading {
+            Reading::Join(parsed) => Some(parsed),
+            Reading::Apart(_) => None,
+        }
+    }
+
+    /// What it does to a session, where it is not to be joined.
+    pub(crate) fn effect(&self) -> Option<&Effect> {
+        match &self.reading {
+            Reading::Join(_) => None,
+            Reading::Apart(apart) => Some(&apart.effect),
+        }
+    }
+
+    /// True where the server may have to find out the type of a parameter.
+    pub(crate) fn may_infer(&self) -> bool {
+        self.text.contains(&b'$') && (self.types.is_empty() || self.types.contains(&0))
+    }
+
+    /// True for a write that asks what was taken from a sequence: only the session itself knows
+    /// that.
+    pub(crate) fn asks(&self) -> bool {
+        let functions = self.parsed().map(|parsed| &*parsed.functions);
+        let mut functions = functions.unwrap_or_default().iter();
+        functions.any(|function| matches!(&*function.table, "lastval" | "currval"))
+    }
+}
+
+fn read(text: &[u8], types: &[u32], utf8: bool) -> Reading {
+    // In other encodings a quote may be a part of a longer character.
+    match std::str::from_utf8(text) {
+        Ok(text) if utf8 || text.is_ascii() => windrow_sql::read(text, types),
+        _ => Reading::Apart(Apart {
+            reason: "not UTF-8",
+            effect: Effect::Unknown,
+        }),
+    }
+}
+
+/// About how much memory it takes what was described, in bytes.
+fn bytes(described: &Described) -> usize {
+    match described {
+        Described::Joined(statement) => {
+            let fields = statement.fields().map_or(0, <[u8]>::len);
+            512 + fields + size_of_val(statement.parameters())
+        }
+        Described::Apart(apart) => 256 + apart.object.len(),
+    }
+}

@@ -1,0 +1,220 @@
+//! The prepared statements of a session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
+use windrow_calls::{Described, Signature, Statement};
+use windrow_core::Fault;
+
+use super::cache::{Answer, StatementCache};
+use super::cached::CachedStatement;
+use crate::lanes::Lane;
+
+/// A name given by a client.
+pub(crate) type ClientName = SmallVec<[u8; 16]>;
+
+/// The most named statements of one session.
+const MOST: usize = 10_000;
+
+/// A prepared statement of a session.
+#[derive(Clone)]
+pub(crate) struct PreparedStatement {
+    /// What was prepared.
+    pub(crate) cached: Arc<CachedStatement>,
+    /// Its types, once they are fixed.
+    pub(crate) fixed: FixedTypes,
+    /// What it means in the lane that it was used in last, by the lane's number.
+    in_lane: Option<(u64, Arc<Statement>)>,
+}
+
+/// Why a statement cannot be joined.
+pub(crate) enum Unusable {
+    /// The lane has to be asked what this means.
+    Unknown(Arc<CachedStatement>),
+    /// It is not to be joined, for this reason.
+    Apart(&'static str),
+    /// Its types are others by now than its client was told.
+    Changed,
+}
+
+impl PreparedStatement {
+    /// A statement of which nothing but its text is known.
+    pub(crate) fn new(cached: Arc<CachedStatement>) -> Self {
+        Self {
+            cached,
+            fixed: FixedTypes::default(),
+            in_lane: None,
+        }
+    }
+
+    /// The same text with the types that it was told for its parameters: as that it is prepared
+    /// wherever it is prepared again.
+    pub(crate) fn exact(&self, cache: &StatementCache, utf8: bool) -> Arc<CachedStatement> {
+        match self.fixed.get() {
+            Some(fixed) if fixed.parameters != self.cached.types => {
+                let types = fixed.parameters.iter().copied();
+                cache.get(&self.cached.text, types, utf8)
+            }
+            _ => Arc::clone(&self.cached),
+        }
+    }
+
+    /// Fixes its types: what it means in its lane is what its client relies on from now on.
+    pub(crate) fn fix(&self) {
+        if let Some(statement) = self.statement() {
+            self.fixed.set(statement.signature());
+        }
+    }
+
+    /// What it means in the lane that it was used in last.
+    pub(crate) fn statement(&self) -> Option<&Arc<Statement>> {
+        self.in_lane.as_ref().map(|(_, statement)| statement)
+    }
+
+    /// Notes what it means in a lane, so that it is not looked up again.
+    pub(crate) fn note(&mut self, lane: &Lane, statement: &Arc<Statement>) {
+        self.in_lane = Some((lane.number, Arc::clone(statement)));
+    }
+
+    /// What it means in a lane, as was noted.
+    pub(crate) fn noted(&self, lane: &Lane) -> Option<&Arc<Statement>> {
+        let (in_lane, statement) = self.in_lane.as_ref()?;
+        (*in_lane == lane.number && !statement.is_retired()).then_some(statement)
+    }
+
+    /// What it means in a lane, with the types that its client was told. `answer`: what the lane
+    /// has just said.
+    ///
+    /// # Errors
+    /// Why it cannot be joined.
+    pub(crate) fn in_lane(
+        &self,
+        lane: &Lane,
+        answer: Option<&Answer>,
+        (cache, utf8): (&StatementCache, bool),
+    ) -> Result<Arc<Statement>, Unusable> {
+        if let Some(statement) = self.noted(lane) {
+            return Ok(Arc::clone(statement));
+        }
+        let statement = in_lane(&self.cached, lane, answer)?;
+        let fixed = self.fixed.get();
+        let fits =
+            |statement: &Statement| fixed.is_none_or(|fixed| fixed.fits(statement.signature()));
+        if fits(&statement) {
+            return Ok(statement);
+        }
+        // Others that parse it now are told other types. Here it stays what it was.
+        let exact = self.exact(cache, utf8);
+        if exact.number == self.cached.number {
+            return Err(Unusable::Changed);
+        }
+        let statement = in_lane(&exact, lane, answer)?;
+        fits(&statement)
+            .then_some(statement)
+            .ok_or(Unusable::Changed)
+    }
+}
+
+/// What a text means in a lane. `answer`: what the lane has just said.
+///
+/// # Errors
+/// Why it cannot be joined.
+pub(crate) fn in_lane(
+    cached: &Arc<CachedStatement>,
+    lane: &Lane,
+    answer: Option<&Answer>,
+) -> Result<Arc<Statement>, Unusable> {
+    let answer = answer.and_then(|answer| answer.to(lane, cached));
+    match answer.cloned().or_else(|| cached.in_lane(lane)) {
+        Some(Described::Joined(statement)) => Ok(statement),
+        Some(Described::Apart(apart)) => Err(Unusable::Apart(apart.phrase)),
+        None => Err(Unusable::Unknown(Arc::clone(cached))),
+    }
+}
+
+/// The types of a client's statement: what the server made of it when it was parsed. Until that is
+/// known, nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FixedTypes(Arc<OnceLock<Arc<Signature>>>);
+
+impl FixedTypes {
+    pub(crate) fn get(&self) -> Option<&Arc<Signature>> {
+        self.0.get()
+    }
+
+    /// What was told first stays.
+    pub(crate) fn set(&self, signature: &Arc<Signature>) {
+        self.0.get_or_init(|| Arc::clone(signature));
+    }
+
+    /// True where they are those of one statement.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// True where they are the same, or would be read as the same.
+    pub(crate) fn fits(&self, other: &Self) -> bool {
+        let alike = || Some(self.get()?.fits(other.get()?));
+        self.is(other) || alike().unwrap_or_default()
+    }
+}
+
+/// A session's statements, by the names that its client gave them.
+#[derive(Default)]
+pub(crate) struct PreparedStatements {
+    named: HashMap<Box<[u8]>, PreparedStatement, foldhash::fast::RandomState>,
+    unnamed: Option<PreparedStatement>,
+}
+
+impl PreparedStatements {
+    /// The statement of a name; the empty name is the unnamed one.
+    #[inline]
+    pub(crate) fn get(&self, name: &[u8]) -> Option<&PreparedStatement> {
+        if name.is_empty() {
+            self.unnamed.as_ref()
+        } else {
+            self.named.get(name)
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut(&mut self, name: &[u8]) -> Option<&mut PreparedStatement> {
+        if name.is_empty() {
+            self.unnamed.as_mut()
+        } else {
+            self.named.get_mut(name)
+        }
+    }
+
+    /// Defines or removes a statement. Gives what was there.
+    pub(crate) fn set(
+        &mut self,
+        name: &[u8],
+        statement: Option<PreparedStatement>,
+    ) -> Option<PreparedStatement> {
+        match (name.is_empty(), statement) {
+            (true, statement) => std::mem::replace(&mut self.unnamed, statement),
+            (false, Some(statement)) => self.named.insert(name.into(), statement),
+            (false, None) => self.named.remove(name),
+        }
+    }
+
+    /// True where one more would be too many.
+    pub(crate) fn is_full(&self) -> bool {
+        self.named.len() >= MOST
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// What a client is told that prepares too many.
+pub(crate) fn too_many() -> Fault {
+    let text = format!("a session can have {MOST} prepared statements at most");
+    Fault::too_large(text).with_hint(Some(
+        "Close or DEALLOCATE those that are not used any more.",
+    ))
+}

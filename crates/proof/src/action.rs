@@ -1,0 +1,280 @@
+//! What a statement does to a table, and the level that is proven for it.
+
+use std::sync::Arc;
+
+use windrow_core::Apart;
+
+use crate::body::{self, Body};
+use crate::catalog::{Called, Catalog, Function, Kind, Reach, Relation, Trigger};
+use crate::list::{self, Company, company};
+use crate::reason;
+use crate::trusted::Trusted;
+
+/// Bits of `pg_trigger.tgtype`.
+const ROW: u16 = 1;
+const BEFORE: u16 = 2;
+const INSERT: u16 = 4;
+const DELETE: u16 = 8;
+const UPDATE: u16 = 16;
+
+/// What a statement may share with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// A statement: nothing evaluated for one row can see another.
+    Fused,
+    /// A transaction: nothing evaluated at the statements or at the commit can tell that they did.
+    /// With what keeps them from sharing a statement.
+    Grouped(Arc<Apart>),
+    /// Neither.
+    Apart(Arc<Apart>),
+}
+
+/// What a statement does to its table.
+#[derive(Clone, Copy)]
+pub struct Action<'a> {
+    /// It inserts rows.
+    pub inserts: bool,
+    /// It updates rows, also by ON CONFLICT.
+    pub updates: bool,
+    /// It deletes rows.
+    pub deletes: bool,
+    /// Whether the default of a column may be evaluated.
+    pub defaults: &'a dyn Fn(&str) -> bool,
+    /// Whether an update sets a column.
+    pub sets: &'a dyn Fn(&str) -> bool,
+    /// Whether a column is a part of a unique key.
+    pub is_key: &'a dyn Fn(&str) -> bool,
+}
+
+impl Catalog {
+    /// The level that is proven for a statement.
+    pub fn judge(&self, action: &Action<'_>, trusted: &Trusted) -> Level {
+        let judge = Judge {
+            catalog: self,
+            action,
+            trusted,
+        };
+        match judge.level() {
+            Ok(None) => Level::Fused,
+            Ok(Some(why)) => Level::Grouped(Arc::new(why)),
+            Err(apart) => Level::Apart(Arc::new(apart)),
+        }
+    }
+}
+
+impl Catalog {
+    /// Why the triggers that a statement fires keep it apart.
+    pub(crate) fn triggers_apart<'a>(
+        &'a self,
+        action: &'a Action<'a>,
+        trusted: &'a Trusted,
+    ) -> impl Iterator<Item = Apart> + 'a {
+        let judge = Judge {
+            catalog: self,
+            action,
+            trusted,
+        };
+        self.triggers
+            .iter()
+            .filter_map(move |trigger| judge.of_trigger(trigger).err())
+    }
+}
+
+struct Judge<'a> {
+    catalog: &'a Catalog,
+    action: &'a Action<'a>,
+    trusted: &'a Trusted,
+}
+
+impl Judge<'_> {
+    /// What keeps it from sharing a statement, where it may share a transaction.
+    fn level(&self) -> Result<Option<Apart>, Apart> {
+        let catalog = self.catalog;
+        if !catalog.relations.iter().any(|r| r.reach == Reach::Itself) {
+            return Err(reason::unknown());
+        }
+        let found = catalog.relations.iter().find_map(|r| self.of_relation(r));
+        let found = found
+            .into_iter()
+            .chain(catalog.called.iter().filter_map(|c| self.of_called(c)));
+        let mut grouped = None;
+        let mut triggers = Vec::new();
+        for trigger in &catalog.triggers {
+            match self.of_trigger(trigger) {
+                Ok(why) => grouped = grouped.or(why),
+                Err(apart) => triggers.push(apart),
+            }
+        }
+        // What runs unproven code is said first: it is more than the others ask for.
+        let mut all: Vec<Apart> = found.chain(triggers).collect();
+        all.sort_by_key(|apart| !apart.unproven);
+        match all.into_iter().next() {
+            Some(apart) => Err(apart),
+            None => Ok(grouped.or_else(|| self.inherits())),
+        }
+    }
+
+    /// Rows of heirs are not told apart by the table's keys.
+    fn inherits(&self) -> Option<Apart> {
+        let mut relations = self.catalog.relations.iter();
+        let heir = relations.find(|r| r.reach == Reach::Heir)?;
+        (self.action.updates || self.action.deletes).then(|| reason::heir(&heir.name))
+    }
+
+    fn is_reached(&self, reach: Reach) -> bool {
+        match reach {
+            Reach::Itself | Reach::Part | Reach::View => true,
+            Reach::Heir | Reach::Cascade => self.action.updates || self.action.deletes,
+        }
+    }
+
+    fn of_relation(&self, relation: &Relation) -> Option<Apart> {
+        if !self.is_reached(relation.reach) || relation.reach == Reach::View {
+            return None;
+        }
+        if !matches!(relation.kind, b'r' | b'p') {
+            return Some(reason::kind(relation.kind, &relation.name));
+        }
+        if let Some(rule) = &relation.rule {
+            return Some(reason::rule(rule, &relation.name));
+        }
+        let by_cascade = relation.reach == Reach::Cascade;
+        (relation.secured && !by_cascade).then(|| reason::row_security(&relation.name))
+    }
+
+    fn of_called(&self, called: &Called) -> Option<Apart> {
+        let action = self.action;
+        let applies = match called.kind {
+            Kind::Default if called.reach == Reach::View => true,
+            Kind::Default => called.reach == Reach::Itself && (action.defaults)(&called.place),
+            Kind::Condition => {
+                let mut triggers = self.catalog.triggers.iter();
+                triggers.any(|trigger| trigger.oid == called.place && self.fires(trigger))
+            }
+            Kind::Type if called.is_code_of_type() => false,
+            _ => {
+                self.is_reached(called.reach)
+                    && (action.inserts || action.updates || called.kind != Kind::Always)
+            }
+        };
+        let of_column = matches!(called.kind, Kind::Default | Kind::Domain);
+        applies
+            .then(|| of_function(called, of_column, self.trusted))
+            .flatten()
+    }
+
+    /// Whether a trigger may change columns that the statement does not set.
+    fn may_be_changed_before(&self) -> bool {
+        let mut triggers = self.catalog.triggers.iter();
+        triggers.any(|trigger| trigger.kind & BEFORE != 0 && !trigger.function.built_in)
+    }
+
+    fn fires(&self, trigger: &Trigger) -> bool {
+        if !self.is_reached(trigger.reach) {
+            return false;
+        }
+        // What a rule or a view writes, and by which statement, is not looked at.
+        if trigger.reach == Reach::View {
+            return true;
+        }
+        // An action of a foreign key may be any of the two.
+        let by_cascade = trigger.reach == Reach::Cascade;
+        let deletes = self.action.deletes || by_cascade;
+        let updates = self.action.updates || by_cascade;
+        let sets = || {
+            let mut columns = trigger.columns.iter();
+            by_cascade
+                || trigger.columns.is_empty()
+                || columns.any(|name| (self.action.sets)(name))
+                // A foreign key is looked at where its columns have changed, also by a trigger
+                // before it.
+                || trigger.function.built_in && self.may_be_changed_before()
+        };
+        (self.action.inserts && trigger.kind & INSERT != 0)
+            || (deletes && trigger.kind & DELETE != 0)
+            || (updates && trigger.kind & UPDATE != 0 && sets())
+    }
+
+    /// What keeps its writes from sharing a statement.
+    fn of_trigger(&self, trigger: &Trigger) -> Result<Option<Apart>, Apart> {
+        if !self.fires(trigger) {
+            return Ok(None);
+        }
+        let name = &trigger.function.name;
+        let bare = trigger.function.bare();
+        let guards = trigger.function.has_code() && list::guards(bare, trigger.function.built_in);
+        let harmless = match () {
+            () if guards => Ok(Body::guard()),
+            () if self.trusted.has(name) => Ok(Body::unknown()),
+            () if trigger.dressed => {
+                Err("its function has SET options or is SECURITY DEFINER".to_owned())
+            }
+            () if &*trigger.function.language != "plpgsql" => Err(format!(
+                "its function {name} is written in {}",
+                trigger.function.language
+            )),
+            () => body::read(&trigger.body, &trigger.shadows, &self.catalog.operators)
+                .map_err(|why| format!("in its function {name}: {why}")),
+        };
+        let body = harmless.map_err(|why| reason::trigger(&trigger.object, &why))?;
+        if trigger.deferred {
+            return Err(reason::deferred(&trigger.object));
+        }
+        if trigger.reach == Reach::Cascade && !trigger.function.built_in {
+            return Err(reason::cascade(&trigger.object));
+        }
+        if trigger.kind & ROW == 0 || trigger.transition {
+            return Err(reason::statement_trigger(&trigger.object));
+        }
+        let before = trigger.kind & BEFORE != 0;
+        let moves = before && body.assigns.iter().any(|name| (self.action.is_key)(name));
+        // A built-in one that drops what changes nothing is known by its name.
+        let drops = before && (body.drops || bare == "suppress_redundant_updates_trigger");
+        let phrase = match () {
+            () if body.speaks => "a trigger that may raise something",
+            () if drops => "a trigger that may drop a row",
+            () if moves => "a trigger that sets a key",
+            () => return Ok(None),
+        };
+        Ok(Some(Apart::of(phrase).by(&*trigger.object)))
+    }
+}
+
+impl Function {
+    /// Why a function that somebody's own words call cannot be evaluated in company. `object`: what
+    /// calls it.
+    pub fn apart(&self, object: &str, trusted: &Trusted) -> Option<Apart> {
+        function_apart(self, object, false, trusted)
+    }
+}
+
+/// Why a function cannot be evaluated in company. `of_column`: it gives a column's value, so it may
+/// take it from a sequence.
+pub(crate) fn of_function(called: &Called, of_column: bool, trusted: &Trusted) -> Option<Apart> {
+    function_apart(&called.function, &called.object, of_column, trusted)
+}
+
+fn function_apart(
+    function: &Function,
+    object: &str,
+    of_column: bool,
+    trusted: &Trusted,
+) -> Option<Apart> {
+    let name = &*function.name;
+    let bare = function.bare();
+    if trusted.has(name) {
+        return None;
+    }
+    if !function.built_in {
+        let proven =
+            function.has_code() && (function.volatility == b'i' || list::is_of_extension(bare));
+        return (!proven).then(|| reason::function(object, name));
+    }
+    match company(bare, function.volatility) {
+        Company::Same => None,
+        Company::Sequence if of_column && bare == "nextval" => None,
+        Company::Sequence => Some(reason::sequence_function(object, bare)),
+        Company::Differs => Some(reason::session_function(object, bare)),
+        Company::Unknown => Some(reason::function(object, bare)),
+    }
+}

@@ -1,0 +1,98 @@
+//! Short words for loads: plans, portions, and what became of them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what tests use may panic as tests may"
+)]
+
+use std::sync::Arc;
+
+use windrow_core::{
+    Bulk, Database, Fault, Field, Key, LoadFault, LoadPlan, Loaded, OnConflict, Purpose, RowWrite,
+    Rows, TableName, Unit,
+};
+
+use crate::writes::{names, told};
+
+/// A load into these columns of a table.
+pub fn plan(table: &str, columns: &[&str]) -> LoadPlan {
+    LoadPlan {
+        table: TableName::parse(table).unwrap(),
+        columns: names(columns),
+        on_conflict: OnConflict::Error,
+        key: Key::Primary,
+    }
+}
+
+/// The same with something else to do where a key is there already.
+pub fn on_conflict(plan: LoadPlan, on_conflict: OnConflict) -> LoadPlan {
+    LoadPlan {
+        on_conflict,
+        ..plan
+    }
+}
+
+/// A portion, whose records are numbered from 1.
+pub fn portion(rows: &[Vec<Field<'_>>]) -> Rows {
+    let mut portion = Rows::new(rows.first().map_or(0, Vec::len));
+    for (record, row) in (1..).zip(rows) {
+        assert!(portion.push(record, row.iter().copied()));
+    }
+    portion
+}
+
+/// A portion of texts as CSV gives them; `NULL` is NULL.
+pub fn texts<'t>(rows: &[&[&'t str]]) -> Rows {
+    let field = |text: &&'t str| match *text {
+        "NULL" => Field::Null,
+        text => Field::Plain(text),
+    };
+    let rows: Vec<Vec<_>> = rows
+        .iter()
+        .map(|row| row.iter().map(field).collect())
+        .collect();
+    portion(&rows)
+}
+
+/// So many rows were written, and none was left out.
+pub fn written(written: u64) -> Loaded {
+    Loaded {
+        written,
+        ignored: 0,
+    }
+}
+
+/// Why a portion was refused.
+pub fn refused(outcome: Result<Loaded, LoadFault>) -> Fault {
+    match outcome {
+        Err(LoadFault::Refused(fault)) => fault,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+/// Why rows cannot be loaded at all.
+pub async fn no_loader(bulk: &dyn Bulk, plan: &LoadPlan) -> Fault {
+    match bulk.loader(plan).await {
+        Ok(_) => panic!("a loader for {plan:?}"),
+        Err(fault) => fault,
+    }
+}
+
+/// Writes rows as a lane does, each by itself. Of each why it failed.
+pub async fn alone(
+    sink: &dyn Database,
+    plan: &LoadPlan,
+    rows: &[Vec<Field<'_>>],
+) -> Vec<Option<Fault>> {
+    let shape = Arc::new(plan.shape());
+    let unit = |row: &Vec<Field<'_>>| {
+        let values: Vec<_> = row.iter().map(Field::value).collect();
+        Unit::one(RowWrite::new(shape.clone(), values))
+    };
+    let units: Vec<_> = rows.iter().map(unit).collect();
+    let mut executor = sink.connect(Purpose::Batches).await.unwrap();
+    let report = executor.execute(&units).await;
+    let fault = |verdict| told(verdict).err().map(|failed| failed.fault);
+    report.verdicts.into_iter().map(fault).collect()
+}

@@ -1,0 +1,56 @@
+//! A build without PostgreSQL has no PostgreSQL frontend: none can be set up, so none is ever here.
+
+use std::net::SocketAddr;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::Standing;
+use windrow_lanes::LaneStatus;
+
+use super::Shared;
+use crate::settings::{PgSettings, Settings};
+
+/// Nobody can make one.
+pub(super) enum PgServer {}
+
+/// What its lanes are doing.
+#[derive(Clone)]
+pub(super) enum PgLanes {}
+
+impl PgServer {
+    pub(super) async fn bind(
+        pg: &PgSettings,
+        _: &Settings,
+        shared: Shared<'_>,
+    ) -> anyhow::Result<Self> {
+        let Shared {
+            budget: _budget,
+            lane_metrics: _lane_metrics,
+            registry: _registry,
+            reread: _reread,
+            stop: _stop,
+        } = shared;
+        match *pg {}
+    }
+
+    pub(super) fn addr(&self) -> SocketAddr {
+        match *self {}
+    }
+
+    pub(super) fn lanes(&self) -> PgLanes {
+        match *self {}
+    }
+
+    pub(super) async fn run(self, _: CancellationToken) {
+        match self {}
+    }
+}
+
+impl PgLanes {
+    pub(super) fn status(&self) -> Vec<LaneStatus> {
+        match *self {}
+    }
+
+    pub(super) fn standings(&self) -> Vec<Standing> {
+        match *self {}
+    }
+}

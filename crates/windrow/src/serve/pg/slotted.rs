@@ -1,0 +1,75 @@
+//! The connections of a lane, each with a connection slot of its database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use windrow_core::sink::Purpose;
+use windrow_core::{Canceller, Executor, Fault, Profile, Report, Sink, Unit, Work};
+use windrow_pg::{ConnectionSlot, ConnectionSlots};
+
+/// For how long a connection may go on from batch to batch while others wait for one.
+const TURN: Duration = Duration::from_millis(100);
+
+/// A sink whose connections take connection_slots.
+pub(super) struct SlottedSink<W> {
+    pub(super) sink: Arc<dyn Sink<W>>,
+    pub(super) connection_slots: Arc<ConnectionSlots>,
+}
+
+struct SlottedExecutor<W> {
+    executor: Box<dyn Executor<W>>,
+    connection_slots: Arc<ConnectionSlots>,
+    slot: ConnectionSlot,
+}
+
+#[async_trait]
+impl<W: Work> Sink<W> for SlottedSink<W> {
+    fn profile(&self) -> &Profile {
+        self.sink.profile()
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<W>>, Fault> {
+        let slot = self.connection_slots.take().await?;
+        self.connection_slots.settle();
+        Ok(Box::new(SlottedExecutor {
+            executor: self.sink.connect(purpose).await?,
+            connection_slots: Arc::clone(&self.connection_slots),
+            slot,
+        }))
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.sink.statement_timeout()
+    }
+
+    fn touches(&self, unit: &Unit<W>, hashes: &mut Vec<u64>) {
+        self.sink.touches(unit, hashes);
+    }
+}
+
+#[async_trait]
+impl<W: Work> Executor<W> for SlottedExecutor<W> {
+    async fn execute(&mut self, units: &[Unit<W>]) -> Report<W::Done> {
+        let mut report = self.executor.execute(units).await;
+        if self.connection_slots.is_wanted() && self.slot.age() > TURN {
+            // The next batch gets a connection in its turn.
+            report.usable = false;
+        }
+        report
+    }
+
+    fn arrived(&mut self, at: Instant) {
+        self.executor.arrived(at);
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Canceller>> {
+        self.executor.canceller()
+    }
+
+    async fn close(self: Box<Self>) {
+        self.executor.close().await;
+        drop(self.slot);
+    }
+}
