@@ -37,8 +37,8 @@ pub struct PgConfig {
     pub admins: Vec<String>,
     /// The most clients at once; one more is refused with 53300.
     pub max_clients: usize,
-    /// The most server connections of each database that has no [`DatabaseConfig::connection_slots`].
-    /// Whoever finds none waits.
+    /// The most server connections of each database that has no
+    /// [`DatabaseConfig::connection_slots`]. Whoever finds none waits.
     pub max_server_connections: usize,
     /// How long a session waits for one before it is told 53300.
     pub server_wait: Duration,

@@ -11,8 +11,8 @@ use crate::message::Landed;
 /// From so many bytes on a flight takes its time: others leave beside it as if it were overdue.
 const LARGE: usize = 64 << 10;
 
-/// So many flights leave beside those that are overdue or large: enough for a few rows that wait for
-/// locks, and too few to crowd a database that stands still.
+/// So many flights leave beside those that are overdue or large: enough for a few rows that wait
+/// for locks, and too few to crowd a database that stands still.
 const BESIDE: usize = 4;
 
 /// Rows of a batch that is looked at for its keys although it may have the lane to itself.

@@ -5,6 +5,7 @@ mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod shared;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,22 +23,12 @@ use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use self::pg::{PgLanes, PgServer};
+use self::shared::Shared;
 use crate::databases;
 use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
-/// Reads the settings again.
-pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
-
-/// What the PostgreSQL frontend shares with the rest of the process.
-struct Shared<'a> {
-    budget: &'a Budget,
-    lane_metrics: &'a LaneMetrics,
-    registry: &'a mut Registry,
-    reread: Arc<Reread>,
-    /// Ends the process.
-    stop: CancellationToken,
-}
+pub use self::shared::Reread;
 
 /// A server that listens.
 pub struct Server {

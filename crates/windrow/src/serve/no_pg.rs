@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::Standing;
 use windrow_lanes::LaneStatus;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
 /// Nobody can make one.

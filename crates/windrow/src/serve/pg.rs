@@ -14,7 +14,7 @@ use windrow_lanes::LaneStatus;
 use windrow_pg::{ConnectionSlots, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
 
 use self::session_lanes::SessionLanes;
-use super::{Reread, Shared};
+use super::shared::{Reread, Shared};
 use crate::settings::{PgSettings, Settings};
 
 /// A PostgreSQL frontend that listens, and its lanes.

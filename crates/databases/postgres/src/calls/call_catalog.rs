@@ -47,8 +47,8 @@ struct Known {
     statement: Weak<Statement>,
     meaning: Weak<Meaning>,
     /// What was found out anew: with the types that its clients were told, and with those of the
-    /// moment ([`SqlCall::fresh`]). With each a number by which it is told apart from what was known
-    /// before.
+    /// moment ([`SqlCall::fresh`]). With each a number by which it is told apart from what was
+    /// known before.
     renewed: [Option<(u64, Renewed)>; 2],
 }
 

@@ -1,5 +1,5 @@
-//! SQL calls as messages: their raw values as they came, or as one array a parameter; and what their
-//! clients are told.
+//! SQL calls as messages: their raw values as they came, or as one array a parameter; and what
+//! their clients are told.
 
 use bytes::BufMut;
 use postgres_protocol::message::frontend;

@@ -11,7 +11,8 @@ use crate::dialect::Dialect;
 /// A table, as it was when it was read.
 pub(crate) type Table = windrow_database::described::Table<Facts>;
 
-/// In place of the version of a table that is not described: nothing is prepared or looked at for it.
+/// In place of the version of a table that is not described: nothing is prepared or looked at for
+/// it.
 pub(crate) const NOT_DESCRIBED: u64 = u64::MAX;
 
 /// Which rows of the catalog describe a table and all that its proof relies on, and the

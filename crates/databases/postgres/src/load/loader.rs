@@ -26,8 +26,8 @@ pub(super) struct PortionLoader {
     pub(super) layout: Layout,
     /// What has refused rows so far.
     pub(super) seen: Vec<Judge>,
-    /// The form of whole portions, and that of portions whose bad rows are left out: there a few odd
-    /// spellings are no reason for text.
+    /// The form of whole portions, and that of portions whose bad rows are left out: there a few
+    /// odd spellings are no reason for text.
     whole: Form,
     pub(super) in_parts: Form,
     /// Keys come more than once in a portion.

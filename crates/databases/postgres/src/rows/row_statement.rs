@@ -44,8 +44,8 @@ pub(crate) enum Trouble {
 }
 
 impl Compiled<RowStatement> {
-    /// Joins a shape with its table. `widens`: columns that Windrow made are widened for values that
-    /// they would not keep as they are.
+    /// Joins a shape with its table. `widens`: columns that Windrow made are widened for values
+    /// that they would not keep as they are.
     pub(crate) fn of_shape(
         numbers: Numbers,
         widens: bool,

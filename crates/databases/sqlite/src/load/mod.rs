@@ -1,9 +1,9 @@
 //! Bulk loads: one statement and one transaction for many rows, on the sink's one writer.
 //!
 //! Values are bound exactly as single writes bind them. A row that fails takes its portion back, or
-//! is left out of it where the portion is filtered: each row is an execution of the statement, which
-//! SQLite undoes by itself where it fails. What was not written goes through the lane, which tells
-//! each row its own error.
+//! is left out of it where the portion is filtered: each row is an execution of the statement,
+//! which SQLite undoes by itself where it fails. What was not written goes through the lane, which
+//! tells each row its own error.
 //!
 //! | room | what it does |
 //! | --- | --- |

@@ -37,8 +37,8 @@ impl Charge {
     /// Adds bytes.
     ///
     /// # Errors
-    /// Those of [`Budget::try_take`], and 429 past a quarter of the budget while others want memory;
-    /// nothing is added then.
+    /// Those of [`Budget::try_take`], and 429 past a quarter of the budget while others want
+    /// memory; nothing is added then.
     pub fn add(&mut self, bytes: usize) -> Result<(), Fault> {
         let wanted = self.used.saturating_add(bytes);
         if wanted > self.budget.total() / SHARE && self.budget.is_waited_for() {

@@ -1,0 +1,23 @@
+//! What the PostgreSQL frontend shares with the rest of the process.
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+use windrow_core::Budget;
+use windrow_lanes::LaneMetrics;
+
+use crate::settings::Settings;
+
+/// Reads the settings again.
+pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+
+/// What it shares.
+pub(super) struct Shared<'a> {
+    pub(super) budget: &'a Budget,
+    pub(super) lane_metrics: &'a LaneMetrics,
+    pub(super) registry: &'a mut Registry,
+    pub(super) reread: Arc<Reread>,
+    /// Ends the process.
+    pub(super) stop: CancellationToken,
+}
