@@ -1,0 +1,216 @@
+//! Reading a partition in order, and following its end.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use crate::entry::{Entry, Origin, Position};
+use crate::fault::SpoolFault;
+use crate::format::{GROUP_HEADER, GroupHeader, time};
+use crate::port::Cursor;
+use crate::segment::{self, Bad, Segment};
+use crate::shelf::{End, Place, Shelf};
+use crate::window::Window;
+
+/// The most bytes that are read at once, but for a group that is longer.
+const MOST: usize = 1 << 20;
+
+/// A reader of a partition.
+#[derive(Debug)]
+pub(crate) struct FileCursor {
+    shelf: Arc<Shelf>,
+    end: watch::Receiver<End>,
+    poison: watch::Receiver<Option<Arc<str>>>,
+    /// Read and not given yet.
+    ready: VecDeque<Entry>,
+    /// Behind all that is ready.
+    next: Position,
+    /// Where the group of `next` is, once that is known.
+    place: Option<Place>,
+}
+
+impl FileCursor {
+    pub(crate) fn new(shelf: Arc<Shelf>, from: Position) -> Result<Self, SpoolFault> {
+        if from > shelf.end().next {
+            return Err(shelf.beyond(from));
+        }
+        if from < shelf.stock().first() {
+            return Err(shelf.gone(from));
+        }
+        Ok(Self {
+            end: shelf.watch_end(),
+            poison: shelf.common.watch_poison(),
+            shelf,
+            ready: VecDeque::new(),
+            next: from,
+            place: None,
+        })
+    }
+
+    /// Waits until an entry behind those that are ready is durable.
+    async fn wait(&mut self) -> Result<(), SpoolFault> {
+        loop {
+            let end = *self.end.borrow_and_update();
+            if end.next > self.next {
+                return Ok(());
+            }
+            if let Some(why) = self.poison.borrow_and_update().clone() {
+                return Err(SpoolFault::Poisoned { why });
+            }
+            if end.closed {
+                return Err(SpoolFault::Closed);
+            }
+            // Neither sender can go: the shelf has them.
+            tokio::select! {
+                _ = self.end.changed() => {}
+                _ = self.poison.changed() => {}
+            }
+        }
+    }
+
+    /// As many entries as are ready and wanted.
+    fn take(&mut self, most: usize) -> Vec<Entry> {
+        let (mut bytes, mut taken) = (0, Vec::new());
+        while let Some(entry) = self.ready.front() {
+            bytes += entry.payload.len();
+            if bytes > most && !taken.is_empty() {
+                break;
+            }
+            taken.extend(self.ready.pop_front());
+        }
+        taken
+    }
+}
+
+#[async_trait]
+impl Cursor for FileCursor {
+    fn position(&self) -> Position {
+        self.ready.front().map_or(self.next, |entry| entry.position)
+    }
+
+    async fn next(&mut self, most_bytes: usize) -> Result<Vec<Entry>, SpoolFault> {
+        while self.ready.is_empty() {
+            self.wait().await?;
+            let shelf = Arc::clone(&self.shelf);
+            let (place, next) = (self.place, self.next);
+            let most = most_bytes.min(MOST);
+            let loading = spawn_blocking(move || load(&shelf, place, next, most));
+            // An error says that the runtime is going down.
+            let loaded = loading.await.map_err(|_| SpoolFault::Closed)??;
+            self.place = Some(loaded.behind);
+            self.next = loaded.behind.first;
+            self.ready = loaded.entries;
+        }
+        Ok(self.take(most_bytes))
+    }
+}
+
+/// What was read at once.
+struct Loaded {
+    entries: VecDeque<Entry>,
+    /// The group behind.
+    behind: Place,
+}
+
+/// Reads whole groups from a position on, which must be durable.
+fn load(
+    shelf: &Shelf,
+    mut place: Option<Place>,
+    from: Position,
+    most: usize,
+) -> Result<Loaded, SpoolFault> {
+    loop {
+        match read(shelf, place, from, most) {
+            // The segment that was read last is gone, and the reader stands behind its end.
+            Err(SpoolFault::Trimmed { .. }) if from >= shelf.stock().first() => place = None,
+            loaded => return loaded,
+        }
+    }
+}
+
+fn read(
+    shelf: &Shelf,
+    place: Option<Place>,
+    from: Position,
+    most: usize,
+) -> Result<Loaded, SpoolFault> {
+    let near = || shelf.stock().near(from);
+    let place = place.or_else(near).ok_or_else(|| shelf.gone(from))?;
+    let (mut place, _) = shelf.seek(place, from)?;
+    let file = shelf.open(place.segment)?;
+    let path = segment::path_of(&shelf.directory, place.segment);
+    let segment = shelf.segment(&path, place.segment);
+    let durable = shelf
+        .volume(place.segment)
+        .map_or(0, |(volume, _)| volume.bytes);
+    let mut window = Window::new(&*file);
+    let (mut entries, mut bytes) = (VecDeque::new(), 0);
+    while place.offset < durable && (bytes == 0 || bytes < most) {
+        let group = read_group(&segment, &mut window, place, durable, &mut entries)?;
+        bytes += group.body as usize;
+        place.offset += group.bytes();
+        place.first = group.end();
+    }
+    while entries
+        .front()
+        .is_some_and(|entry: &Entry| entry.position < from)
+    {
+        entries.pop_front();
+    }
+    Ok(Loaded {
+        entries,
+        behind: place,
+    })
+}
+
+/// Reads the group at a place and adds its entries.
+fn read_group(
+    segment: &Segment<'_>,
+    window: &mut Window<'_>,
+    place: Place,
+    durable: u64,
+    entries: &mut VecDeque<Entry>,
+) -> Result<GroupHeader, SpoolFault> {
+    let mut found = Vec::new();
+    let at = (place.offset, place.first);
+    let group = segment.group(window, at, durable, |position, payload| {
+        found.push((position, payload));
+    })?;
+    let header = group.map_err(
+        |Bad {
+             offset,
+             position,
+             what,
+         }| { segment.damaged(offset, position, what) },
+    )?;
+    let body = segment.body_at(window, place.offset + GROUP_HEADER as u64, &header)?;
+    let body = Bytes::copy_from_slice(body);
+    entries.extend(found.into_iter().map(|found| entry(&header, &body, found)));
+    Ok(header)
+}
+
+/// An entry of a group.
+pub(crate) fn entry(
+    header: &GroupHeader,
+    body: &Bytes,
+    (position, payload): (Position, Range<usize>),
+) -> Entry {
+    let sequence = header
+        .origin
+        .sequence
+        .wrapping_add(position.since(header.first));
+    Entry {
+        position,
+        origin: Origin {
+            sequence,
+            ..header.origin
+        },
+        written: time(header.written),
+        payload: body.slice(payload),
+    }
+}

@@ -1,0 +1,263 @@
+//! Why the spool did not do what it was asked for, classified where the fault arises.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use windrow_core::{Fault, FaultClass};
+
+use crate::entry::Position;
+
+/// Why the spool did not do what it was asked for. Cheap to clone: everybody who waited for the
+/// same sync is told the same.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SpoolFault {
+    /// The system refused; nothing was written.
+    #[error("the spool cannot {doing} {path}: {source}", path = path.display())]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+
+    /// The disk (or the quota) is full; nothing was written, and what was there stays. Later
+    /// appends are tried again.
+    #[error(
+        "the disk of the spool is full: {bytes} bytes could not be written to {path} ({source}); \
+         free some space, or let the database catch up", path = path.display()
+    )]
+    DiskFull {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Bytes that were to be written.
+        bytes: u64,
+        /// What the system said.
+        source: Arc<io::Error>,
+    },
+
+    /// The limit on the size of the spool; nothing was written.
+    #[error(
+        "the spool is full: it holds {held} bytes, {more} more were to come, and its limit \
+         (spool.max_bytes) is {limit}; it empties as the database catches up"
+    )]
+    SizeLimit {
+        /// Bytes held.
+        held: u64,
+        /// Bytes that were to come.
+        more: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+
+    /// The limit on the age of the oldest entry; nothing was written.
+    #[error(
+        "the oldest entry of the spool has waited for {} s, and the limit (spool.max_age) is {} s; \
+         nothing more is taken until the database has caught up", age.as_secs(), limit.as_secs()
+    )]
+    AgeLimit {
+        /// How old it is.
+        age: Duration,
+        /// The limit.
+        limit: Duration,
+    },
+
+    /// More than may be appended at once; nothing was written.
+    #[error(
+        "{bytes} bytes in {entries} entries cannot be appended to the spool at once; the limit \
+         (spool.max_append) is {limit} bytes with {per_entry} for each entry counted in"
+    )]
+    TooLarge {
+        /// Bytes of the payloads.
+        bytes: usize,
+        /// The number of entries.
+        entries: usize,
+        /// The limit in bytes.
+        limit: usize,
+        /// Bytes that an entry takes besides its payload.
+        per_entry: usize,
+    },
+
+    /// The sync that this append waited for failed. The entry may be found after a restart, or not.
+    #[error(
+        "it cannot be known whether the spool has kept the write: {why}; the spool takes nothing \
+         more until Windrow is started again"
+    )]
+    Unknown {
+        /// What failed.
+        why: Arc<str>,
+    },
+
+    /// An earlier sync failed, and a later success would prove nothing; nothing was written.
+    #[error(
+        "the spool takes nothing more: {why}; look after the disk and start Windrow again, which \
+         checks what is there"
+    )]
+    Poisoned {
+        /// What failed.
+        why: Arc<str>,
+    },
+
+    /// Bytes that were acknowledged are not what was written.
+    #[error(
+        "the spool is damaged: {path}, byte {offset}, at position {position}: {what}; nothing was \
+         changed. `windrow spool verify` says more, `windrow spool dump` shows what can be read; \
+         bring the file back from a copy, or move the directory away to begin anew",
+        path = path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is not as it should be.
+        offset: u64,
+        /// The position that was to be read there.
+        position: Position,
+        /// What is wrong with it.
+        what: Box<str>,
+    },
+
+    /// A newer Windrow has written here.
+    #[error(
+        "{path} has format {found}, and this program knows formats up to {known}; run the newer \
+         Windrow that wrote it, or let that one empty the spool first", path = path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this program reads.
+        known: u32,
+    },
+
+    /// The directory holds something else.
+    #[error("{path} is no spool: {what}; name another directory", path = path.display())]
+    NotASpool {
+        /// The directory.
+        path: PathBuf,
+        /// What was found.
+        what: Box<str>,
+    },
+
+    /// Another process works on the directory.
+    #[error(
+        "the spool {path} is in use by another process; each Windrow needs a spool of its own",
+        path = path.display()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+
+    /// The number of partitions is fixed when a spool is made.
+    #[error(
+        "the spool {path} has {found} partitions and {asked} are asked for (spool.partitions); let \
+         it empty itself and make it anew, because writes would lose their order", 
+        path = path.display()
+    )]
+    Partitions {
+        /// The directory.
+        path: PathBuf,
+        /// As it was made.
+        found: u32,
+        /// As it is configured.
+        asked: u32,
+    },
+
+    /// An option that makes no sense.
+    #[error("{0}")]
+    Option(Box<str>),
+
+    /// The position was trimmed.
+    #[error(
+        "position {asked} is gone from partition {partition}: its first entry is {first}; who asks \
+         has fallen behind what was applied, as a database does that comes back from a backup"
+    )]
+    Trimmed {
+        /// The partition.
+        partition: u32,
+        /// The position asked for.
+        asked: Position,
+        /// The first that is there.
+        first: Position,
+    },
+
+    /// The position is not there yet, and nobody can know of it.
+    #[error(
+        "position {asked} is beyond the end of partition {partition}, which is {end}: entries that \
+         were acknowledged are missing, as where the spool comes back from an old copy"
+    )]
+    Beyond {
+        /// The partition.
+        partition: u32,
+        /// The position asked for.
+        asked: Position,
+        /// The end of the log.
+        end: Position,
+    },
+
+    /// The spool has been closed; nothing was written.
+    #[error("the spool is closed: Windrow is shutting down")]
+    Closed,
+}
+
+impl SpoolFault {
+    /// Classifies what the system said of a file.
+    pub(crate) fn system(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::System {
+            doing,
+            path: path.to_owned(),
+            source: Arc::new(source),
+        }
+    }
+
+    /// The class and SQLSTATE of what a client is told.
+    fn class(&self) -> (FaultClass, &'static str) {
+        match self {
+            Self::DiskFull { .. } | Self::SizeLimit { .. } => (FaultClass::Overloaded, "53100"),
+            Self::AgeLimit { .. } => (FaultClass::Overloaded, "53400"),
+            Self::TooLarge { .. } => (FaultClass::TooLarge, "54000"),
+            Self::Unknown { .. } => (FaultClass::Unknown, "08007"),
+            Self::Poisoned { .. } => (FaultClass::Unavailable, "58030"),
+            Self::System { .. } | Self::InUse { .. } => (FaultClass::Unavailable, "58030"),
+            Self::Closed => (FaultClass::Cancelled, "57014"),
+            Self::NotASpool { .. } | Self::Partitions { .. } | Self::Option(_) => {
+                (FaultClass::Invalid, "22023")
+            }
+            Self::Newer { .. } => (FaultClass::Unsupported, "0A000"),
+            Self::Damaged { .. } | Self::Trimmed { .. } | Self::Beyond { .. } => {
+                (FaultClass::Other, "XX001")
+            }
+        }
+    }
+}
+
+impl From<SpoolFault> for Fault {
+    fn from(fault: SpoolFault) -> Self {
+        let (class, code) = fault.class();
+        Self::new(class, code, fault.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_failed_sync_leaves_the_outcome_open() {
+        let why: Arc<str> = "x".into();
+        let unknown = Fault::from(SpoolFault::Unknown {
+            why: Arc::clone(&why),
+        });
+        assert_eq!(
+            (unknown.class, &*unknown.code),
+            (FaultClass::Unknown, "08007")
+        );
+        assert!(!unknown.class.may_retry());
+        let refused = Fault::from(SpoolFault::Poisoned { why });
+        assert!(refused.class.may_retry(), "nothing was written");
+    }
+}

@@ -1,0 +1,216 @@
+//! Writing one partition: groups, segments, and what is done where the disk fails.
+//!
+//! One thread owns it. Nothing here is told to anybody before it is synced, and at most one group
+//! is written that is not: that is what recovery relies on.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::entry::{Batch, Origin, Position};
+use crate::fault::SpoolFault;
+use crate::files::{FileHandle, Files, write_all};
+use crate::format::{GroupHeader, GroupWriter, HEADER, Mark, SegmentHeader, millis};
+use crate::segment;
+use crate::shelf::Shelf;
+
+/// The end of the name of a file that is not complete.
+pub(crate) const UNFINISHED: &str = ".new";
+
+/// The writing end of a partition.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    pub(crate) shelf: Arc<Shelf>,
+    /// The segment that is written to.
+    pub(crate) file: Box<dyn FileHandle>,
+    pub(crate) first: Position,
+    /// Where the next group goes: all before it is synced.
+    pub(crate) end: u64,
+    pub(crate) next: Position,
+    /// The next number in the origin of entries.
+    pub(crate) sequence: u64,
+    /// `None` where it could not be made: it only helps.
+    pub(crate) mark: Option<Box<dyn FileHandle>>,
+    pub(crate) writer: GroupWriter,
+}
+
+impl Journal {
+    /// Appends all entries of the batches as one group; gives the position of the first once all
+    /// are durable. There must be at least one entry.
+    pub(crate) fn append(&mut self, batches: &[Batch]) -> Result<Position, SpoolFault> {
+        self.shelf.common.check()?;
+        let limit = self.shelf.common.options.segment_limit();
+        if self.end > HEADER as u64 && self.end >= limit {
+            self.roll()?;
+        }
+        let written = millis(self.shelf.common.options.clock.now());
+        let count: u64 = batches.iter().map(|batch| batch.len() as u64).sum();
+        let origin = Origin {
+            gateway: self.shelf.common.gateway,
+            sequence: self.sequence,
+        };
+        // Also where the attempt fails: no two attempts have the same checksums.
+        self.sequence += count;
+        let salt = self.shelf.identity.salt(self.first);
+        let head = (self.next, written, origin);
+        let bytes = self.writer.lay_out(salt, head, batches.iter());
+        let header = GroupHeader::decode(bytes, salt);
+        if let Err(e) = write_all(&*self.file, bytes, self.end) {
+            let bytes = bytes.len() as u64;
+            return Err(self.take_back(e, bytes));
+        }
+        self.sync()?;
+        let first = self.next;
+        if let Some(header) = header {
+            self.end += header.bytes();
+            self.next = header.end();
+            self.shelf.publish(&header);
+        }
+        self.write_mark();
+        Ok(first)
+    }
+
+    /// Where a group could be written but not synced, nobody knows what is on the disk, and nobody
+    /// can find out: the system has given up what it could not write, and reads give what it has in
+    /// memory.
+    fn sync(&self) -> Result<(), SpoolFault> {
+        self.file.sync().map_err(|e| {
+            let what = format!("a sync of the disk failed: {e}");
+            let why = self.shelf.common.poison(&self.path(), &what);
+            SpoolFault::Unknown { why }
+        })
+    }
+
+    /// A group could not be written whole. What there is of it goes, on the disk too, before another
+    /// group takes its place.
+    fn take_back(&self, source: io::Error, bytes: u64) -> SpoolFault {
+        let common = &self.shelf.common;
+        let path = self.path();
+        let cut = self.file.truncate(self.end).and_then(|()| self.file.sync());
+        if let Err(e) = cut {
+            common.poison(
+                &path,
+                &format!("a failed write could not be taken back: {e}"),
+            );
+        } else if !is_full(&source) {
+            common.poison(&path, &format!("a write failed: {source}"));
+        }
+        refused(source, path, bytes)
+    }
+
+    /// Begins another segment. It gets its name once its header is synced: a segment that is there
+    /// has a whole header.
+    fn roll(&mut self) -> Result<(), SpoolFault> {
+        let common = &self.shelf.common;
+        let made = millis(common.options.clock.now());
+        let header = SegmentHeader {
+            identity: self.shelf.identity,
+            first: self.next,
+            made,
+        };
+        let path = segment::path_of(&self.shelf.directory, self.next);
+        let file = begin_file(&*common.files, &path, &header.encode());
+        let file = file.map_err(|e| match e {
+            Begun::Not(e) => refused(e, path.clone(), HEADER as u64),
+            Begun::Unsynced(e) => {
+                let what = format!("a sync of the disk failed: {e}");
+                let why = common.poison(&path, &what);
+                SpoolFault::Poisoned { why }
+            }
+        })?;
+        self.file = file;
+        self.first = self.next;
+        self.end = HEADER as u64;
+        self.shelf.add(self.first);
+        self.write_mark();
+        Ok(())
+    }
+
+    /// Notes how far the log is synced. Not waited for, and no matter if it fails: what an older
+    /// mark says stays true.
+    fn write_mark(&mut self) {
+        let mark = Mark {
+            segment: self.first,
+            offset: self.end,
+            next: self.next,
+            trimmed: self.shelf.stock().trimmed,
+        };
+        let bytes = mark.encode(self.shelf.identity);
+        if let Some(file) = &self.mark
+            && write_all(&**file, &bytes, 0).is_err()
+        {
+            self.mark = None;
+        }
+    }
+
+    /// Leaves a mark that is synced, after which nothing at the end of the log can be taken for
+    /// what a crash left.
+    pub(crate) fn finish(mut self) {
+        if self.shelf.common.poisoned().is_none() {
+            self.write_mark();
+            if let Some(file) = &self.mark
+                && let Err(error) = file.sync()
+            {
+                tracing::warn!(%error, "the mark of the spool could not be synced");
+            }
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        segment::path_of(&self.shelf.directory, self.first)
+    }
+}
+
+/// Why a file could not be begun.
+pub(crate) enum Begun {
+    /// It is not there.
+    Not(io::Error),
+    /// It was written, and cannot be trusted.
+    Unsynced(io::Error),
+}
+
+/// Makes a file that begins with the given bytes, all of it synced or none of it there.
+pub(crate) fn begin_file(
+    files: &dyn Files,
+    path: &std::path::Path,
+    bytes: &[u8],
+) -> Result<Box<dyn FileHandle>, Begun> {
+    let unfinished = path.with_extension(&UNFINISHED[1..]);
+    let file = match files.create(&unfinished) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            // Left by an attempt that failed.
+            files
+                .remove(&unfinished)
+                .and_then(|()| files.create(&unfinished))
+        }
+        other => other,
+    };
+    let file = file.map_err(Begun::Not)?;
+    if let Err(e) = write_all(&*file, bytes, 0) {
+        // What stays is removed by the next attempt, or when the spool is opened.
+        files.remove(&unfinished).ok();
+        return Err(Begun::Not(e));
+    }
+    file.sync().map_err(Begun::Unsynced)?;
+    files.rename(&unfinished, path).map_err(Begun::Not)?;
+    let directory = path.parent().unwrap_or(path);
+    files.sync_directory(directory).map_err(Begun::Unsynced)?;
+    Ok(file)
+}
+
+fn refused(source: io::Error, path: PathBuf, bytes: u64) -> SpoolFault {
+    if !is_full(&source) {
+        return SpoolFault::system("write", &path, source);
+    }
+    SpoolFault::DiskFull {
+        path,
+        bytes,
+        source: Arc::new(source),
+    }
+}
+
+/// Whether there is no room, and nothing is wrong but that.
+fn is_full(e: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}

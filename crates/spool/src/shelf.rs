@@ -1,0 +1,262 @@
+//! What the writer, the readers and the trimmer of a partition share: its segments, how far it is
+//! durable, and what has been trimmed.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::common::Common;
+use crate::entry::Position;
+use crate::fault::SpoolFault;
+use crate::files::FileHandle;
+use crate::format::{GroupHeader, HEADER, Identity};
+use crate::segment::{self, Segment};
+use crate::window::Window;
+
+/// A partition's shared state.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(crate) common: Arc<Common>,
+    pub(crate) directory: PathBuf,
+    pub(crate) identity: Identity,
+    stock: Mutex<Stock>,
+    end: watch::Sender<End>,
+}
+
+/// How far a log is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) next: Position,
+    /// Nothing comes any more.
+    pub(crate) closed: bool,
+}
+
+/// What is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Stock {
+    /// The last one is written to. Never empty.
+    pub(crate) volumes: VecDeque<Volume>,
+    /// Everything before it may go.
+    pub(crate) trimmed: Position,
+    /// Behind the last durable entry.
+    pub(crate) next: Position,
+    /// The group that holds the position `trimmed`; `None` where that is `next`.
+    pub(crate) oldest: Option<Oldest>,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Volume {
+    pub(crate) first: Position,
+    /// Bytes of it that are durable.
+    pub(crate) bytes: u64,
+    /// Bytes of it that count against the limit.
+    pub(crate) counted: u64,
+}
+
+/// Where a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The first position of the segment.
+    pub(crate) segment: Position,
+    /// The byte at which the group begins.
+    pub(crate) offset: u64,
+    /// The group's first position.
+    pub(crate) first: Position,
+}
+
+/// The oldest group that is not trimmed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Oldest {
+    pub(crate) place: Place,
+    /// When it was written.
+    pub(crate) written: u64,
+}
+
+impl Shelf {
+    pub(crate) fn new(
+        common: Arc<Common>,
+        directory: PathBuf,
+        identity: Identity,
+        stock: Stock,
+    ) -> Self {
+        common.hold(stock.volumes.iter().map(|volume| volume.counted).sum());
+        let end = End {
+            next: stock.next,
+            closed: false,
+        };
+        Self {
+            common,
+            directory,
+            identity,
+            stock: Mutex::new(stock),
+            end: watch::Sender::new(end),
+        }
+    }
+
+    /// What is there. Never held while a file is touched.
+    pub(crate) fn stock(&self) -> MutexGuard<'_, Stock> {
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far the log is durable.
+    pub(crate) fn end(&self) -> End {
+        *self.end.borrow()
+    }
+
+    /// Who wants to know how far the log is durable.
+    pub(crate) fn watch_end(&self) -> watch::Receiver<End> {
+        self.end.subscribe()
+    }
+
+    /// A group is durable: from now on it counts, and readers see it.
+    pub(crate) fn publish(&self, header: &GroupHeader) {
+        let mut stock = self.stock();
+        let Some(volume) = stock.volumes.back_mut() else {
+            return;
+        };
+        let place = Place {
+            segment: volume.first,
+            offset: volume.bytes,
+            first: header.first,
+        };
+        volume.bytes += header.bytes();
+        volume.counted += header.bytes();
+        self.common.hold(header.bytes());
+        stock.next = header.end();
+        let written = header.written;
+        stock.oldest.get_or_insert(Oldest { place, written });
+        let next = stock.next;
+        drop(stock);
+        self.end.send_modify(|end| end.next = next);
+    }
+
+    /// A segment was made behind the others.
+    pub(crate) fn add(&self, first: Position) {
+        self.stock().volumes.push_back(Volume {
+            first,
+            bytes: HEADER as u64,
+            counted: 0,
+        });
+    }
+
+    /// Nothing comes any more.
+    pub(crate) fn close(&self) {
+        self.end.send_modify(|end| end.closed = true);
+    }
+
+    /// The group that holds a position, from a place on that is not behind it. Blocks.
+    pub(crate) fn seek(
+        &self,
+        mut place: Place,
+        position: Position,
+    ) -> Result<(Place, GroupHeader), SpoolFault> {
+        loop {
+            let file = self.open(place.segment)?;
+            let path = segment::path_of(&self.directory, place.segment);
+            let segment = self.segment(&path, place.segment);
+            let mut window = Window::new(&*file);
+            let volume = self.volume(place.segment);
+            while volume.is_some_and(|(volume, _)| place.offset < volume.bytes) {
+                let header = segment.header_at(&mut window, place.offset)?;
+                let Some(header) = header.filter(|header| header.first == place.first) else {
+                    let what = "the header of the group there is not what was written";
+                    return Err(segment.damaged(place.offset, place.first, what));
+                };
+                if header.end() > position {
+                    return Ok((place, header));
+                }
+                place.offset += header.bytes();
+                place.first = header.end();
+            }
+            match volume {
+                Some((_, Some(following))) => place = Place::start(following),
+                _ => return Err(self.gone(position)),
+            }
+        }
+    }
+
+    /// A segment of this log.
+    pub(crate) fn segment<'p>(&self, path: &'p std::path::Path, first: Position) -> Segment<'p> {
+        Segment {
+            path,
+            identity: self.identity,
+            first,
+        }
+    }
+
+    /// Opens a segment for reading. Blocks.
+    pub(crate) fn open(&self, first: Position) -> Result<Box<dyn FileHandle>, SpoolFault> {
+        let path = segment::path_of(&self.directory, first);
+        match self.common.files.open_to_read(&path) {
+            Ok(file) => Ok(file),
+            // It may have been trimmed this very moment.
+            Err(_) if self.volume(first).is_none() => Err(self.gone(first)),
+            Err(e) => Err(SpoolFault::system("open", &path, e)),
+        }
+    }
+
+    /// A segment, and the first position of the one behind it.
+    pub(crate) fn volume(&self, first: Position) -> Option<(Volume, Option<Position>)> {
+        let stock = self.stock();
+        let at = stock
+            .volumes
+            .binary_search_by_key(&first, |v| v.first)
+            .ok()?;
+        let following = stock.volumes.get(at + 1).map(|volume| volume.first);
+        Some((*stock.volumes.get(at)?, following))
+    }
+
+    /// What is told of a position that was trimmed.
+    pub(crate) fn gone(&self, asked: Position) -> SpoolFault {
+        let first = self.stock().first();
+        SpoolFault::Trimmed {
+            partition: self.identity.partition,
+            asked,
+            first,
+        }
+    }
+
+    /// What is told of a position that is not there.
+    pub(crate) fn beyond(&self, asked: Position) -> SpoolFault {
+        SpoolFault::Beyond {
+            partition: self.identity.partition,
+            asked,
+            end: self.end().next,
+        }
+    }
+}
+
+impl Stock {
+    /// The first position that can be read.
+    pub(crate) fn first(&self) -> Position {
+        self.volumes
+            .front()
+            .map_or(self.next, |volume| volume.first)
+    }
+
+    /// A place that is not behind a position and as near to it as is known.
+    pub(crate) fn near(&self, position: Position) -> Option<Place> {
+        let oldest = self.oldest.map(|oldest| oldest.place);
+        let mut before = self.volumes.iter().rev();
+        let volume = before.find(|volume| volume.first <= position)?;
+        let start = Place::start(volume.first);
+        Some(match oldest {
+            Some(oldest) if start.first <= oldest.first && oldest.first <= position => oldest,
+            _ => start,
+        })
+    }
+}
+
+impl Place {
+    /// The first group of a segment.
+    pub(crate) fn start(segment: Position) -> Self {
+        Self {
+            segment,
+            offset: HEADER as u64,
+            first: segment,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A spool in files: a directory that one process works on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::task::spawn_blocking;
+
+use crate::common::{Common, Cut};
+use crate::entry::{Position, SpoolId};
+use crate::fault::SpoolFault;
+use crate::files::{FileHandle, Files, RealFiles, read_full};
+use crate::format::{HEADER, Identity, Meta, millis};
+use crate::journal::{Begun, begin_file};
+use crate::log::FileLog;
+use crate::options::Options;
+use crate::port::{Log, Spool};
+use crate::recover;
+use crate::segment::unread_fault;
+use crate::writer::Guard;
+
+/// The file that names a spool and says how many partitions it has. Made last, so that where it is
+/// there, all else is.
+pub(crate) const META_FILE: &str = "spool";
+
+/// The file that is locked.
+const LOCK_FILE: &str = "lock";
+
+/// A spool in files.
+#[derive(Debug)]
+pub struct FileSpool {
+    id: SpoolId,
+    common: Arc<Common>,
+    files: Vec<Arc<FileLog>>,
+    logs: Vec<Arc<dyn Log>>,
+    cuts: Vec<Cut>,
+}
+
+impl FileSpool {
+    /// Opens the spool in a directory, or makes one. Reads and checks all that is there, which takes
+    /// about a second for each gigabyte that the database has not taken yet. Not cancel safe: a
+    /// dropped future leaves the directory locked until it has been opened.
+    ///
+    /// # Errors
+    /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`], [`SpoolFault::Newer`],
+    /// [`SpoolFault::Damaged`], [`SpoolFault::Partitions`], [`SpoolFault::Option`] and
+    /// [`SpoolFault::System`]. Nothing is changed then but what a crash left behind.
+    pub async fn open(directory: impl Into<PathBuf>, options: Options) -> Result<Self, SpoolFault> {
+        Self::open_on(Arc::new(RealFiles), directory, options).await
+    }
+
+    /// The same on another file system.
+    ///
+    /// # Errors
+    /// Those of [`FileSpool::open`].
+    pub async fn open_on(
+        files: Arc<dyn Files>,
+        directory: impl Into<PathBuf>,
+        options: Options,
+    ) -> Result<Self, SpoolFault> {
+        let directory = directory.into();
+        let opening = spawn_blocking(move || open(files, &directory, options));
+        // An error says that the runtime is going down.
+        opening.await.map_err(|_| SpoolFault::Closed)?
+    }
+
+    /// What was cut off the ends of the logs when it was opened: what a crash had left of writes
+    /// that nobody was told of.
+    pub fn cuts(&self) -> &[Cut] {
+        &self.cuts
+    }
+}
+
+#[async_trait]
+impl Spool for FileSpool {
+    fn id(&self) -> SpoolId {
+        self.id
+    }
+
+    fn logs(&self) -> &[Arc<dyn Log>] {
+        &self.logs
+    }
+
+    fn failure(&self) -> Option<Arc<str>> {
+        self.common.poisoned()
+    }
+
+    async fn close(&self) -> Result<(), SpoolFault> {
+        for log in &self.files {
+            log.shut();
+        }
+        for log in &self.files {
+            log.closed().await;
+        }
+        self.common.check()
+    }
+}
+
+fn open(
+    files: Arc<dyn Files>,
+    directory: &Path,
+    options: Options,
+) -> Result<FileSpool, SpoolFault> {
+    options.check()?;
+    let is_new = prepare(&*files, directory)?;
+    let guard = lock(&*files, directory)?;
+    let gateway = options.gateway.unwrap_or_else(rand::random);
+    let common = Arc::new(Common::new(files, options, gateway));
+    let meta = match read_meta(&*common.files, directory)? {
+        Some(meta) => meta,
+        None => make(&common, directory, is_new)?,
+    };
+    check_partitions(directory, &meta, &common.options)?;
+    let mut opened = FileSpool {
+        id: meta.id,
+        common,
+        files: Vec::new(),
+        logs: Vec::new(),
+        cuts: Vec::new(),
+    };
+    // All are checked before any is begun: a spool that is refused stays as it is.
+    let mut journals = Vec::new();
+    for partition in 0..meta.partitions {
+        let identity = identity(&meta, partition);
+        let path = partition_path(directory, partition);
+        let (journal, cut) = recover::open(&opened.common, path, identity)?;
+        if let Some(cut) = &cut {
+            tracing::warn!(
+                file = %cut.path.display(), at = cut.offset, bytes = cut.bytes, why = cut.what,
+                "the end of the spool was cut: a crash had left it, and nobody was told of it"
+            );
+        }
+        opened.cuts.extend(cut);
+        journals.push(journal);
+    }
+    for journal in journals {
+        let log = Arc::new(FileLog::start(journal, Arc::clone(&guard))?);
+        opened.logs.push(Arc::clone(&log) as Arc<dyn Log>);
+        opened.files.push(log);
+    }
+    Ok(opened)
+}
+
+/// Where a partition is.
+pub(crate) fn partition_path(directory: &Path, partition: u32) -> PathBuf {
+    directory.join(format!("{partition:04}"))
+}
+
+/// Which log a partition is.
+pub(crate) fn identity(meta: &Meta, partition: u32) -> Identity {
+    Identity {
+        spool: meta.id,
+        partition,
+    }
+}
+
+/// Sees to it that the directory is there and may be a spool's. Gives the directory above it, where
+/// it must be noted durably, if there is no spool in it yet.
+fn prepare(files: &dyn Files, directory: &Path) -> Result<Option<PathBuf>, SpoolFault> {
+    let made = files.make_directory(directory);
+    made.map_err(|e| SpoolFault::system("make the directory", directory, e))?;
+    let names = files.list(directory);
+    let names = names.map_err(|e| SpoolFault::system("list", directory, e))?;
+    if names.iter().any(|name| name == META_FILE) {
+        return Ok(None);
+    }
+    let is_partition = |name: &str| name.len() == 4 && name.parse::<u32>().is_ok();
+    let unfinished = format!("{META_FILE}{}", crate::journal::UNFINISHED);
+    let is_ours = |name: &str| name == LOCK_FILE || name == unfinished || is_partition(name);
+    if let Some(other) = names.iter().find(|name| !is_ours(name)) {
+        return Err(SpoolFault::NotASpool {
+            path: directory.to_owned(),
+            what: format!("it holds {other:?} and no file {META_FILE:?}").into(),
+        });
+    }
+    let above = directory
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
+    Ok(Some(above.unwrap_or(Path::new(".")).to_owned()))
+}
+
+fn lock(files: &dyn Files, directory: &Path) -> Result<Guard, SpoolFault> {
+    match files.lock(&directory.join(LOCK_FILE)) {
+        Ok(guard) => Ok(Arc::from(guard)),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Err(SpoolFault::InUse {
+            path: directory.to_owned(),
+        }),
+        Err(e) => Err(SpoolFault::system("lock", directory, e)),
+    }
+}
+
+/// What the spool says of itself; `None` where there is none yet.
+pub(crate) fn read_meta(files: &dyn Files, directory: &Path) -> Result<Option<Meta>, SpoolFault> {
+    let path = directory.join(META_FILE);
+    let file: Box<dyn FileHandle> = match files.open_to_read(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(SpoolFault::system("open", &path, e)),
+    };
+    let mut bytes = [0; HEADER];
+    let read = read_full(&*file, &mut bytes, 0);
+    let read = read.map_err(|e| SpoolFault::system("read", &path, e))?;
+    let meta = Meta::decode(bytes.get(..read).unwrap_or_default());
+    meta.map(Some)
+        .map_err(|unread| unread_fault(unread, &path, Position(0)))
+}
+
+/// Makes a spool: everything else first, then the file that says that it is there.
+fn make(common: &Common, directory: &Path, above: Option<PathBuf>) -> Result<Meta, SpoolFault> {
+    let files = &*common.files;
+    let meta = Meta {
+        id: common.options.id.unwrap_or_else(|| SpoolId(rand::random())),
+        partitions: common.options.partitions,
+        made: millis(common.options.clock.now()),
+    };
+    for partition in 0..meta.partitions {
+        let path = partition_path(directory, partition);
+        let made = files.make_directory(&path);
+        made.map_err(|e| SpoolFault::system("make the directory", &path, e))?;
+        clear_away(common, &path)?;
+        recover::make(common, &path, identity(&meta, partition))?;
+    }
+    for path in above.iter().map(PathBuf::as_path).chain([directory]) {
+        let synced = files.sync_directory(path);
+        synced.map_err(|e| SpoolFault::system("sync", path, e))?;
+    }
+    let path = directory.join(META_FILE);
+    let made = begin_file(files, &path, &meta.encode());
+    made.map_err(|e| {
+        let (Begun::Not(e) | Begun::Unsynced(e)) = e;
+        SpoolFault::system("make", &path, e)
+    })?;
+    Ok(meta)
+}
+
+/// Removes what an attempt left that did not come to its end, unless there are entries in it.
+fn clear_away(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
+    for first in recover::segments(common, directory)? {
+        let path = crate::segment::path_of(directory, first);
+        let system = |doing, e| SpoolFault::system(doing, &path, e);
+        let file = common
+            .files
+            .open_to_read(&path)
+            .map_err(|e| system("open", e))?;
+        let length = file.length().map_err(|e| system("read", e))?;
+        if first != Position(0) || length > HEADER as u64 {
+            return Err(SpoolFault::NotASpool {
+                path: path.clone(),
+                what: format!("there are entries here, but the file {META_FILE:?} is missing")
+                    .into(),
+            });
+        }
+        common
+            .files
+            .remove(&path)
+            .map_err(|e| system("remove", e))?;
+    }
+    Ok(())
+}
+
+fn check_partitions(directory: &Path, meta: &Meta, options: &Options) -> Result<(), SpoolFault> {
+    if meta.partitions == options.partitions {
+        return Ok(());
+    }
+    Err(SpoolFault::Partitions {
+        path: directory.to_owned(),
+        found: meta.partitions,
+        asked: options.partitions,
+    })
+}
