@@ -8,6 +8,7 @@
 //! | [`options`] | limits |
 //! | [`spool`] | a spool in files |
 //! | [`inspect`] | looking into a spool's files without touching them |
+//! | [`codec`] | row writes as the bytes of an entry |
 //! | [`files`] | the port to the file system |
 //!
 //! **What is promised.** An entry whose append has ended well is there afterwards, at its position,
@@ -22,6 +23,7 @@
 //!
 //! The bytes of the files are described in `format.rs`.
 
+pub mod codec;
 mod common;
 mod cursor;
 pub mod entry;

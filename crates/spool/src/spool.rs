@@ -103,13 +103,13 @@ fn open(
     options: Options,
 ) -> Result<FileSpool, SpoolFault> {
     options.check()?;
-    let is_new = prepare(&*files, directory)?;
+    let above = prepare(&*files, directory)?;
     let guard = lock(&*files, directory)?;
     let gateway = options.gateway.unwrap_or_else(rand::random);
     let common = Arc::new(Common::new(files, options, gateway));
     let meta = match read_meta(&*common.files, directory)? {
         Some(meta) => meta,
-        None => make(&common, directory, is_new)?,
+        None => make(&common, directory, above.as_deref())?,
     };
     check_partitions(directory, &meta, &common.options)?;
     let mut opened = FileSpool {
@@ -207,7 +207,7 @@ pub(crate) fn read_meta(files: &dyn Files, directory: &Path) -> Result<Option<Me
 }
 
 /// Makes a spool: everything else first, then the file that says that it is there.
-fn make(common: &Common, directory: &Path, above: Option<PathBuf>) -> Result<Meta, SpoolFault> {
+fn make(common: &Common, directory: &Path, above: Option<&Path>) -> Result<Meta, SpoolFault> {
     let files = &*common.files;
     let meta = Meta {
         id: common.options.id.unwrap_or_else(|| SpoolId(rand::random())),
@@ -221,7 +221,7 @@ fn make(common: &Common, directory: &Path, above: Option<PathBuf>) -> Result<Met
         clear_away(common, &path)?;
         recover::make(common, &path, identity(&meta, partition))?;
     }
-    for path in above.iter().map(PathBuf::as_path).chain([directory]) {
+    for path in above.into_iter().chain([directory]) {
         let synced = files.sync_directory(path);
         synced.map_err(|e| SpoolFault::system("sync", path, e))?;
     }

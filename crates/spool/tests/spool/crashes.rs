@@ -62,18 +62,15 @@ async fn check(disk: &Disk, told: &mut Told, context: &str) {
 async fn crash_at(call: u64, seed: u64, power: bool) {
     let disk = Disk::new(call * 31 + seed);
     disk.state().faults.off_after = Some(call);
-    disk.state().faults.short_writes = seed % 3 == 0;
+    disk.state().faults.short_writes = seed.is_multiple_of(3);
     let mut told = Told::default();
     let ended = work(&disk, &mut told).await;
     assert!(ended.is_err() || call > 1, "it goes off somewhere");
-    let end = |disk: &Disk| {
-        if power {
-            disk.power_loss()
-        } else {
-            disk.kill()
-        }
-    };
-    end(&disk);
+    if power {
+        disk.power_loss();
+    } else {
+        disk.kill();
+    }
     // It goes off once more while what the first time left is cleared up.
     disk.state().faults.off_after = Some(1 + seed % 5);
     drop(open(&disk, &small()).await);

@@ -6,7 +6,6 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
-    clippy::print_stdout,
     reason = "helpers of tests may do as tests may"
 )]
 

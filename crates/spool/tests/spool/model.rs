@@ -40,7 +40,7 @@ impl Model {
     /// Notes what came of an append.
     fn told(
         &mut self,
-        told: Result<Position, SpoolFault>,
+        told: &Result<Position, SpoolFault>,
         payloads: Vec<Vec<u8>>,
         crashed: bool,
     ) -> Vec<(u64, Vec<Vec<u8>>)> {
@@ -85,7 +85,7 @@ async fn appends(disk: &Disk, spool: &FileSpool, model: &mut Model, batches: &[V
     let crashed = disk.state().faults.off_after == Some(0);
     let mut acked = Vec::new();
     for (told, (_, payloads)) in told.into_iter().zip(made) {
-        acked.extend(model.told(told, payloads, crashed));
+        acked.extend(model.told(&told, payloads, crashed));
     }
     acked.sort();
     for (position, payloads) in acked {

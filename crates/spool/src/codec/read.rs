@@ -1,0 +1,191 @@
+//! Bytes into row writes.
+
+use std::sync::Arc;
+
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value};
+
+use super::{VERSION, tag};
+
+/// Why bytes are no write. The log has checked that they are what was written, so this means that a
+/// newer Windrow wrote them, or a defect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// A newer version.
+    #[error(
+        "the entry holds a write of version {found}, and this program knows versions up to {known}; \
+         run the newer Windrow that wrote it"
+    )]
+    Newer {
+        /// Its version.
+        found: u8,
+        /// The newest that this program reads.
+        known: u8,
+    },
+    /// Something that no version has.
+    #[error("the entry holds no write of a row: byte {at} is not what stands there in one")]
+    Malformed {
+        /// Where, counted from the entry's first byte.
+        at: usize,
+    },
+}
+
+/// Reads a write. The bytes must hold it and nothing else.
+///
+/// # Errors
+/// See [`Unreadable`].
+pub fn decode(bytes: &[u8]) -> Result<RowWrite, Unreadable> {
+    match bytes.first() {
+        Some(found) if *found > VERSION => {
+            return Err(Unreadable::Newer {
+                found: *found,
+                known: VERSION,
+            });
+        }
+        Some(&VERSION) => {}
+        _ => return Err(Unreadable::Malformed { at: 0 }),
+    }
+    let mut reader = Reader(bytes.get(1..).unwrap_or_default());
+    let write = reader.write().filter(|_| reader.0.is_empty());
+    write.ok_or(Unreadable::Malformed {
+        at: bytes.len() - reader.0.len(),
+    })
+}
+
+/// What is not read yet.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn write(&mut self) -> Option<RowWrite> {
+        let shape = self.shape()?;
+        let count = self.count()?;
+        let row: Option<Box<[Value]>> = (0..count).map(|_| self.value()).collect();
+        Some(RowWrite::new(Arc::new(shape), row?))
+    }
+
+    fn shape(&mut self) -> Option<Shape> {
+        let op = match self.byte()? {
+            tag::OP_INSERT => Op::Insert,
+            tag::OP_UPDATE => Op::Update,
+            tag::OP_DELETE => Op::Delete,
+            tag::OP_GET => Op::Get,
+            _ => return None,
+        };
+        let spelled = self.bool()?;
+        let parts = ShapeParts {
+            op,
+            table: self.table()?,
+            columns: self.names()?,
+            key: self.key()?,
+            on_conflict: match self.byte()? {
+                tag::CONFLICT_ERROR => OnConflict::Error,
+                tag::CONFLICT_IGNORE => OnConflict::Ignore,
+                tag::CONFLICT_UPDATE => OnConflict::Update,
+                _ => return None,
+            },
+            returning: match self.byte()? {
+                tag::RETURNING_NOTHING => Returning::Nothing,
+                tag::RETURNING_ALL => Returning::All,
+                tag::RETURNING_COLUMNS => Returning::Columns(self.names()?),
+                _ => return None,
+            },
+        };
+        Some(if spelled {
+            Shape::spelled(parts)
+        } else {
+            Shape::new(parts)
+        })
+    }
+
+    fn table(&mut self) -> Option<TableName> {
+        let has_schema = self.bool()?;
+        Some(TableName {
+            schema: if has_schema {
+                Some(self.text()?.into())
+            } else {
+                None
+            },
+            table: self.text()?.into(),
+        })
+    }
+
+    fn key(&mut self) -> Option<Key> {
+        match self.byte()? {
+            tag::KEY_PRIMARY => Some(Key::Primary),
+            tag::KEY_COLUMNS => Some(Key::Columns(self.names()?)),
+            _ => None,
+        }
+    }
+
+    fn names(&mut self) -> Option<Box<[Name]>> {
+        let count = self.count()?;
+        (0..count).map(|_| self.text().map(Name::from)).collect()
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        Some(match self.byte()? {
+            tag::NULL => Value::Null,
+            tag::FALSE => Value::Bool(false),
+            tag::TRUE => Value::Bool(true),
+            tag::INT => Value::Int(unzigzag(self.number()?)),
+            tag::NUMBER => Value::Number(self.text()?.into()),
+            tag::TEXT => Value::Text(self.text()?.into()),
+            tag::BYTES => Value::Bytes(self.bytes()?.into()),
+            tag::JSON => Value::Json(self.text()?.into()),
+            _ => return None,
+        })
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.count()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    /// A number of things that take a byte each at least, so that no more are made room for than
+    /// there can be.
+    fn count(&mut self) -> Option<usize> {
+        let count = usize::try_from(self.number()?).ok()?;
+        (count <= self.0.len()).then_some(count)
+    }
+
+    fn bool(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*byte)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            // The tenth byte has room for one bit.
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}

@@ -1,0 +1,104 @@
+//! Row writes into bytes.
+
+use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+
+use super::{VERSION, tag};
+
+/// Appends a write to bytes, such as those of a [`crate::Batch`].
+pub fn encode(write: &RowWrite, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    shape(&write.shape, out);
+    number(write.row.len() as u64, out);
+    for one in &write.row {
+        value(one, out);
+    }
+}
+
+fn shape(shape: &Shape, out: &mut Vec<u8>) {
+    out.push(match shape.op {
+        Op::Insert => tag::OP_INSERT,
+        Op::Update => tag::OP_UPDATE,
+        Op::Delete => tag::OP_DELETE,
+        Op::Get => tag::OP_GET,
+    });
+    out.push(u8::from(shape.is_spelled()));
+    out.push(u8::from(shape.table.schema.is_some()));
+    if let Some(schema) = &shape.table.schema {
+        text(schema, out);
+    }
+    text(&shape.table.table, out);
+    names(&shape.columns, out);
+    match &shape.key {
+        Key::Primary => out.push(tag::KEY_PRIMARY),
+        Key::Columns(columns) => {
+            out.push(tag::KEY_COLUMNS);
+            names(columns, out);
+        }
+    }
+    out.push(match shape.on_conflict {
+        OnConflict::Error => tag::CONFLICT_ERROR,
+        OnConflict::Ignore => tag::CONFLICT_IGNORE,
+        OnConflict::Update => tag::CONFLICT_UPDATE,
+    });
+    match &shape.returning {
+        Returning::Nothing => out.push(tag::RETURNING_NOTHING),
+        Returning::All => out.push(tag::RETURNING_ALL),
+        Returning::Columns(columns) => {
+            out.push(tag::RETURNING_COLUMNS);
+            names(columns, out);
+        }
+    }
+}
+
+fn names(names: &[Name], out: &mut Vec<u8>) {
+    number(names.len() as u64, out);
+    for name in names {
+        text(name, out);
+    }
+}
+
+fn value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(tag::NULL),
+        Value::Bool(false) => out.push(tag::FALSE),
+        Value::Bool(true) => out.push(tag::TRUE),
+        Value::Int(int) => {
+            out.push(tag::INT);
+            number(zigzag(*int), out);
+        }
+        Value::Number(digits) => tagged(tag::NUMBER, digits.as_bytes(), out),
+        Value::Text(characters) => tagged(tag::TEXT, characters.as_bytes(), out),
+        Value::Bytes(bytes) => tagged(tag::BYTES, bytes, out),
+        Value::Json(json) => tagged(tag::JSON, json.as_bytes(), out),
+    }
+}
+
+fn tagged(tag: u8, content: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    bytes(content, out);
+}
+
+fn text(text: &str, out: &mut Vec<u8>) {
+    bytes(text.as_bytes(), out);
+}
+
+fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    number(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+/// Small numbers of either sign in few bytes.
+fn zigzag(int: i64) -> u64 {
+    (int.cast_unsigned() << 1) ^ (int >> 63).cast_unsigned()
+}
+
+fn number(mut number: u64, out: &mut Vec<u8>) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        if number < 0x80 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
+        number >>= 7;
+    }
+}
