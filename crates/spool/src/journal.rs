@@ -14,8 +14,8 @@ use crate::format::{GroupHeader, GroupWriter, HEADER, Mark, SegmentHeader, milli
 use crate::segment;
 use crate::shelf::Shelf;
 
-/// The end of the name of a file that is not complete.
-pub(crate) const UNFINISHED: &str = ".new";
+/// The extension of a file that is not complete.
+pub(crate) const UNFINISHED: &str = "new";
 
 /// The writing end of a partition.
 #[derive(Debug)]
@@ -78,11 +78,16 @@ impl Journal {
             let what = format!("a sync of the disk failed: {e}");
             let why = self.shelf.common.poison(&self.path(), &what);
             SpoolFault::Unknown { why }
-        })
+        })?;
+        // Where another partition's sync has failed meanwhile, this disk's word is worth nothing.
+        match self.shelf.common.poisoned() {
+            Some(why) => Err(SpoolFault::Unknown { why }),
+            None => Ok(()),
+        }
     }
 
-    /// A group could not be written whole. What there is of it goes, on the disk too, before another
-    /// group takes its place.
+    /// A group could not be written whole. What there is of it goes, on the disk too, before
+    /// another group takes its place.
     fn take_back(&self, source: io::Error, bytes: u64) -> SpoolFault {
         let common = &self.shelf.common;
         let path = self.path();
@@ -113,7 +118,7 @@ impl Journal {
         let file = file.map_err(|e| match e {
             Begun::Not(e) => refused(e, path.clone(), HEADER as u64),
             Begun::Unsynced(e) => {
-                let what = format!("a sync of the disk failed: {e}");
+                let what = format!("a new file could not be made durable: {e}");
                 let why = common.poison(&path, &what);
                 SpoolFault::Poisoned { why }
             }
@@ -165,7 +170,7 @@ impl Journal {
 pub(crate) enum Begun {
     /// It is not there.
     Not(io::Error),
-    /// It was written, and cannot be trusted.
+    /// It was written, and nobody knows what is on the disk.
     Unsynced(io::Error),
 }
 
@@ -175,7 +180,7 @@ pub(crate) fn begin_file(
     path: &std::path::Path,
     bytes: &[u8],
 ) -> Result<Box<dyn FileHandle>, Begun> {
-    let unfinished = path.with_extension(&UNFINISHED[1..]);
+    let unfinished = path.with_extension(UNFINISHED);
     let file = match files.create(&unfinished) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             // Left by an attempt that failed.
@@ -192,7 +197,8 @@ pub(crate) fn begin_file(
         return Err(Begun::Not(e));
     }
     file.sync().map_err(Begun::Unsynced)?;
-    files.rename(&unfinished, path).map_err(Begun::Not)?;
+    // Where this fails, the name may be there or not.
+    files.rename(&unfinished, path).map_err(Begun::Unsynced)?;
     let directory = path.parent().unwrap_or(path);
     files.sync_directory(directory).map_err(Begun::Unsynced)?;
     Ok(file)

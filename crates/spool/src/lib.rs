@@ -18,8 +18,8 @@
 //!
 //! **What is relied on.** A sync that succeeds means that the bytes are on the disk. A sector that
 //! is written again with the same first bytes keeps them, whatever happens meanwhile (SQLite calls
-//! it *powersafe overwrite*; PostgreSQL's log relies on it as well). A rename is seen whole or not at
-//! all.
+//! it *powersafe overwrite*; PostgreSQL's log relies on it as well). A rename is seen whole or not
+//! at all.
 //!
 //! The bytes of the files are described in `format.rs`.
 

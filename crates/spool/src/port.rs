@@ -59,8 +59,8 @@ pub trait Log: Debug + Send + Sync + 'static {
     /// Reads from a position on; the end of the log is one as well. Never blocks.
     ///
     /// # Errors
-    /// [`SpoolFault::Trimmed`] and [`SpoolFault::Beyond`] where the position is not there. Both mean
-    /// that who asks remembers another state than the log: nothing must be applied then.
+    /// [`SpoolFault::Trimmed`] and [`SpoolFault::Beyond`] where the position is not there. Both
+    /// mean that who asks remembers another state than the log: nothing must be applied then.
     fn cursor(&self, from: Position) -> Result<Box<dyn Cursor>, SpoolFault>;
 
     /// Gives up all entries before a position; it may be asked for again and again. A promise to

@@ -232,8 +232,13 @@ impl Recovery<'_> {
 fn clear(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
     let names = common.files.list(directory);
     let names = names.map_err(|e| SpoolFault::system("list", directory, e))?;
-    for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
-        let path = directory.join(name);
+    for path in names.iter().map(|name| directory.join(name)) {
+        if path
+            .extension()
+            .is_none_or(|extension| extension != UNFINISHED)
+        {
+            continue;
+        }
         let removed = common.files.remove(&path);
         removed.map_err(|e| SpoolFault::system("remove", &path, e))?;
     }

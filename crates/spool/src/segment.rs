@@ -47,8 +47,8 @@ pub(crate) struct Scan {
     pub(crate) length: u64,
     /// What is wrong with what follows, where anything does.
     pub(crate) broken: Option<Bad>,
-    /// Where behind that a whole header of a later group stands, and its position: only what was synced has any
-    /// behind it.
+    /// Where behind that a whole header of a later group stands, and its position: only what was
+    /// synced has any behind it.
     pub(crate) followed_at: Option<(u64, Position)>,
 }
 

@@ -12,7 +12,7 @@ use crate::entry::{Position, SpoolId};
 use crate::fault::SpoolFault;
 use crate::files::{FileHandle, Files, RealFiles, read_full};
 use crate::format::{HEADER, Identity, Meta, millis};
-use crate::journal::{Begun, begin_file};
+use crate::journal::{Begun, UNFINISHED, begin_file};
 use crate::log::FileLog;
 use crate::options::Options;
 use crate::port::{Log, Spool};
@@ -38,9 +38,9 @@ pub struct FileSpool {
 }
 
 impl FileSpool {
-    /// Opens the spool in a directory, or makes one. Reads and checks all that is there, which takes
-    /// about a second for each gigabyte that the database has not taken yet. Not cancel safe: a
-    /// dropped future leaves the directory locked until it has been opened.
+    /// Opens the spool in a directory, or makes one. Reads and checks all that is there, which
+    /// takes about a second for each gigabyte that is not trimmed. Not cancel safe: a dropped
+    /// future leaves the directory locked until it has been opened.
     ///
     /// # Errors
     /// [`SpoolFault::InUse`], [`SpoolFault::NotASpool`], [`SpoolFault::Newer`],
@@ -166,7 +166,7 @@ fn prepare(files: &dyn Files, directory: &Path) -> Result<Option<PathBuf>, Spool
         return Ok(None);
     }
     let is_partition = |name: &str| name.len() == 4 && name.parse::<u32>().is_ok();
-    let unfinished = format!("{META_FILE}{}", crate::journal::UNFINISHED);
+    let unfinished = format!("{META_FILE}.{UNFINISHED}");
     let is_ours = |name: &str| name == LOCK_FILE || name == unfinished || is_partition(name);
     if let Some(other) = names.iter().find(|name| !is_ours(name)) {
         return Err(SpoolFault::NotASpool {

@@ -169,6 +169,7 @@ fn crates_import_only_what_they_may() {
         "core",
         "calls",
         "lanes",
+        "spool",
         "pgwire",
         "sql",
         "proof",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_core::shape::ShapeParts;
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value};
 
-use super::{VERSION, tag};
+use super::tag::{self, VERSION};
 
 /// Why bytes are no write. The log has checked that they are what was written, so this means that a
 /// newer Windrow wrote them, or a defect.

@@ -2,7 +2,7 @@
 
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 
-use super::{VERSION, tag};
+use super::tag::{self, VERSION};
 
 /// Appends a write to bytes, such as those of a [`crate::Batch`].
 pub fn encode(write: &RowWrite, out: &mut Vec<u8>) {
@@ -12,6 +12,13 @@ pub fn encode(write: &RowWrite, out: &mut Vec<u8>) {
     for one in &write.row {
         value(one, out);
     }
+}
+
+/// A row write as bytes.
+pub fn to_bytes(write: &RowWrite) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(write, &mut bytes);
+    bytes
 }
 
 fn shape(shape: &Shape, out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
 //! Groups: the entries that one sync made durable.
 
-use super::Fields;
+use super::fields::Fields;
 use crate::entry::{Batch, Origin, Position};
 
 /// Bytes of a group's header.

@@ -1,6 +1,6 @@
 //! The headers of files: which spool, which partition, which format.
 
-use super::{FORMAT, Fields, Identity};
+use super::fields::{FORMAT, Fields, Identity};
 use crate::entry::{Position, SpoolId};
 
 /// Bytes of a file's header.

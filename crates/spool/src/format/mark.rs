@@ -4,8 +4,8 @@
 //! or damage to one that somebody was. The mark tells them apart: it is written behind each sync,
 //! and not waited for. What survives of it is true whatever else was lost.
 
-use super::header::{open, seal};
-use super::{FORMAT, HEADER, Identity};
+use super::fields::{FORMAT, Identity};
+use super::header::{HEADER, open, seal};
 use crate::entry::Position;
 
 /// Bytes of a mark.
