@@ -1,10 +1,18 @@
 //! The machine goes off at every call that the spool makes, one after the other, with several
 //! choices of what of the unsynced bytes survives; the process is killed there as well.
 
-use windrow_spool::{Batch, Position, SpoolFault};
+use windrow_spool::{Batch, Options, Position, SpoolFault};
 
 use crate::disk::Disk;
 use crate::help::{log, open, payloads, read_from, small};
+
+/// So small segments that one trim frees several.
+fn options() -> Options {
+    Options {
+        segment_bytes: 500,
+        ..small()
+    }
+}
 
 /// What a run was told, up to its end.
 #[derive(Default)]
@@ -17,7 +25,7 @@ struct Told {
 /// Appends, trims and restarts, until the machine is off.
 async fn work(disk: &Disk, told: &mut Told) -> Result<(), SpoolFault> {
     for round in 0..2 {
-        let spool = open(disk, &small()).await?;
+        let spool = open(disk, &options()).await?;
         for n in 0..12 {
             let text = format!("{round} {n} {}", "-".repeat(n * 113 % 700));
             told.open = Some(text.clone());
@@ -38,7 +46,7 @@ async fn work(disk: &Disk, told: &mut Told) -> Result<(), SpoolFault> {
 
 /// All that was acknowledged is there; of the rest, at most what was under way.
 async fn check(disk: &Disk, told: &mut Told, context: &str) {
-    let spool = open(disk, &small()).await;
+    let spool = open(disk, &options()).await;
     let spool = spool.unwrap_or_else(|fault| panic!("{context}: {fault}"));
     let first = log(&spool).status().await.unwrap().first;
     let entries = read_from(&log(&spool), first).await;
@@ -73,7 +81,7 @@ async fn crash_at(call: u64, seed: u64, power: bool) {
     }
     // It goes off once more while what the first time left is cleared up.
     disk.state().faults.off_after = Some(1 + seed % 5);
-    drop(open(&disk, &small()).await);
+    drop(open(&disk, &options()).await);
     disk.power_loss();
     let context = format!("call {call}, seed {seed}, power {power}");
     check(&disk, &mut told, &context).await;

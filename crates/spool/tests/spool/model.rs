@@ -190,8 +190,16 @@ async fn play(seed: u64, steps: Vec<Step>) {
     check(&spool, &mut model).await;
 }
 
+/// PROPTEST_CASES: how many plays; more take longer.
+fn cases() -> u32 {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    given.map_or(150, |cases| {
+        cases.parse().expect("PROPTEST_CASES is a number")
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn the_spool_is_a_list_that_forgets_nothing(seed: u64, steps in script()) {
