@@ -120,3 +120,26 @@ async fn nothing_acknowledged_is_lost_wherever_it_is_killed() {
         }
     }
 }
+
+/// Making a spool takes few calls, so each has many choices.
+#[tokio::test]
+async fn a_spool_that_was_being_made_is_made_again() {
+    let calls = {
+        let disk = Disk::new(0);
+        drop(open(&disk, &options()).await.unwrap());
+        disk.calls()
+    };
+    for (call, seed) in (1..=calls).flat_map(|call| (0..60).map(move |seed| (call, seed))) {
+        let disk = Disk::new(call * 1_000 + seed);
+        disk.state().faults.off_after = Some(call);
+        drop(open(&disk, &options()).await);
+        disk.power_loss();
+        let spool = open(&disk, &options()).await;
+        let spool = spool.unwrap_or_else(|fault| panic!("call {call}, seed {seed}: {fault}"));
+        log(&spool).append(Batch::of(b"kept")).await.unwrap();
+        disk.power_loss();
+        let spool = open(&disk, &options()).await.unwrap();
+        let entries = read_from(&log(&spool), Position(0)).await.unwrap();
+        assert_eq!(payloads(&entries), ["kept"], "call {call}, seed {seed}");
+    }
+}
