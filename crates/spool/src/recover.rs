@@ -65,6 +65,7 @@ pub(crate) fn open(
     identity: Identity,
 ) -> Result<(Journal, Option<Cut>), SpoolFault> {
     clear(common, &directory)?;
+    sync_names(common, &directory)?;
     let segments = segments(common, &directory)?;
     let Some((last, earlier)) = segments.split_last() else {
         return Err(SpoolFault::Damaged {
@@ -226,6 +227,14 @@ impl Recovery<'_> {
             writer: crate::format::GroupWriter::default(),
         }
     }
+}
+
+/// Makes durable what names a directory holds. A process that was killed between naming a file and
+/// syncing the name has left one that is seen, and that a loss of power would take away with all
+/// that was written to it since.
+pub(crate) fn sync_names(common: &Common, directory: &Path) -> Result<(), SpoolFault> {
+    let synced = common.files.sync_directory(directory);
+    synced.map_err(|e| SpoolFault::system("sync", directory, e))
 }
 
 /// Removes files that were never completed.

@@ -108,7 +108,10 @@ fn open(
     let gateway = options.gateway.unwrap_or_else(rand::random);
     let common = Arc::new(Common::new(files, options, gateway));
     let meta = match read_meta(&*common.files, directory)? {
-        Some(meta) => meta,
+        Some(meta) => {
+            recover::sync_names(&common, directory)?;
+            meta
+        }
         None => make(&common, directory, above.as_deref())?,
     };
     check_partitions(directory, &meta, &common.options)?;
