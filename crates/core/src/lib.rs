@@ -24,7 +24,6 @@
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`secret`] | what is shown nowhere |
-//! | [`turn`] | how much a connection moves before others have their turn |
 //! | [`limits`] | what a user may trade: rows, bytes, flights, memory, waiting time |
 //!
 //! Everyone may import this crate; it imports none of the others.
@@ -46,7 +45,6 @@ pub mod shape;
 pub mod sink;
 pub mod source;
 pub mod standing;
-pub mod turn;
 pub mod unit;
 pub mod value;
 pub mod work;
@@ -72,7 +70,6 @@ pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use standing::{Level, Standing};
-pub use turn::Turn;
 pub use unit::Unit;
 pub use value::Value;
 pub use work::Work;

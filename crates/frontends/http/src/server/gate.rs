@@ -16,8 +16,6 @@ use prometheus_client::metrics::counter::Counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use windrow_core::Turn;
-
 use crate::connection_state::ConnectionState;
 
 /// How long a request may go on after its client has closed its sending side.
@@ -29,7 +27,6 @@ pub(crate) struct Gate<S> {
     io: S,
     state: Arc<ConnectionState>,
     received: Counter,
-    turn: Turn,
     has_ended: bool,
     grace: Option<Pin<Box<Sleep>>>,
 }
@@ -40,19 +37,17 @@ impl<S> Gate<S> {
             io,
             state,
             received,
-            turn: Turn::default(),
             has_ended: false,
             grace: None,
         }
     }
 
-    fn wrote(&mut self, poll: &Poll<io::Result<usize>>) {
+    fn wrote(&self, poll: &Poll<io::Result<usize>>) {
         self.state.set_stalled(poll.is_pending());
         if let Poll::Ready(written) = poll {
             self.state.progress();
             let written = *written.as_ref().unwrap_or(&0);
             self.state.moved(written);
-            self.turn.add(written);
         }
     }
 }
@@ -64,14 +59,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Gate<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.turn.poll(cx));
         if !this.has_ended {
             let before = buf.filled().len();
             ready!(Pin::new(&mut this.io).poll_read(cx, buf))?;
             let count = buf.filled().len() - before;
             if count > 0 {
                 this.received.inc_by(count as u64);
-                this.turn.add(count);
                 this.state.received();
                 return Poll::Ready(Ok(()));
             }
@@ -97,7 +90,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
         data: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.turn.poll(cx));
         let poll = Pin::new(&mut this.io).poll_write(cx, data);
         this.wrote(&poll);
         poll
@@ -109,7 +101,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gate<S> {
         data: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.turn.poll(cx));
         let poll = Pin::new(&mut this.io).poll_write_vectored(cx, data);
         this.wrote(&poll);
         poll

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use windrow_core::{Budget, Fault, Permit, Turn};
+use windrow_core::{Budget, Fault, Permit};
 
 use super::charge::{self, Charge, LongMessages, Still};
 
@@ -55,7 +55,6 @@ pub(crate) struct Line {
     still: Option<Box<Still>>,
     /// Bytes that came and left, in all.
     moved: u64,
-    turn: Turn,
 }
 
 impl Line {
@@ -72,7 +71,6 @@ impl Line {
             spent: None,
             still: None,
             moved: 0,
-            turn: Turn::default(),
         }
     }
 
@@ -214,7 +212,6 @@ impl Line {
 
     /// Reads once. 0: the client has closed its side. Cancel safe.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        ready!(self.turn.poll(cx));
         let room = self.inbox.capacity() - self.inbox.len();
         let read = if room >= READ {
             let inbox = &mut self.inbox;
@@ -239,7 +236,6 @@ impl Line {
         };
         self.ended |= read == 0;
         self.moved += read as u64;
-        self.turn.add(read);
         if self.unwanted > 0 {
             self.drop_unwanted();
         }
@@ -249,14 +245,12 @@ impl Line {
     /// Sends what is to be sent, as far as the client takes it. Ready once all of it has left.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_empty() {
-            ready!(self.turn.poll(cx));
-            let stream = Pin::new(&mut self.stream);
+                let stream = Pin::new(&mut self.stream);
             match ready!(stream.poll_write(cx, &self.out))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 taken => {
                     self.out.advance(taken);
                     self.moved += taken as u64;
-                    self.turn.add(taken);
                 }
             }
             self.unflushed = true;
