@@ -245,7 +245,7 @@ impl Line {
     /// Sends what is to be sent, as far as the client takes it. Ready once all of it has left.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.out.is_empty() {
-                let stream = Pin::new(&mut self.stream);
+            let stream = Pin::new(&mut self.stream);
             match ready!(stream.poll_write(cx, &self.out))? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 taken => {
