@@ -31,23 +31,12 @@ pub use crate::source::SourceId;
 const HINTS: usize = 1024;
 
 /// The frontends' handle of a lane. Cheap to clone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Intake<W: Work> {
     lane: mpsc::Sender<Submission<W>>,
     hints: Arc<mpsc::Sender<Hint>>,
     budget: Budget,
     sources: Arc<AtomicU64>,
-}
-
-impl<W: Work> Clone for Intake<W> {
-    fn clone(&self) -> Self {
-        Self {
-            lane: self.lane.clone(),
-            hints: Arc::clone(&self.hints),
-            budget: self.budget.clone(),
-            sources: Arc::clone(&self.sources),
-        }
-    }
 }
 
 impl<W: Work> Intake<W> {

@@ -98,6 +98,11 @@ impl Pace {
         self.trial.as_ref().map_or(self.base, Trial::setting)
     }
 
+    /// What it stays within.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     /// A flight has ended as it should.
     pub fn landed(&mut self, landing: Landing) {
         let Some(sample) = self.window.add(landing) else {

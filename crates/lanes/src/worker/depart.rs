@@ -36,11 +36,21 @@ impl<W: Work> Worker<W> {
     /// Gives true if units stay because no further flight may leave.
     fn send_all(&mut self) -> bool {
         while self.queue.is_ready() {
-            let now = Instant::now();
-            let (flying, keyed, late) = self.under_way(now);
-            let limit = (self.pace.setting().flights + late.min(BESIDE)).min(self.most_flights);
+            let (mut flying, mut keyed) = (0, true);
+            for flight in self.connections.flights() {
+                flying += 1;
+                keyed &= flight.keyed;
+            }
             // A flight whose keys are not known has the lane to itself.
-            if flying >= limit || !keyed {
+            if !keyed {
+                return true;
+            }
+            let now = Instant::now();
+            let mut limit = self.pace.setting().flights;
+            if flying >= limit {
+                limit = (limit + self.late(flying, now).min(BESIDE)).min(self.most_flights());
+            }
+            if flying >= limit {
                 return true;
             }
             if self.is_held_back(now) {
@@ -61,15 +71,13 @@ impl<W: Work> Worker<W> {
         false
     }
 
-    /// The flights under way, whether the keys of all are known, and how many are overdue or large.
-    /// Notes when the next of them will be overdue.
-    fn under_way(&mut self, now: Instant) -> (usize, bool, usize) {
-        let (mut flying, mut late, mut keyed) = (0, 0, true);
+    /// How many of so many flights under way are overdue or large. Notes when the next of them will
+    /// be overdue.
+    fn late(&mut self, flying: usize, now: Instant) -> usize {
+        let mut late = 0;
         let mut next: Option<Instant> = None;
         let allowed = self.usual.allowed();
         for flight in self.connections.flights() {
-            flying += 1;
-            keyed &= flight.keyed;
             let departed = flight.manifest.departed;
             match departed.zip(allowed).map(|(at, allowed)| at + allowed) {
                 Some(due) if due <= now => late += 1,
@@ -77,14 +85,19 @@ impl<W: Work> Worker<W> {
                 due => next = [next, due].into_iter().flatten().min(),
             }
         }
-        self.overdue_at = next.filter(|_| keyed && flying < self.most_flights);
-        (flying, keyed, late)
+        self.overdue_at = next.filter(|_| flying < self.most_flights());
+        late
+    }
+
+    /// The most flights that the database and the limits allow.
+    fn most_flights(&self) -> usize {
+        self.pace.bounds().flights
     }
 
     /// True where others may leave beside the next batch should it be overdue. The keys of a large
     /// one cost more than that is worth: where there is much to do, flights are large and alike.
     fn may_be_late(&self) -> bool {
-        self.most_flights > 1 && self.queue.totals().rows <= FEW
+        self.most_flights() > 1 && self.queue.totals().rows <= FEW
     }
 
     /// Forms a batch and hands it to a connection. False if nothing can leave.

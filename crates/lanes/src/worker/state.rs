@@ -61,8 +61,6 @@ pub(super) struct Worker<W: Work> {
     pub(super) gather: Gather,
     /// How long flights take.
     pub(super) usual: UsualTime,
-    /// The most flights that the database and the limits allow.
-    pub(super) most_flights: usize,
     /// When a flight that keeps units from leaving will be overdue.
     pub(super) overdue_at: Option<Instant>,
     pub(super) connections: Connections<W>,
@@ -113,7 +111,6 @@ impl<W: Work> Worker<W> {
             pace: Pace::new(bounds),
             gather: Gather::default(),
             usual: UsualTime::default(),
-            most_flights: bounds.flights,
             overdue_at: None,
             connections: Connections::new(),
             look_for_idle: None,
