@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum as _;
-use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::{Postgres, psql};
 use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
@@ -41,7 +40,7 @@ pub struct Soak {
     /// Seconds of each phase without the others.
     #[arg(long, default_value_t = 60)]
     pub alone: u64,
-    /// Seconds of each phase beside the others.
+    /// Seconds of each phase beside the others, and of each in which they use a second Windrow.
     #[arg(long, default_value_t = 300)]
     pub beside: u64,
     /// Clients of bad manners, half of them over each protocol.
@@ -76,6 +75,12 @@ const OTHERS_TABLE: &str =
 
 const ALONE: &str = "without others";
 const BESIDE: &str = "beside others";
+/// The others use a second Windrow, of the same machine and database: what the good clients feel
+/// of that is the machine's, and not the program's that they would share.
+const ELSEWHERE: &str = "others elsewhere";
+
+/// All of them, in the order of a round.
+const ARMS: [&str; 3] = [ALONE, ELSEWHERE, BESIDE];
 
 impl Soak {
     /// Measures, prints and stores.
@@ -97,13 +102,12 @@ impl Soak {
         psql(&url, POSTGRES_TABLE)?;
         psql(&url, OTHERS_TABLE)?;
         let mut windrow = self.windrow(&url)?;
-        let ways = Ways {
-            pg: Address::of(&url)?.at(windrow.pg_address().context("it does not listen")?),
-            http: windrow.address(),
-        };
+        let second = self.windrow(&url)?;
+        let (ways, elsewhere) = (Ways::to(&windrow, &url)?, Ways::to(&second, &url)?);
         let memory = Memory::watch(windrow.pid());
-        let told = Arc::new(Remembered::new(self.rounds() * 2 * self.good));
-        let others = self.phases(&mut run, (&url, &ways), &told)?;
+        let told = Arc::new(Remembered::new(self.rounds() * ARMS.len() * self.good));
+        let others = self.phases(&mut run, (&url, &ways, &elsewhere), &told)?;
+        drop(second);
         let ended = self.end(&mut run, &mut windrow, others, memory);
         let there = psql(&url, "select id from readings")?;
         let there = there.lines().map(|id| Ok(id.parse()?));
@@ -131,22 +135,30 @@ impl Soak {
     }
 
     fn rounds(&self) -> usize {
-        let both = (self.alone + self.beside).max(1);
-        usize::try_from((self.minutes * 60).div_ceil(both))
+        let all = (self.alone + 2 * self.beside).max(1);
+        usize::try_from((self.minutes * 60).div_ceil(all))
             .unwrap_or(1)
             .max(1)
     }
 
     /// Alternates; gives the others of the last phase, who are still there.
-    fn phases(&self, run: &mut Run, to: (&str, &Ways), told: &Arc<Remembered>) -> Result<Others> {
-        let (url, ways) = to;
+    fn phases(
+        &self,
+        run: &mut Run,
+        (url, ways, elsewhere): (&str, &Ways, &Ways),
+        told: &Arc<Remembered>,
+    ) -> Result<Others> {
+        let pace = Duration::from_secs(self.pace);
+        let start = |ways| Others::start(ways, self.others, pace, self.manners());
         let mut last = None;
         for round in 1..=self.rounds() {
             drop(last.take());
             psql(url, "truncate others")?;
             self.phase(run, (round, ALONE, self.alone), ways, told)?;
-            let pace = Duration::from_secs(self.pace);
-            let others = Others::start(ways, self.others, pace, self.manners());
+            let others = start(elsewhere);
+            self.phase(run, (round, ELSEWHERE, self.beside), ways, told)?;
+            drop(others);
+            let others = start(ways);
             self.phase(run, (round, BESIDE, self.beside), ways, told)?;
             run.add_all(number(round), "others", &others.metrics());
             last = Some(others);
@@ -162,7 +174,8 @@ impl Soak {
         told: &Arc<Remembered>,
     ) -> Result<()> {
         let time = Duration::from_secs(seconds);
-        let first = 2 * (round - 1) + usize::from(arm == BESIDE);
+        let place = ARMS.iter().position(|one| *one == arm).unwrap_or(0);
+        let first = ARMS.len() * (round - 1) + place;
         let good = Good {
             clients: self.good,
             first: first * self.good,
@@ -219,10 +232,13 @@ impl Soak {
 
     fn conclude(&self, run: &mut Run) -> Result<()> {
         for metric in ["pg p99 ms", "http p99 ms"] {
-            let (alone, beside) = (run.median(ALONE, metric)?, run.median(BESIDE, metric)?);
-            let times = beside / alone;
+            let of = |arm| run.median(arm, metric);
+            let (alone, elsewhere, beside) = (of(ALONE)?, of(ELSEWHERE)?, of(BESIDE)?);
+            let (times, shared) = (beside / alone, beside / elsewhere);
             run.remark(format!(
-                "{metric}: {alone:.1} {ALONE}, {beside:.1} {BESIDE}, {times:.2} times as much"
+                "{metric}: {alone:.1} {ALONE}, {elsewhere:.1} with {ELSEWHERE}, {beside:.1} {BESIDE}: \
+                 {times:.2} times as much as without them, {shared:.2} times as much as where they \
+                 use a second Windrow"
             ));
         }
         Ok(())

@@ -2,11 +2,24 @@
 
 use std::net::SocketAddr;
 
+use anyhow::{Context, Result};
 use windrow_testkit::pgclient::Address;
+use windrow_testkit::process::Windrow;
 
 /// Everybody's way to the server.
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
     pub(super) pg: Address,
     pub(super) http: SocketAddr,
+}
+
+impl Ways {
+    /// Those to a running Windrow, in front of the database at `url`.
+    pub(super) fn to(windrow: &Windrow, url: &str) -> Result<Self> {
+        let listens = windrow.pg_address().context("it does not listen")?;
+        Ok(Self {
+            pg: Address::of(url)?.at(listens),
+            http: windrow.address(),
+        })
+    }
 }
