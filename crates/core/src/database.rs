@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::bookkeeping::Bookkeeping;
 use crate::fault::Fault;
 use crate::load::Bulk;
 use crate::moves::Moves;
@@ -30,6 +31,13 @@ pub trait Database: Sink<RowWrite> {
     /// The database as one that holds pending rows, which a move takes out; `None` where that is
     /// not possible.
     fn moves(&self) -> Option<Arc<dyn Moves>> {
+        None
+    }
+
+    /// The tables that Windrow keeps in the database for itself; `None` where what they hold could
+    /// not change in one transaction with what is written, so that no spool can be applied
+    /// exactly once.
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         None
     }
 

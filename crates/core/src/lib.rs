@@ -18,9 +18,12 @@
 //! | [`sink`] | the port between a lane and a database: execute a batch, report on each unit |
 //! | [`database`] | what a database can do besides: bulk loads, moves, a sign of life |
 //! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
+//! | [`bookkeeping`] | the tables that Windrow keeps for itself in a database |
+//! | [`spooling`] | the port between frontends and a spool, which acknowledges before the database |
 //! | [`cancel`] | interrupting a batch that is under way |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`moves`] | the port between a move and a database: rows of a table that serves as a queue |
+//! | [`record`] | rows as JSON texts: what a dead letter keeps of a row |
 //! | [`outcome`] | what one unit is told |
 //! | [`fault`] | why it failed, classified where the fault arose |
 //! | [`secret`] | what is shown nowhere |
@@ -29,6 +32,7 @@
 //! Everyone may import this crate; it imports none of the others.
 
 pub mod apart;
+pub mod bookkeeping;
 pub mod budget;
 pub mod cancel;
 pub mod database;
@@ -40,10 +44,12 @@ pub mod moves;
 pub mod name;
 pub mod outcome;
 pub mod promise;
+pub mod record;
 pub mod secret;
 pub mod shape;
 pub mod sink;
 pub mod source;
+pub mod spooling;
 pub mod standing;
 pub mod unit;
 pub mod value;
@@ -51,6 +57,7 @@ pub mod work;
 pub mod write;
 
 pub use apart::Apart;
+pub use bookkeeping::Bookkeeping;
 pub use budget::{Budget, Permit};
 pub use cancel::Canceller;
 pub use database::Database;
@@ -69,6 +76,7 @@ pub use secret::Secret;
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
+pub use spooling::{SpoolPlace, Spooling};
 pub use standing::{Level, Standing};
 pub use unit::Unit;
 pub use value::Value;

@@ -25,9 +25,10 @@ mod takes;
 
 use async_trait::async_trait;
 
-pub use bookkeeping::{BATCHES, REJECTED};
+pub use crate::bookkeeping::REJECTED;
+pub use bookkeeping::BATCHES;
 pub use moved::Moved;
-pub use table::{Destination, NameLimit, TableFacts};
+pub use table::{Destination, NameLimit, TableFacts, is_own};
 pub use takes::Takes;
 
 use crate::fault::Fault;

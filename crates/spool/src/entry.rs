@@ -98,6 +98,13 @@ impl Batch {
         self.ends.push(self.bytes.len());
     }
 
+    /// Takes the last entry away.
+    pub fn pop(&mut self) {
+        self.ends.pop();
+        let end = self.ends.last().copied().unwrap_or_default();
+        self.bytes.truncate(end);
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -136,5 +143,9 @@ mod tests {
         let entries: Vec<_> = batch.iter().collect();
         assert_eq!(entries, [&b"one"[..], b"", b"three"]);
         assert_eq!((batch.len(), batch.bytes()), (3, 8));
+        batch.pop();
+        batch.push(b"four");
+        assert_eq!(batch.iter().last(), Some(&b"four"[..]));
+        assert_eq!((batch.len(), batch.bytes()), (3, 7));
     }
 }

@@ -8,7 +8,8 @@
 //! | [`options`] | limits |
 //! | [`spool`] | a spool in files |
 //! | [`inspect`] | looking into a spool's files without touching them |
-//! | [`codec`] | row writes as the bytes of an entry |
+//! | [`codec`] | units of row writes as the bytes of an entry |
+//! | [`appender`] | the end of an intake that is a log |
 //! | [`files`] | the port to the file system |
 //!
 //! **What is promised.** An entry whose append has ended well is there afterwards, at its position,
@@ -23,6 +24,7 @@
 //!
 //! The bytes of the files are described in `format.rs`.
 
+pub mod appender;
 pub mod codec;
 mod common;
 mod cursor;
@@ -43,6 +45,7 @@ mod trim;
 mod window;
 mod writer;
 
+pub use appender::Appender;
 pub use common::Cut;
 pub use entry::{Batch, Entry, Origin, Position, SpoolId};
 pub use fault::SpoolFault;

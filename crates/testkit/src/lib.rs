@@ -20,5 +20,6 @@ pub mod process;
 pub mod procfs;
 pub mod proxy;
 pub mod sink;
+pub mod spooled;
 pub mod web;
 pub mod writes;

@@ -1,12 +1,18 @@
 //! What a move has to know of tables.
 
 use super::{BATCHES, Moved, REJECTED, Takes};
+use crate::bookkeeping::PROGRESS;
 use crate::fault::{Fault, FaultClass};
 use crate::load::Mark;
 use crate::name::{MAX_NAME_BYTES, Name, TableName};
 
 /// Tables that Windrow keeps for itself.
-const OWN: [&str; 4] = [Moved::TABLE, REJECTED, BATCHES, Mark::TABLE];
+const OWN: [&str; 5] = [Moved::TABLE, REJECTED, BATCHES, Mark::TABLE, PROGRESS];
+
+/// True for the name of a table that Windrow keeps for itself, however it is capitalized.
+pub fn is_own(table: &str) -> bool {
+    OWN.iter().any(|own| table.eq_ignore_ascii_case(own))
+}
 
 /// What a table is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -214,7 +220,7 @@ impl NameLimit {
             "would hold a zero byte".to_owned()
         } else if length > most || name.len() > MAX_NAME_BYTES {
             format!("would be {length} {what} long; the database takes {most}")
-        } else if OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+        } else if is_own(name) {
             format!("would be {name}, a table of Windrow's own")
         } else if let Some(wrong) = self.refused_plain(name) {
             wrong.to_owned()
@@ -326,6 +332,7 @@ mod tests {
             assert!(NameLimit::default().check(odd).is_ok(), "{odd:?}");
         }
         assert!(NameLimit::default().check("Windrow_Moved").is_err());
+        assert!(NameLimit::default().check("windrow_progress").is_err());
         assert!(NameLimit::default().check("").is_err());
         assert!(NameLimit::default().check("a\0").is_err());
     }

@@ -9,7 +9,7 @@
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
 //! | [`infer`], [`new_table`], [`wish`] | tables and columns that are made from rows |
-//! | [`binary`], [`decimal`], [`record`] | values as texts |
+//! | [`binary`], [`decimal`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
 
 pub mod binary;
@@ -21,7 +21,6 @@ pub mod new_table;
 pub mod options;
 pub mod plan;
 pub mod quote;
-pub mod record;
 pub mod sources;
 #[cfg(feature = "web")]
 pub mod web;

@@ -5,10 +5,12 @@
 //!
 //! - Two writes that touch the same row run in the order of the batch, never in one statement (two
 //!   reads may).
-//! - The writes of one unit run in their order, and so do the units of one source: no step of
-//!   theirs comes before the one of an earlier unit. They are in one statement only where all
-//!   between them are in it too. Writes of one table that are [`Item::free`] may change places
-//!   among each other.
+//! - The units of one source run in their order: no step of theirs comes before the one of an
+//!   earlier unit. They are in one statement only where all between them are in it too. Writes of
+//!   one table that are [`Item::free`] may change places among each other.
+//! - The writes of one unit, which are seen by nobody before all of them are done, keep their order
+//!   in the same way, but for inserts of different tables whose rows nothing joins
+//!   ([`Item::bonds`]): these may change places too. What is no such insert keeps its place.
 //! - A write with a [`Fence`] keeps its place among all the writes of other groups that the fence
 //!   is for.
 //! - All else is free: units that wait together were asked for concurrently, so writes of different
@@ -33,6 +35,28 @@ pub enum Fence {
     All,
 }
 
+/// What foreign keys may join the rows of a table with those of other tables, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bonds {
+    /// Its rows may refer to others, and others to them.
+    Both,
+    /// Its rows may refer to others; none refers to them.
+    Refers,
+    /// Others may refer to its rows, which refer to none.
+    Referred,
+    /// Neither of it.
+    Neither,
+}
+
+impl Bonds {
+    /// Whether a row of the one table may refer to a row of the other one.
+    fn join(self, other: Self) -> bool {
+        let refers = |bonds| matches!(bonds, Self::Both | Self::Refers);
+        let referred = |bonds| matches!(bonds, Self::Both | Self::Referred);
+        refers(self) && referred(other) || refers(other) && referred(self)
+    }
+}
+
 /// One write, as far as order is concerned.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
@@ -55,6 +79,9 @@ pub struct Item<'a> {
     /// Within a transaction nobody can tell whether it came before or after others of its table
     /// that are free too, but for those that touch the same rows.
     pub free: bool,
+    /// For an insert that nothing but foreign keys joins with what other tables hold: which these
+    /// may be. `None`: it keeps its place in its unit.
+    pub bonds: Option<Bonds>,
 }
 
 /// The group of writes of one shape. `sets`: they may become one statement with their like; the
@@ -113,8 +140,69 @@ struct Planner {
     tables: Vec<Vec<Reach>>,
     whole: Vec<Reach>,
     steps_of: Vec<Vec<u32>>,
-    unit: Option<(u32, u32)>,
+    unit: Within,
     sources: Vec<Course>,
+}
+
+/// How far a unit has come.
+#[derive(Default)]
+struct Within {
+    unit: Option<u32>,
+    /// The last step of each kind of its writes.
+    kinds: SmallVec<[(Kind, u32); 4]>,
+}
+
+/// What writes of a unit have in common that may change places with the same others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    table: u32,
+    free: bool,
+    bonds: Option<Bonds>,
+}
+
+impl Kind {
+    fn of(item: &Item<'_>) -> Self {
+        Self {
+            table: item.table,
+            free: item.free,
+            bonds: item.bonds,
+        }
+    }
+
+    /// Whether nobody can tell which of the two came first.
+    fn changes_places_with(self, other: Self) -> bool {
+        match (self.bonds, other.bonds) {
+            (Some(_), Some(_)) if self.table == other.table => self.free && other.free,
+            (Some(one), Some(two)) => !one.join(two),
+            _ => false,
+        }
+    }
+}
+
+impl Within {
+    /// The first step that the next write may use.
+    fn earliest(&self, item: &Item<'_>) -> u32 {
+        if self.unit != Some(item.unit) {
+            return 0;
+        }
+        let kind = Kind::of(item);
+        let behind = self
+            .kinds
+            .iter()
+            .filter(|(before, _)| !before.changes_places_with(kind));
+        behind.map(|(_, step)| *step).max().unwrap_or(0)
+    }
+
+    fn note(&mut self, item: &Item<'_>, step: u32) {
+        if self.unit.replace(item.unit) != Some(item.unit) {
+            self.kinds.clear();
+        }
+        let kind = Kind::of(item);
+        match self.kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, last)) => *last = step.max(*last),
+            None => self.kinds.push((kind, step)),
+        }
+    }
 }
 
 /// How far a source has come.
@@ -158,10 +246,7 @@ impl Planner {
 
     /// The first step that the order allows.
     fn earliest(&self, item: &Item<'_>) -> u32 {
-        let mut earliest = match self.unit {
-            Some((unit, step)) if unit == item.unit => step,
-            _ => 0,
-        };
+        let mut earliest = self.unit.earliest(item);
         if let Some(course) = item.source.and_then(|s| self.sources.get(s as usize)) {
             earliest = earliest.max(course.earliest(item));
         }
@@ -207,7 +292,7 @@ impl Planner {
         let fenced = item.fence >= Fence::Table;
         reach(slot(&mut self.tables, item.table), item.group, next, fenced);
         reach(&mut self.whole, item.group, next, item.fence == Fence::All);
-        self.unit = Some((item.unit, step));
+        self.unit.note(item, step);
         if let Some(source) = item.source {
             slot(&mut self.sources, source).note(item, step);
         }

@@ -30,10 +30,13 @@
 //! | `ladder::matching` | which answer belongs to which row of a statement for many |
 //! | `load` | many rows by LOAD DATA LOCAL |
 //! | `moves` | rows of a queue brought into their final tables |
+//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `own_tables` | tables that Windrow keeps for itself |
 //! | `fault` | the server's errors as faults |
 //!
 //! What differs from other databases is told in `docs/mysql.md`.
 
+mod bookkeeping;
 mod catalog;
 mod fault;
 mod ladder;
@@ -41,6 +44,7 @@ mod line;
 mod load;
 mod location;
 mod moves;
+mod own_tables;
 mod sink;
 mod values;
 

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Database, Executor, Fault, Moves, Profile, RowWrite, Sink, Standing, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Moves, Profile, RowWrite, Sink, Standing, Unit,
 };
 use windrow_database::Options;
 
+use super::bookkeeping::MysqlBookkeeping;
 use super::ladder::cache::Catalog;
 use super::ladder::connection::Connection;
 use super::line::Line;
@@ -101,6 +102,10 @@ impl Database for MysqlSink {
 
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         Some(moves::moves(&self.opts, &self.options))
+    }
+
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        Some(Arc::new(MysqlBookkeeping::new(&self.opts, &self.options)))
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -13,11 +13,14 @@
 //! | `values` | values in and out |
 //! | `load` | many rows of one table, by COPY |
 //! | `moves` | tables of pending rows, for `windrow move` |
+//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round trip |
 //! | `compiled`, `touch` | a statement joined with its table; what it touches and changes |
 //! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise, what is refused |
 //!
 //! The protocol itself is in `windrow-pgwire`.
 
+mod bookkeeping;
 mod calls;
 mod catalog;
 mod cockroachdb;
@@ -27,9 +30,11 @@ mod fault;
 mod ladder;
 mod load;
 mod moves;
+mod own_tables;
 mod rows;
 mod server;
 mod sink;
+mod talk;
 mod touch;
 mod values;
 

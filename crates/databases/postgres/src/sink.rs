@@ -6,11 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Database, Executor, Fault, Moves, Name, Profile, RowWrite, Sink, Standing, TableName,
-    Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Moves, Name, Profile, RowWrite, Sink, Standing,
+    TableName, Unit,
 };
 use windrow_database::Options;
 
+use super::bookkeeping::PgBookkeeping;
 use super::catalog::cache::Catalog;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
 use super::ladder::connection::{Connection, Shared};
@@ -87,6 +88,10 @@ impl Database for PostgresSink {
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         let is_postgres = *self.server.dialect() == POSTGRES;
         is_postgres.then(|| Arc::new(PgMoves::new(self.server.clone())) as Arc<dyn Moves>)
+    }
+
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        Some(Arc::new(PgBookkeeping::new(self.server.clone())))
     }
 
     fn owns(&self, table: &TableName) -> bool {

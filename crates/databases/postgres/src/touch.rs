@@ -29,10 +29,14 @@ pub(crate) struct Change<'a> {
     pub(crate) proven: bool,
 }
 
-/// Tells the rows of a table and one of its keys from all others.
+/// Tells the rows of a table and one of its keys from all others, whatever name the table goes by.
 pub(crate) fn seed(table: &Table, number: usize) -> u64 {
     use std::hash::BuildHasher as _;
-    foldhash::fast::FixedState::default().hash_one((&table.name, number))
+    let state = foldhash::fast::FixedState::default();
+    match table.oid() {
+        Some(oid) => state.hash_one((oid, number)),
+        None => state.hash_one((&table.name, number)),
+    }
 }
 
 /// Whether somebody could tell in which order a statement's rows are written: a number that the

@@ -23,6 +23,8 @@
 //! | `values` | values in and out, and a batch as the writer thread owns it |
 //! | `load` | many rows in one transaction |
 //! | `moves` | rows of a queue brought into their final tables |
+//! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `own_tables` | tables that Windrow keeps for itself |
 //! | `fault` | SQLite's result codes as faults |
 //!
 //! # What a value becomes
@@ -42,6 +44,7 @@
 //! A write shares a transaction with others unless the schema shows that it could tell: `sharing`
 //! says when, `docs/sqlite.md` why.
 
+mod bookkeeping;
 mod catalog;
 mod connection;
 mod fault;
@@ -50,6 +53,7 @@ mod ladder;
 mod load;
 mod location;
 mod moves;
+mod own_tables;
 mod sink;
 mod values;
 

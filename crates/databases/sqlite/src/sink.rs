@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bulk, Executor, Fault, FaultClass, Limitation, Moves, Profile, Promise, RowWrite, Sink,
-    Standing,
+    Bookkeeping, Bulk, Executor, Fault, FaultClass, Limitation, Moves, Profile, Promise, RowWrite,
+    Sink, Standing,
 };
 use windrow_database::Options;
 
+use super::bookkeeping::SqliteBookkeeping;
 use super::fault::Failure;
 use super::ladder::executor::SqliteExecutor;
 use super::ladder::writer::{Database, Writer};
@@ -99,6 +100,10 @@ impl windrow_core::Database for SqliteSink {
     fn moves(&self) -> Option<Arc<dyn Moves>> {
         let queue = SqliteMoves::new(&self.writer, &self.location, &self.options)?;
         Some(Arc::new(queue))
+    }
+
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        Some(Arc::new(SqliteBookkeeping::new(&self.writer)))
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -1,19 +1,21 @@
-//! Bytes into row writes.
+//! Bytes into units.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use windrow_core::shape::ShapeParts;
+use windrow_core::write::Row;
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value};
 
 use super::tag::{self, VERSION};
 
-/// Why bytes are no write. The log has checked that they are what was written, so this means that a
+/// Why bytes are no unit. The log has checked that they are what was written, so this means that a
 /// newer Windrow wrote them, or a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// A newer version.
     #[error(
-        "the entry holds a write of version {found}, and this program knows versions up to {known}; \
+        "the entry holds writes of version {found}, and this program knows versions up to {known}; \
          run the newer Windrow that wrote it"
     )]
     Newer {
@@ -23,44 +25,111 @@ pub enum Unreadable {
         known: u8,
     },
     /// Something that no version has.
-    #[error("the entry holds no write of a row: byte {at} is not what stands there in one")]
+    #[error("the entry holds no writes of rows: byte {at} is not what stands there in them")]
     Malformed {
         /// Where, counted from the entry's first byte.
         at: usize,
     },
 }
 
-/// Reads a write. The bytes must hold it and nothing else.
+/// The most bytes of shapes that a decoder remembers. Where there are more, it forgets all of them.
+const REMEMBERED: usize = 1 << 20;
+
+/// Turns entries into units. One that is kept gives equal shapes as the same [`Arc`], so that a
+/// sink has them compiled already.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// By their bytes.
+    pub(super) shapes: HashMap<Box<[u8]>, Arc<Shape>>,
+    remembered: usize,
+}
+
+impl Decoder {
+    /// One that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the writes of a unit. The bytes must hold it and nothing else.
+    ///
+    /// # Errors
+    /// See [`Unreadable`].
+    pub fn unit(&mut self, bytes: &[u8]) -> Result<Vec<RowWrite>, Unreadable> {
+        match bytes.first() {
+            Some(found) if *found > VERSION => {
+                return Err(Unreadable::Newer {
+                    found: *found,
+                    known: VERSION,
+                });
+            }
+            Some(&VERSION) => {}
+            _ => return Err(Unreadable::Malformed { at: 0 }),
+        }
+        let mut reader = Reader(bytes.get(1..).unwrap_or_default());
+        let writes = self.writes(&mut reader).filter(|_| reader.0.is_empty());
+        writes.ok_or(Unreadable::Malformed {
+            at: bytes.len() - reader.0.len(),
+        })
+    }
+
+    fn writes(&mut self, reader: &mut Reader<'_>) -> Option<Vec<RowWrite>> {
+        let count = reader.count()?;
+        let mut stored = Vec::new();
+        let write = |_| {
+            let shape = match reader.number()?.checked_sub(1) {
+                Some(place) => Arc::clone(stored.get(usize::try_from(place).ok()?)?),
+                None => {
+                    let shape = self.shape(reader)?;
+                    stored.push(Arc::clone(&shape));
+                    shape
+                }
+            };
+            Some(RowWrite::new(shape, reader.row()?))
+        };
+        (0..count).map(write).collect()
+    }
+
+    /// The shape that stands next, with its length before it.
+    fn shape(&mut self, reader: &mut Reader<'_>) -> Option<Arc<Shape>> {
+        let before = reader.0;
+        let bytes = reader.bytes()?;
+        if let Some(known) = self.shapes.get(bytes) {
+            return Some(Arc::clone(known));
+        }
+        let mut inner = Reader(bytes);
+        let shape = inner.shape().filter(|_| inner.0.is_empty());
+        let Some(shape) = shape else {
+            // For the place that is told.
+            let read = before.len() - reader.0.len() - inner.0.len();
+            reader.0 = before.get(read..).unwrap_or_default();
+            return None;
+        };
+        let shape = Arc::new(shape);
+        if self.remembered + bytes.len() > REMEMBERED {
+            self.shapes.clear();
+            self.remembered = 0;
+        }
+        self.remembered += bytes.len();
+        self.shapes.insert(bytes.into(), Arc::clone(&shape));
+        Some(shape)
+    }
+}
+
+/// Reads the writes of a unit, where no other follows.
 ///
 /// # Errors
 /// See [`Unreadable`].
-pub fn decode(bytes: &[u8]) -> Result<RowWrite, Unreadable> {
-    match bytes.first() {
-        Some(found) if *found > VERSION => {
-            return Err(Unreadable::Newer {
-                found: *found,
-                known: VERSION,
-            });
-        }
-        Some(&VERSION) => {}
-        _ => return Err(Unreadable::Malformed { at: 0 }),
-    }
-    let mut reader = Reader(bytes.get(1..).unwrap_or_default());
-    let write = reader.write().filter(|_| reader.0.is_empty());
-    write.ok_or(Unreadable::Malformed {
-        at: bytes.len() - reader.0.len(),
-    })
+pub fn decode_unit(bytes: &[u8]) -> Result<Vec<RowWrite>, Unreadable> {
+    Decoder::new().unit(bytes)
 }
 
 /// What is not read yet.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn write(&mut self) -> Option<RowWrite> {
-        let shape = self.shape()?;
+    fn row(&mut self) -> Option<Row> {
         let count = self.count()?;
-        let row: Option<Box<[Value]>> = (0..count).map(|_| self.value()).collect();
-        Some(RowWrite::new(Arc::new(shape), row?))
+        (0..count).map(|_| self.value()).collect()
     }
 
     fn shape(&mut self) -> Option<Shape> {

@@ -1,23 +1,78 @@
-//! Row writes into bytes.
+//! Units into bytes.
+
+use std::sync::Arc;
 
 use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
 
 use super::tag::{self, VERSION};
 
-/// Appends a write to bytes, such as those of a [`crate::Batch`].
-pub fn encode(write: &RowWrite, out: &mut Vec<u8>) {
-    out.push(VERSION);
-    shape(&write.shape, out);
-    number(write.row.len() as u64, out);
-    for one in &write.row {
-        value(one, out);
+/// Shapes of a unit that a write is compared with. One that is not among them is stored again,
+/// which takes room and changes nothing.
+const COMPARED: usize = 16;
+
+/// Turns units into entries. Cheap to make; one that is kept knows the bytes of the shape that came
+/// last, which is nearly always the next one too.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    last: Option<Arc<Shape>>,
+    /// Its bytes.
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// One that has seen nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a unit to bytes, such as those of a [`crate::Batch`].
+    pub fn unit(&mut self, writes: &[RowWrite], out: &mut Vec<u8>) {
+        out.push(VERSION);
+        number(writes.len() as u64, out);
+        let mut stored: Vec<&Arc<Shape>> = Vec::new();
+        for write in writes {
+            match place_of(&write.shape, &stored) {
+                Some(place) => number(place as u64 + 1, out),
+                None => {
+                    number(0, out);
+                    self.shape(&write.shape, out);
+                    stored.push(&write.shape);
+                }
+            }
+            number(write.row.len() as u64, out);
+            for one in &write.row {
+                value(one, out);
+            }
+        }
+    }
+
+    /// A shape with its length before it.
+    fn shape(&mut self, wanted: &Arc<Shape>, out: &mut Vec<u8>) {
+        let is_last = |last: &Arc<Shape>| is_same(last, wanted);
+        if !self.last.as_ref().is_some_and(is_last) {
+            self.bytes.clear();
+            shape(wanted, &mut self.bytes);
+            self.last = Some(Arc::clone(wanted));
+        }
+        bytes(&self.bytes, out);
     }
 }
 
-/// A row write as bytes.
-pub fn to_bytes(write: &RowWrite) -> Vec<u8> {
+/// Where a shape stands among those that are stored already.
+fn place_of(wanted: &Arc<Shape>, stored: &[&Arc<Shape>]) -> Option<usize> {
+    let mut compared = stored.iter().enumerate().rev().take(COMPARED);
+    let found = compared.find(|(_, shape)| is_same(shape, wanted));
+    found.map(|(place, _)| place)
+}
+
+fn is_same(one: &Arc<Shape>, other: &Arc<Shape>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
+
+/// A unit as the bytes of an entry.
+pub fn encode_unit(writes: &[RowWrite]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    encode(write, &mut bytes);
+    Encoder::new().unit(writes, &mut bytes);
     bytes
 }
 

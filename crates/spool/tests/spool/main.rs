@@ -9,6 +9,7 @@
     reason = "helpers of tests may do as tests may"
 )]
 
+mod appending;
 mod basics;
 mod crashes;
 mod damage;

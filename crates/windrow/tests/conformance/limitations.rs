@@ -48,8 +48,9 @@ fn unsupported(outcome: &UnitOutcome<RowDone>) -> bool {
         .is_err_and(|failed| failed.fault.class == FaultClass::Unsupported)
 }
 
-/// A unit is refused, or a part of one that fails stays.
+/// A unit is refused, or a part of one that fails stays. So no spool can be applied exactly once.
 async fn no_units(bed: &mut Bed) {
+    assert!(bed.sink.bookkeeping().is_none());
     let put = insert("t", &["id", "a"]);
     let unit = Unit::of([put.row(row![1, "x"]), put.row(row![1, "y"])]);
     let outcome = bed.outcomes(&[unit]).await.remove(0);

@@ -25,6 +25,7 @@ mod lost;
 mod order;
 mod poison;
 mod returned;
+mod spooled;
 mod trips;
 mod values;
 mod words;
@@ -51,6 +52,12 @@ macro_rules! conform {
             conform!(@ $ground keys::foreign_keys_are_kept [ForeignKeys]);
             conform!(@ $ground lost::a_broken_connection_gives_no_false_success [Unknown]);
             conform!(@ $ground lost::a_foreign_lock_holds_up_its_own_write_alone [Locks]);
+            conform!(@ $ground spooled::units_move_the_position_with_their_rows [Atomic]);
+            conform!(@ $ground spooled::the_first_bad_row_is_named [Atomic, Errors]);
+            conform!(@ $ground spooled::a_unit_keeps_the_order_of_each_row [Atomic, Order]);
+            conform!(@ $ground spooled::a_unit_is_what_its_writes_are_one_by_one [Atomic, Errors, Order]);
+            conform!(@ $ground spooled::letters_are_kept_as_they_are [Atomic]);
+            conform!(@ $ground spooled::of_two_at_once_one_commits [Atomic]);
             conform!(@ $ground limitations::declared_limitations_are_real []);
         }
     };

@@ -18,7 +18,7 @@ fn each_refused_row_is_kept_with_its_own_reason() {
     );
     let letters = sql(
         &db,
-        "select source, destination, key, \"row\"->>'id', code, \"constraint\", moved_at > now() - interval '1 hour' from windrow_rejected order by 4",
+        "select source, destination, key, \"row\"->>'id', code, \"constraint\", rejected_at > now() - interval '1 hour' from windrow_rejected order by 4",
     );
     let expected = "pending|final|[401]|401|23502||t\npending|final|[402]|402|23514|final_v_check|t\npending|final|[403]|403|23505|one_each|t\n\
         pending|final|[404]|404|22001||t\npending|final|[405]|405|23505|one_each|t";

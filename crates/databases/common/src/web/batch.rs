@@ -164,6 +164,7 @@ impl BoundWrite {
             reads: bound.reads,
             fence: bound.fence,
             free: false,
+            bonds: None,
         });
         let at = |item: u32| bound.get(item as usize).map(|bound| bound.at);
         plan(items)

@@ -90,6 +90,24 @@ impl Facts {
         self.apart.as_ref().or(fired)
     }
 
+    /// Whether its rows may refer to rows of other tables, as far as its definition shows.
+    pub(crate) fn refers(&self) -> bool {
+        let defined = self.print.as_ref().map(|print| &print.table);
+        defined.is_none_or(|table| table.contains("FOREIGN KEY"))
+    }
+
+    /// Whether its defaults may take numbers from a sequence, as other tables may too.
+    pub(crate) fn takes_from_sequences(&self) -> bool {
+        let defined = self.print.as_ref().map(|print| &print.table);
+        let takes = |table: &str| table.to_ascii_lowercase().contains("nextval(");
+        defined.is_none_or(|table| takes(table))
+    }
+
+    /// Whether the server may number its rows.
+    pub(crate) fn counts(&self) -> bool {
+        self.columns.iter().any(|column| column.auto)
+    }
+
     /// The columns that triggers give values to.
     pub(crate) fn set_by_triggers(&self, op: Op, also: Option<Op>) -> impl Iterator<Item = usize> {
         let sets = self.fired(op, also).filter_map(|t| t.sets.as_ref().ok());

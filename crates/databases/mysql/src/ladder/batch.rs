@@ -1,6 +1,8 @@
 //! A batch under way: its units, their writes joined with the tables' descriptions, and what is
 //! known of each unit.
 
+mod steps;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use mysql_async::Value as Cell;
 use windrow_core::{
     Dones, Fault, FaultClass, Op, RowDone, RowWrite, Shape, TableName, Unit, UnitFault, Verdict,
 };
-use windrow_database::plan::{self, Fence, Item, Step};
+use windrow_database::plan::Fence;
 use windrow_database::sources::Sources;
 
 use super::compiled::Compiled;
@@ -255,73 +257,6 @@ impl<'a> Batch<'a> {
         all.all(|bound| bound.compiled.shape.op == Op::Get)
     }
 
-    /// The statements of units in their order, with the places of their writes; those whose number
-    /// is even may become one.
-    pub(crate) fn steps(&self, units: &[u32]) -> Vec<Step> {
-        let places: Vec<usize> = units
-            .iter()
-            .flat_map(|unit| self.writes_of(*unit))
-            .collect();
-        let items = places.iter().filter_map(|place| {
-            let bound = self.bound.get(*place)?;
-            Some(Item {
-                group: plan::group_of(bound.shape, bound.sets),
-                unit: bound.unit,
-                source: self.sources.of_unit(bound.unit),
-                table: u32::try_from(bound.compiled.table.version).unwrap_or(u32::MAX),
-                keys: self.hashes.get(bound.keys.clone()).unwrap_or_default(),
-                reads: bound.compiled.shape.op == Op::Get,
-                fence: bound.fence,
-                free: false,
-            })
-        });
-        let mut steps = plan::plan(numbered(items));
-        for step in &mut steps {
-            for item in &mut step.items {
-                let place = places.get(*item as usize).copied().unwrap_or_default();
-                *item = u32::try_from(place).unwrap_or(u32::MAX);
-            }
-            let canon = |item: &u32| {
-                self.bound
-                    .get(*item as usize)
-                    .and_then(|p| p.canon.as_ref())
-            };
-            // Rows are locked in one order; where one cannot be told from the others, all stay in
-            // the order of the batch.
-            if plan::shape_of(step.group).is_some() && step.items.iter().all(|i| canon(i).is_some())
-            {
-                let firsts = self.first_of_each(&step.items);
-                let first = |item: &u32| firsts.get(&self.chain(*item)).copied().or(canon(item));
-                step.items.sort_by(|a, b| first(a).cmp(&first(b)));
-            }
-        }
-        steps
-    }
-
-    /// Rows of one source, or of one unit, stay together and in their order: numbers rise in it,
-    /// and a row may refer to one before it.
-    fn chain(&self, item: u32) -> Option<(bool, u32)> {
-        let unit = self.bound.get(item as usize)?.unit;
-        let source = self.sources.of_unit(unit);
-        Some(source.map_or((false, unit), |source| (true, source)))
-    }
-
-    /// The first key of each source or unit; empty where each has one write.
-    fn first_of_each(&self, items: &[u32]) -> HashMap<Option<(bool, u32)>, &Canon> {
-        let mut firsts = HashMap::new();
-        if !self.sources.any() && self.bound.len() <= self.units.len() {
-            return firsts;
-        }
-        for item in items {
-            let bound = self.bound.get(*item as usize);
-            if let Some(canon) = bound.and_then(|bound| bound.canon.as_ref()) {
-                let first = firsts.entry(self.chain(*item)).or_insert(canon);
-                *first = canon.min(*first);
-            }
-        }
-        firsts
-    }
-
     /// Behind a unit that is to run again or alone, the later ones of its source wait for it.
     pub(crate) fn hold(&mut self) {
         for unit in 0_u32.. {
@@ -384,16 +319,6 @@ impl<'a> Batch<'a> {
         let pending = numbered.filter(|(_, verdict)| verdict.is_none());
         pending.map(|(unit, _)| unit).collect()
     }
-}
-
-/// Numbers tables from 0 without gaps, as the planner wants them.
-fn numbered<'i>(items: impl Iterator<Item = Item<'i>>) -> impl Iterator<Item = Item<'i>> {
-    let mut tables: HashMap<u32, u32> = HashMap::new();
-    items.map(move |item| {
-        let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
-        let table = *tables.entry(item.table).or_insert(next);
-        Item { table, ..item }
-    })
 }
 
 fn add_shape(shapes: &mut Vec<Arc<Compiled>>, compiled: Arc<Compiled>) -> u32 {

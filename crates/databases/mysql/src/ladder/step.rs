@@ -107,7 +107,7 @@ impl Transaction<'_, '_> {
             })),
         };
         self.count(Rung::Isolated, 1);
-        self.fail(unit, verdict)
+        self.fail(unit, write, verdict)
     }
 
     /// Executes writes by one statement; a refusal that befell the statement alone is given back.

@@ -78,8 +78,8 @@ pub(crate) struct Transaction<'t, 'u> {
     tally: &'t mut Tally,
     pub(super) counts: [usize; Rung::ALL.len()],
     pub(super) failed: Vec<(u32, Verdict<RowDone>)>,
-    /// What a unit of several writes failed with.
-    pub(super) blame: Option<Verdict<RowDone>>,
+    /// What a unit of several writes failed with, and the number of the write that did.
+    pub(super) blame: Option<(usize, Verdict<RowDone>)>,
     /// Everything counts as set apart.
     isolated: bool,
     /// A unit that fails is undone with all of the transaction.
@@ -114,8 +114,8 @@ impl<'t, 'u> Transaction<'t, 'u> {
         self.line.say("ROLLBACK").await?;
         let undone = self.line.undid_all().await?;
         let verdict = match self.blame.take() {
-            Some(Verdict::WaitsForLock(fault)) if !undone => Verdict::Final(Err(fault.into())),
-            Some(verdict) => verdict,
+            Some((_, Verdict::WaitsForLock(fault))) if !undone => Verdict::Final(Err(fault.into())),
+            Some((_, verdict)) => verdict,
             None => defect(),
         };
         for unit in units {
@@ -239,13 +239,18 @@ impl<'t, 'u> Transaction<'t, 'u> {
         }
     }
 
-    /// A unit of one write has failed, and nothing of it is left. One of several must be undone.
-    pub(crate) fn fail(&mut self, unit: u32, verdict: Verdict<RowDone>) -> Result<(), Break> {
+    /// A write has failed. Of a unit of one write nothing is left; one of several must be undone.
+    pub(crate) fn fail(
+        &mut self,
+        unit: u32,
+        write: usize,
+        verdict: Verdict<RowDone>,
+    ) -> Result<(), Break> {
         if self.batch.is_single(unit) && !self.once {
             self.failed.push((unit, verdict));
             Ok(())
         } else {
-            self.blame = Some(verdict);
+            self.blame = Some((write, verdict));
             Err(Break::Apart)
         }
     }

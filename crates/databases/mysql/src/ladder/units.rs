@@ -1,9 +1,25 @@
 //! The units of a transaction, one step after another, with savepoints where they are needed.
 
-use windrow_core::Rung;
+use windrow_core::{RowDone, Rung, Verdict};
 use windrow_database::plan;
+use windrow_database::plan::Step;
 
 use super::transaction::{Break, Mode, Transaction, defect};
+
+/// How often it is looked for the first write of a unit that fails by statements for many, before
+/// all of them go one by one: each time an earlier one has been found.
+const QUICK_TRIES: usize = 5;
+
+/// How a unit of several writes is tried.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// All of it by statements for many.
+    Whole,
+    /// What stands before the write of this number in the same way, then this one by itself.
+    UpTo(usize),
+    /// Write by write.
+    InOrder,
+}
 
 impl Transaction<'_, '_> {
     /// Executes the units and commits; each has its verdict then.
@@ -50,41 +66,70 @@ impl Transaction<'_, '_> {
     }
 
     async fn steps(&mut self, units: &[u32], sets: bool) -> Result<(), Break> {
-        for step in self.batch.steps(units) {
+        let steps = self.batch.steps(units);
+        self.execute(steps, sets).await
+    }
+
+    async fn execute(&mut self, steps: Vec<Step>, sets: bool) -> Result<(), Break> {
+        for step in steps {
             let may_set = sets && plan::shape_of(step.group).is_some();
             self.step(step.items, may_set).await?;
         }
         Ok(())
     }
 
-    /// A unit of several writes with a savepoint of its own: first as quickly as can be, then write
-    /// by write.
+    /// A unit of several writes with a savepoint of its own: first as quickly as can be. Where that
+    /// fails, it is told the first of its writes that fails. So those before the one that was to
+    /// blame are tried again, and then that one by itself.
     async fn unit(&mut self, unit: u32) -> Result<(), Break> {
         self.line.say("SAVEPOINT windrow").await?;
-        for quick in [true, false] {
+        let mut way = Way::Whole;
+        for tries in 1.. {
             let counts = self.counts;
-            let tried = if quick {
-                self.steps(&[unit], true).await
-            } else {
-                self.in_order(unit).await
+            let tried = match way {
+                Way::Whole => self.steps(&[unit], true).await,
+                Way::UpTo(write) => self.up_to(unit, write).await,
+                Way::InOrder => self.in_order(unit).await,
             };
-            match tried {
-                Ok(()) => return Ok(()),
-                Err(Break::Apart) => {
-                    self.counts = counts;
-                    let verdict = self.blame.take();
-                    self.line.say("ROLLBACK TO SAVEPOINT windrow").await?;
-                    if !quick {
-                        let verdict = verdict.unwrap_or_else(defect);
-                        self.count(Rung::Isolated, self.batch.writes_of(unit).len());
-                        self.failed.push((unit, verdict));
-                        return Ok(());
-                    }
-                }
+            let blame = match tried {
+                Ok(()) if !matches!(way, Way::UpTo(_)) => return Ok(()),
+                // It does not fail any more.
+                Ok(()) => None,
+                Err(Break::Apart) => self.blame.take(),
                 Err(other) => return Err(other),
-            }
+            };
+            self.counts = counts;
+            self.line.say("ROLLBACK TO SAVEPOINT windrow").await?;
+            way = match (way, blame) {
+                (Way::InOrder, blame) => {
+                    let (_, verdict) = blame.unwrap_or_else(|| (0, defect()));
+                    return self.failed_alone(unit, verdict);
+                }
+                (Way::UpTo(write), Some((at, verdict))) if write == at => {
+                    return self.failed_alone(unit, verdict);
+                }
+                (_, Some((at, _))) if tries < QUICK_TRIES => Way::UpTo(at),
+                _ => Way::InOrder,
+            };
         }
         Ok(())
+    }
+
+    fn failed_alone(&mut self, unit: u32, verdict: Verdict<RowDone>) -> Result<(), Break> {
+        self.count(Rung::Isolated, self.batch.writes_of(unit).len());
+        self.failed.push((unit, verdict));
+        Ok(())
+    }
+
+    /// The writes of a unit before this one as quickly as can be, and this one by itself.
+    async fn up_to(&mut self, unit: u32, write: usize) -> Result<(), Break> {
+        let all = self.batch.writes_of(unit);
+        let last = all.start + write;
+        let before: Vec<usize> = (all.start..last).collect();
+        let steps = self.batch.steps_at(&before);
+        self.execute(steps, true).await?;
+        let last = u32::try_from(last).unwrap_or(u32::MAX);
+        self.one(last, Rung::Isolated).await
     }
 
     /// Each write of a unit by its own statement, in their order.

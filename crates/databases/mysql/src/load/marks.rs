@@ -6,7 +6,8 @@ use windrow_core::{Fault, Mark, Marks, Span};
 use windrow_database::Options;
 
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::line::{Line, Server};
+use crate::own_tables::{OwnTable, make};
 use crate::values::cell::get;
 use crate::values::literal::push_text;
 
@@ -43,17 +44,10 @@ impl MysqlMarks {
 #[async_trait]
 impl Marks for MysqlMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let sql = format!(
-            "CREATE TABLE IF NOT EXISTS `{}` (`{}` VARCHAR({}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, \
-             `{first}` BIGINT NOT NULL, `{}` BIGINT NOT NULL, PRIMARY KEY (`{}`, `{first}`)) ENGINE = InnoDB",
-            Mark::TABLE,
-            Mark::LOAD,
-            Mark::NAME_BYTES,
-            Mark::END,
-            Mark::LOAD,
-            first = Mark::FIRST,
-        );
-        self.say(&[sql]).await
+        let mut line = self.connect().await?;
+        let made = make(&mut line, MARKS).await;
+        line.close().await;
+        made.map_err(Trouble::into_fault)
     }
 
     async fn read(&self, load: &str) -> Result<Vec<Span>, Fault> {
@@ -99,6 +93,26 @@ impl Marks for MysqlMarks {
         ])
         .await
     }
+}
+
+/// The table of marks, as a table of Windrow's own.
+const MARKS: OwnTable = OwnTable {
+    name: Mark::TABLE,
+    create: creation,
+    lacks: |_| Vec::new(),
+};
+
+fn creation(_: &Server) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS `{}` (`{}` VARCHAR({}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, \
+         `{first}` BIGINT NOT NULL, `{}` BIGINT NOT NULL, PRIMARY KEY (`{}`, `{first}`)) ENGINE = InnoDB",
+        Mark::TABLE,
+        Mark::LOAD,
+        Mark::NAME_BYTES,
+        Mark::END,
+        Mark::LOAD,
+        first = Mark::FIRST,
+    )
 }
 
 /// The statement that writes marks, one at least.

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use mysql_async::Value as Cell;
 use windrow_core::moves::{BATCHES, REJECTED, Rejected};
-use windrow_core::{Fault, Name, Value};
+use windrow_core::{Fault, Name, Value, record};
 use windrow_database::quote::backtick::push_table;
-use windrow_database::record;
 
 use super::keys;
 use super::keys::{Key, Runs, conditions};
 use super::source::Source;
 use super::text::push_list;
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::line::{Line, Server};
+use crate::own_tables::{DEAD_LETTERS, OwnTable, by_bytes, make};
 use crate::values::cell::get;
 use crate::values::column::Kind;
 use crate::values::decode;
@@ -25,30 +25,28 @@ const TOGETHER: usize = 32;
 /// Columns of a dead letter that are given.
 const GIVEN: usize = 7;
 
-/// Makes the tables. The connection's time zone is UTC, and so are the moments in them.
+/// The table of batches.
+const NOTED: OwnTable = OwnTable {
+    name: BATCHES,
+    create: create_batches,
+    lacks: |_| Vec::new(),
+};
+
+/// Makes the tables.
 pub(super) async fn prepare(line: &mut Line, across: bool) -> Result<(), Trouble> {
-    let collation = if line.server.mariadb {
-        "utf8mb4_nopad_bin"
-    } else {
-        "utf8mb4_0900_bin"
-    };
-    let options = format!("ENGINE = InnoDB, CHARACTER SET utf8mb4, COLLATE {collation}");
-    line.say(&format!(
-        "CREATE TABLE IF NOT EXISTS {REJECTED} (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, \
-         moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), source VARCHAR(255) NOT NULL, \
-         destination LONGTEXT NOT NULL, `key` LONGTEXT NOT NULL CHECK (JSON_VALID(`key`)), \
-         `row` LONGTEXT NOT NULL CHECK (JSON_VALID(`row`)), code VARCHAR(16) NOT NULL, message LONGTEXT NOT NULL, \
-         `constraint` TEXT NULL) {options}"
-    ))
-    .await?;
+    make(line, DEAD_LETTERS).await?;
     if across {
-        line.say(&format!(
-            "CREATE TABLE IF NOT EXISTS {BATCHES} (batch VARCHAR(128) NOT NULL PRIMARY KEY, \
-             moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) {options}"
-        ))
-        .await?;
+        make(line, NOTED).await?;
     }
     Ok(())
+}
+
+fn create_batches(server: &Server) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {BATCHES} (batch VARCHAR(128) NOT NULL PRIMARY KEY, \
+         moved_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) {}",
+        by_bytes(server)
+    )
 }
 
 /// Puts rows into the dead letters; they are still in the source.

@@ -5,9 +5,8 @@ use mysql_async::{Opts, Value as Cell};
 use windrow_core::moves::{
     Destination, Part, PickMost, Picked, Refused, Rejected, Swept, TableFacts,
 };
-use windrow_core::{Fault, Mover, TableName, Value};
+use windrow_core::{Fault, Mover, TableName, Value, record};
 use windrow_database::Options;
-use windrow_database::record;
 
 use super::connect::connect;
 use super::held::Held;

@@ -20,5 +20,6 @@ mod lost;
 mod order;
 mod queue;
 mod settings;
+mod spooled;
 mod support;
 mod values;

@@ -271,6 +271,8 @@ impl Reader {
         self.facts.has_hooks = row.is(1);
         self.facts.fuses = row.is(0);
         self.facts.referenced = row.is(2);
+        // Its foreign keys come behind its columns.
+        self.facts.refers = false;
         self.facts.ours = row.text(3) == OURS;
         self.facts.print = Some(Print {
             table: row.text(4).into(),
@@ -328,6 +330,7 @@ impl Reader {
     }
 
     fn condition(&mut self, row: &Fields<'_>) {
+        self.facts.refers |= row.get(2).is_some();
         let Some(columns) = self.places_of(row.text(0)) else {
             return;
         };

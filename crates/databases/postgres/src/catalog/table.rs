@@ -63,6 +63,8 @@ pub(crate) struct Facts {
     pub(crate) print: Option<Print>,
     /// A user's trigger or rule may change or drop what is written.
     pub(crate) has_hooks: bool,
+    /// It may have foreign keys to other tables, as far as is known.
+    pub(crate) refers: bool,
     /// A foreign key points here: a delete may reach other tables.
     pub(crate) referenced: bool,
     /// Windrow made it, so Windrow may widen it.
@@ -139,6 +141,7 @@ impl Facts {
             hidden_unique: false,
             fuses: false,
             has_hooks: false,
+            refers: true,
             referenced: false,
             ours: false,
             proof: None,

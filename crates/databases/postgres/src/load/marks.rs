@@ -8,11 +8,10 @@ use postgres_protocol::message::frontend;
 use windrow_core::{Fault, Mark, Marks, Span};
 
 use super::message::push_statement;
+use crate::dialect::Dialect;
+use crate::own_tables::{OwnTable, make};
 use crate::server::Server;
 use windrow_pgwire::wire::{Answer, ServerError, Wire};
-
-/// How often a table that somebody else makes at the same time is looked at again.
-const TRIES: usize = 5;
 
 /// The marks of a database.
 pub(super) struct TableOfMarks {
@@ -85,42 +84,28 @@ impl TableOfMarks {
     fn spare(&self) -> MutexGuard<'_, Option<Wire>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn creation(&self) -> String {
-        // Names are ASCII; elsewhere text is compared by its bytes anyway.
-        let collation = match self.server.dialect().plain_catalog {
-            true => "",
-            false => " COLLATE \"C\"",
-        };
-        format!(
-            "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))",
-            table = Mark::TABLE,
-            load = Mark::LOAD,
-            first = Mark::FIRST,
-            end = Mark::END,
-        )
-    }
+/// The table of marks.
+const MARKS: OwnTable = OwnTable {
+    name: Mark::TABLE,
+    create: creation,
+    lacks: |_| Vec::new(),
+};
 
-    async fn make(&self, wire: &mut Wire) -> Result<(), Fault> {
-        for attempt in 1.. {
-            // Looked for first: who may not make tables may still use one.
-            let sql = format!("SELECT to_regclass('{}')", Mark::TABLE);
-            push_statement(wire.out(), &sql, &[]);
-            let found = ask(wire).await?;
-            if found.into_iter().flatten().flatten().next().is_some() {
-                return Ok(());
-            }
-            push_statement(wire.out(), &self.creation(), &[]);
-            match ask(wire).await {
-                // Somebody else was faster: even IF NOT EXISTS says so, of the table, its type or a
-                // row of the catalog.
-                Err(fault)
-                    if attempt < TRIES && matches!(&*fault.code, "23505" | "42P07" | "42710") => {}
-                other => return other.map(drop),
-            }
-        }
-        Ok(())
-    }
+fn creation(dialect: &Dialect) -> String {
+    // Names are ASCII; elsewhere text is compared by its bytes anyway.
+    let collation = match dialect.plain_catalog {
+        true => "",
+        false => " COLLATE \"C\"",
+    };
+    format!(
+        "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))",
+        table = Mark::TABLE,
+        load = Mark::LOAD,
+        first = Mark::FIRST,
+        end = Mark::END,
+    )
 }
 
 /// Sends what is appended, with the Sync that commits it; gives all rows.
@@ -150,8 +135,8 @@ async fn ask(wire: &mut Wire) -> Result<Table, Fault> {
 #[async_trait]
 impl Marks for TableOfMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let (mut wire, _) = self.server.wire().await?;
-        let made = self.make(&mut wire).await;
+        let (mut wire, dialect) = self.server.wire().await?;
+        let made = make(&mut wire, dialect, MARKS).await;
         wire.terminate().await;
         made
     }

@@ -5,7 +5,7 @@ use windrow_core::{Fault, FaultClass, Name, TableName};
 use windrow_database::quote::push_table;
 use windrow_pgwire::wire::Wire;
 
-use super::talk::{Ask, talk, text};
+use crate::talk::{Ask, talk, text};
 
 /// The table: its number, its kind, and whether others inherit from it.
 const TABLE: &str = "\

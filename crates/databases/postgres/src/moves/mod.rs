@@ -4,7 +4,6 @@
 //! | --- | --- |
 //! | `facts` | what a table is like |
 //! | `text` | the statements of a move |
-//! | `talk` | several of them in one round trip |
 //! | `mover` | the transactions |
 //! | `open` | destinations, looked up and made |
 //! | `news` | LISTEN |
@@ -18,22 +17,22 @@ mod mover;
 mod news;
 mod open;
 mod spare;
-mod talk;
 mod text;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::moves::{BATCHES, Moved, Mover, Moves, NameLimit, News, REJECTED, TableFacts};
+use windrow_core::moves::{BATCHES, Moved, Mover, Moves, NameLimit, News, TableFacts};
 use windrow_core::{Fault, FaultClass, MovePlan, TableName};
 use windrow_pgwire::wire::Wire;
 
 use self::facts::Facts;
 use self::spare::{Spare, Visit};
-use self::talk::{Ask, number, talk, text as word_of, word};
 use super::catalog::schema;
 use super::dialect::{COCKROACH, POSTGRES};
+use super::own_tables::{DEAD_LETTERS, MAKING, OwnTable, make};
 use super::server::Server;
+use super::talk::{Ask, number, talk, text as word_of, word};
 
 /// Longer names are cut off by the server (`NAMEDATALEN` less the zero behind them), so that two
 /// could become one.
@@ -129,26 +128,12 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
     Ok(format!("{server}/{database}"))
 }
 
-/// Nobody waits for the disk: whoever puts a row into the new table waits for all that was written
-/// before, so that a server that dies loses the table only while there is nothing in it.
-const UNHURRIED: &str = "SET LOCAL synchronous_commit = off";
-
-/// Makes a table, unless it is there: who may not make tables can have somebody else make it
-/// before.
-async fn make(wire: &mut Wire, table: &str, sql: String) -> Result<(), Fault> {
-    let is_there = Ask::of("SELECT to_regclass($1)::text").text(table);
-    if word(wire, is_there).await?.is_some() {
-        return Ok(());
-    }
-    let asks = [
-        Ask::of("BEGIN"),
-        Ask::of(UNHURRIED),
-        Ask::of(open::MAKING),
-        Ask::of(sql),
-        Ask::of("COMMIT"),
-    ];
-    Ok(talk(wire, &asks, false, &mut |_, _| {}).await?)
-}
+/// The table of batches.
+const NOTED: OwnTable = OwnTable {
+    name: BATCHES,
+    create: |_| text::make_batches(),
+    lacks: |_| Vec::new(),
+};
 
 /// Making it waits for those who write markers, but not for ever.
 async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
@@ -161,7 +146,7 @@ async fn index_markers(wire: &mut Wire) -> Result<(), Fault> {
     let asks = [
         Ask::of("BEGIN"),
         Ask::of("SET LOCAL lock_timeout = '10s'"),
-        Ask::of(open::MAKING),
+        Ask::of(MAKING),
         Ask::of(text::index_markers()),
         Ask::of("COMMIT"),
     ];
@@ -220,9 +205,9 @@ impl Moves for PgMoves {
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
         let mut visit = self.visit().await?;
-        make(&mut visit.wire, REJECTED, text::make_rejected()).await?;
+        make(&mut visit.wire, &POSTGRES, DEAD_LETTERS).await?;
         if plan.across {
-            make(&mut visit.wire, BATCHES, text::make_batches()).await?;
+            make(&mut visit.wire, &POSTGRES, NOTED).await?;
         }
         self.spare.leave(visit);
         Ok(())

@@ -9,8 +9,8 @@ use windrow_pgwire::wire::{DataRow, Wire};
 
 use super::facts::Facts;
 use super::open;
-use super::talk::{Ask, Failed, number, talk, text};
 use super::text::Texts;
+use crate::talk::{Ask, Failed, number, talk, text};
 
 /// A transaction sees what others have committed by each of its statements: it relies on its locks,
 /// not on a snapshot.

@@ -7,12 +7,9 @@ use windrow_pgwire::wire::Wire;
 
 use super::facts;
 use super::facts::quoted;
-use super::talk::{Ask, talk, text};
 use super::text::Texts;
-
-/// Whoever makes tables of a move waits for others who do: `CREATE TABLE IF NOT EXISTS` fails if
-/// two do it at once.
-pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(7744582194)";
+use crate::own_tables::MAKING;
+use crate::talk::{Ask, talk, text};
 
 /// Columns whose default is taken from a sequence, which belongs to the source.
 const COUNTED: &str = "\

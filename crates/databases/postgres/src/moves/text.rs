@@ -338,15 +338,6 @@ fn spelled(json: Box<str>) -> Value {
     }
 }
 
-/// The table of dead letters.
-pub(super) fn make_rejected() -> String {
-    format!(
-        "CREATE TABLE IF NOT EXISTS {REJECTED} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
-         moved_at timestamptz NOT NULL DEFAULT now(), source text NOT NULL, destination text NOT NULL, key json NOT NULL, \
-         \"row\" json NOT NULL, code text NOT NULL, message text NOT NULL, \"constraint\" text)"
-    )
-}
-
 /// The table of batches.
 pub(super) fn make_batches() -> String {
     format!(

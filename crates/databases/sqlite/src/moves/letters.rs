@@ -4,16 +4,13 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 use windrow_core::moves::{BATCHES, Moved, REJECTED, Rejected};
-use windrow_core::{Fault, Name, Value};
-use windrow_database::record;
+use windrow_core::{Fault, Name, Value, record};
 
 use super::source::Source;
 use crate::fault::Failure;
+use crate::own_tables::{NOW, make_dead_letters};
 use crate::values::column::ColumnType;
 use crate::values::read;
-
-/// Moments are UTC, in the form that the gateway gives them.
-const NOW: &str = "(strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))";
 
 /// A row that goes to the dead letters, as the writer's thread owns it.
 #[derive(Debug)]
@@ -40,11 +37,7 @@ impl From<&Rejected<'_>> for Letter {
 
 /// Makes the tables.
 pub(super) fn prepare(connection: &Connection, across: bool) -> Result<(), Failure> {
-    connection.execute_batch(&format!(
-        r#"CREATE TABLE IF NOT EXISTS main.{REJECTED} (id INTEGER PRIMARY KEY AUTOINCREMENT,
-            moved_at TEXT NOT NULL DEFAULT {NOW}, source TEXT NOT NULL, destination TEXT NOT NULL,
-            "key" JSON NOT NULL, "row" JSON NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL, "constraint" TEXT)"#
-    ))?;
+    make_dead_letters(connection)?;
     if across {
         connection.execute_batch(&format!(
             "CREATE TABLE IF NOT EXISTS main.{BATCHES} (batch TEXT NOT NULL PRIMARY KEY, moved_at TEXT NOT NULL DEFAULT {NOW})"

@@ -5,8 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use windrow_core::moves::{Destination, PickMost, Picked, Refused, TableFacts};
-use windrow_core::{Fault, FaultClass, Value};
-use windrow_database::record;
+use windrow_core::{Fault, FaultClass, Value, record};
 
 use super::letters;
 use super::letters::Letter;

@@ -16,6 +16,7 @@ mod keys;
 mod ops;
 mod schema;
 mod service;
+mod spooled;
 mod support;
 mod units;
 mod values;

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use windrow_core::Op;
-use windrow_database::plan::{self, Fence, Item, Step};
+use windrow_database::plan::{self, Bonds, Fence, Item, Step};
 
 use super::{Batch, FUSE_FROM};
+use crate::catalog::table::Table;
 use crate::ladder::form::Form;
 use crate::ladder::segment::{Mode, Segment};
 use crate::values::key::RowKey;
@@ -36,8 +37,10 @@ impl<F: Form> Batch<'_, F> {
             }];
         }
         let mut tables = HashMap::new();
+        let bonds = self.bonds();
         let items = places.iter().filter_map(|place| {
             let placed = self.placed.get(*place)?;
+            let alone = placed.sets && placed.fence == Fence::None;
             let compiled = self.shapes.get(placed.shape as usize)?;
             let next = u32::try_from(tables.len()).unwrap_or(u32::MAX);
             let table = *tables
@@ -52,6 +55,11 @@ impl<F: Form> Batch<'_, F> {
                 reads: compiled.op == Op::Get,
                 fence: placed.fence,
                 free: placed.fence == Fence::None && !compiled.order_shows,
+                bonds: bonds
+                    .get(placed.shape as usize)
+                    .copied()
+                    .flatten()
+                    .filter(|_| alone),
             })
         });
         let mut steps = plan::plan(items);
@@ -66,6 +74,53 @@ impl<F: Form> Batch<'_, F> {
             self.arrange(step);
         }
         steps
+    }
+
+    /// For each shape, what may join its inserts with rows of other tables. Nothing is looked for
+    /// where each unit is one write. Statements that clients wrote themselves run as they stand.
+    fn bonds(&self) -> Vec<Option<Bonds>> {
+        if F::CLIENTS_OWN || self.placed.len() <= self.units.len() {
+            return Vec::new();
+        }
+        let shapes = self.shapes.iter();
+        shapes
+            .map(|compiled| {
+                let table = &compiled.table;
+                // An insert into a partitioned table is also one into a partition, whose rows go by
+                // its name too.
+                let partitioned = table.print.as_ref().is_some_and(|p| p.oids.len() > 1);
+                let by_itself = !partitioned && !table.has_hooks && !self.may_tell_order(table);
+                (compiled.op == Op::Insert && by_itself).then_some(
+                    match (table.refers, table.referenced) {
+                        (true, true) => Bonds::Both,
+                        (true, false) => Bonds::Refers,
+                        (false, true) => Bonds::Referred,
+                        (false, false) => Bonds::Neither,
+                    },
+                )
+            })
+            .collect()
+    }
+
+    /// Whether the defaults of a table may tell if its rows were written before those of another
+    /// table: by the numbers of a sequence that both take from, or by a clock. Only what has one
+    /// value for the whole transaction, and a sequence that no other table of the batch takes from,
+    /// surely does not.
+    fn may_tell_order(&self, table: &Table) -> bool {
+        let identity = |table: &Table| table.identity(table.version);
+        let others = || {
+            let tables = self.shapes.iter().map(|compiled| &compiled.table);
+            tables.filter(|other| identity(other) != identity(table))
+        };
+        let mut generated = table.columns.iter().filter(|c| c.has_default || c.identity);
+        generated.any(|column| match column.default.as_deref() {
+            Some(text) if text.starts_with("nextval(") => others().any(|other| {
+                let mut columns = other.columns.iter();
+                columns.any(|column| column.default.as_deref() == Some(text))
+            }),
+            Some(text) => text.contains('(') && text != "now()",
+            None => true,
+        })
     }
 
     /// Neighbouring steps of one table that are too small for a statement of their own become one,

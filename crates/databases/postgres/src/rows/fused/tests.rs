@@ -35,6 +35,7 @@ fn facts() -> Facts {
         hidden_unique: false,
         fuses: true,
         has_hooks: false,
+        refers: false,
         referenced: false,
         ours: false,
         proof: None,

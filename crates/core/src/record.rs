@@ -2,7 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use windrow_core::{Name, Value};
+
+use crate::name::Name;
+use crate::value::Value;
+
+/// JSON that is nested deeper than this is kept as a text. MariaDB reads 32 levels at most, and a
+/// dead letter adds one; what no database could take would be a row that cannot even be put aside.
+const MOST_LEVELS: usize = 24;
 
 /// An array of values.
 pub fn array<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
@@ -67,7 +73,7 @@ fn push(json: &mut String, value: &Value) {
         Value::Bool(truth) => json.push_str(if *truth { "true" } else { "false" }),
         Value::Int(n) => json.push_str(&n.to_string()),
         Value::Number(digits) if is_json(digits) => json.push_str(digits),
-        Value::Json(text) if is_json(text) => json.push_str(text),
+        Value::Json(text) if is_json(text) && levels(text) <= MOST_LEVELS => json.push_str(text),
         Value::Number(text) | Value::Json(text) | Value::Text(text) => push_text(json, text),
         Value::Bytes(bytes) => push_text(json, &STANDARD.encode(bytes)),
     }
@@ -75,6 +81,25 @@ fn push(json: &mut String, value: &Value) {
 
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+/// How deep the arrays and objects of a JSON text are nested.
+fn levels(json: &str) -> usize {
+    let (mut level, mut most) = (0_usize, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => level += 1,
+            b']' | b'}' => level = level.saturating_sub(1),
+            _ => {}
+        }
+        most = level.max(most);
+    }
+    most
 }
 
 fn push_text(json: &mut String, text: &str) {
@@ -101,6 +126,17 @@ mod tests {
             name(&values),
             r#"["AP8=",{"bytes":"AP8="},"1.50",1.50,{"number":"1_000"},{"json":"[1]"},true]"#
         );
+    }
+
+    #[test]
+    fn json_that_is_nested_deep_is_kept_as_text() {
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let kept = |json: &str| array(&[Value::Json(json.into())]);
+        let (fine, deep) = (nested(MOST_LEVELS), nested(MOST_LEVELS + 1));
+        assert_eq!(kept(&fine), format!("[{fine}]"));
+        assert_eq!(kept(&deep), format!("[\"{deep}\"]"));
+        let brackets = format!(r#"["\"{deep}\"", [1], [2]]"#);
+        assert_eq!(kept(&brackets), format!("[{brackets}]"));
     }
 
     #[test]

@@ -9,14 +9,14 @@ use crate::catalog::column::oid;
 
 /// A statement with its parameters.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     sql: String,
     parameters: Vec<(Oid, String)>,
 }
 
 impl Ask {
     /// One without parameters.
-    pub(super) fn of(sql: impl Into<String>) -> Self {
+    pub(crate) fn of(sql: impl Into<String>) -> Self {
         Self {
             sql: sql.into(),
             parameters: Vec::new(),
@@ -24,13 +24,13 @@ impl Ask {
     }
 
     /// Adds a text.
-    pub(super) fn text(mut self, text: &str) -> Self {
+    pub(crate) fn text(mut self, text: &str) -> Self {
         self.parameters.push((oid::TEXT, text.to_owned()));
         self
     }
 
     /// Adds an array of texts; `None` is NULL.
-    pub(super) fn texts<'a>(mut self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+    pub(crate) fn texts<'a>(mut self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut literal = String::from("{");
         for (place, text) in texts.into_iter().enumerate() {
             literal.push_str(if place > 0 { "," } else { "" });
@@ -80,9 +80,9 @@ fn push_element(literal: &mut String, text: Option<&str>) {
 
 /// A statement that failed, by its place among those that were sent.
 #[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) at: usize,
-    pub(super) fault: Fault,
+pub(crate) struct Failed {
+    pub(crate) at: usize,
+    pub(crate) fault: Fault,
 }
 
 impl From<Failed> for Fault {
@@ -92,14 +92,14 @@ impl From<Failed> for Fault {
 }
 
 /// Takes the rows of the statements, each with its statement's place.
-pub(super) type OnRow<'a> = &'a mut (dyn FnMut(usize, DataRow<'_>) + Send);
+pub(crate) type OnRow<'a> = &'a mut (dyn FnMut(usize, DataRow<'_>) + Send);
 
 /// Sends statements under one Sync and takes their rows. Those behind one that fails are not
 /// executed.
 ///
 /// `commits`: the last of them ends a transaction, so that a connection lost on the way leaves an
 /// unknown outcome.
-pub(super) async fn talk(
+pub(crate) async fn talk(
     wire: &mut Wire,
     asks: &[Ask],
     commits: bool,
@@ -145,7 +145,7 @@ pub(super) async fn talk(
 }
 
 /// The first column of the first row.
-pub(super) async fn word(wire: &mut Wire, ask: Ask) -> Result<Option<String>, Fault> {
+pub(crate) async fn word(wire: &mut Wire, ask: Ask) -> Result<Option<String>, Fault> {
     let mut word = None;
     talk(wire, &[ask], false, &mut |_, row| {
         word.get_or_insert(text(&row, 0));
@@ -155,13 +155,13 @@ pub(super) async fn word(wire: &mut Wire, ask: Ask) -> Result<Option<String>, Fa
 }
 
 /// A column as text; `None`: NULL.
-pub(super) fn text(row: &DataRow<'_>, place: usize) -> Option<String> {
+pub(crate) fn text(row: &DataRow<'_>, place: usize) -> Option<String> {
     row.get(place)
         .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// A column that holds a number.
-pub(super) fn number(row: &DataRow<'_>, place: usize) -> u64 {
+pub(crate) fn number(row: &DataRow<'_>, place: usize) -> u64 {
     text(row, place)
         .and_then(|text| text.parse().ok())
         .unwrap_or_default()

@@ -1,0 +1,94 @@
+//! The port between frontends and a spool: units that are acknowledged before the database has
+//! them.
+
+use std::fmt;
+use std::fmt::Debug;
+use std::str::FromStr;
+
+use async_trait::async_trait;
+
+use crate::fault::Fault;
+use crate::intake::Intake;
+use crate::work::Work;
+
+/// A spool, as frontends see it.
+#[async_trait]
+pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
+    /// Takes units as a lane's intake does, and answers each of them with success once it is
+    /// durable in the spool. What is answered stands for an outcome that is not known yet: each
+    /// write is told [`Work::Done`]'s default.
+    fn intake(&self) -> &Intake<W>;
+
+    /// A place behind all that was acknowledged before this is asked.
+    fn end(&self) -> SpoolPlace;
+
+    /// How far the database has come, where that is known: for telling clients how much is still
+    /// before them.
+    fn level(&self) -> Option<SpoolPlace> {
+        None
+    }
+
+    /// Waits until the database has all that stands before a place. Cancel safe.
+    ///
+    /// # Errors
+    /// [`crate::FaultClass::Invalid`] for a place of another spool or one that no answer named;
+    /// [`crate::FaultClass::Unavailable`] where nothing more will be applied before the next start.
+    async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault>;
+}
+
+/// A place in a spool, as clients are told it: all of a spool's partitions, each up to a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpoolPlace {
+    /// The spool's name.
+    pub spool: u128,
+    /// The position in each partition.
+    pub positions: Box<[u64]>,
+}
+
+/// As `<spool>-<position>.<position>..`: hexadecimal digits, and decimal numbers.
+impl fmt::Display for SpoolPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}-", self.spool)?;
+        for (partition, position) in self.positions.iter().enumerate() {
+            f.write_str(if partition > 0 { "." } else { "" })?;
+            write!(f, "{position}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for SpoolPlace {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<Self, Fault> {
+        let wrong = || Fault::invalid(format!("{text:?} is not a place in a spool"));
+        let (spool, positions) = text.split_once('-').ok_or_else(wrong)?;
+        if spool.len() != 32 {
+            return Err(wrong());
+        }
+        let positions = positions.split('.').map(str::parse);
+        Ok(Self {
+            spool: u128::from_str_radix(spool, 16).map_err(|_| wrong())?,
+            positions: positions.collect::<Result<_, _>>().map_err(|_| wrong())?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_is_written() {
+        let place = SpoolPlace {
+            spool: 7,
+            positions: [0, 12].into(),
+        };
+        let text = place.to_string();
+        assert_eq!(text, "00000000000000000000000000000007-0.12");
+        assert_eq!(text.parse::<SpoolPlace>().unwrap(), place);
+        for wrong in ["", "7-1", "00000000000000000000000000000007-", "x-1"] {
+            assert!(wrong.parse::<SpoolPlace>().is_err(), "{wrong}");
+        }
+    }
+}

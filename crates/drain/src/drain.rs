@@ -1,0 +1,146 @@
+//! A task for each partition.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{Bookkeeping, Database, Fault, FaultClass};
+use windrow_spool::Spool;
+
+use crate::metrics::DrainMetrics;
+use crate::options::Options;
+use crate::partition::Partition;
+use crate::progress::Progress;
+use crate::trimmer;
+use crate::worker::Worker;
+
+/// How often the metrics of what only time changes are brought up to date.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Applies a spool to a database.
+pub struct Drain {
+    database: Arc<dyn Database>,
+    bookkeeping: Arc<dyn Bookkeeping>,
+    options: Options,
+    progress: Progress,
+}
+
+impl Drain {
+    /// A drain that has not begun yet.
+    ///
+    /// # Errors
+    /// [`FaultClass::Unsupported`] where the database cannot keep how far a spool has come in one
+    /// transaction with what is written.
+    pub fn new(
+        spool: &dyn Spool,
+        database: Arc<dyn Database>,
+        options: Options,
+        metrics: &DrainMetrics,
+    ) -> Result<Self, Fault> {
+        let Some(bookkeeping) = database.bookkeeping() else {
+            let name = database.profile().name;
+            let message = format!(
+                "no spool can be applied to {name} exactly once: it has no transactions over \
+                 several tables"
+            );
+            return Err(Fault::new(FaultClass::Unsupported, "0A000", message));
+        };
+        let logs = spool.logs().iter();
+        let partitions = logs.map(|log| {
+            let meters = metrics.partition(log.partition());
+            Arc::new(Partition::new(Arc::clone(log), meters))
+        });
+        Ok(Self {
+            progress: Progress::new(spool.id(), partitions.collect()),
+            database,
+            bookkeeping,
+            options,
+        })
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// Bytes of memory that it takes at most, but for an entry that is larger than
+    /// [`Options::memory`]: to be taken from the budget once, for as long as it runs.
+    pub fn memory(&self) -> usize {
+        let partitions = self.progress.partitions().len();
+        self.options.memory.saturating_mul(partitions)
+    }
+
+    /// Applies what is there and what comes, until it is told to stop: it ends then after the
+    /// transaction under way.
+    ///
+    /// A dropped future ends it at once. Whatever was under way is found out at the next start:
+    /// nothing is lost or applied twice.
+    pub async fn run(self, stop: CancellationToken) {
+        let ending = Ending(self.progress.clone());
+        let mut tasks = JoinSet::new();
+        for partition in self.progress.partitions() {
+            let partition = Arc::clone(partition);
+            let worker = Worker::new(
+                self.progress.spool(),
+                Arc::clone(&partition),
+                (Arc::clone(&self.database), Arc::clone(&self.bookkeeping)),
+                self.options.clone(),
+                stop.clone(),
+            );
+            let keep = self.options.keep;
+            tasks.spawn(async move {
+                // Dropped with the task, so that nobody waits for a worker that has panicked.
+                let left = Left(Arc::clone(&partition));
+                tokio::select! {
+                    () = worker.run() => {}
+                    () = trimmer::run(&partition, keep) => {}
+                }
+                drop(left);
+            });
+        }
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                ended = tasks.join_next() => match ended {
+                    Some(_) => {}
+                    None => break,
+                },
+                _ = look.tick() => measure(&self.progress).await,
+            }
+        }
+        measure(&self.progress).await;
+        drop(ending);
+    }
+}
+
+/// Brings the gauges up to date.
+async fn measure(progress: &Progress) {
+    for partition in progress.partitions() {
+        let status = partition.status().await;
+        partition.meters.measure(&status);
+    }
+}
+
+/// Says to those who wait that nobody applies anything any more, however the drain ends.
+struct Ending(Progress);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        for partition in self.0.partitions() {
+            partition.end("Windrow is shutting down".into());
+        }
+    }
+}
+
+/// Says the same of one partition.
+struct Left(Arc<Partition>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop("a defect in Windrow; its log says more");
+        }
+        self.0.end("Windrow is shutting down".into());
+    }
+}

@@ -1,0 +1,127 @@
+//! Entries as one unit: what moves the progress first, then their writes.
+
+use windrow_core::bookkeeping::{DeadLetter, Partition};
+use windrow_core::{RowWrite, Unit};
+
+use crate::reader::{Reader, Stopped};
+use crate::sharing::Sharing;
+
+/// What the next unit is to hold.
+#[derive(Clone, Debug)]
+pub(crate) enum Wanted {
+    /// As many entries as may share a unit.
+    Many,
+    /// So many, and no more.
+    Exactly(usize),
+    /// So many, and behind them the dead letter of the next.
+    Letter(usize, Box<DeadLetter>),
+}
+
+/// What a unit stays within; a single entry may go beyond it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) entries: usize,
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Entries on their way into the database.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) unit: Unit<RowWrite>,
+    /// The position behind its last entry.
+    pub(crate) to: u64,
+    /// Writes that move the progress, in front of all others.
+    pub(crate) progress: usize,
+    /// Where the writes of each entry end in the unit.
+    ends: Vec<usize>,
+    /// The dead letter that stands for its last entry.
+    pub(crate) letter: Option<Box<DeadLetter>>,
+    /// It holds as many entries as was thought to be good.
+    pub(crate) is_full_sized: bool,
+}
+
+impl Flight {
+    /// Makes a unit of the entries that come first; there must be one. `from`: the position that
+    /// the database knows.
+    pub(crate) fn form(
+        reader: &mut Reader,
+        sharing: &mut Sharing,
+        (row, from): (&Partition, Option<u64>),
+        wanted: &Wanted,
+        bounds: Bounds,
+    ) -> Result<Self, Stopped> {
+        let there = reader.items().len();
+        let (plain, letter) = match wanted {
+            Wanted::Exactly(entries) if *entries <= there => (*entries, None),
+            Wanted::Letter(before, letter) if *before < there => (*before, Some(letter.clone())),
+            _ => (count(reader, sharing, bounds)?, None),
+        };
+        let first = reader.position();
+        let entries = plain + usize::from(letter.is_some());
+        let to = first.saturating_add(entries as u64);
+        let mut writes = row.advance(from, to);
+        let progress = writes.len();
+        let mut ends = Vec::with_capacity(entries);
+        for place in 0..plain {
+            let taken = reader.take_writes(place);
+            writes.extend(taken.map_err(|why| Stopped::unreadable(first + place as u64, why))?);
+            ends.push(writes.len());
+        }
+        if let Some(letter) = &letter {
+            writes.push(letter.write());
+            ends.push(writes.len());
+        }
+        Ok(Self {
+            unit: Unit::of(writes),
+            to,
+            progress,
+            ends,
+            letter,
+            is_full_sized: matches!(wanted, Wanted::Many),
+        })
+    }
+
+    /// The number of entries.
+    pub(crate) fn entries(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Which of its entries a write belongs to.
+    pub(crate) fn entry_of(&self, write: usize) -> usize {
+        self.ends.partition_point(|end| *end <= write)
+    }
+
+    /// The first write of an entry.
+    pub(crate) fn first_write(&self, entry: usize) -> usize {
+        let before = entry
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before));
+        before.copied().unwrap_or(self.progress)
+    }
+}
+
+/// How many of the entries that come first may share a unit.
+fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<usize, Stopped> {
+    let first = reader.position();
+    let there = reader.items().len().min(bounds.entries).max(1);
+    let (mut rows, mut bytes) = (0, 0);
+    for place in 0..there {
+        if let Some(item) = reader.items().get(place) {
+            rows += item.rows;
+            bytes += item.bytes;
+        }
+        if place > 0 && (rows > bounds.rows || bytes > bounds.bytes) {
+            return Ok(place);
+        }
+        let writes = reader.writes(place);
+        let writes = writes.map_err(|why| Stopped::unreadable(first + place as u64, why))?;
+        if place == 0 {
+            sharing.renew(writes);
+        }
+        if !sharing.may_share(writes) {
+            return Ok(place.max(1));
+        }
+    }
+    Ok(there)
+}

@@ -1,0 +1,183 @@
+//! What an executor's report means. Pure.
+
+use windrow_core::bookkeeping::PROGRESS;
+use windrow_core::{Fault, FaultClass, Report, RowDone, UnitFault, Verdict};
+
+/// What became of a unit that holds the writes of entries behind those of the progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// It is committed.
+    Applied,
+    /// It is committed, but the row of the progress was not where it had been.
+    AppliedAnew,
+    /// It is not written: the row of the progress has moved. Or that is what it looks like: a
+    /// failure that names no write may look the same.
+    Overtaken(Fault),
+    /// It may be committed or not.
+    Unknown(Fault),
+    /// It is not written, for no fault of its own.
+    Again(Fault),
+    /// It is not written: the database does not take what Windrow keeps for itself.
+    NoProgress(Fault),
+    /// It is not written: the database refuses the write at this place of the unit, or does not
+    /// say which.
+    Refused(Option<usize>, Fault),
+}
+
+/// Judges a report on one unit that begins with so many writes of the progress.
+pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judged {
+    match report.verdicts.into_iter().next() {
+        Some(Verdict::Final(Ok(dones))) => {
+            // The first of two takes the row away that was there.
+            let had_row = dones.first().is_none_or(|done| done.rows > 0);
+            match progress < 2 || had_row {
+                true => Judged::Applied,
+                false => Judged::AppliedAnew,
+            }
+        }
+        Some(Verdict::Final(Err(failed))) => judge_fault(failed, progress),
+        Some(Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault)) => Judged::Again(fault),
+        Some(Verdict::NotTried) => Judged::Again(Fault::internal("the unit was not tried")),
+        None => Judged::Unknown(Fault::internal("the unit was not reported on")),
+    }
+}
+
+fn judge_fault(failed: UnitFault<RowDone>, progress: usize) -> Judged {
+    let UnitFault { at, fault, .. } = failed;
+    if fault.class == FaultClass::Unknown {
+        return Judged::Unknown(fault);
+    }
+    if is_passing(&fault) {
+        return Judged::Again(fault);
+    }
+    if at >= progress {
+        return Judged::Refused(Some(at), fault);
+    }
+    match fault.class {
+        FaultClass::Unique if at + 1 == progress => Judged::Overtaken(fault),
+        FaultClass::Unique => Judged::Refused(None, fault),
+        _ if is_of_progress(&fault) => Judged::NoProgress(fault),
+        // What fails at the commit names no write, which looks like the first one.
+        _ => Judged::Refused(None, fault),
+    }
+}
+
+/// True where the table of the progress is what a fault is about: it is not there, or the role has
+/// no right to it.
+fn is_of_progress(fault: &Fault) -> bool {
+    fault.table() == Some(PROGRESS) || fault.message.contains(PROGRESS)
+}
+
+/// True where it helps to try the same again later: nothing of it is the fault of what was to be
+/// written.
+pub(crate) fn is_passing(fault: &Fault) -> bool {
+    let is_of_machine = |family: &&str| fault.code.starts_with(family);
+    fault.class.may_retry()
+        // Read-only: a standby, or a primary that has just become one.
+        || fault.code == "25006"
+        // Data that cannot be read.
+        || matches!(&*fault.code, "XX001" | "XX002")
+        // Too little of something; an operator or a time limit; the system.
+        || ["53", "57", "58"].iter().any(is_of_machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_core::Tally;
+
+    use super::*;
+
+    fn judged(verdict: Verdict<RowDone>) -> Judged {
+        let report = Report {
+            verdicts: vec![verdict],
+            tally: Tally::default(),
+            usable: true,
+        };
+        judge(report, 2)
+    }
+
+    fn failed(at: usize, class: FaultClass, code: &'static str) -> (Fault, Judged) {
+        let fault = Fault::new(class, code, "no");
+        let told = UnitFault {
+            at,
+            ..fault.clone().into()
+        };
+        (fault, judged(Verdict::Final(Err(told))))
+    }
+
+    #[test]
+    fn what_is_nobodys_fault_is_no_refusal() {
+        use FaultClass::{Conflict, Denied, Other, Unavailable};
+        for (class, code) in [
+            (Conflict, "40P01"),
+            (Unavailable, "08001"),
+            (Denied, "25006"),
+            (Other, "57014"),
+            (Other, "53200"),
+            (Other, "58030"),
+            (Other, "XX001"),
+        ] {
+            for at in [0, 1, 2, 7] {
+                let (fault, judged) = failed(at, class, code);
+                assert_eq!(judged, Judged::Again(fault));
+            }
+        }
+        let fault = Fault::called_back();
+        for verdict in [
+            Verdict::RolledBack(fault.clone()),
+            Verdict::WaitsForLock(fault.clone()),
+        ] {
+            assert_eq!(judged(verdict), Judged::Again(fault.clone()));
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_what_concerns_the_progress() {
+        use FaultClass::{Check, Denied, ForeignKey, NoTable, Other, Unique, Unknown};
+        let (fault, judged) = failed(2, Unique, "23505");
+        assert_eq!(judged, Judged::Refused(Some(2), fault));
+        let (fault, judged) = failed(9, NoTable, "42P01");
+        assert_eq!(judged, Judged::Refused(Some(9), fault));
+        let (fault, judged) = failed(1, Unique, "23505");
+        assert_eq!(judged, Judged::Overtaken(fault));
+        for class in [NoTable, Denied] {
+            let message = "permission denied for table windrow_progress";
+            let fault = Fault::new(class, "42501", message);
+            let told = judge_fault(fault.clone().into(), 2);
+            assert_eq!(told, Judged::NoProgress(fault));
+        }
+        // At the commit.
+        for (class, code) in [
+            (ForeignKey, "23503"),
+            (Check, "P0001"),
+            (Denied, "42501"),
+            (Other, "XX000"),
+            (Unique, "23505"),
+        ] {
+            let (fault, judged) = failed(0, class, code);
+            assert_eq!(judged, Judged::Refused(None, fault));
+        }
+        let (fault, judged) = failed(5, Unknown, "08007");
+        assert_eq!(judged, Judged::Unknown(fault));
+    }
+
+    #[test]
+    fn a_row_that_was_not_there_is_noticed() {
+        let done = |rows| {
+            let dones = [RowDone::rows(rows), RowDone::rows(1)];
+            judged(Verdict::Final(Ok(dones.into_iter().collect())))
+        };
+        assert_eq!(done(1), Judged::Applied);
+        assert_eq!(done(0), Judged::AppliedAnew);
+    }
+
+    #[test]
+    fn without_a_report_nothing_is_known() {
+        let report = Report {
+            verdicts: Vec::new(),
+            tally: Tally::default(),
+            usable: true,
+        };
+        assert!(matches!(judge(report, 1), Judged::Unknown(_)));
+    }
+}

@@ -1,0 +1,53 @@
+//! The drain: what is in a spool, into a database, each entry exactly once.
+//!
+//! ```text
+//!  frontend --- Handle ---> intake --> Appender --> log --> Drain --> database
+//!                  ^                                          |
+//!                  '----------- Progress: how far it is <-----'
+//! ```
+//!
+//! **Exactly once.** A transaction holds the writes of some entries, and in front of them those
+//! that move the row of `windrow_progress` from the position before them to the one behind them.
+//! So the row tells, whatever happened: after a crash, and after a commit of which no answer came.
+//! Two who apply the same entries at the same time cannot both commit, because the row's key
+//! refuses the second.
+//!
+//! **What the database refuses** becomes a dead letter: a row of `windrow_rejected`, written in the
+//! same transaction in place of the entry's writes. No entry is ever skipped.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `drain` | a task for each partition |
+//! | `handle`, `progress`, `status`, `metrics`, `options` | what others see of it |
+//! | `partition` | what is known of a partition, between its worker and others |
+//! | `worker` | applies a partition: connects, asks how far it is, goes on from there |
+//! | `reader` | entries, read and decoded ahead |
+//! | `flight` | entries as one unit |
+//! | `sharing` | which entries may share a unit |
+//! | `judge` | what an executor's report means |
+//! | `letter` | a refused entry as a dead letter |
+//! | `pace` | how many entries, and how long to rest |
+//! | `trimmer` | gives up what was applied some time ago |
+
+mod drain;
+mod flight;
+mod handle;
+mod judge;
+mod letter;
+mod metrics;
+mod options;
+mod pace;
+mod partition;
+mod progress;
+mod reader;
+mod sharing;
+mod status;
+mod trimmer;
+mod worker;
+
+pub use self::drain::Drain;
+pub use self::handle::Handle;
+pub use self::metrics::DrainMetrics;
+pub use self::options::Options;
+pub use self::progress::Progress;
+pub use self::status::{DrainState, DrainStatus, PartitionStatus};

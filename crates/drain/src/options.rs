@@ -1,0 +1,33 @@
+//! What a drain may take.
+
+use std::time::Duration;
+
+/// What a drain may take. By default nothing needs setting.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of entries that are in memory at most for each partition, read and not applied yet.
+    /// One entry may be larger by itself.
+    pub memory: usize,
+    /// Bytes of one transaction at most; an entry that is larger is applied by itself.
+    pub unit_bytes: usize,
+    /// Entries of the first transaction. How many later ones take follows from how it goes.
+    pub first_entries: usize,
+    /// How long what was applied stays in the spool: a database that loses its last commits in a
+    /// crash finds them there.
+    pub keep: Duration,
+    /// The pause between attempts where trying again soon would not help: a wrong password, a right
+    /// that is missing.
+    pub long_pause: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory: 16 << 20,
+            unit_bytes: 4 << 20,
+            first_entries: 256,
+            keep: Duration::from_secs(10),
+            long_pause: Duration::from_secs(10),
+        }
+    }
+}

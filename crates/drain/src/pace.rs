@@ -1,0 +1,150 @@
+//! How many entries go into a transaction, and how long to rest between attempts. Pure.
+
+use std::time::Duration;
+
+use windrow_core::{Fault, FaultClass};
+
+/// How many entries the next transaction takes at most.
+///
+/// It doubles as long as all goes well. Behind a refusal it is about twice what went well before
+/// the refused entry: where every tenth entry is refused, a good one is tried about twice, and
+/// never as often as there are entries.
+#[derive(Debug)]
+pub(crate) struct Size {
+    entries: usize,
+    most: usize,
+}
+
+impl Size {
+    pub(crate) fn new(first: usize, most: usize) -> Self {
+        let most = most.max(1);
+        Self {
+            entries: first.clamp(1, most),
+            most,
+        }
+    }
+
+    pub(crate) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// So many entries went well together.
+    pub(crate) fn applied(&mut self, entries: usize) {
+        if entries >= self.entries {
+            self.entries = (self.entries * 2).min(self.most);
+        }
+    }
+
+    /// The entry behind so many good ones was refused.
+    pub(crate) fn refused(&mut self, behind: usize) {
+        self.entries = self.entries.min((behind * 2).max(2)).min(self.most);
+    }
+
+    /// They did not go well together, and it is not known which one is the reason.
+    pub(crate) fn halve(&mut self) {
+        self.entries = (self.entries / 2).max(1);
+    }
+}
+
+/// Attempts that went wrong in a row without anybody's fault, and the rests between them.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts(u32);
+
+impl Attempts {
+    /// The first pause that is one.
+    const SHORT: Duration = Duration::from_millis(20);
+    /// The longest where it may be over at any moment.
+    const LONG: Duration = Duration::from_secs(1);
+
+    /// All is well.
+    pub(crate) fn reset(&mut self) {
+        self.0 = 0;
+    }
+
+    /// One more. Gives the rest before the next: none behind the first, because who was in the way
+    /// has mostly finished by then. `longest`: where it is not expected to pass soon.
+    pub(crate) fn rest(&mut self, fault: &Fault, longest: Duration) -> Duration {
+        self.0 = self.0.saturating_add(1);
+        let Some(doublings) = self.0.checked_sub(2) else {
+            return Duration::ZERO;
+        };
+        let most = match fault.class.may_retry() || fault.class == FaultClass::Unknown {
+            true => Self::LONG.min(longest),
+            false => longest,
+        };
+        (Self::SHORT * 2_u32.pow(doublings.min(10))).min(most)
+    }
+
+    /// True where it has gone wrong so often that it is worth being told, and that fewer entries
+    /// at once may do better.
+    pub(crate) fn are_many(&self) -> bool {
+        self.0 > 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_follows_from_how_it_goes() {
+        let mut size = Size::new(8, 100);
+        size.applied(8);
+        assert_eq!(size.entries(), 16);
+        // There were no more; that says nothing of a larger one.
+        size.applied(3);
+        assert_eq!(size.entries(), 16);
+        (0..5).for_each(|_| size.applied(size.entries()));
+        assert_eq!(size.entries(), 100);
+        size.refused(9);
+        assert_eq!(size.entries(), 18);
+        size.refused(40);
+        assert_eq!(size.entries(), 18, "a refusal never makes it larger");
+        size.refused(0);
+        assert_eq!(size.entries(), 2);
+        (0..3).for_each(|_| size.halve());
+        assert_eq!(size.entries(), 1);
+        size.applied(1);
+        assert_eq!(size.entries(), 2);
+        assert_eq!(Size::new(0, 0).entries(), 1);
+    }
+
+    /// Every tenth entry is refused, somewhere: what is sent stays within a few times of what is
+    /// there.
+    #[test]
+    fn bad_entries_cost_a_few_attempts_and_no_more() {
+        let bad = |entry: usize| (entry * 7919 + 13) % 101 < 10;
+        let (mut size, mut at, mut sent, entries) = (Size::new(256, 10_000), 0, 0, 20_000);
+        while at < entries {
+            let taken = size.entries();
+            sent += taken;
+            match (at..at + taken).position(bad) {
+                None => {
+                    at += taken;
+                    size.applied(taken);
+                }
+                Some(behind) => {
+                    // The good ones and the dead letter; the first of all is tried alone as well.
+                    sent += behind + if behind == 0 { 2 } else { 1 };
+                    at += behind + 1;
+                    size.refused(behind);
+                }
+            }
+        }
+        assert!(sent < 4 * entries, "{sent}");
+    }
+
+    #[test]
+    fn rests_grow_and_stay_within_bounds() {
+        let mut attempts = Attempts::default();
+        let passing = Fault::unavailable("away");
+        let long = Duration::from_secs(10);
+        assert_eq!(attempts.rest(&passing, long), Duration::ZERO);
+        assert_eq!(attempts.rest(&passing, long), Attempts::SHORT);
+        assert!(!attempts.are_many());
+        let rests: Vec<_> = (0..40).map(|_| attempts.rest(&passing, long)).collect();
+        assert!(rests.is_sorted() && rests.last() == Some(&Attempts::LONG));
+        assert_eq!(attempts.rest(&Fault::late(), long), long);
+        assert!(attempts.are_many());
+    }
+}

@@ -1,0 +1,255 @@
+//! What is known of a partition on its way into the database: written by its worker, read by all.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use windrow_core::Fault;
+use windrow_spool::{Log, LogStatus};
+
+use crate::metrics::Meters;
+use crate::status::{DrainState, PartitionStatus};
+
+const CANNOT: &str = "the spool cannot be applied; it is tried again";
+
+/// A partition on its way into the database.
+#[derive(Debug)]
+pub(crate) struct Partition {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) meters: Meters,
+    reached: watch::Sender<Reached>,
+    doing: Mutex<Doing>,
+}
+
+/// How far the database has come.
+#[derive(Clone, Debug, Default)]
+struct Reached {
+    /// The first position that is not applied; `None` until the database was asked.
+    position: Option<u64>,
+    /// Why no more will be applied before the next start.
+    ended: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Doing {
+    now: Now,
+    /// When the entry was written that is applied next.
+    oldest: Option<SystemTime>,
+}
+
+#[derive(Debug, Default)]
+enum Now {
+    #[default]
+    Starting,
+    Applying,
+    Level,
+    Waiting {
+        why: Arc<str>,
+        /// The fault's code.
+        code: Box<str>,
+        since: Instant,
+    },
+    Stopped(Arc<str>),
+}
+
+impl Partition {
+    pub(crate) fn new(log: Arc<dyn Log>, meters: Meters) -> Self {
+        Self {
+            log,
+            meters,
+            reached: watch::Sender::default(),
+            doing: Mutex::default(),
+        }
+    }
+
+    /// The database has all entries before a position, and not the one there.
+    pub(crate) fn reached(&self, position: u64) {
+        self.reached
+            .send_if_modified(|reached| reached.position.replace(position) != Some(position));
+    }
+
+    /// The first position that the database does not have; `None` before it was asked.
+    pub(crate) fn position(&self) -> Option<u64> {
+        self.reached.borrow().position
+    }
+
+    /// Follows [`Partition::reached`].
+    pub(crate) fn watch(&self) -> Follower {
+        Follower(self.reached.subscribe())
+    }
+
+    /// Waits until the database has all entries before a position. Cancel safe.
+    pub(crate) async fn wait(&self, position: u64) -> Result<(), Fault> {
+        let mut reached = self.reached.subscribe();
+        let there = |reached: &Reached| {
+            reached.ended.is_some() || reached.position.is_some_and(|at| at >= position)
+        };
+        // The sender cannot go: it stands beside.
+        let Ok(reached) = reached.wait_for(there).await else {
+            return Err(Fault::internal("nobody applies the spool"));
+        };
+        match &reached.ended {
+            Some(why) if reached.position.is_none_or(|at| at < position) => {
+                Err(Fault::unavailable(format!(
+                    "what was written has not come to the database, and will not before the next \
+                     start of Windrow: {why}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// When the entry was written that is applied next.
+    pub(crate) fn oldest(&self, written: Option<SystemTime>) {
+        self.doing().oldest = written;
+    }
+
+    /// Entries are being applied.
+    pub(crate) fn applying(&self) {
+        self.goes_on(Now::Applying);
+    }
+
+    /// The database has all that is there.
+    pub(crate) fn level(&self) {
+        self.goes_on(Now::Level);
+    }
+
+    fn goes_on(&self, now: Now) {
+        let before = std::mem::replace(&mut self.doing().now, now);
+        if let Now::Waiting { since, .. } = before {
+            let waited = since.elapsed();
+            let partition = self.log.partition();
+            tracing::warn!(partition, ?waited, "the spool is applied again");
+            self.meters.waiting.set(0);
+        }
+    }
+
+    /// Nothing can be applied at this moment. Said once, until it goes on or is another kind of
+    /// trouble.
+    pub(crate) fn waits(&self, fault: &Fault) {
+        let why: Arc<str> = fault.to_string().into();
+        let (since, is_new) = self.note_wait(fault, &why);
+        self.meters.waiting.set(1);
+        if !is_new {
+            return;
+        }
+        let (partition, waited) = (self.log.partition(), since.elapsed());
+        match fault.class.may_retry() {
+            true => tracing::warn!(partition, %why, ?waited, "{CANNOT}"),
+            false => tracing::error!(partition, %why, ?waited, "{CANNOT}"),
+        }
+    }
+
+    /// Since when nothing can be applied, and whether this kind of trouble is new.
+    fn note_wait(&self, fault: &Fault, why: &Arc<str>) -> (Instant, bool) {
+        let mut doing = self.doing();
+        let (since, is_new) = match &doing.now {
+            Now::Waiting { code, since, .. } => (*since, **code != *fault.code),
+            _ => (Instant::now(), true),
+        };
+        doing.now = Now::Waiting {
+            why: Arc::clone(why),
+            code: (&*fault.code).into(),
+            since,
+        };
+        (since, is_new)
+    }
+
+    /// Nothing is applied any more before the next start.
+    pub(crate) fn stop(&self, why: &str) {
+        let why: Arc<str> = why.into();
+        let partition = self.log.partition();
+        tracing::error!(
+            partition, %why,
+            "the spool is not applied any more before the next start"
+        );
+        self.doing().now = Now::Stopped(Arc::clone(&why));
+        self.meters.waiting.set(0);
+        self.meters.stopped.set(1);
+        self.end(why);
+    }
+
+    /// Nobody works on it any more, for whatever reason; a reason that is known already stays.
+    pub(crate) fn end(&self, why: Arc<str>) {
+        self.reached.send_modify(|reached| {
+            reached.ended.get_or_insert(why);
+        });
+    }
+
+    /// Why nothing is applied any more before the next start.
+    pub(crate) fn stopped(&self) -> Option<Arc<str>> {
+        match &self.doing().now {
+            Now::Stopped(why) => Some(Arc::clone(why)),
+            _ => None,
+        }
+    }
+
+    pub(crate) async fn status(&self) -> PartitionStatus {
+        let held = self.log.status().await.ok();
+        let applied = self.reached.borrow().position;
+        let end = self.log.end().0;
+        let first = held.map_or(0, |held| held.first.0);
+        let entries = end.saturating_sub(applied.unwrap_or(first));
+        let doing = self.doing();
+        PartitionStatus {
+            partition: self.log.partition(),
+            applied,
+            end,
+            entries,
+            bytes: held.map_or(0, |held| held.bytes),
+            age: age(entries, doing.oldest, held),
+            state: state(&doing.now),
+            applied_entries: self.meters.applied.get(),
+            rejected_entries: self.meters.rejected.get(),
+        }
+    }
+
+    fn doing(&self) -> MutexGuard<'_, Doing> {
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn state(now: &Now) -> DrainState {
+    match now {
+        Now::Starting => DrainState::Starting,
+        Now::Applying => DrainState::Applying,
+        Now::Level => DrainState::Level,
+        Now::Waiting { why, since, .. } => DrainState::Waiting {
+            why: Arc::clone(why),
+            since: since.elapsed(),
+        },
+        Now::Stopped(why) => DrainState::Stopped {
+            why: Arc::clone(why),
+        },
+    }
+}
+
+/// Where nothing has been read yet, the spool says it of what is not trimmed.
+fn age(entries: u64, oldest: Option<SystemTime>, held: Option<LogStatus>) -> Option<Duration> {
+    if entries == 0 {
+        return None;
+    }
+    match oldest {
+        Some(written) => Some(written.elapsed().unwrap_or_default()),
+        None => held.and_then(|held| held.age),
+    }
+}
+
+/// Who wants to know how far the database has come.
+#[derive(Debug)]
+pub(crate) struct Follower(watch::Receiver<Reached>);
+
+impl Follower {
+    /// How far it has come.
+    pub(crate) fn position(&mut self) -> Option<u64> {
+        self.0.borrow_and_update().position
+    }
+
+    /// Waits until that has changed. Cancel safe.
+    pub(crate) async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

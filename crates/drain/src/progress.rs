@@ -1,0 +1,104 @@
+//! How far a spool has come, for those who wait for it and for operators.
+
+use std::sync::Arc;
+
+use windrow_core::{Fault, SpoolPlace};
+use windrow_spool::SpoolId;
+
+use crate::partition::Partition;
+use crate::status::DrainStatus;
+
+/// How far a spool has come on its way into the database. Cheap to clone; stays valid when the
+/// drain has ended.
+#[derive(Clone, Debug)]
+pub struct Progress(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    spool: SpoolId,
+    partitions: Vec<Arc<Partition>>,
+}
+
+impl Progress {
+    pub(crate) fn new(spool: SpoolId, partitions: Vec<Arc<Partition>>) -> Self {
+        Self(Arc::new(Inner { spool, partitions }))
+    }
+
+    pub(crate) fn spool(&self) -> SpoolId {
+        self.0.spool
+    }
+
+    pub(crate) fn partitions(&self) -> &[Arc<Partition>] {
+        &self.0.partitions
+    }
+
+    /// A place behind all that is durable in the spool at this moment.
+    pub fn end(&self) -> SpoolPlace {
+        let partitions = self.0.partitions.iter();
+        SpoolPlace {
+            spool: self.0.spool.0,
+            positions: partitions.map(|part| part.log.end().0).collect(),
+        }
+    }
+
+    /// A place behind all that the database is known to have; `None` before it was asked.
+    pub fn level(&self) -> Option<SpoolPlace> {
+        let partitions = self.0.partitions.iter();
+        let positions: Option<_> = partitions.map(|part| part.position()).collect();
+        Some(SpoolPlace {
+            spool: self.0.spool.0,
+            positions: positions?,
+        })
+    }
+
+    /// Waits until the database has all that stands before a place. Cancel safe.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] for a place of another spool or one that no answer
+    /// named; [`windrow_core::FaultClass::Unavailable`] where nothing more will be applied before
+    /// the next start.
+    pub async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault> {
+        self.check(place)?;
+        for (partition, position) in self.0.partitions.iter().zip(&place.positions) {
+            partition.wait(*position).await?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, place: &SpoolPlace) -> Result<(), Fault> {
+        let end = self.end();
+        if place.spool != end.spool {
+            return Err(Fault::invalid(format!(
+                "{place} is a place in another spool; this one is {}",
+                self.0.spool
+            )));
+        }
+        let mut each = place.positions.iter().zip(&end.positions);
+        let there = place.positions.len() == end.positions.len() && each.all(|(at, end)| at <= end);
+        match there {
+            true => Ok(()),
+            false => Err(Fault::invalid(format!(
+                "{place} is no place in this spool, which ends at {end}"
+            ))),
+        }
+    }
+
+    /// What is being done at this moment. Cheap: nothing is read from files or the database.
+    /// Cancel safe.
+    pub async fn status(&self) -> DrainStatus {
+        let mut partitions = Vec::new();
+        for partition in &self.0.partitions {
+            partitions.push(partition.status().await);
+        }
+        DrainStatus {
+            spool: self.0.spool,
+            partitions,
+        }
+    }
+
+    /// Why some of it is not applied any more before the next start; `None` as long as all of it
+    /// is, or is tried again and again.
+    pub fn stopped(&self) -> Option<Arc<str>> {
+        self.0.partitions.iter().find_map(|part| part.stopped())
+    }
+}

@@ -1,0 +1,176 @@
+//! Entries of a log, read and decoded ahead of what is applied.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use windrow_core::unit::UNIT_OVERHEAD;
+use windrow_core::{RowWrite, Work};
+use windrow_spool::codec::{Decoder, Unreadable};
+use windrow_spool::{Cursor, Entry, Log, Position, SpoolFault};
+
+/// Bytes that are read at once.
+const CHUNK: usize = 256 << 10;
+
+/// An entry that is not applied.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) position: u64,
+    pub(crate) written: SystemTime,
+    pub(crate) payload: Bytes,
+    /// Its writes, until they are taken for a unit.
+    writes: Option<Vec<RowWrite>>,
+    /// Rows that it writes.
+    pub(crate) rows: usize,
+    /// Bytes that its writes take.
+    pub(crate) bytes: usize,
+}
+
+impl Item {
+    /// What it takes in memory.
+    fn held(&self) -> usize {
+        self.bytes + self.payload.len()
+    }
+}
+
+/// Why nothing more is read.
+#[derive(Clone, Debug)]
+pub(crate) enum Stopped {
+    /// The log was closed, or takes nothing more.
+    Closed,
+    /// A file could not be read at this moment.
+    Later(SpoolFault),
+    /// What comes next cannot be applied.
+    Never(Box<str>),
+}
+
+/// Reads a log from a position on.
+pub(crate) struct Reader {
+    cursor: Box<dyn Cursor>,
+    decoder: Decoder,
+    /// Read and not decoded.
+    raw: VecDeque<Entry>,
+    /// Decoded, in order.
+    items: VecDeque<Item>,
+    /// What the items take in memory.
+    held: usize,
+    most: usize,
+    /// Why nothing comes behind them.
+    stopped: Option<Stopped>,
+}
+
+impl Reader {
+    /// `most`: bytes that it holds at most; one entry may be larger.
+    pub(crate) fn new(log: &dyn Log, from: u64, most: usize) -> Result<Self, SpoolFault> {
+        Ok(Self {
+            cursor: log.cursor(Position(from))?,
+            decoder: Decoder::new(),
+            raw: VecDeque::new(),
+            items: VecDeque::new(),
+            held: 0,
+            most: most.max(1),
+            stopped: None,
+        })
+    }
+
+    /// The position that comes next.
+    pub(crate) fn position(&self) -> u64 {
+        let ready = self.items.front().map(|item| item.position);
+        let raw = || self.raw.front().map(|entry| entry.position.0);
+        ready
+            .or_else(raw)
+            .unwrap_or_else(|| self.cursor.position().0)
+    }
+
+    /// What is there, in order.
+    pub(crate) fn items(&self) -> &VecDeque<Item> {
+        &self.items
+    }
+
+    /// Why nothing comes behind what is there.
+    pub(crate) fn stopped(&self) -> Option<&Stopped> {
+        self.stopped.as_ref()
+    }
+
+    /// True while more is to be read ahead.
+    pub(crate) fn wants_more(&self) -> bool {
+        self.stopped.is_none() && self.held < self.most
+    }
+
+    /// Reads and decodes more, and waits where nothing is there. Cancel safe.
+    pub(crate) async fn fill(&mut self) {
+        if self.raw.is_empty() {
+            match self.cursor.next(CHUNK.min(self.most)).await {
+                Ok(entries) => self.raw.extend(entries),
+                Err(fault) => return self.stopped = Some(Stopped::of(fault)),
+            }
+        }
+        while self.wants_more()
+            && let Some(entry) = self.raw.pop_front()
+        {
+            self.decode(entry);
+        }
+    }
+
+    fn decode(&mut self, entry: Entry) {
+        let writes = match self.decoder.unit(&entry.payload) {
+            Ok(writes) => writes,
+            Err(unreadable) => {
+                self.stopped = Some(Stopped::unreadable(entry.position.0, unreadable));
+                return;
+            }
+        };
+        let item = Item {
+            position: entry.position.0,
+            written: entry.written,
+            payload: entry.payload,
+            rows: writes.len().max(1),
+            bytes: UNIT_OVERHEAD + writes.iter().map(Work::bytes).sum::<usize>(),
+            writes: Some(writes),
+        };
+        self.held += item.held();
+        self.items.push_back(item);
+    }
+
+    /// The writes of the entry at this place among those that are there.
+    pub(crate) fn writes(&mut self, place: usize) -> Result<&[RowWrite], Unreadable> {
+        let Some(item) = self.items.get_mut(place) else {
+            return Ok(&[]);
+        };
+        if item.writes.is_none() {
+            item.writes = Some(self.decoder.unit(&item.payload)?);
+        }
+        Ok(item.writes.as_deref().unwrap_or_default())
+    }
+
+    /// The same, for a unit. If they are asked for again they are decoded anew, which only units
+    /// need that did not go well.
+    pub(crate) fn take_writes(&mut self, place: usize) -> Result<Vec<RowWrite>, Unreadable> {
+        self.writes(place)?;
+        let item = self.items.get_mut(place);
+        Ok(item.and_then(|item| item.writes.take()).unwrap_or_default())
+    }
+
+    /// So many entries are applied.
+    pub(crate) fn pop(&mut self, entries: usize) {
+        for item in self.items.drain(..entries.min(self.items.len())) {
+            self.held -= item.held();
+        }
+    }
+}
+
+impl Stopped {
+    /// An entry that is no unit.
+    pub(crate) fn unreadable(position: u64, why: Unreadable) -> Self {
+        Self::Never(format!("at position {position}, {why}").into())
+    }
+
+    /// Why the log gives nothing.
+    pub(crate) fn of(fault: SpoolFault) -> Self {
+        match fault {
+            SpoolFault::Closed | SpoolFault::Poisoned { .. } => Self::Closed,
+            SpoolFault::System { .. } | SpoolFault::DiskFull { .. } => Self::Later(fault),
+            fault => Self::Never(fault.to_string().into()),
+        }
+    }
+}

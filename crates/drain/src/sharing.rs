@@ -1,0 +1,71 @@
+//! Which entries may share a unit, as far as the database has met their tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::{Database, Level, Op, RowWrite, Shape, TableName};
+
+/// How long it is believed: a table may be changed at any moment.
+const BELIEVED: Duration = Duration::from_secs(1);
+
+/// What is known of how writes share a transaction.
+pub(crate) struct Sharing {
+    database: Arc<dyn Database>,
+    /// False for those that must be alone in theirs.
+    known: HashMap<TableName, Vec<(Op, bool)>>,
+    asked: Option<Instant>,
+    /// What was asked last, because the next write nearly always has the same shape.
+    last: Option<(Arc<Shape>, Option<bool>)>,
+}
+
+impl Sharing {
+    pub(crate) fn new(database: Arc<dyn Database>) -> Self {
+        Self {
+            database,
+            known: HashMap::new(),
+            asked: None,
+            last: None,
+        }
+    }
+
+    /// True where all the writes of an entry may share a transaction with those of others. A write
+    /// of which nothing is known may not: the database meets its table by it, and then knows.
+    pub(crate) fn may_share(&mut self, writes: &[RowWrite]) -> bool {
+        writes.iter().all(|write| self.shares(write) == Some(true))
+    }
+
+    /// Asks the database's notes anew: before a unit is formed, if that was long ago or if the
+    /// entry that comes first is not known.
+    pub(crate) fn renew(&mut self, first: &[RowWrite]) {
+        let is_old = self.asked.is_none_or(|asked| asked.elapsed() > BELIEVED);
+        if !is_old && first.iter().all(|write| self.shares(write).is_some()) {
+            return;
+        }
+        self.asked = Some(Instant::now());
+        self.last = None;
+        self.known.clear();
+        for standing in self.database.standings() {
+            let shares = standing.level > Level::Apart;
+            let ops = standing.ops.iter().map(|op| (*op, shares));
+            self.known.entry(standing.table).or_default().extend(ops);
+        }
+    }
+
+    fn shares(&mut self, write: &RowWrite) -> Option<bool> {
+        if let Some((shape, shares)) = &self.last
+            && Arc::ptr_eq(shape, &write.shape)
+        {
+            return *shares;
+        }
+        let of_table = self.known.get(&write.shape.table);
+        let mut of_op = of_table
+            .into_iter()
+            .flatten()
+            .filter(|(op, _)| *op == write.shape.op);
+        let shares = of_op.next().map(|(_, shares)| *shares);
+        self.last = Some((Arc::clone(&write.shape), shares));
+        shares
+    }
+}

@@ -1,0 +1,106 @@
+//! Gives up what was applied some time ago.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_spool::Position;
+
+use crate::partition::Partition;
+
+/// How often it is noted how far the database has come, so that trimming takes little.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Gives up the entries of a partition once they have been applied for a while. Never ends. Cancel
+/// safe: what was not given up is given up after the next start.
+///
+/// Not at once: a database that loses its last commits in a crash (PostgreSQL with
+/// `synchronous_commit = off`) goes back to an earlier position, and finds the entries there.
+pub(crate) async fn run(partition: &Partition, keep: Duration) {
+    let mut reached = partition.watch();
+    let mut noted = Noted::default();
+    let mut trimmed = None;
+    loop {
+        if let Some(position) = reached.position() {
+            noted.note(Instant::now(), position);
+        }
+        if let Some(upto) = noted.older(Instant::now(), keep)
+            && trimmed < Some(upto)
+        {
+            trim(partition, upto).await;
+            trimmed = Some(upto);
+        }
+        match noted.is_empty() {
+            true => reached.changed().await,
+            false => tokio::time::sleep(LOOK).await,
+        }
+    }
+}
+
+async fn trim(partition: &Partition, upto: u64) {
+    if let Err(fault) = partition.log.trim(Position(upto)).await {
+        // The next call tries again.
+        let partition = partition.log.partition();
+        tracing::warn!(partition, %fault, "what was applied stays in the spool for now");
+    }
+}
+
+/// Positions that were reached, and when.
+#[derive(Debug, Default)]
+struct Noted {
+    waiting: VecDeque<(Instant, u64)>,
+    last: Option<u64>,
+}
+
+impl Noted {
+    fn note(&mut self, at: Instant, position: u64) {
+        if self.last == Some(position) {
+            return;
+        }
+        if self.last > Some(position) {
+            // The database has gone back: what was behind that is not applied any more.
+            self.waiting.clear();
+        }
+        self.last = Some(position);
+        self.waiting.push_back((at, position));
+    }
+
+    /// The last position that was reached so long ago.
+    fn older(&mut self, now: Instant, keep: Duration) -> Option<u64> {
+        let mut found = None;
+        while let Some((at, position)) = self.waiting.front().copied() {
+            if now.saturating_duration_since(at) < keep {
+                break;
+            }
+            found = Some(position);
+            self.waiting.pop_front();
+        }
+        found
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_reached_long_ago_is_given_up() {
+        let (start, keep) = (Instant::now(), Duration::from_secs(10));
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut noted = Noted::default();
+        noted.note(at(0), 5);
+        noted.note(at(1), 5);
+        noted.note(at(2), 8);
+        assert_eq!(noted.older(at(9), keep), None);
+        assert_eq!(noted.older(at(11), keep), Some(5));
+        // The database has lost what it had told.
+        noted.note(at(11), 6);
+        assert_eq!(noted.older(at(15), keep), None);
+        assert_eq!(noted.older(at(21), keep), Some(6));
+        assert!(noted.is_empty());
+    }
+}

@@ -1,0 +1,248 @@
+//! What becomes of a unit, and what follows.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use windrow_core::{Executor, Fault, FaultClass, Report, RowDone, RowWrite, bookkeeping};
+
+use super::state::{Ended, Worker};
+use crate::flight::{Flight, Wanted};
+use crate::judge::{Judged, judge};
+use crate::letter;
+
+/// How often dead letters are told of at most.
+const TOLD: Duration = Duration::from_secs(10);
+
+/// The code of what has taken longer than the role may: fewer entries take less.
+const TOO_SLOW: &str = "57014";
+
+impl Worker {
+    pub(super) async fn landed(
+        &mut self,
+        flight: Flight,
+        report: Report<RowDone>,
+        connection: &mut dyn Executor<RowWrite>,
+    ) -> Result<(), Ended> {
+        let usable = report.usable;
+        match judge(report, flight.progress) {
+            Judged::Applied => self.applied(&flight),
+            Judged::AppliedAnew => {
+                self.applied(&flight);
+                return Err(Ended::Never(self.row_was_gone().into()));
+            }
+            Judged::Unknown(fault) => return Err(self.unknown(&fault)),
+            Judged::NoProgress(fault) => return Err(self.no_progress(&fault)),
+            Judged::Again(fault) => {
+                let rest = self.again(&fault);
+                if !usable {
+                    return Err(Ended::Again(rest));
+                }
+                self.pause(rest).await;
+            }
+            Judged::Refused(at, fault) => self.refused(&flight, at, &fault)?,
+            Judged::Overtaken(fault) if usable => {
+                self.partition.meters.tried.overtaken.inc();
+                self.overtaken(&flight, &fault, connection).await?;
+            }
+            Judged::Overtaken(fault) => {
+                self.partition.meters.tried.overtaken.inc();
+                return Err(self.reconnect(&fault));
+            }
+        }
+        match usable {
+            true => Ok(()),
+            false => Err(Ended::Again(Duration::ZERO)),
+        }
+    }
+
+    fn applied(&mut self, flight: &Flight) {
+        let entries = flight.entries();
+        if let Some(found) = &mut self.found {
+            found.reader.pop(entries);
+            found.from = Some(flight.to);
+        }
+        if flight.is_full_sized {
+            self.size.applied(entries);
+        }
+        self.wanted = Wanted::Many;
+        self.attempts.reset();
+        let meters = &self.partition.meters;
+        meters.tried.applied.inc();
+        meters.applied.inc_by(entries as u64);
+        meters.committed.observe(entries as f64);
+        if let Some(letter) = &flight.letter {
+            meters.rejected.inc();
+            self.tell_of(letter);
+        }
+        self.partition.applying();
+        self.partition.reached(flight.to);
+    }
+
+    /// A proxy may hide it that the database has come back without what it had committed, from an
+    /// old copy or another server.
+    fn row_was_gone(&self) -> String {
+        format!(
+            "the row of spool {}, partition {} had gone from the table {}; if nobody has taken it \
+             away, the database has lost what was applied before, and the spool goes on from the \
+             new row at the next start",
+            self.spool,
+            self.row.number,
+            bookkeeping::PROGRESS
+        )
+    }
+
+    /// Tells of a dead letter, unless one was told of a moment ago.
+    fn tell_of(&mut self, letter: &bookkeeping::DeadLetter) {
+        if self.told.is_some_and(|told| told.elapsed() < TOLD) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        tracing::warn!(
+            source = %letter.source,
+            table = %letter.destination,
+            code = %letter.code,
+            reason = %letter.message,
+            so_far = self.partition.meters.rejected.get(),
+            "the database refuses a write that had been acknowledged; it is in the table {}",
+            bookkeeping::REJECTED
+        );
+    }
+
+    /// The database is asked anew.
+    fn unknown(&mut self, fault: &Fault) -> Ended {
+        self.partition.meters.tried.unknown.inc();
+        let partition = self.partition.log.partition();
+        tracing::warn!(partition, %fault, "it is found out whether the spool was applied");
+        self.reconnect(fault)
+    }
+
+    /// Nobody's fault. Gives the rest before the next attempt.
+    fn again(&mut self, fault: &Fault) -> Duration {
+        self.partition.meters.tried.again.inc();
+        let rest = self.rest(fault);
+        let many = self.attempts.are_many();
+        if many {
+            self.partition.waits(fault);
+        }
+        if many || fault.code == TOO_SLOW {
+            self.size.halve();
+            self.wanted = Wanted::Many;
+        }
+        rest
+    }
+
+    /// The database does not take what Windrow keeps there.
+    fn no_progress(&mut self, fault: &Fault) -> Ended {
+        let mut told = fault.clone();
+        told.message = format!(
+            "how far the spool has come cannot be written to the table {}: {}",
+            bookkeeping::PROGRESS,
+            fault.message
+        )
+        .into();
+        self.partition.waits(&told);
+        self.wanted = Wanted::Many;
+        Ended::Again(self.options.long_pause)
+    }
+
+    /// Somebody else has moved the row, or an attempt of before has been committed after all.
+    async fn overtaken(
+        &mut self,
+        flight: &Flight,
+        fault: &Fault,
+        connection: &mut dyn Executor<RowWrite>,
+    ) -> Result<(), Ended> {
+        let before = self.found.as_ref().and_then(|found| found.from);
+        self.locate(connection).await?;
+        let now = self.found.as_ref().and_then(|found| found.from);
+        match now == before {
+            // It stands where it stood: something else was refused at the commit.
+            true => self.refused(flight, None, fault),
+            false => Ok(()),
+        }
+    }
+
+    /// The database refuses a write, or the unit without saying which.
+    fn refused(&mut self, flight: &Flight, at: Option<usize>, fault: &Fault) -> Result<(), Ended> {
+        self.partition.meters.tried.refused.inc();
+        let entry = at.map(|at| flight.entry_of(at));
+        let last = flight.entries().saturating_sub(1);
+        if let Some(kept) = &flight.letter
+            && (entry == Some(last) || last == 0)
+        {
+            return self.letter_refused(kept, last, fault);
+        }
+        match entry {
+            Some(behind) => self.size.refused(behind),
+            None => self.size.halve(),
+        }
+        let refused = match entry {
+            _ if last == 0 => 0,
+            Some(entry) if entry > 0 => entry,
+            // What was said of it in company is not taken for granted.
+            _ => {
+                self.wanted = Wanted::Exactly(1);
+                return Ok(());
+            }
+        };
+        let at = at.unwrap_or_else(|| flight.first_write(refused));
+        let Some(letter) = self.letter(flight, refused, at, fault) else {
+            return Err(self.no_progress(fault));
+        };
+        self.wanted = Wanted::Letter(refused, Box::new(letter));
+        Ok(())
+    }
+
+    fn letter(
+        &self,
+        flight: &Flight,
+        entry: usize,
+        at: usize,
+        fault: &Fault,
+    ) -> Option<bookkeeping::DeadLetter> {
+        let write = flight.unit.work().get(at)?;
+        let item = self.found.as_ref()?.reader.items().get(entry)?;
+        let place = letter::Place {
+            spool: self.spool,
+            partition: self.row.number,
+            position: item.position,
+            entry: &item.payload,
+        };
+        Some(letter::of(&place, write, fault))
+    }
+
+    /// A dead letter is refused. Nothing is skipped: what stands before it is applied, and it is
+    /// tried again and again.
+    fn letter_refused(
+        &mut self,
+        kept: &bookkeeping::DeadLetter,
+        before: usize,
+        fault: &Fault,
+    ) -> Result<(), Ended> {
+        let is_of_table = matches!(
+            fault.class,
+            FaultClass::NoTable | FaultClass::NoColumn | FaultClass::Denied
+        );
+        if !is_of_table && let Some(short) = letter::short(kept) {
+            self.wanted = Wanted::Letter(before, Box::new(short));
+            return Ok(());
+        }
+        if before > 0 {
+            self.wanted = Wanted::Exactly(before);
+            return Ok(());
+        }
+        let mut told = fault.clone();
+        told.message = format!(
+            "a write to {} is refused ({} ({})), and the table {} does not take it either: {}",
+            kept.destination,
+            kept.message,
+            kept.code,
+            bookkeeping::REJECTED,
+            fault.message
+        )
+        .into();
+        self.partition.waits(&told);
+        self.wanted = Wanted::Many;
+        Err(Ended::Again(self.options.long_pause))
+    }
+}

@@ -1,0 +1,259 @@
+//! A connection, from its beginning to its end.
+
+use std::slice::from_ref;
+use std::sync::Arc;
+
+use windrow_core::{
+    Executor, Fault, Purpose, Report, RowDone, RowWrite, Unit, Verdict, bookkeeping,
+};
+use windrow_spool::SpoolFault;
+
+use super::state::{Ended, Found, Worker};
+use crate::flight::{Flight, Wanted};
+use crate::reader::{Reader, Stopped};
+
+type Connection = Box<dyn Executor<RowWrite>>;
+
+impl Worker {
+    /// Applies until it is told to stop. Dropping the future leaves nothing behind that the next
+    /// start does not find out.
+    pub(crate) async fn run(mut self) {
+        while !self.stop.is_cancelled() {
+            match self.session().await {
+                Ended::Stopping => return,
+                Ended::Again(rest) => self.pause(rest).await,
+                Ended::Never(why) => {
+                    self.partition.stop(&why);
+                    return self.stop.cancelled().await;
+                }
+            }
+        }
+    }
+
+    async fn session(&mut self) -> Ended {
+        let mut connection = match self.open().await {
+            Ok(connection) => connection,
+            Err(ended) => return ended,
+        };
+        let ended = self.apply(&mut *connection).await;
+        // Elsewhere it may be broken, or in the middle of something.
+        if matches!(ended, Ended::Stopping) {
+            connection.close().await;
+        }
+        ended
+    }
+
+    /// A connection to a database that has Windrow's tables.
+    async fn open(&mut self) -> Result<Connection, Ended> {
+        let stop = self.stop.clone();
+        let opening = async {
+            let connection = self.database.connect(Purpose::Batches).await?;
+            if !self.prepared {
+                self.bookkeeping.prepare().await?;
+            }
+            Ok(connection)
+        };
+        let opened: Result<_, Fault> = tokio::select! {
+            () = stop.cancelled() => return Err(Ended::Stopping),
+            opened = opening => opened,
+        };
+        self.prepared |= opened.is_ok();
+        opened.map_err(|fault| self.trouble(&fault))
+    }
+
+    async fn apply(&mut self, connection: &mut dyn Executor<RowWrite>) -> Ended {
+        if let Err(ended) = self.locate(connection).await {
+            return ended;
+        }
+        loop {
+            if let Err(ended) = self.step(connection).await {
+                return ended;
+            }
+        }
+    }
+
+    /// One unit, from its entries to what becomes of it.
+    async fn step(&mut self, connection: &mut dyn Executor<RowWrite>) -> Result<(), Ended> {
+        self.wait_for_entries().await?;
+        let (bounds, wanted) = (self.bounds(), self.wanted.clone());
+        let lost = Ended::Again(self.options.long_pause);
+        let found = self.found.as_mut().ok_or(lost)?;
+        let progress = (&self.row, found.from);
+        let formed = Flight::form(
+            &mut found.reader,
+            &mut self.sharing,
+            progress,
+            &wanted,
+            bounds,
+        );
+        let flight = formed.map_err(|stopped| self.stopped(stopped))?;
+        let lost = Ended::Again(self.options.long_pause);
+        let found = self.found.as_mut().ok_or(lost)?;
+        let began = tokio::time::Instant::now();
+        let report = execute(connection, &flight.unit, &mut found.reader).await;
+        let taken = began.elapsed().as_secs_f64();
+        self.partition.meters.seconds.observe(taken);
+        self.landed(flight, report, connection).await
+    }
+
+    /// Asks the database how far it is, and reads on from there.
+    pub(super) async fn locate(
+        &mut self,
+        connection: &mut dyn Executor<RowWrite>,
+    ) -> Result<(), Ended> {
+        let unit = Unit::one(self.row.read());
+        let report = connection.execute(from_ref(&unit)).await;
+        let usable = report.usable;
+        let from = position_in(report).map_err(|fault| self.trouble(&fault))?;
+        self.go_to(from).await?;
+        match usable {
+            true => Ok(()),
+            false => Err(self.reconnect(&Fault::unavailable("the connection was lost"))),
+        }
+    }
+
+    async fn go_to(&mut self, from: Option<u64>) -> Result<(), Ended> {
+        let position = from.unwrap_or_default();
+        let before = self.found.as_ref().map(Found::position);
+        self.compare(before, position);
+        let kept = self.found.take().filter(|found| {
+            found.reader.position() == position && found.reader.stopped().is_none()
+        });
+        if kept.is_none() || before != Some(position) {
+            self.wanted = Wanted::Many;
+        }
+        let reader = match kept {
+            Some(kept) => kept.reader,
+            None => self.reader(from).await?,
+        };
+        self.found = Some(Found { from, reader });
+        self.partition.reached(position);
+        Ok(())
+    }
+
+    /// Says it where the database is elsewhere than it was thought to be.
+    fn compare(&self, before: Option<u64>, position: u64) {
+        let Some(before) = before else { return };
+        let partition = self.partition.log.partition();
+        if position < before {
+            tracing::warn!(
+                partition,
+                before,
+                position,
+                "the database has lost what it had committed; the spool is applied again from there"
+            );
+        }
+        // A commit of which no answer came, or somebody else who applies the same spool.
+        self.partition
+            .meters
+            .applied
+            .inc_by(position.saturating_sub(before));
+    }
+
+    /// Reads from where the database is.
+    async fn reader(&mut self, from: Option<u64>) -> Result<Reader, Ended> {
+        let log = Arc::clone(&self.partition.log);
+        if from.is_none() {
+            let status = log.status().await.map_err(|fault| self.unread(fault))?;
+            if status.first.0 > 0 {
+                return Err(Ended::Never(self.unknown_spool(status.first.0).into()));
+            }
+        }
+        Reader::new(&*log, from.unwrap_or_default(), self.options.memory)
+            .map_err(|fault| self.unread(fault))
+    }
+
+    fn unknown_spool(&self, first: u64) -> String {
+        format!(
+            "the database knows nothing of the spool {}, whose entries before position {first} are \
+             gone because they had been applied: it is another database, or the table {} was \
+             emptied, or it has come back from a copy that is too old. Bring the right database \
+             back; or, to apply what is left to this one, put in a row of spool {}, partition {}, \
+             position {first}",
+            self.spool,
+            bookkeeping::PROGRESS,
+            self.spool,
+            self.row.number,
+        )
+    }
+
+    fn unread(&mut self, fault: SpoolFault) -> Ended {
+        self.stopped(Stopped::of(fault))
+    }
+
+    /// What it means that nothing more can be read.
+    fn stopped(&mut self, stopped: Stopped) -> Ended {
+        match stopped {
+            Stopped::Closed => Ended::Stopping,
+            Stopped::Never(why) => Ended::Never(why),
+            Stopped::Later(fault) => {
+                self.partition.waits(&Fault::from(fault));
+                Ended::Again(self.options.long_pause)
+            }
+        }
+    }
+
+    /// Waits until there is something to apply.
+    async fn wait_for_entries(&mut self) -> Result<(), Ended> {
+        loop {
+            if self.stop.is_cancelled() {
+                return Err(Ended::Stopping);
+            }
+            let lost = Ended::Again(self.options.long_pause);
+            let found = self.found.as_mut().ok_or(lost)?;
+            let first = found.reader.items().front().map(|item| item.written);
+            self.partition.oldest(first);
+            if first.is_some() {
+                return Ok(());
+            }
+            if found.position() >= self.partition.log.end().0 {
+                self.partition.level();
+                self.attempts.reset();
+            }
+            match found.reader.stopped().cloned() {
+                None => {}
+                // What is there is applied; the drain is told to stop as well before long.
+                Some(Stopped::Closed) => self.stop.cancelled().await,
+                Some(stopped) => return Err(self.stopped(stopped)),
+            }
+            let Some(found) = &mut self.found else {
+                continue;
+            };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => {}
+                () = found.reader.fill() => {}
+            }
+        }
+    }
+}
+
+/// Executes a unit, and reads ahead meanwhile.
+async fn execute(
+    connection: &mut dyn Executor<RowWrite>,
+    unit: &Unit<RowWrite>,
+    reader: &mut Reader,
+) -> Report<RowDone> {
+    let mut execution = connection.execute(from_ref(unit));
+    loop {
+        tokio::select! {
+            biased;
+            report = &mut execution => return report,
+            () = reader.fill(), if reader.wants_more() => {}
+        }
+    }
+}
+
+/// The position that was read.
+fn position_in(report: Report<RowDone>) -> Result<Option<u64>, Fault> {
+    let nothing = || Fault::internal("reading the progress was not reported on");
+    match report.verdicts.into_iter().next().ok_or_else(nothing)? {
+        Verdict::Final(Ok(dones)) => {
+            let done = dones.first().ok_or_else(nothing)?;
+            bookkeeping::Partition::found(done)
+        }
+        Verdict::Final(Err(failed)) => Err(failed.fault),
+        Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Err(fault),
+        Verdict::NotTried => Err(nothing()),
+    }
+}
