@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use windrow::settings::File;
+use windrow::settings::{File, WrittenAck};
 use windrow_core::Secret;
 
 /// Gathers the single-row writes of many clients into multi-row statements; every client keeps its
@@ -29,6 +29,11 @@ pub(crate) enum Command {
     /// Move rows of a table that serves as a queue into their final tables, one for each tenant if
     /// asked
     Move(Box<crate::command::moves::Move>),
+    /// Look into a spool
+    Spool(Box<crate::command::spool::Spool>),
+    /// Look after the dead letters: rows and writes that the database refused after they had been
+    /// acknowledged or taken from a queue
+    Rejects(Box<crate::command::rejects::Rejects>),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise
@@ -74,6 +79,19 @@ pub(crate) struct Serve {
     /// Configuration file in TOML; see `windrow example-config`
     #[arg(long, value_name = "FILE", env = "WINDROW_CONFIG")]
     config: Option<PathBuf>,
+
+    /// Directory of the spool, which keeps writes that are acknowledged before the database has
+    /// them
+    #[arg(long, value_name = "DIR", env = "WINDROW_SPOOL")]
+    spool: Option<PathBuf>,
+
+    /// When HTTP clients are told of success, unless a request says otherwise [default: commit]
+    #[arg(long, value_name = "WHEN", env = "WINDROW_ACK")]
+    ack: Option<WrittenAck>,
+
+    /// Listen nowhere: apply what is in the spool, and end
+    #[arg(long)]
+    pub(crate) drain_only: bool,
 
     /// Create tables and columns that do not exist from the rows that name them
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", env = "WINDROW_CREATE_TABLES")]
@@ -133,6 +151,8 @@ impl Serve {
         }
         lay(&mut file.database.url, self.to);
         lay(&mut file.database.create_tables, self.create_tables);
+        lay(&mut file.database.ack, self.ack);
+        lay(&mut file.spool.directory, self.spool);
         lay(&mut file.http.listen, self.http);
         lay(&mut file.pg.listen, self.pg);
         lay(&mut file.http.token, self.token);

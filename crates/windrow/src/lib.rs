@@ -28,10 +28,12 @@
 //! | [`Table`] | a writer and a statement: `write`, `write_all`, `write_stream` |
 //! | [`mod@load`] | files into a table, at the database's bulk speed |
 //! | [`moves`] | rows of a table that serves as a queue into their final tables |
+//! | [`bookkeeping`] | dead letters: read, tried again, dropped |
 //! | [`settings`] | the server's configuration: file, environment, command line |
 //! | [`databases`] | the databases that rows can go to, and what each of them promises |
 //! | [`serve`](mod@serve) | the server, wired from frontends, lanes and sinks |
 
+pub mod bookkeeping;
 pub mod databases;
 pub mod load;
 mod metrics;

@@ -2,6 +2,7 @@
 
 mod cli;
 mod command;
+mod drain;
 mod shutdown;
 mod telemetry;
 
@@ -21,9 +22,12 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Serve(args) if args.drain_only => return drain::run(*args),
         Command::Serve(args) => serve(*args),
         Command::Load(args) => return command::load::run(&args),
         Command::Move(args) => return command::moves::run(&args),
+        Command::Spool(args) => return command::spool::run(&args),
+        Command::Rejects(args) => return command::rejects::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
@@ -54,7 +58,7 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
         let server = windrow::serve::Server::bind(&settings, Arc::new(reread)).await?;
-        greet(&server, &settings);
+        greet(&server, &settings).await;
         signals.run(server).await
     });
     // After a second signal tasks may still hang on a database that does not answer: they are not
@@ -70,7 +74,7 @@ fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }
 
-fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
+async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
     let created = if settings.sink.create_tables {
         "; tables are created from their first row"
     } else {
@@ -81,6 +85,9 @@ fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings
         server.database(),
         settings.database
     ));
+    if let (Some(spool), Some(found)) = (&settings.spool, server.spool().await) {
+        telemetry::say(&format!("spool: {}, {found}", spool.directory.display()));
+    }
     if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {
         pg.greeting(address)
             .iter()

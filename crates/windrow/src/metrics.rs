@@ -48,12 +48,21 @@ impl Collector for Memory {
     }
 }
 
-/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them.
-pub(crate) fn lanes_json(lanes: &[LaneStatus], standings: &[Standing]) -> Value {
-    json!({
+/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them;
+/// beside them the spool, where there is one.
+pub(crate) fn lanes_json(
+    lanes: &[LaneStatus],
+    standings: &[Standing],
+    spool: Option<Value>,
+) -> Value {
+    let mut shown = json!({
         "lanes": lanes.iter().map(lane_json).collect::<Vec<_>>(),
         "tables": standings.iter().map(standing_json).collect::<Vec<_>>(),
-    })
+    });
+    if let (Some(spool), Some(shown)) = (spool, shown.as_object_mut()) {
+        shown.insert("spool".into(), spool);
+    }
+    shown
 }
 
 fn standing_json(standing: &Standing) -> Value {

@@ -1,8 +1,9 @@
 //! The end: the first signal finishes what was accepted, the second ends at once.
 
+use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use windrow::serve::Server;
+use windrow::serve::{Finished, Server};
 
 use crate::telemetry;
 
@@ -46,11 +47,25 @@ impl Signals {
     }
 }
 
-fn outcome(finished: bool) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        finished,
+fn outcome(finished: Option<Finished>) -> anyhow::Result<()> {
+    let finished = finished.context(
         "ended after the time that limits.stop_wait allows; what was under way then was not answered, and it cannot be known whether it was written"
-    );
-    telemetry::say("stopped; all that was accepted is answered");
+    )?;
+    let left = match finished.left {
+        None | Some(0) => "",
+        Some(left) => &format!("; {}", left_behind(left)),
+    };
+    telemetry::say(&format!("stopped; all that was accepted is answered{left}"));
     Ok(())
+}
+
+/// What is said of entries that the database has not got.
+pub(crate) fn left_behind(entries: u64) -> String {
+    let (what, verb) = match entries {
+        1 => ("entry", "is"),
+        _ => ("entries", "are"),
+    };
+    format!(
+        "{entries} {what} of the spool {verb} not in the database yet and will be applied after the next start"
+    )
 }

@@ -1,6 +1,5 @@
 //! `POST /_api/document/{collection}` and `POST /_api/document?collection=NAME`
 
-use http::StatusCode;
 use windrow_core::Op;
 use windrow_http::extension::{Feed, Whole, WholeAnswer};
 
@@ -23,6 +22,8 @@ pub(crate) async fn run(
     let (key, write) = writes::insert(request, &plan, &bytes)?;
     // The permit is for the row from here on.
     drop(bytes);
-    let done = request.context.write(write, permit).await?;
-    Ok(answer::one(request, StatusCode::CREATED, &key, &done))
+    let ack = request.insert_ack()?;
+    let done = request.context.write(ack, write, permit).await?;
+    let status = DocumentRequest::insert_status(ack);
+    Ok(answer::one(request, status, &key, &done))
 }

@@ -19,8 +19,7 @@ pub(crate) async fn run(
     route: Route<'_, Endpoint>,
     feed: &mut Feed<'_>,
 ) -> Result<WholeAnswer, Error> {
-    let query = context.head.uri.query().unwrap_or_default();
-    let mut options = Options::read(route.endpoint, query)?;
+    let mut options = Options::read(route.endpoint, context.query())?;
     check_headers(&context.head.headers, route.endpoint)?;
     only_json(&context.head.headers)?;
     let parameter = options.collection.take();

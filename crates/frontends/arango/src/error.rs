@@ -146,7 +146,7 @@ fn number_of(fault: &Fault, status: StatusCode) -> u16 {
         FaultClass::TooLarge => TOO_LARGE,
         FaultClass::Overloaded => QUEUE_FULL,
         FaultClass::Conflict => CONFLICT,
-        FaultClass::Unavailable | FaultClass::Cancelled => StatusCode::SERVICE_UNAVAILABLE.as_u16(),
+        FaultClass::Unavailable | FaultClass::Cancelled => status.as_u16(),
         FaultClass::Unknown => StatusCode::GATEWAY_TIMEOUT.as_u16(),
         FaultClass::Unsupported => NOT_IMPLEMENTED,
         FaultClass::Other => INTERNAL,

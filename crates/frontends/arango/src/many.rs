@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{Fault, Op, RowDone, RowWrite, Value, Work};
 use windrow_http::extension::object::{self, json_error};
-use windrow_http::extension::{Charge, Feed, Plan, Whole, WholeAnswer, done_of, whole_json};
+use windrow_http::extension::{Ack, Charge, Feed, Plan, Whole, WholeAnswer, done_of, whole_json};
 
 use crate::answer::{self, Row};
 use crate::document::Document;
@@ -37,17 +37,17 @@ pub(crate) async fn run(
                 let key = key::of_document(request, &mut document)?;
                 Ok((key.clone(), writes::change(request, &plan, document, &key)?))
             };
-            written(request, whole, make, StatusCode::CREATED).await
+            written(request, whole, make, (Ack::Commit, StatusCode::CREATED)).await
         }
         Endpoint::RemoveDocuments => {
             let plan = request.plan(Op::Delete)?;
             let make = |text: &RawValue| by_key(request, &plan, text);
-            written(request, whole, make, StatusCode::OK).await
+            written(request, whole, make, (Ack::Commit, StatusCode::OK)).await
         }
         _ if request.options.only_get => {
             let plan = request.plan(Op::Get)?;
             let make = |text: &RawValue| by_key(request, &plan, text);
-            written(request, whole, make, StatusCode::OK).await
+            written(request, whole, make, (Ack::Commit, StatusCode::OK)).await
         }
         _ => replaced(request, whole).await,
     }
@@ -63,7 +63,9 @@ pub(crate) async fn create(
         check_object(text)?;
         writes::insert(request, &plan, text.get().as_bytes())
     };
-    written(request, whole, make, StatusCode::CREATED).await
+    let ack = request.insert_ack()?;
+    let status = DocumentRequest::insert_status(ack);
+    written(request, whole, make, (ack, status)).await
 }
 
 /// A key, or a document with one, to a write that takes nothing but a key.
@@ -119,7 +121,7 @@ async fn written(
     request: &DocumentRequest<'_>,
     whole: Whole,
     make: impl Fn(&RawValue) -> Result<(Box<str>, RowWrite), Error>,
-    status: StatusCode,
+    (ack, status): (Ack, StatusCode),
 ) -> Result<WholeAnswer, Error> {
     let mut charge = Charge::new(request.context.app.budget().clone());
     let mut slots: Vec<Slot> = Vec::new();
@@ -139,7 +141,7 @@ async fn written(
     drop(whole);
     let outcomes = request
         .context
-        .outcomes_of(writes, charge.into_permit())
+        .outcomes_of(ack, writes, charge.into_permit())
         .await?;
     let done = outcomes.into_iter().map(done_of);
     Ok(answer_all(request, slots, done, status))

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use windrow_core::{Op, Permit};
-use windrow_http::extension::{Feed, Whole, WholeAnswer};
+use windrow_http::extension::{Ack, Feed, Whole, WholeAnswer};
 
 use crate::document::Document;
 use crate::error::{self, Error};
@@ -23,7 +23,7 @@ pub(crate) async fn update(
     drop(bytes);
     document.check_same(&key)?;
     let write = writes::change(request, &plan, document, &key)?;
-    let done = request.context.write(write, permit).await?;
+    let done = request.context.write(Ack::Commit, write, permit).await?;
     error::check_found(&key, done.rows)?;
     Ok(answer::one(request, StatusCode::CREATED, &key, &done))
 }
@@ -32,7 +32,10 @@ pub(crate) async fn remove(request: &DocumentRequest<'_>, raw: &str) -> Result<W
     let key = key::of_path(raw)?;
     let plan = request.plan(Op::Delete)?;
     let write = writes::of_key(&plan, &key);
-    let done = request.context.write(write, Permit::empty()).await?;
+    let done = request
+        .context
+        .write(Ack::Commit, write, Permit::empty())
+        .await?;
     error::check_found(&key, done.rows)?;
     Ok(answer::one(request, StatusCode::OK, &key, &done))
 }

@@ -23,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) merges: bool,
     /// `PUT` of keys that reads.
     pub(crate) only_get: bool,
+    /// The answer comes once the write is as durable as the database makes it.
+    pub(crate) wait_for_sync: bool,
 }
 
 impl Options {
@@ -70,6 +72,7 @@ impl Options {
             // A plus sign stands for a blank in a query, and for itself in a path.
             "collection" => self.collection = Some(raw.replace('+', "%20").into()),
             "returnNew" => self.return_new = truth(name, &value)?,
+            "waitForSync" => self.wait_for_sync = truth(name, &value)?,
             "silent" => self.silent = truth(name, &value)?,
             "mergeObjects" => self.merges = truth(name, &value)?,
             "onlyget" => self.only_get = truth(name, &value)?,
@@ -106,8 +109,7 @@ impl Options {
                     "a write under the condition of a version cannot be promised over any database",
                 );
             }
-            // Every answer comes after the commit, so waiting is kept whatever is asked for;
-            // indexes are the database's own.
+            // Indexes are the database's own.
             _ => drop(truth(name, &value)?),
         }
         Ok(())

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use windrow_core::{Op, Permit};
-use windrow_http::extension::{WholeAnswer, whole_json};
+use windrow_http::extension::{Ack, WholeAnswer, whole_json};
 
 use crate::answer::{self, Row};
 use crate::error::{self, Error};
@@ -14,7 +14,10 @@ pub(crate) async fn one(request: &DocumentRequest<'_>, raw: &str) -> Result<Whol
     let key = key::of_path(raw)?;
     let plan = request.plan(Op::Get)?;
     let write = writes::of_key(&plan, &key);
-    let done = request.context.write(write, Permit::empty()).await?;
+    let done = request
+        .context
+        .write(Ack::Commit, write, Permit::empty())
+        .await?;
     let row = Row::of(&done).ok_or_else(|| error::not_found(&key))?;
     let condition = |name: HeaderName| {
         let value = request.context.head.headers.get(name)?;

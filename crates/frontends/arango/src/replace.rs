@@ -11,7 +11,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{Fault, FaultClass, Name, Op, RowDone, RowWrite, UnitOutcome, Value, Work};
-use windrow_http::extension::{Charge, Feed, Plan, WholeAnswer, done_of};
+use windrow_http::extension::{Ack, Charge, Feed, Plan, WholeAnswer, done_of};
 
 use crate::attributes::{ID, KEY, REV};
 use crate::document::Document;
@@ -181,7 +181,7 @@ async fn attempt(
     }
     let outcomes = request
         .context
-        .outcomes_of(writes, charge.into_permit())
+        .outcomes_of(Ack::Commit, writes, charge.into_permit())
         .await?;
     Ok(outcomes.into_iter())
 }
@@ -202,7 +202,9 @@ async fn learn(request: &DocumentRequest<'_>, key: &str) -> Result<Layout, Error
         .budget()
         .try_take(UNIT_OVERHEAD + write.bytes())?;
     // The writes are not handed over yet: what follows must not overtake the replacement.
-    let mut outcomes = context.submit_each(vec![write], permit).await?.await;
+    let mut outcomes = context
+        .outcomes_before_more(Ack::Commit, vec![write], permit)
+        .await?;
     let outcome = outcomes
         .pop()
         .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a read").into()));

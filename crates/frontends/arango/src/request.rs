@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use windrow_core::{Key, OnConflict, Op, Returning};
-use windrow_http::extension::{Options as RowOptions, Plan, RequestContext, Route, table};
+use windrow_http::extension::{Ack, Options as RowOptions, Plan, RequestContext, Route, table};
 
 use crate::attributes::KEY;
 use crate::endpoint::Endpoint;
@@ -58,6 +59,24 @@ impl DocumentRequest<'_> {
     /// from it, unless the client wants to be told nothing.
     pub(crate) fn plan(&self, op: Op) -> Result<Arc<Plan>, Error> {
         self.plan_with(op, self.gives_back && !self.options.silent)
+    }
+
+    /// When an insert is answered: by the spool where that is the server's default and the answer
+    /// can say so, which tells no revision then and promises no `waitForSync`.
+    pub(crate) fn insert_ack(&self) -> Result<Ack, Error> {
+        if self.options.wait_for_sync || (self.gives_back && !self.options.silent) {
+            return Ok(Ack::Commit);
+        }
+        let app = self.context.app;
+        Ok(app.ack(Op::Insert, &Returning::Nothing, None)?)
+    }
+
+    /// The status of an insert that is answered so: ArangoDB's for one that is on disk, or not yet.
+    pub(crate) fn insert_status(ack: Ack) -> StatusCode {
+        match ack {
+            Ack::Commit => StatusCode::CREATED,
+            Ack::Spool => StatusCode::ACCEPTED,
+        }
     }
 
     /// As [`DocumentRequest::plan`], with the row asked back or not.

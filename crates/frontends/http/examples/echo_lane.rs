@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Arrivals, Budget, Fault, Intake, Outcomes, RowDone, RowWrite, Unit};
-use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_http::{Ack, Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 struct Always;
 
@@ -40,6 +40,8 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     tokio::spawn(lane(arrivals));
     let services = Services {
         intake,
+        spool: None,
+        ack: Ack::Commit,
         owns: Arc::new(|_| false),
         ready: Arc::new(Always),
         metrics_text: Arc::new(String::new),

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windrow_core::{Budget, Fault, Op};
+use windrow_core::{Budget, Fault, Op, Returning};
 
+use crate::ack::Ack;
 use crate::answers::Refusal;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
@@ -50,6 +51,32 @@ impl App {
         options: impl FnOnce() -> Options,
     ) -> Result<Arc<Plan>, Refusal> {
         self.plans.get_with(op, table, tag, || Ok(options()))
+    }
+
+    /// When a write is answered for which `asked` stands in its request. Only what has nothing to
+    /// tell but that it was taken is answered by the spool: inserts, also those that may update,
+    /// that give nothing back. All else is answered once it is committed.
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Invalid`] where the spool is asked for and there is none.
+    pub fn ack(&self, op: Op, returning: &Returning, asked: Option<Ack>) -> Result<Ack, Fault> {
+        if asked.unwrap_or(self.services.ack) == Ack::Commit {
+            return Ok(Ack::Commit);
+        }
+        if self.services.spool.is_none() {
+            return Err(self.no_spool("ack=spool"));
+        }
+        match (op, returning) {
+            (Op::Insert, Returning::Nothing) => Ok(Ack::Spool),
+            _ => Ok(Ack::Commit),
+        }
+    }
+
+    /// Something was asked for that takes a spool.
+    pub(crate) fn no_spool(&self, what: &str) -> Fault {
+        Fault::invalid(format!(
+            "{what} needs a spool, and this server has none; it has one where it is started with --spool DIR, or with directory in the section [spool] of its configuration"
+        ))
     }
 
     /// The limit of a body that is read as a whole.

@@ -42,6 +42,9 @@ pub struct HttpConfig {
     pub body_timeout: Duration,
     /// How long a connection may be idle between requests. Default 5 min.
     pub idle_timeout: Duration,
+    /// Whether a read waits until the database has what its connection has had acknowledged by the
+    /// spool. Default true.
+    pub read_your_writes: bool,
 }
 
 impl Default for HttpConfig {
@@ -60,6 +63,7 @@ impl Default for HttpConfig {
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(300),
+            read_your_writes: true,
         }
     }
 }

@@ -71,7 +71,7 @@ impl Endpoint {
     pub(crate) fn takes_parameters(self) -> bool {
         matches!(
             self,
-            Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow
+            Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow | Self::Batch
         )
     }
 }

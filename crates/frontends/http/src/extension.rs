@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Response};
 
+pub use crate::ack::Ack;
 pub use crate::answers::json;
 pub use crate::answers::refusal::{PROTOCOL, Refusal};
 pub use crate::answers::whole_json;

@@ -12,6 +12,7 @@
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
 //! | `handlers` | the API of rows: one file for each kind of request |
 //! | `request`, `app` | one request with its surroundings, and what all of them share |
+//! | `source` | one client's writes, by the lane or by the spool, in their order |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `query`, `plan` | the parameters of a request, the shapes of its rows |
 //! | `openapi` | the description of the API |
@@ -22,11 +23,13 @@
 //!
 //! Each of them knows only those below it. An envelope has its parts answered through a trait of
 //! its own, which `routes` implements. Below all of them are `endpoint` (which endpoints there
-//! are), `handover` (when the next part of an envelope may begin) and `connection_state`.
+//! are), `handover` (when the next part of an envelope may begin), `ack` (when a write is answered)
+//! and `connection_state`.
 //!
 //! The API is described by `src/openapi.json`, which is served at `/openapi.json` with what an
 //! extension adds to it.
 
+mod ack;
 mod answers;
 mod app;
 mod auth;
@@ -48,10 +51,12 @@ mod routes;
 mod rows;
 mod server;
 mod services;
+mod source;
 mod system;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 
+pub use ack::Ack;
 pub use config::HttpConfig;
 pub use metrics::HttpMetrics;
 pub use server::Http;

@@ -6,7 +6,7 @@
 //! | `windrow_http_request_seconds` | `route`, `method` | from the head of a request to the head of its answer |
 //! | `windrow_http_received_bytes_total` | | bytes read from clients, heads included |
 //! | `windrow_http_connections` | | connections open at this moment |
-//! | `windrow_http_rows_total` | | rows and operations handed to the lane |
+//! | `windrow_http_rows_total` | `ack` (`commit`, `spool`) | rows and operations handed to the lane, or to the spool |
 
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::ack::Ack;
 use crate::endpoint::{Endpoint, ExtraEndpoint};
 
 /// The counters of one frontend. Cheap to clone.
@@ -25,7 +26,8 @@ pub struct HttpMetrics {
     endpoints: Box<[EndpointMetrics]>,
     pub(crate) received: Counter,
     pub(crate) connections: Gauge,
-    pub(crate) rows: Counter,
+    committed: Counter,
+    spooled: Counter,
 }
 
 /// Resolved once, so that a request costs no look-up by label.
@@ -57,6 +59,11 @@ const BUCKETS: [f64; 16] = [
     5.0, 10.0,
 ];
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AckLabels {
+    ack: &'static str,
+}
+
 type Requests = Family<RequestLabels, Counter>;
 type Seconds = Family<RouteLabels, Histogram, fn() -> Histogram>;
 
@@ -75,11 +82,14 @@ impl HttpMetrics {
             .chain(extra.iter().map(|extra| (extra.template, extra.method)))
             .map(|(route, method)| EndpointMetrics::new(route, method, &requests, &seconds))
             .collect();
+        let rows = Family::<AckLabels, Counter>::default();
+        let rows_of = |ack| rows.get_or_create_owned(&AckLabels { ack });
         let metrics = Self {
             endpoints,
             received: Counter::default(),
             connections: Gauge::default(),
-            rows: Counter::default(),
+            committed: rows_of("commit"),
+            spooled: rows_of("spool"),
         };
         registry.register("windrow_http_requests", "Requests answered", requests);
         registry.register_with_unit(
@@ -101,10 +111,18 @@ impl HttpMetrics {
         );
         registry.register(
             "windrow_http_rows",
-            "Rows and operations handed to the lane",
-            metrics.rows.clone(),
+            "Rows and operations handed to the lane, or to the spool",
+            rows,
         );
         metrics
+    }
+
+    /// Counts writes that were handed over.
+    pub(crate) fn handed_over(&self, ack: Ack, writes: u64) {
+        match ack {
+            Ack::Commit => self.committed.inc_by(writes),
+            Ack::Spool => self.spooled.inc_by(writes),
+        };
     }
 
     /// Counts an answer. `endpoint`: its place among the frontend's own, or behind them among those

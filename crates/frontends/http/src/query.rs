@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use windrow_core::name::check_column;
 use windrow_core::shape::ShapeParts;
-use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, TableName};
+use windrow_core::{Fault, Key, Name, OnConflict, Op, Returning, SpoolPlace, TableName};
 
+use crate::ack::Ack;
 use crate::answers::Refusal;
 use crate::answers::ledger::Results;
 
@@ -25,6 +26,8 @@ pub struct Options {
     pub(crate) returning: Returning,
     pub(crate) results: Results,
     pub(crate) atomic: bool,
+    /// When to answer, where the request says it.
+    pub(crate) ack: Option<Ack>,
     pub(crate) csv: CsvStyle,
     /// True where the key's values are texts of a path.
     pub(crate) spelled: bool,
@@ -50,6 +53,7 @@ impl Default for Options {
             returning: Returning::default(),
             results: Results::default(),
             atomic: false,
+            ack: None,
             csv: CsvStyle {
                 null: "".into(),
                 delimiter: b',',
@@ -76,7 +80,7 @@ const READ: &[&str] = &["key", "returning"];
 /// are read, so a name may hold a comma as `%2C`.
 ///
 /// # Errors
-/// 400 for a parameter that is unknown, given twice or has no such value; 501 for `ack=spool`.
+/// 400 for a parameter that is unknown, given twice or has no such value.
 pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
     let known = match op {
         Op::Insert => INSERT,
@@ -108,6 +112,52 @@ pub(crate) fn options(op: Op, query: &str) -> Result<Options, Refusal> {
         ));
     }
     Ok(options)
+}
+
+/// Reads the parameters of a batch of operations: when those are answered that do not say it.
+///
+/// # Errors
+/// 400 for a parameter that is unknown, given twice or has no such value.
+pub(crate) fn of_batch(query: &str) -> Result<Option<Ack>, Refusal> {
+    let mut asked = None;
+    for (name, raw) in pairs(query) {
+        let name = decode(name)?;
+        if name != "ack" {
+            return Err(unknown(&name, &["ack"]));
+        }
+        if asked.replace(ack(&decode(raw)?)?).is_some() {
+            return Err(invalid("the parameter ack is given twice"));
+        }
+    }
+    Ok(asked)
+}
+
+fn ack(value: &str) -> Result<Ack, Refusal> {
+    Ack::parse(value).ok_or_else(|| wrong("ack", value, "commit or spool"))
+}
+
+/// Takes the parameter `after` out of a query: a place in the spool that the database must have
+/// reached. What is left is the same for all requests of a kind.
+///
+/// # Errors
+/// 400 for a value that is no place, and where it is given twice.
+pub(crate) fn take_after(query: &str) -> Result<(Cow<'_, str>, Option<SpoolPlace>), Refusal> {
+    let is_after = |name: &str| decode(name).is_ok_and(|name| name == "after");
+    if !pairs(query).any(|(name, _)| is_after(name)) {
+        return Ok((query.into(), None));
+    }
+    let mut place = None;
+    let mut rest = String::with_capacity(query.len());
+    for pair in query.split('&') {
+        let (name, raw) = pair.split_once('=').unwrap_or((pair, ""));
+        if !is_after(name) {
+            rest.push_str(if rest.is_empty() { "" } else { "&" });
+            rest.push_str(pair);
+        } else if place.replace(decode(raw)?.parse()?).is_some() {
+            return Err(invalid("the parameter after is given twice"));
+        }
+    }
+    Ok((rest.into(), place))
 }
 
 /// Refuses any parameter, for requests that take none.
@@ -142,11 +192,7 @@ fn set(options: &mut Options, name: &str, raw: &str) -> Result<(), Refusal> {
                 _ => return Err(wrong(name, &value, "true or false")),
             }
         }
-        "ack" => match &*value {
-            "commit" => {}
-            "spool" => return Err(Refusal::later("ack=spool")),
-            _ => return Err(wrong(name, &value, "commit")),
-        },
+        "ack" => options.ack = Some(ack(&value)?),
         "null" => options.csv.null = value.as_ref().into(),
         _ => {
             options.csv.delimiter = match value.as_bytes() {
@@ -261,7 +307,7 @@ fn unknown(name: &str, known: &[&str]) -> Refusal {
         format!("the parameter {name:?} is not known; this request takes none")
     } else {
         format!(
-            "the parameter {name:?} is not known; known here: {}",
+            "the parameter {name:?} is not known; known here: {}, after",
             known.join(", ")
         )
     })
@@ -284,13 +330,14 @@ mod tests {
     fn reads_all_that_an_insert_takes() {
         let o = options(
             Op::Insert,
-            "on_conflict=update&key=a,b%2Cc&returning=*&results=errors&atomic=true&ack=commit&null=N+A&delimiter=%3B",
+            "on_conflict=update&key=a,b%2Cc&returning=*&results=errors&atomic=true&ack=spool&null=N+A&delimiter=%3B",
         )
         .unwrap();
         assert_eq!(o.on_conflict, OnConflict::Update);
         assert_eq!(o.key, Key::Columns(["a".into(), "b,c".into()].into()));
         assert_eq!(o.returning, Returning::All);
         assert_eq!((o.results, o.atomic), (Results::Errors, true));
+        assert_eq!(o.ack, Some(Ack::Spool));
         assert_eq!((&*o.csv.null, o.csv.delimiter), ("N A", b';'));
         assert_eq!(options(Op::Insert, "").unwrap(), Options::default());
         assert_eq!(options(Op::Get, "").unwrap().returning, Returning::All);
@@ -309,8 +356,31 @@ mod tests {
         assert!(message(Op::Insert, "key=a").contains("on_conflict"));
         assert!(message(Op::Insert, "delimiter=ab").contains("ASCII"));
         assert!(message(Op::Insert, "null=%FF").contains("UTF-8"));
-        assert!(message(Op::Insert, "ack=spool").contains("not available"));
+        assert!(message(Op::Insert, "ack=now").contains("commit or spool"));
+        assert!(message(Op::Get, "ack=spool").contains("known here: key, returning, after"));
         assert!(none("x=1").is_err() && none("").is_ok());
+    }
+
+    #[test]
+    fn a_place_is_taken_out() {
+        let place = "00000000000000000000000000000007-3";
+        assert!(take_after("key=a&%61fter=").is_err());
+        assert_eq!(take_after("key=a&x").unwrap(), ("key=a&x".into(), None));
+        for query in [
+            format!("key=a&after={place}&x=1"),
+            format!("after={place}&key=a&x=1"),
+        ] {
+            let (rest, after) = take_after(&query).unwrap();
+            assert_eq!(
+                (&*rest, after.unwrap().to_string().as_str()),
+                ("key=a&x=1", place)
+            );
+        }
+        assert!(take_after(&format!("after={place}&after={place}")).is_err());
+        assert!(
+            of_batch("ack=spool").unwrap() == Some(Ack::Spool) && of_batch("").unwrap().is_none()
+        );
+        assert!(of_batch("ack=spool&ack=spool").is_err() && of_batch("atomic=true").is_err());
     }
 
     #[test]

@@ -1,13 +1,26 @@
-//! One request with its surroundings, and how it hands its writes to the lane.
+//! One request with its surroundings, and how it hands its writes to the lane or to the spool.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::request::Parts;
-use windrow_core::intake::Receipt;
+use tokio::time::{Instant, timeout};
+use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
-    Budget, Fault, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitOutcome,
+    Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone, RowWrite, SpoolPlace,
+    Spooling, Unit, UnitOutcome,
 };
 
+use crate::ack::Ack;
+use crate::answers::Refusal;
 use crate::app::App;
 use crate::handover::Handover;
+use crate::query;
+use crate::source::{PATIENCE, Pass, WriteSource};
+
+/// The code of a request that has waited in vain for the database to apply what is in the spool:
+/// SQLSTATE 55000, object not in prerequisite state.
+const BEHIND: &str = "55000";
 
 /// One request with its surroundings, but for its body.
 pub struct RequestContext<'a> {
@@ -15,67 +28,253 @@ pub struct RequestContext<'a> {
     pub app: &'a App,
     /// Its head.
     pub head: &'a Parts,
-    pub(crate) source: SourceId,
+    query: Cow<'a, str>,
+    /// The place in the spool that the database must have reached first.
+    after: Option<SpoolPlace>,
+    source: &'a WriteSource,
     /// Where it says that it has handed its writes over.
     pub(crate) handover: &'a Handover,
+    /// Behind all of it that the spool has taken.
+    place: Mutex<Option<Arc<SpoolPlace>>>,
 }
 
-impl RequestContext<'_> {
-    /// Hands one unit to the lane and waits for its outcome. `held` is memory that was taken for it
+impl<'a> RequestContext<'a> {
+    /// # Errors
+    /// 400 for a parameter `after` that is no place in a spool.
+    pub(crate) fn new(
+        app: &'a App,
+        head: &'a Parts,
+        source: &'a WriteSource,
+        handover: &'a Handover,
+    ) -> Result<Self, Refusal> {
+        let (query, after) = query::take_after(head.uri.query().unwrap_or_default())?;
+        Ok(Self {
+            app,
+            head,
+            query,
+            after,
+            source,
+            handover,
+            place: Mutex::default(),
+        })
+    }
+
+    /// Its parameters, but for `after`, which is seen to here: raw, and empty where there are none.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Whose writes they are.
+    pub(crate) fn source(&self) -> &'a WriteSource {
+        self.source
+    }
+
+    /// A place in the spool behind all of this request that it has taken; `None` where it has taken
+    /// nothing.
+    pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
+        let place = self.place.lock();
+        place.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its turn to hand writes over that are answered so. It waits for what its client has had
+    /// executed in the other way before, for what the spool has of its client's (unless all of them
+    /// are reads and those do not wait), and for the place that the request names. Cancel safe.
+    ///
+    /// # Errors
+    /// 400 for a place that is none of this spool's, 503 where it is not reached in
+    /// [`PATIENCE`] or nothing more will be applied: nothing was handed over.
+    pub(crate) async fn turn(&self, ack: Ack, reads: bool) -> Result<Turn<'_>, Refusal> {
+        let services = &self.app.services;
+        let mut turn = Turn {
+            request: self,
+            ack,
+            intake: &services.intake,
+            _pass: None,
+        };
+        let Some(spool) = services.spool.as_deref() else {
+            return match (&self.after, ack) {
+                (None, Ack::Commit) => Ok(turn),
+                (Some(_), _) => Err(self.app.no_spool("the parameter after").into()),
+                (_, Ack::Spool) => Err(self.app.no_spool("ack=spool").into()),
+            };
+        };
+        if ack == Ack::Spool {
+            turn.intake = spool.intake();
+        }
+        if let Some(after) = &self.after {
+            self.applied(spool, after).await?;
+        }
+        let free = reads && !self.app.config.read_your_writes;
+        turn._pass = Some(self.source.pass(ack, free).await);
+        if ack == Ack::Commit
+            && !free
+            && let Some(place) = self.source.place()
+        {
+            self.applied(spool, &place).await?;
+            self.source.has_reached(&place);
+        }
+        Ok(turn)
+    }
+
+    /// Waits until the database has what stands before a place.
+    async fn applied(
+        &self,
+        spool: &dyn Spooling<RowWrite>,
+        place: &SpoolPlace,
+    ) -> Result<(), Refusal> {
+        let begun = Instant::now();
+        let applied = timeout(self.source.patience(), spool.applied(place)).await;
+        self.source.has_waited(begun.elapsed());
+        match applied {
+            Ok(applied) => Ok(applied?),
+            Err(_) => Err(behind(spool, place)),
+        }
+    }
+
+    /// Hands one unit over and waits for its outcome. `held` is memory that was taken for it
     /// before.
+    ///
+    /// # Errors
+    /// Those of [`RequestContext::turn`]; the unit's own is its outcome.
     pub(crate) async fn submit_one(
         &self,
+        ack: Ack,
         unit: Unit<RowWrite>,
         held: Permit,
-    ) -> UnitOutcome<RowDone> {
-        let intake = &self.app.services.intake;
-        let permit = cover(held, unit.bytes(), intake.budget())?;
-        let writes = unit.work().len() as u64;
-        let receipt = intake.submit(self.source, [unit], permit).await?;
+    ) -> Result<UnitOutcome<RowDone>, Refusal> {
+        let turn = self.turn(ack, unit.ops().all(|op| op == Op::Get)).await?;
+        if ack == Ack::Spool && unit.work().is_empty() {
+            turn.remember();
+            return Ok(Ok(Dones::new()));
+        }
+        let permit = cover(held, unit.bytes(), self.app.budget())?;
+        let writes = unit.work().len();
+        let receipt = turn.submit([unit], writes, permit).await?;
         self.handover.complete();
-        self.app.services.metrics.rows.inc_by(writes);
-        let mut outcomes = receipt.await;
-        outcomes
-            .pop()
-            .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a unit").into()))
+        let mut outcomes = turn.settle(receipt.await);
+        let outcome = outcomes.pop();
+        Ok(
+            outcome
+                .unwrap_or_else(|| Err(Fault::internal("the lane did not answer a unit").into())),
+        )
     }
 
-    /// Hands one write to the lane; what it did. `held` is memory that was taken for
-    /// it before.
-    pub async fn write(&self, write: RowWrite, held: Permit) -> Result<RowDone, Fault> {
-        done_of(self.submit_one(Unit::one(write), held).await)
+    /// Hands one write over; what it did. `held` is memory that was taken for it before.
+    ///
+    /// # Errors
+    /// Why it failed, or why it was not handed over.
+    pub async fn write(&self, ack: Ack, write: RowWrite, held: Permit) -> Result<RowDone, Refusal> {
+        Ok(done_of(
+            self.submit_one(ack, Unit::one(write), held).await?,
+        )?)
     }
 
-    /// Hands writes to the lane, one unit each and all of them at once, so that they keep their
-    /// order. `permit` covers them.
-    pub async fn submit_each(
-        &self,
-        writes: Vec<RowWrite>,
-        permit: Permit,
-    ) -> Result<Receipt<RowDone>, Fault> {
-        let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
-        let services = &self.app.services;
-        services.metrics.rows.inc_by(units.len() as u64);
-        services.intake.submit(self.source, units, permit).await
-    }
-
-    /// As [`RequestContext::submit_each`], with the outcomes; the next part of an envelope may
-    /// begin in between.
+    /// Hands writes over, one unit each and all of them at once, so that they keep their order.
+    /// `permit` covers them. The next part of an envelope may begin meanwhile.
+    ///
+    /// # Errors
+    /// Why none of them was handed over.
     pub async fn outcomes_of(
         &self,
+        ack: Ack,
         writes: Vec<RowWrite>,
         permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Fault> {
+    ) -> Result<Outcomes<RowDone>, Refusal> {
+        self.outcomes(ack, writes, permit, true).await
+    }
+
+    /// As [`RequestContext::outcomes_of`], where more of this request follows: the next part of an
+    /// envelope is not to overtake that.
+    ///
+    /// # Errors
+    /// As [`RequestContext::outcomes_of`].
+    pub async fn outcomes_before_more(
+        &self,
+        ack: Ack,
+        writes: Vec<RowWrite>,
+        permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Refusal> {
+        self.outcomes(ack, writes, permit, false).await
+    }
+
+    async fn outcomes(
+        &self,
+        ack: Ack,
+        writes: Vec<RowWrite>,
+        permit: Permit,
+        last: bool,
+    ) -> Result<Outcomes<RowDone>, Refusal> {
         if writes.is_empty() {
             return Ok(Outcomes::new());
         }
-        let receipt = self.submit_each(writes, permit).await?;
-        self.handover.complete();
-        Ok(receipt.await)
+        let reads = writes.iter().all(|write| write.shape.op == Op::Get);
+        let turn = self.turn(ack, reads).await?;
+        let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
+        let count = units.len();
+        let receipt = turn.submit(units, count, permit).await?;
+        if last {
+            self.handover.complete();
+        }
+        Ok(turn.settle(receipt.await))
+    }
+}
+
+/// A request's turn to hand writes over. While it is held nothing of the same client's goes the
+/// other way, so it is held until all of them are answered.
+pub(crate) struct Turn<'r> {
+    request: &'r RequestContext<'r>,
+    ack: Ack,
+    intake: &'r Intake<RowWrite>,
+    /// `None` where there is no spool and thus no other way.
+    _pass: Option<Pass<'r>>,
+}
+
+impl Turn<'_> {
+    /// Hands units with so many writes over.
+    ///
+    /// # Errors
+    /// [`FaultClass::Cancelled`] once the lane or the spool has shut down.
+    pub(crate) async fn submit(
+        &self,
+        units: impl Into<Units<RowWrite>>,
+        writes: usize,
+        permit: Permit,
+    ) -> Result<Receipt<RowDone>, Fault> {
+        let source = self.request.source.id(self.ack);
+        let receipt = self.intake.submit(source, units, permit).await?;
+        let metrics = &self.request.app.services.metrics;
+        metrics.handed_over(self.ack, writes as u64);
+        Ok(receipt)
+    }
+
+    /// What became of units that were handed over. Each write that the spool has taken counts as
+    /// one.
+    pub(crate) fn settle(&self, mut outcomes: Outcomes<RowDone>) -> Outcomes<RowDone> {
+        if self.ack == Ack::Spool {
+            let dones = outcomes.iter_mut().flatten().flatten();
+            dones.for_each(|done| *done = RowDone::rows(1));
+            // Whatever the outcome: of one that is unknown the spool may have it.
+            self.remember();
+        }
+        outcomes
+    }
+
+    /// Remembers how far the spool is: all of the request that it has taken is before that.
+    pub(crate) fn remember(&self) {
+        let Some(spool) = &self.request.app.services.spool else {
+            return;
+        };
+        let place = Arc::new(spool.end());
+        self.request.source.has_spooled(&place);
+        let kept = self.request.place.lock();
+        *kept.unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 }
 
 /// What the write of a unit of one write did.
+///
+/// # Errors
+/// Why it failed.
 pub fn done_of(outcome: UnitOutcome<RowDone>) -> Result<RowDone, Fault> {
     match outcome {
         Ok(dones) => Ok(dones.into_iter().next().unwrap_or_default()),
@@ -92,4 +291,21 @@ fn cover(mut held: Permit, bytes: usize, budget: &Budget) -> Result<Permit, Faul
         held.shrink_to(bytes);
     }
     Ok(held)
+}
+
+/// The database is too far behind the spool. Nothing was handed over, so the code is not that of an
+/// outcome that is not known.
+fn behind(spool: &dyn Spooling<RowWrite>, place: &SpoolPlace) -> Refusal {
+    let left = spool.level().map(|level| {
+        let pairs = place.positions.iter().zip(&level.positions);
+        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
+    });
+    let far = left.map_or_else(String::new, |left| {
+        format!(" ({left} entries of the spool are still before it)")
+    });
+    let message = format!(
+        "the database does not have yet what this request has to come after{far}; it has waited for {} seconds and was not executed. Send it again later",
+        PATIENCE.as_secs()
+    );
+    Fault::new(FaultClass::Unavailable, BEHIND, message).into()
 }

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake, RowWrite, TableName};
+use windrow_core::{Fault, Intake, RowWrite, Spooling, TableName};
 
+use crate::ack::Ack;
 use crate::metrics::HttpMetrics;
 
 /// Whether the database behind the lanes answers. Asked by `GET /readyz`.
@@ -23,6 +24,11 @@ pub trait Readiness: Send + Sync {
 pub struct Services {
     /// Where writes go.
     pub intake: Intake<RowWrite>,
+    /// Where writes go that are answered before the database has them, if there is a spool. Its
+    /// memory is charged to the same budget.
+    pub spool: Option<Arc<dyn Spooling<RowWrite>>>,
+    /// When writes are answered whose request does not say so.
+    pub ack: Ack,
     /// Whether a table is the database's own ([`windrow_core::Database::owns`]): it is not served
     /// unless it is listed.
     pub owns: Arc<dyn Fn(&TableName) -> bool + Send + Sync>,

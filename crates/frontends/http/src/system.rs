@@ -1,9 +1,11 @@
-//! Tables of the database itself, which are not served: they show other users, their rights and
-//! their statements to whoever may use the API.
+//! Tables of the database itself, and those in which Windrow keeps what it must remember. They are
+//! not served: the former show other users, their rights and their statements to whoever may use
+//! the API, and who writes to the latter can have writes lost or done twice.
 
 use std::fmt;
 use std::sync::Arc;
 
+use windrow_core::moves::is_own;
 use windrow_core::{Fault, FaultClass, TableName};
 
 /// Schemas that databases keep for themselves. PostgreSQL's begin with `pg_`, as no other may.
@@ -44,12 +46,13 @@ impl SystemTables {
         }
     }
 
-    /// Refuses a table of the database itself.
+    /// Refuses a table of the database itself, or one of Windrow's own.
     ///
     /// # Errors
     /// [`FaultClass::Denied`] with SQLSTATE 42501 and what to do.
     pub(crate) fn check(&self, table: &TableName) -> Result<(), Fault> {
-        let owned = self.owns.as_ref().is_some_and(|owns| owns(table));
+        let kept = is_own(&table.table);
+        let owned = kept || self.owns.as_ref().is_some_and(|owns| owns(table));
         if !owned && !is_system(table) {
             return Ok(());
         }
@@ -63,8 +66,9 @@ impl SystemTables {
             }
             _ => "",
         };
+        let owner = if kept { "Windrow" } else { "the database" };
         let message = format!(
-            "the table {name} belongs to the database itself and is not served{advice}; list it in http.system_tables if it is to be"
+            "the table {name} belongs to {owner} itself and is not served{advice}; list it in http.system_tables if it is to be"
         );
         Err(Fault::new(FaultClass::Denied, "42501", message).with_table(Some(&*table.table)))
     }
@@ -113,6 +117,9 @@ mod tests {
             "\"_users\"",
             "sqlite_master",
             "main.sqlite_schema",
+            "windrow_progress",
+            "public.Windrow_Rejected",
+            "\"windrow_moved\"",
         ] {
             assert!(!told(system), "{system}");
         }
@@ -124,6 +131,7 @@ mod tests {
             "pg_catalog.pg_stat_activity",
             "_graphs",
             "page.views",
+            "windrow_readings",
         ] {
             assert!(told(own), "{own}");
         }

@@ -3,4 +3,6 @@
 pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;
-mod run;
+pub(crate) mod rejects;
+pub(crate) mod run;
+pub(crate) mod spool;

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use windrow::settings::Log;
+
 use crate::telemetry;
 
 /// It was interrupted, as shells count it: 128 and the number of SIGINT.
@@ -12,6 +14,18 @@ pub(crate) fn run(
     log: Option<&str>,
     work: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> ExitCode {
+    let log = Log {
+        filter: Some(log.unwrap_or("warn").into()),
+        json: false,
+    };
+    run_logged(&log, work)
+}
+
+/// The same with a log of its own.
+pub(crate) fn run_logged(
+    log: &Log,
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> ExitCode {
     to_the_end(log, work).unwrap_or_else(|error| {
         telemetry::say(&format!("error: {error:#}"));
         ExitCode::FAILURE
@@ -19,13 +33,10 @@ pub(crate) fn run(
 }
 
 fn to_the_end(
-    log: Option<&str>,
+    log: &Log,
     work: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {
-    telemetry::init(&windrow::settings::Log {
-        filter: Some(log.unwrap_or("warn").into()),
-        json: false,
-    })?;
+    telemetry::init(log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("windrow")

@@ -1,33 +1,38 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
+mod drain_only;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod ready;
 mod shared;
+mod spool;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use async_trait::async_trait;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
-use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Promise, RowWrite};
+use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
-use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use self::pg::{PgLanes, PgServer};
+use self::ready::Ready;
 use self::shared::Shared;
+use self::spool::{Around, RunningSpool, SpoolWatch};
 use crate::databases;
 use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
+pub use self::drain_only::{DrainOnly, Drained};
 pub use self::shared::Reread;
 
 /// A server that listens.
@@ -35,10 +40,18 @@ pub struct Server {
     http: Option<Http>,
     pg: Option<PgServer>,
     lane: Lane,
+    spool: Option<RunningSpool>,
     /// Cancelled by who ends the server from inside: the console.
     asked_to_end: CancellationToken,
     stop_wait: Duration,
     database: &'static str,
+}
+
+/// What was finished at the end of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Entries that are in the spool and that the database has not got; `None` without a spool.
+    pub left: Option<u64>,
 }
 
 impl Server {
@@ -50,9 +63,7 @@ impl Server {
     /// A URL that makes no sense, a database that refuses this role for good, an address that
     /// cannot be listened on.
     pub async fn bind(settings: &Settings, reread: Arc<Reread>) -> anyhow::Result<Self> {
-        let sink = databases::open(settings.url.reveal(), &settings.sink)
-            .await
-            .with_context(|| format!("the database {} cannot be opened", settings.database))?;
+        let sink = open(settings).await?;
         check(&*sink, settings).await?;
         let database = sink.profile().name;
         let mut registry = Registry::default();
@@ -62,6 +73,12 @@ impl Server {
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
+        let around = Around {
+            database: &sink,
+            budget: &budget,
+            registry: &mut registry,
+        };
+        let spool = RunningSpool::asked_for(settings.spool.as_ref(), around).await?;
         let asked_to_end = CancellationToken::new();
         let pg = match &settings.pg {
             Some(pg) => {
@@ -84,8 +101,19 @@ impl Server {
             lane_metrics,
             "default".into(),
         );
-        let lanes = lanes(&lane, &sink, pg.as_ref());
-        let services = services(intake, sink, lanes, registry, http_metrics);
+        let watch = spool.as_ref().map(RunningSpool::watch);
+        let registry = Arc::new(registry);
+        let owner = Arc::clone(&sink);
+        let services = Services {
+            intake,
+            spool: spool.as_ref().map(RunningSpool::spooling),
+            ack: settings.ack,
+            owns: Arc::new(move |table| owner.owns(table)),
+            lanes: lanes(&lane, &sink, pg.as_ref(), watch.clone()),
+            ready: Arc::new(Ready::new(sink, watch, settings.ack)),
+            metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
+            metrics: http_metrics,
+        };
         let http = match &settings.http {
             Some(config) => Some(bind_http(config, services, documents).await?),
             None => None,
@@ -94,6 +122,7 @@ impl Server {
             http,
             pg,
             lane,
+            spool,
             asked_to_end,
             stop_wait: settings.stop_wait,
             database,
@@ -115,22 +144,29 @@ impl Server {
         self.database
     }
 
+    /// What was found in the spool when it was opened, in some words; `None` without one.
+    pub async fn spool(&self) -> Option<String> {
+        let watch = self.spool.as_ref().map(RunningSpool::watch)?;
+        Some(watch.greeting().await)
+    }
+
     /// Serves until `stop` is cancelled, or the console asks for the end; then finishes what was
     /// accepted and ends, within [`Settings::stop_wait`] whatever clients and the database do.
-    /// True: all that was accepted is answered. To end at once, drop the future.
-    pub async fn run(self, stop: CancellationToken) -> bool {
+    /// `None`: that time was not enough, and not all that was accepted is answered. To end at
+    /// once, drop the future.
+    pub async fn run(self, stop: CancellationToken) -> Option<Finished> {
         let (end, wait) = (stop.child_token(), self.stop_wait);
         let overtime = async {
             end.cancelled().await;
             tokio::time::sleep(wait).await;
         };
         tokio::select! {
-            () = self.serve(end.clone()) => true,
-            () = overtime => false,
+            finished = self.serve(end.clone()) => Some(finished),
+            () = overtime => None,
         }
     }
 
-    async fn serve(self, end: CancellationToken) {
+    async fn serve(self, end: CancellationToken) -> Finished {
         let (http_end, pg_end) = (end.clone(), end.clone());
         let http = async move {
             match self.http {
@@ -152,8 +188,19 @@ impl Server {
         };
         tokio::join!(http, pg, asked);
         info!("requests are finished; closing the database");
+        // Nobody hands anything over any more: what the spool was given is made durable now.
+        let left = match self.spool {
+            Some(spool) => Some(spool.stop().await),
+            None => None,
+        };
         self.lane.shutdown().await;
+        Finished { left }
     }
+}
+
+async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Database>> {
+    let opened = databases::open(settings.url.reveal(), &settings.sink).await;
+    opened.with_context(|| format!("the database {} cannot be opened", settings.database))
 }
 
 /// A wrong password will not become right by waiting: better told at the start than at the first
@@ -162,7 +209,7 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
     match sink.ping().await {
         Ok(()) => Ok(()),
         Err(fault) if fault.class == FaultClass::Unavailable => {
-            warn!(database = settings.database, %fault, "the database is away; writes wait and fail until it is there");
+            warn!(database = settings.database, %fault, "the database is away; until it is there, writes that it has to commit wait and fail");
             Ok(())
         }
         Err(fault) => {
@@ -181,11 +228,13 @@ async fn bind_http(
         .with_context(|| format!("HTTP cannot listen on {}", config.listen))
 }
 
-/// What all lanes are doing, and what the writes of each table share: HTTP first.
+/// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what
+/// the spool is doing.
 fn lanes(
     lane: &Lane,
     sink: &Arc<dyn Database>,
     pg: Option<&PgServer>,
+    spool: Option<SpoolWatch>,
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
     let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
     let sink = Arc::clone(sink);
@@ -198,35 +247,7 @@ fn lanes(
         let others = others.into_iter().flatten();
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
-        crate::metrics::lanes_json(&lanes, &tables)
+        let spool = spool.as_ref().map(SpoolWatch::json);
+        crate::metrics::lanes_json(&lanes, &tables, spool)
     })
-}
-
-fn services(
-    intake: Intake<RowWrite>,
-    sink: Arc<dyn Database>,
-    lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    registry: Registry,
-    metrics: HttpMetrics,
-) -> Services {
-    let registry = Arc::new(registry);
-    let owner = Arc::clone(&sink);
-    Services {
-        intake,
-        owns: Arc::new(move |table| owner.owns(table)),
-        ready: Arc::new(Ready(sink)),
-        metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
-        lanes,
-        metrics,
-    }
-}
-
-/// Whether the database answers.
-struct Ready(Arc<dyn Database>);
-
-#[async_trait]
-impl Readiness for Ready {
-    async fn ready(&self) -> Result<(), Fault> {
-        self.0.ping().await
-    }
 }

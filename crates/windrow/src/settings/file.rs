@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use clap::ValueEnum;
 use serde::{Deserialize, Deserializer};
 use windrow_core::Secret;
 
@@ -18,6 +19,8 @@ pub struct File {
     pub http: Http,
     /// `[pg]`
     pub pg: Pg,
+    /// `[spool]`
+    pub spool: Spool,
     /// `[limits]`
     pub limits: Limit,
     /// `[log]`
@@ -31,6 +34,8 @@ pub struct Database {
     /// The database's URL.
     #[serde(deserialize_with = "secret")]
     pub url: Option<Secret>,
+    /// When clients are told of success, unless a request says otherwise.
+    pub ack: Option<Ack>,
     /// Whether missing tables and columns are created.
     pub create_tables: Option<bool>,
     /// How long a write in a batch waits for a foreign lock.
@@ -43,6 +48,29 @@ pub struct Database {
     pub trusted_functions: Vec<String>,
     /// `[database.sqlite]`
     pub sqlite: Sqlite,
+}
+
+/// When a client is told that a write has succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Ack {
+    /// Once the database has committed it
+    Commit,
+    /// Once it is durable in the spool; the database gets it afterwards
+    Spool,
+}
+
+/// `[spool]`: where writes are kept that are acknowledged before the database has them.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Spool {
+    /// The directory of its files. Without one there is no spool.
+    pub directory: Option<PathBuf>,
+    /// The most bytes that it may hold.
+    pub max_bytes: Option<ByteSize>,
+    /// How long its oldest entry may wait before nothing more is taken.
+    #[serde(with = "humantime_serde")]
+    pub max_age: Option<Duration>,
 }
 
 /// `[database.sqlite]`
@@ -188,6 +216,8 @@ pub struct Http {
     /// How long an idle connection is kept.
     #[serde(with = "humantime_serde")]
     pub idle_timeout: Option<Duration>,
+    /// Whether a read waits for what the same connection has in the spool.
+    pub read_your_writes: Option<bool>,
 }
 
 /// `[http.tls]`, `[pg.tls]`: both files in PEM.

@@ -12,6 +12,7 @@ mod pg;
 mod pg;
 mod shown;
 mod size;
+mod spool;
 mod tls;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
@@ -22,10 +23,14 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use windrow_core::{Limits, Secret};
 use windrow_database::{Options, Synchronous};
-use windrow_http::HttpConfig;
+use windrow_http::{Ack, HttpConfig};
 
-pub use file::{Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Sqlite, Sync, Tls};
+pub use file::{
+    Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Spool, Sqlite,
+    Sync, Tls,
+};
 pub use pg::PgSettings;
+pub use spool::SpoolSettings;
 
 use size::bytes;
 
@@ -57,6 +62,10 @@ pub struct Settings {
     pub http: Option<HttpConfig>,
     /// The PostgreSQL frontend's settings, where it is asked for.
     pub pg: Option<PgSettings>,
+    /// The spool's settings, where there is one.
+    pub spool: Option<SpoolSettings>,
+    /// When clients are told of success, unless a request says otherwise.
+    pub ack: Ack,
 }
 
 impl Settings {
@@ -65,6 +74,32 @@ impl Settings {
     /// # Errors
     /// Says which setting makes no sense and why.
     pub fn new(file: &File) -> anyhow::Result<Self> {
+        let settings = Self::checked(file)?;
+        ensure!(
+            settings.http.is_some() || settings.pg.is_some(),
+            "http.listen is off and pg.listen is not set: nobody could connect"
+        );
+        ensure!(
+            settings.http.is_some() || settings.ack == Ack::Commit,
+            "database.ack is \"spool\", which HTTP clients alone can have, and http.listen is off"
+        );
+        Ok(settings)
+    }
+
+    /// The same for who only empties the spool and listens nowhere.
+    ///
+    /// # Errors
+    /// As [`Settings::new`], and where there is no spool.
+    pub fn to_drain(file: &File) -> anyhow::Result<Self> {
+        let settings = Self::checked(file)?;
+        ensure!(
+            settings.spool.is_some(),
+            "no spool is named: give its directory in spool.directory, or with --spool DIR"
+        );
+        Ok(settings)
+    }
+
+    fn checked(file: &File) -> anyhow::Result<Self> {
         let embedded = file.database.url.is_none();
         let url = file.database.url.clone();
         let url = url.unwrap_or_else(|| EMBEDDED_URL.into());
@@ -78,12 +113,8 @@ impl Settings {
             memory >= 1 << 20,
             "limits.memory must be at least 1 MiB; a single request needs memory too"
         );
-        let http = http(&file.http)?;
-        let pg = pg::settings(file, url.reveal())?;
-        ensure!(
-            http.is_some() || pg.is_some(),
-            "http.listen is off and pg.listen is not set: nobody could connect"
-        );
+        let spool = spool::settings(file)?;
+        spool::check_memory(spool.as_ref(), memory)?;
         Ok(Self {
             database: shown::url(url.reveal()),
             sink: Options {
@@ -108,8 +139,10 @@ impl Settings {
             limits,
             memory,
             stop_wait: file.limits.stop_wait.unwrap_or(STOP_WAIT),
-            http,
-            pg,
+            http: http(&file.http)?,
+            pg: pg::settings(file, url.reveal())?,
+            ack: spool::ack(file, spool.as_ref())?,
+            spool,
             url,
         })
     }
@@ -173,6 +206,7 @@ fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
         header_timeout: file.header_timeout.unwrap_or(defaults.header_timeout),
         body_timeout: file.body_timeout.unwrap_or(defaults.body_timeout),
         idle_timeout: file.idle_timeout.unwrap_or(defaults.idle_timeout),
+        read_your_writes: file.read_your_writes.unwrap_or(defaults.read_your_writes),
     }))
 }
 

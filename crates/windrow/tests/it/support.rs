@@ -4,7 +4,7 @@ use reqwest::Client;
 use serde_json::Value as Json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use windrow::serve::Server;
+use windrow::serve::{Finished, Server};
 use windrow::settings::{File, Settings};
 use windrow_testkit::postgres;
 pub use windrow_testkit::process::PATIENCE;
@@ -14,7 +14,7 @@ pub struct Gateway {
     base: String,
     client: Client,
     stop: CancellationToken,
-    task: JoinHandle<bool>,
+    task: JoinHandle<Option<Finished>>,
 }
 
 impl Gateway {

@@ -9,6 +9,10 @@
 
 mod documents;
 mod envelope;
+mod spool;
+#[path = "../../../http/tests/it/spooled.rs"]
+#[expect(dead_code, reason = "shared with the tests of the HTTP frontend")]
+mod spooled;
 #[path = "../../../http/tests/it/support.rs"]
 #[expect(dead_code, reason = "shared with the tests of the HTTP frontend")]
 mod support;

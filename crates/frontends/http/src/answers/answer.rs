@@ -6,11 +6,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use windrow_core::SpoolPlace;
 
 use crate::connection_state::Answering;
+
+/// A place in the spool behind all rows of a request that it has taken.
+const PLACE: HeaderName = HeaderName::from_static("windrow-place");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -121,5 +125,13 @@ pub(crate) fn add_retry<B>(answer: &mut Response<B>) {
         answer
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+}
+
+/// Says where in the spool the rows of a request are.
+pub(crate) fn add_place<B>(answer: &mut Response<B>, place: &SpoolPlace) {
+    // Digits, a hyphen and dots can always stand in a header.
+    if let Ok(value) = HeaderValue::try_from(place.to_string()) {
+        answer.headers_mut().insert(PLACE, value);
     }
 }

@@ -6,6 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use windrow_core::{Fault, Returned, RowDone, Value};
 
+use crate::ack::Ack;
+
 /// Where in the request's text something was wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ErrorPosition {
@@ -85,11 +87,17 @@ pub(crate) fn row(out: &mut Vec<u8>, returned: &Returned, row: &[Value]) {
     out.push(b'}');
 }
 
-/// `"rows":1` and, where something came back, `,"returned":{..}` (an array of objects if there is
+/// `"rows":1`, or `"accepted":1` where the spool has taken it.
+pub(crate) fn count(out: &mut Vec<u8>, ack: Ack, count: u64) {
+    string(out, ack.counted());
+    out.push(b':');
+    number(out, count);
+}
+
+/// As [`count`], and where something came back, `,"returned":{..}` (an array of objects if there is
 /// more than one row).
-pub(crate) fn done(out: &mut Vec<u8>, done: &RowDone) {
-    out.extend_from_slice(b"\"rows\":");
-    number(out, done.rows);
+pub(crate) fn done(out: &mut Vec<u8>, ack: Ack, done: &RowDone) {
+    count(out, ack, done.rows);
     let Some(returned) = &done.returned else {
         return;
     };

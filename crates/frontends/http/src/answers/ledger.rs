@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 use windrow_core::{Budget, Fault, Permit, RowDone, UnitOutcome};
 
+use crate::ack::Ack;
+
 /// Which results of many rows are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Results {
@@ -41,6 +43,7 @@ pub(crate) enum Run {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     wanted: Results,
+    ack: Ack,
     runs: Vec<Run>,
     count: u64,
     rows: u64,
@@ -52,10 +55,11 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// An empty one. What it keeps is charged to the budget.
-    pub(crate) fn new(wanted: Results, budget: Budget) -> Self {
+    /// An empty one. What it keeps is charged to the budget. `ack` says what its successes are.
+    pub(crate) fn new(wanted: Results, ack: Ack, budget: Budget) -> Self {
         Self {
             wanted,
+            ack,
             runs: Vec::new(),
             count: 0,
             rows: 0,
@@ -170,6 +174,10 @@ impl Ledger {
         self.errors
     }
 
+    pub(crate) fn ack(&self) -> Ack {
+        self.ack
+    }
+
     pub(crate) fn wanted(&self) -> Results {
         self.wanted
     }
@@ -203,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn a_hundred_million_good_rows_are_one_run() {
         let budget = Budget::new(1 << 20);
-        let mut ledger = Ledger::new(Results::All, budget.clone());
+        let mut ledger = Ledger::new(Results::All, Ack::Commit, budget.clone());
         for _ in 0..1_000_000 {
             ledger.done(RowDone::rows(1));
         }
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn past_a_number_of_errors_only_codes_are_kept() {
-        let mut ledger = Ledger::new(Results::Errors, Budget::new(1 << 30));
+        let mut ledger = Ledger::new(Results::Errors, Ack::Commit, Budget::new(1 << 30));
         for _ in 0..KEPT_ERRORS + 5 {
             ledger.push(Err(fault().into()));
         }
@@ -229,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_kept_is_charged_and_refused_past_the_budget() {
         let budget = Budget::new(200 << 10);
-        let mut ledger = Ledger::new(Results::All, budget.clone());
+        let mut ledger = Ledger::new(Results::All, Ack::Commit, budget.clone());
         let mut kept = 0;
         while ledger.charge(NO_PATIENCE).await.is_ok() {
             ledger.push(Err(fault().into()));

@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 use bytes::Bytes;
 use windrow_core::{Fault, FaultClass, Permit};
 
+use crate::ack::Ack;
 use crate::answers::answer::Chunks;
 use crate::answers::json::{self, ErrorPosition};
 use crate::answers::ledger::{KEPT_ERRORS, Ledger, Results, Run};
@@ -14,7 +15,8 @@ use crate::answers::refusal::Refusal;
 const CHUNK: usize = 16 << 10;
 
 /// `{"error":{..},"results":[..],"rows":n,"errors":m}`: `error` only where the body ended early,
-/// `results` unless none are wanted.
+/// `results` unless none are wanted. Where the spool has taken the rows, `accepted` stands for
+/// `rows`.
 #[derive(Debug)]
 pub(crate) struct Report {
     stage: Stage,
@@ -25,6 +27,7 @@ pub(crate) struct Report {
     index: u64,
     first: bool,
     wanted: Results,
+    ack: Ack,
     rows: u64,
     errors: u64,
     /// Held until the last byte is written.
@@ -40,7 +43,8 @@ enum Stage {
 
 impl Report {
     pub(crate) fn new(ledger: Ledger, early: Option<Refusal>) -> Self {
-        let (rows, errors, wanted) = (ledger.rows(), ledger.errors(), ledger.wanted());
+        let (rows, errors) = (ledger.rows(), ledger.errors());
+        let (wanted, ack) = (ledger.wanted(), ledger.ack());
         let (runs, memory) = ledger.into_runs();
         Self {
             stage: Stage::Head,
@@ -50,6 +54,7 @@ impl Report {
             index: 0,
             first: true,
             wanted,
+            ack,
             rows,
             errors,
             _memory: memory,
@@ -73,8 +78,7 @@ impl Report {
         if self.wanted != Results::None {
             out.extend_from_slice(b"],");
         }
-        out.extend_from_slice(b"\"rows\":");
-        json::number(out, self.rows);
+        json::count(out, self.ack, self.rows);
         json::field(out, "errors");
         json::number(out, self.errors);
         out.push(b'}');
@@ -119,11 +123,8 @@ impl Report {
             out.push(b',');
         }
         match run {
-            Run::Done { rows, .. } => {
-                out.extend_from_slice(b"\"rows\":");
-                json::number(out, *rows);
-            }
-            Run::Returned(done) => json::done(out, done),
+            Run::Done { rows, .. } => json::count(out, self.ack, *rows),
+            Run::Returned(done) => json::done(out, self.ack, done),
             Run::Error(fault) => json::error(out, fault, ErrorPosition::default()),
             Run::Code { code, .. } => json::error(out, &only_code(code), ErrorPosition::default()),
         }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     fn ledger(wanted: Results) -> Ledger {
-        let mut ledger = Ledger::new(wanted, Budget::new(1 << 20));
+        let mut ledger = Ledger::new(wanted, Ack::Commit, Budget::new(1 << 20));
         for _ in 0..3 {
             ledger.done(RowDone::rows(1));
         }
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_long_answer_comes_in_chunks() {
-        let mut ledger = Ledger::new(Results::All, Budget::new(1 << 20));
+        let mut ledger = Ledger::new(Results::All, Ack::Commit, Budget::new(1 << 20));
         for _ in 0..100_000 {
             ledger.done(RowDone::rows(1));
         }

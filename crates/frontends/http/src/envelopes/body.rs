@@ -101,6 +101,7 @@ impl Chunks for EnvelopeBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ack::Ack;
     use crate::answers::Report;
     use crate::answers::ledger::{Ledger, Results};
     use windrow_core::{Budget, RowDone};
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn results_that_are_written_while_sent_have_none() {
-        let mut ledger = Ledger::new(Results::All, Budget::new(1 << 20));
+        let mut ledger = Ledger::new(Results::All, Ack::Commit, Budget::new(1 << 20));
         ledger.done(RowDone::rows(1));
         let report = AnswerBody::chunked(Report::new(ledger, None));
         let body = EnvelopeBody::new(vec![encoded(report)], "--X", Permit::empty());

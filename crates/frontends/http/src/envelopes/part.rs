@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 use http::request::Parts;
-use windrow_core::SourceId;
 
 use crate::answers::{Answer, Refusal};
 use crate::connection_state::ConnectionState;
 use crate::handover::Handover;
+use crate::source::WriteSource;
 
 /// A request that came in an envelope.
 pub(crate) struct Part<'a> {
     pub(crate) head: Parts,
     pub(crate) body: Bytes,
-    pub(crate) source: SourceId,
+    pub(crate) source: &'a WriteSource,
     pub(crate) handover: &'a Handover,
     pub(crate) connection: &'a ConnectionState,
 }

@@ -80,7 +80,7 @@ async fn one<A: PartAnswerer>(
             let part = Part {
                 head,
                 body,
-                source: request.source,
+                source: request.source(),
                 handover: &handover,
                 connection: envelope.connection,
             };

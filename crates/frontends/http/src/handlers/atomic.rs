@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use windrow_core::{FaultClass, RowDone, RowWrite, Unit, UnitFault, Work};
 
+use crate::ack::Ack;
 use crate::answers::ledger::Ledger;
 use crate::answers::refusal::status_of;
 use crate::answers::{self, Answer, Refusal, Report};
@@ -17,6 +18,7 @@ use crate::rows::{RowStream, Take};
 
 pub(crate) async fn run(
     request: &RequestContext<'_>,
+    ack: Ack,
     plan: &Plan,
     mut rows: RowStream<'_>,
     first: Bytes,
@@ -44,16 +46,16 @@ pub(crate) async fn run(
     rows.finish(&mut all)?;
     request.app.check_rows(all.writes.len())?;
     let unit = Unit::of(all.writes);
-    let outcome = request.submit_one(unit, charge.into_permit()).await;
-    let mut ledger = Ledger::new(plan.options.results, request.app.budget().clone());
+    let outcome = request.submit_one(ack, unit, charge.into_permit()).await?;
+    let mut ledger = Ledger::new(plan.options.results, ack, request.app.budget().clone());
     match outcome {
         Ok(dones) => dones.into_iter().for_each(|done| ledger.done(done)),
         Err(failed) => return Err(refuse(failed)),
     }
-    // The rows are written: their results are told even where there is no room to charge them.
+    // The rows are taken: their results are told even where there is no room to charge them.
     drop(ledger.charge(Duration::ZERO).await);
     Ok(answers::chunked_json(
-        StatusCode::OK,
+        ack.status(),
         Report::new(ledger, None),
     ))
 }

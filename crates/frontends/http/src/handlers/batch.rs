@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit, Work};
 
+use crate::ack::Ack;
 use crate::answers::json::{self, ErrorPosition};
 use crate::answers::ledger::returned_bytes;
 use crate::answers::{self, Answer, Refusal};
@@ -13,6 +14,7 @@ use crate::bodies::charge::Charge;
 use crate::bodies::{Feed, kind};
 use crate::handlers::atomic;
 use crate::handlers::operation::{self, Shapes};
+use crate::query;
 use crate::request::{RequestContext, done_of};
 use crate::rows::object::json_error;
 
@@ -25,17 +27,25 @@ struct Envelope<'a> {
     atomic: bool,
 }
 
-/// What is known of an operation before the lane is asked, and what of it is kept for its answer.
+/// What is known of an operation before it is handed over, and what of it is kept for its answer.
 struct Slot {
     id: Option<Box<RawValue>>,
     is_get: bool,
+    ack: Ack,
     fault: Option<Fault>,
+}
+
+/// Neighbours that go the same way, by the lane or by the spool, and are handed over together.
+struct Group {
+    ack: Ack,
+    writes: Vec<RowWrite>,
+    bytes: usize,
 }
 
 /// All operations, read.
 struct Operations {
     slots: Vec<Slot>,
-    writes: Vec<RowWrite>,
+    groups: Vec<Group>,
     atomic: bool,
     permit: Permit,
 }
@@ -44,54 +54,132 @@ pub(crate) async fn run(
     request: &RequestContext<'_>,
     feed: &mut Feed<'_>,
 ) -> Result<Answer, Refusal> {
+    let asked = query::of_batch(request.query())?;
     kind::only_json(&request.head.headers)?;
     let app = request.app;
     let whole = feed.all(app.body_limit(), app.budget()).await?;
-    let operations = read(request, &whole.bytes)?;
+    let mut operations = read(request, &whole.bytes, asked)?;
     drop(whole);
-    let slots = operations.slots;
     if operations.atomic {
-        let unit = Unit::of(operations.writes);
-        let outcome = request.submit_one(unit, operations.permit).await;
-        let dones = outcome.map_err(atomic::refuse)?;
-        return Ok(answer_all(slots, dones.into_iter().map(Ok)));
+        let ack = operations.join();
+        let writes = operations.groups.into_iter().flat_map(|group| group.writes);
+        let outcome = request.submit_one(ack, Unit::of(writes), operations.permit);
+        let dones = outcome.await?.map_err(atomic::refuse)?;
+        return Ok(answer_all(operations.slots, dones.into_iter().map(Ok)));
     }
-    let outcomes = request.outcomes_of(operations.writes, operations.permit);
-    let outcomes = outcomes.await?;
-    Ok(answer_all(slots, outcomes.into_iter().map(done_of)))
+    let outcomes = hand_over(request, operations.groups, operations.permit).await?;
+    Ok(answer_all(operations.slots, outcomes.into_iter()))
 }
 
-fn read(request: &RequestContext<'_>, text: &Bytes) -> Result<Operations, Refusal> {
+impl Operations {
+    /// When all of them can be answered at once: what is committed is durable too, so one operation
+    /// that has to be committed is enough.
+    fn join(&mut self) -> Ack {
+        let spooled = self.groups.iter().all(|group| group.ack == Ack::Spool);
+        let ack = match spooled && !self.groups.is_empty() {
+            true => Ack::Spool,
+            false => Ack::Commit,
+        };
+        self.slots.iter_mut().for_each(|slot| slot.ack = ack);
+        ack
+    }
+
+    fn push(&mut self, ack: Ack, write: RowWrite, bytes: usize) {
+        match self.groups.last_mut() {
+            Some(group) if group.ack == ack => {
+                group.writes.push(write);
+                group.bytes += bytes;
+            }
+            _ => self.groups.push(Group {
+                ack,
+                writes: vec![write],
+                bytes,
+            }),
+        }
+    }
+}
+
+fn read(
+    request: &RequestContext<'_>,
+    text: &Bytes,
+    asked: Option<Ack>,
+) -> Result<Operations, Refusal> {
     let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|e| json_error(&e))?;
     request.app.check_rows(envelope.operations.len())?;
     let mut charge = Charge::new(request.app.budget().clone());
     let mut shapes = Shapes::default();
-    let mut slots = Vec::with_capacity(envelope.operations.len());
-    let mut writes = Vec::with_capacity(envelope.operations.len());
+    let mut operations = Operations {
+        slots: Vec::with_capacity(envelope.operations.len()),
+        groups: Vec::new(),
+        atomic: envelope.atomic,
+        permit: Permit::empty(),
+    };
     for (at, raw) in envelope.operations.iter().enumerate() {
-        let read = operation::read(raw, &request.app.plans.system_tables, &mut shapes);
-        let is_get = matches!(&read, Ok(write) if write.shape.op == Op::Get);
-        let fault = match read {
-            Ok(write) => {
-                charge.add(windrow_core::unit::UNIT_OVERHEAD + write.bytes())?;
-                writes.push(write);
-                None
+        let mut slot = Slot {
+            id: operation::id_of(raw).map(ToOwned::to_owned),
+            is_get: false,
+            ack: Ack::Commit,
+            fault: None,
+        };
+        match one(request, raw, asked, &mut shapes) {
+            Ok((write, ack)) => {
+                (slot.is_get, slot.ack) = (write.shape.op == Op::Get, ack);
+                let bytes = windrow_core::unit::UNIT_OVERHEAD + write.bytes();
+                charge.add(bytes)?;
+                operations.push(ack, write, bytes);
             }
             Err(fault) if envelope.atomic => return Err(Refusal::from(fault).index(at as u64)),
-            Err(fault) => Some(fault),
-        };
-        slots.push(Slot {
-            id: operation::id_of(raw).map(ToOwned::to_owned),
-            is_get,
-            fault,
-        });
+            Err(fault) => slot.fault = Some(fault),
+        }
+        operations.slots.push(slot);
     }
-    Ok(Operations {
-        slots,
-        writes,
-        atomic: envelope.atomic,
-        permit: charge.into_permit(),
-    })
+    operations.permit = charge.into_permit();
+    Ok(operations)
+}
+
+/// Reads an operation: its write, and when it is answered.
+fn one(
+    request: &RequestContext<'_>,
+    raw: &RawValue,
+    asked: Option<Ack>,
+    shapes: &mut Shapes,
+) -> Result<(RowWrite, Ack), Fault> {
+    let app = request.app;
+    let (write, own) = operation::read(raw, &app.plans.system_tables, shapes)?;
+    let shape = &write.shape;
+    let ack = app.ack(shape.op, &shape.returning, own.or(asked))?;
+    Ok((write, ack))
+}
+
+/// Hands the groups over, each once those before it that go the other way are answered: an outcome
+/// for each write. A group that cannot be handed over says so in each of its operations, for others
+/// of this batch may be done already.
+async fn hand_over(
+    request: &RequestContext<'_>,
+    groups: Vec<Group>,
+    mut permit: Permit,
+) -> Result<Vec<Result<RowDone, Fault>>, Refusal> {
+    let mut outcomes = Vec::new();
+    let (count, alone) = (groups.len(), groups.len() == 1);
+    for (at, group) in groups.into_iter().enumerate() {
+        let (writes, held) = (group.writes.len(), permit.split(group.bytes));
+        let handed_over = match at + 1 == count {
+            true => request.outcomes_of(group.ack, group.writes, held).await,
+            false => {
+                let more = request.outcomes_before_more(group.ack, group.writes, held);
+                more.await
+            }
+        };
+        match handed_over {
+            Ok(ended) => outcomes.extend(ended.into_iter().map(done_of)),
+            Err(refusal) if alone => return Err(refusal),
+            Err(refusal) => {
+                let faults = std::iter::repeat_n(refusal.fault(), writes);
+                outcomes.extend(faults.map(|fault| Err(fault.clone())));
+            }
+        }
+    }
+    Ok(outcomes)
 }
 
 fn answer_all(
@@ -99,7 +187,7 @@ fn answer_all(
     mut outcomes: impl Iterator<Item = Result<RowDone, Fault>>,
 ) -> Answer {
     let mut body = b"{\"results\":[".to_vec();
-    let mut errors = 0;
+    let (mut errors, mut ack) = (0, Ack::Commit);
     for (at, slot) in slots.into_iter().enumerate() {
         if at > 0 {
             body.push(b',');
@@ -111,13 +199,22 @@ fn answer_all(
                 .unwrap_or_else(|| Err(Fault::internal("the lane did not answer an operation"))),
         };
         errors += u64::from(outcome.is_err());
-        write_result(&mut body, slot.id.as_deref(), slot.is_get, &outcome);
+        if slot.ack == Ack::Spool {
+            ack = Ack::Spool;
+        }
+        write_result(
+            &mut body,
+            slot.id.as_deref(),
+            slot.is_get,
+            slot.ack,
+            &outcome,
+        );
     }
     body.extend_from_slice(b"],\"errors\":");
     json::number(&mut body, errors);
     body.push(b'}');
     let status = if errors == 0 {
-        StatusCode::OK
+        ack.status()
     } else {
         StatusCode::MULTI_STATUS
     };
@@ -128,6 +225,7 @@ fn write_result(
     body: &mut Vec<u8>,
     id: Option<&RawValue>,
     is_get: bool,
+    ack: Ack,
     outcome: &Result<RowDone, Fault>,
 ) {
     body.push(b'{');
@@ -138,11 +236,10 @@ fn write_result(
     }
     match outcome {
         Err(fault) => json::error(body, fault, ErrorPosition::default()),
-        Ok(done) if !is_get => json::done(body, done),
+        Ok(done) if !is_get => json::done(body, ack, done),
         Ok(done) => {
             body.reserve(returned_bytes(done));
-            body.extend_from_slice(b"\"rows\":");
-            json::number(body, done.rows);
+            json::count(body, ack, done.rows);
             json::field(body, "row");
             let found = done.returned.as_deref();
             match found.and_then(|returned| Some((returned, returned.rows.first()?))) {

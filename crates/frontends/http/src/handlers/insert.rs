@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use windrow_core::{Fault, Op, Permit, RowDone, RowWrite, Unit};
+use windrow_core::{Fault, Op, Permit, RowDone, RowWrite};
 
+use crate::ack::Ack;
 use crate::answers::{self, Answer, Refusal, json};
 use crate::bodies::Feed;
 use crate::bodies::kind::{self, Kind};
 use crate::handlers::{atomic, pump};
 use crate::plan::Plan;
-use crate::request::{RequestContext, done_of};
+use crate::request::RequestContext;
 use crate::rows::RowStream;
 use crate::rows::object::{self, Columns};
 
@@ -21,9 +22,10 @@ pub(crate) async fn run(
     feed: &mut Feed<'_>,
 ) -> Result<Answer, Refusal> {
     let kind = kind::of(&request.head.headers)?;
-    let query = request.head.uri.query().unwrap_or_default();
-    let plan = request.app.plans.get(Op::Insert, table, query)?;
-    let max_row = request.app.config.max_row;
+    let app = request.app;
+    let plan = app.plans.get(Op::Insert, table, request.query())?;
+    let ack = app.ack(Op::Insert, &plan.options.returning, plan.options.ack)?;
+    let max_row = app.config.max_row;
     let (first, stream) = match kind {
         Kind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),
         Kind::Csv => {
@@ -34,17 +36,17 @@ pub(crate) async fn run(
             let first = beginning(feed).await?;
             match first.trim_ascii_start().first() {
                 Some(b'[') => (first, RowStream::array(&plan, max_row)),
-                Some(b'{') => return one(request, &plan, first, feed).await,
                 None => return Err(empty()),
-                // Whatever it is, the reader of objects says where it goes wrong.
-                Some(_) => return one(request, &plan, first, feed).await,
+                // Whatever else than an object it is, the reader of objects says where it goes
+                // wrong.
+                Some(_) => return one(request, ack, &plan, first, feed).await,
             }
         }
     };
     if plan.options.atomic {
-        Box::pin(atomic::run(request, &plan, stream, first, feed)).await
+        Box::pin(atomic::run(request, ack, &plan, stream, first, feed)).await
     } else {
-        Box::pin(pump::run(request, &plan, stream, first, feed)).await
+        Box::pin(pump::run(request, ack, &plan, stream, first, feed)).await
     }
 }
 
@@ -70,6 +72,7 @@ fn empty() -> Refusal {
 /// A body that is one object: one row, one answer.
 async fn one(
     request: &RequestContext<'_>,
+    ack: Ack,
     plan: &Plan,
     first: Bytes,
     feed: &mut Feed<'_>,
@@ -85,8 +88,11 @@ async fn one(
         let whole = Box::pin(rest).await?;
         (parse(plan, &whole.bytes)?, whole.permit)
     };
-    let outcome = request.submit_one(Unit::one(write), held).await;
-    Ok(inserted(&done_of(outcome)?))
+    let done = request.write(ack, write, held).await?;
+    Ok(match ack {
+        Ack::Commit => inserted(&done),
+        Ack::Spool => answers::of_json(ack.status(), &b"{\"accepted\":1}"[..]),
+    })
 }
 
 fn parse(plan: &Plan, text: &[u8]) -> Result<RowWrite, Refusal> {
@@ -110,7 +116,7 @@ fn inserted(done: &RowDone) -> Answer {
         done => {
             let mut body = Vec::with_capacity(128);
             body.push(b'{');
-            json::done(&mut body, done);
+            json::done(&mut body, Ack::Commit, done);
             body.push(b'}');
             answers::of_json(StatusCode::CREATED, body)
         }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use http::StatusCode;
 use windrow_core::{Fault, FaultClass, Key, Op, Permit, RowWrite, Value};
 
+use crate::ack::Ack;
 use crate::answers::{self, Answer, Refusal, json};
 use crate::bodies::{Feed, kind};
 use crate::endpoint::{Endpoint, Route};
 use crate::plan::Plan;
-use crate::query;
+use crate::query::{self, Options};
 use crate::request::RequestContext;
 use crate::rows::object::{self, Columns};
 
@@ -61,9 +62,8 @@ pub(crate) async fn get(
     route: Route<'_, Endpoint>,
 ) -> Result<Answer, Refusal> {
     let (plan, key) = plan(request, Op::Get, &route)?;
-    let done = request
-        .write(RowWrite::new(plan.without_columns(), key), Permit::empty())
-        .await?;
+    let write = RowWrite::new(plan.without_columns(), key);
+    let done = request.write(Ack::Commit, write, Permit::empty()).await?;
     let found = done.returned.as_deref();
     let Some((returned, row)) = found.and_then(|r| Some((r, r.rows.first()?))) else {
         let table = query::table(route.table)?;
@@ -89,8 +89,9 @@ fn plan(
     op: Op,
     route: &Route<'_, Endpoint>,
 ) -> Result<(Arc<Plan>, Vec<Value>), Refusal> {
-    let query = request.head.uri.query().unwrap_or_default();
-    let plan = request.app.plans.get(op, route.table, query)?;
+    let plan = request.app.plans.get(op, route.table, request.query())?;
+    let Options { returning, ack, .. } = &plan.options;
+    request.app.ack(op, returning, *ack)?;
     let parts = query::key_parts(route.key)?;
     if let Key::Columns(columns) = &plan.options.key
         && columns.len() != parts.len()
@@ -111,10 +112,10 @@ async fn answer_done(
     write: RowWrite,
     held: Permit,
 ) -> Result<Answer, Refusal> {
-    let done = request.write(write, held).await?;
+    let done = request.write(Ack::Commit, write, held).await?;
     let mut body = Vec::with_capacity(128);
     body.push(b'{');
-    json::done(&mut body, &done);
+    json::done(&mut body, Ack::Commit, &done);
     body.push(b'}');
     Ok(answers::of_json(StatusCode::OK, body))
 }

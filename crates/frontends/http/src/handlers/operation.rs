@@ -10,6 +10,7 @@ use windrow_core::{
     Fault, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
 };
 
+use crate::ack::Ack;
 use crate::query;
 use crate::rows::object::{self, Columns};
 use crate::system::SystemTables;
@@ -35,6 +36,8 @@ struct Fields<'a> {
     on_conflict: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     returning: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    ack: Option<Cow<'a, str>>,
 }
 
 /// The `id` of an operation as it stands in the text, whatever else is wrong with it.
@@ -47,6 +50,9 @@ pub(crate) fn id_of(operation: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Id<'_>>(operation.get()).ok()?.id
 }
 
+/// A write, and when it is to be answered where the operation says it.
+pub(crate) type Operation = (RowWrite, Option<Ack>);
+
 /// Reads an operation.
 ///
 /// # Errors
@@ -56,21 +62,34 @@ pub(crate) fn read(
     operation: &RawValue,
     system: &SystemTables,
     shapes: &mut Shapes,
-) -> Result<RowWrite, Fault> {
+) -> Result<Operation, Fault> {
     let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
+    let write = write(&fields, system, shapes)?;
+    let ack = fields.ack.as_deref().map(|word| {
+        let wrong = || Fault::invalid(format!("ack {word:?} is not known; write commit or spool"));
+        Ack::parse(word).ok_or_else(wrong)
+    });
+    Ok((write, ack.transpose()?))
+}
+
+fn write(
+    fields: &Fields<'_>,
+    system: &SystemTables,
+    shapes: &mut Shapes,
+) -> Result<RowWrite, Fault> {
     let table = TableName::parse(&fields.table)?;
     system.check(&table)?;
     let returning = returning(fields.returning)?;
     match &*fields.op {
-        "insert" | "upsert" => insert(&fields, table, returning, shapes),
-        "update" => keyed(Op::Update, &fields, table, returning, shapes),
-        "delete" => keyed(Op::Delete, &fields, table, returning, shapes),
+        "insert" | "upsert" => insert(fields, table, returning, shapes),
+        "update" => keyed(Op::Update, fields, table, returning, shapes),
+        "delete" => keyed(Op::Delete, fields, table, returning, shapes),
         "get" => {
             let returning = match returning {
                 Returning::Nothing => Returning::All,
                 named => named,
             };
-            keyed(Op::Get, &fields, table, returning, shapes)
+            keyed(Op::Get, fields, table, returning, shapes)
         }
         other => Err(Fault::invalid(format!(
             "the op {other:?} is not known; write insert, upsert, update, delete or get"

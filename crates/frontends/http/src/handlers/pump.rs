@@ -1,7 +1,7 @@
-//! A body of many rows, each of which stands alone: read, handed to the lane in portions, and
-//! settled, all at once and all bounded. While the lane works on some portions the next ones are
-//! read; when it is behind, or the memory budget is full, the socket is read more slowly and the
-//! client feels it.
+//! A body of many rows, each of which stands alone: read, handed to the lane or to the spool in
+//! portions, and settled, all at once and all bounded. While that works on some portions the next
+//! ones are read; when it is behind, or the memory budget is full, the socket is read more slowly
+//! and the client feels it.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,12 +13,13 @@ use tokio::time::timeout;
 use windrow_core::intake::Receipt;
 use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit};
 
+use crate::ack::Ack;
 use crate::answers::ledger::Ledger;
 use crate::answers::{self, Answer, Refusal, Report};
 use crate::bodies::Feed;
 use crate::bodies::charge::Charge;
 use crate::plan::Plan;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, Turn};
 use crate::rows::{RowStream, Take};
 
 /// The most rows handed over at once.
@@ -40,6 +41,7 @@ const SHORT: u64 = 256 << 10;
 /// results so far and the error.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
+    ack: Ack,
     plan: &Plan,
     rows: RowStream<'_>,
     first: Bytes,
@@ -50,11 +52,13 @@ pub(crate) async fn run(
     let short = feed.is_held() || feed.length().is_some_and(|n| n <= SHORT);
     let mut pump = Pump {
         request,
+        ack,
+        turn: None,
         feed,
         rows,
         portion: Portion::default(),
         under_way: VecDeque::with_capacity(PORTIONS),
-        ledger: Ledger::new(plan.options.results, budget.clone()),
+        ledger: Ledger::new(plan.options.results, ack, budget.clone()),
         carry: Charge::new(budget.clone()),
         carried: 0,
         patient: !short,
@@ -63,11 +67,15 @@ pub(crate) async fn run(
     let mut early = pump.read(first).await.err();
     let last = pump.finish().await;
     early = early.or(last.err());
+    if early.is_none() && pump.turn.is_none() && ack == Ack::Spool {
+        // A body without rows: nothing was taken, and the answer has its place all the same.
+        request.turn(ack, false).await?.remember();
+    }
     let status = match &early {
         // Nothing was handed over: the same answer as for any other request that is refused.
         Some(refusal) if pump.untouched() => return Err(refusal.clone()),
         Some(refusal) => refusal.status(),
-        None if pump.ledger.errors() == 0 => StatusCode::OK,
+        None if pump.ledger.errors() == 0 => ack.status(),
         None => StatusCode::MULTI_STATUS,
     };
     let mut answer = answers::chunked_json(status, Report::new(pump.ledger, early));
@@ -77,6 +85,9 @@ pub(crate) async fn run(
 
 struct Pump<'p, 'f> {
     request: &'p RequestContext<'p>,
+    ack: Ack,
+    /// Taken with the first portion, and held until all of them are settled.
+    turn: Option<Turn<'p>>,
     feed: &'p mut Feed<'f>,
     rows: RowStream<'p>,
     portion: Portion,
@@ -210,7 +221,7 @@ impl Pump<'_, '_> {
         Ok(())
     }
 
-    /// Gives the portion to the lane, once it has taken in one of those before.
+    /// Hands the portion over, once one of those before it is settled.
     async fn hand_over(&mut self) -> Result<(), Refusal> {
         self.feed.pause();
         while self.under_way.len() >= PORTIONS {
@@ -222,13 +233,13 @@ impl Pump<'_, '_> {
         }
         let held = portion.permit.unwrap_or_else(Permit::empty);
         let permit = self.cover(held, portion.bytes).await?;
-        let count = portion.units.len() as u64;
-        let services = &self.request.app.services;
-        let receipt = services
-            .intake
-            .submit(self.request.source, portion.units, permit)
-            .await?;
-        services.metrics.rows.inc_by(count);
+        let count = portion.units.len();
+        let turn = match self.turn.take() {
+            Some(turn) => turn,
+            None => self.request.turn(self.ack, false).await?,
+        };
+        let turn = self.turn.insert(turn);
+        let receipt = turn.submit(portion.units, count, permit).await?;
         self.under_way.push_back(receipt);
         Ok(())
     }
@@ -261,6 +272,10 @@ impl Pump<'_, '_> {
     }
 
     async fn settle(&mut self, outcomes: Outcomes<RowDone>) -> Result<(), Refusal> {
+        let outcomes = match &self.turn {
+            Some(turn) => turn.settle(outcomes),
+            None => outcomes,
+        };
         outcomes.into_iter().for_each(|o| self.ledger.push(o));
         self.feed.pause();
         let patience = self.request.app.config.body_timeout;

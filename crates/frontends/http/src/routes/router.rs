@@ -9,9 +9,8 @@ use http::request::Parts;
 use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use windrow_core::SourceId;
 
-use crate::answers::{Answer, AnswerBody, Refusal};
+use crate::answers::{self, Answer, AnswerBody, Refusal};
 use crate::app::App;
 use crate::auth;
 use crate::bodies::Feed;
@@ -28,6 +27,7 @@ use crate::query;
 use crate::request::RequestContext;
 use crate::routes::find::find;
 use crate::services::Services;
+use crate::source::WriteSource;
 
 /// Promises that this version does not make must not be asked for in vain.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -76,26 +76,25 @@ impl Router {
     pub(crate) async fn serve(
         &self,
         request: Request<Incoming>,
-        source: SourceId,
+        source: &WriteSource,
         connection: &ConnectionState,
     ) -> Answer {
         let begun = Instant::now();
         let (head, body) = request.into_parts();
         let mut feed = Feed::new(body, &head.headers, connection);
         let handover = Handover::default();
-        let request = RequestContext {
-            app: &self.app,
-            head: &head,
-            source,
-            handover: &handover,
-        };
+        source.begin_request();
         let found = self.find(&head);
         let admitted = authorize(&self.app.config, &head, is_health(&found));
-        let result = match admitted.and_then(|()| self.check(&head, found)) {
-            Ok(target) => self.run(&request, target, &mut feed).await,
-            Err(refusal) => Err(refusal),
+        let checked = admitted.and_then(|()| self.check(&head, found));
+        let context = RequestContext::new(&self.app, &head, source, &handover);
+        let mut answer = match checked.and_then(|target| Ok((target, context?))) {
+            Ok((target, request)) => {
+                let result = self.run(&request, target, &mut feed).await;
+                self.answer_of(&request, result)
+            }
+            Err(refusal) => self.refuse(&head, refusal),
         };
-        let mut answer = result.unwrap_or_else(|refusal| self.refuse(&head, refusal));
         if !feed.has_ended() && !Box::pin(feed.drain()).await {
             connection.leave_unread();
             answer
@@ -141,7 +140,7 @@ impl Router {
         if !is_read && head.headers.contains_key(IDEMPOTENCY_KEY) {
             return Err(Refusal::later("the Idempotency-Key header"));
         }
-        if !target.takes_parameters() {
+        if !target.takes_parameters(&head.headers) {
             query::none(head.uri.query().unwrap_or_default())?;
         }
         Ok(target)
@@ -189,6 +188,15 @@ impl Router {
             Endpoint::OpenApi => Ok(ops::description(&self.openapi)),
             endpoint => Ok(ops::fixed(request, endpoint)),
         }
+    }
+
+    /// The answer to a request that was run, with its place in the spool where that has taken it.
+    fn answer_of(&self, request: &RequestContext<'_>, result: Result<Answer, Refusal>) -> Answer {
+        let mut answer = result.unwrap_or_else(|refusal| self.refuse(request.head, refusal));
+        if let Some(place) = request.place() {
+            answers::add_place(&mut answer, &place);
+        }
+        answer
     }
 
     /// The answer to a request that was refused, in the form that its path's clients know.
@@ -239,11 +247,12 @@ impl Router {
 
 impl Target<'_> {
     /// True where the request may have parameters, which its handler reads.
-    fn takes_parameters(&self) -> bool {
-        match self {
+    fn takes_parameters(&self, headers: &HeaderMap) -> bool {
+        let may = match self {
             Self::Own(route) => route.endpoint.takes_parameters(),
-            Self::Extra { is_envelope, .. } => !is_envelope,
-        }
+            Self::Extra { .. } => true,
+        };
+        may && !self.is_envelope(headers)
     }
 
     /// True for a request that holds others.
@@ -260,18 +269,16 @@ impl PartAnswerer for Router {
         let begun = Instant::now();
         let head = &part.head;
         let mut feed = Feed::held(part.body, part.connection);
-        let request = RequestContext {
-            app: &self.app,
-            head,
-            source: part.source,
-            handover: part.handover,
-        };
         let found = self.find(head);
-        let result = match self.check(head, found) {
-            Ok(target) => self.run_single(&request, target, &mut feed).await,
-            Err(refusal) => Err(refusal),
+        let checked = self.check(head, found);
+        let context = RequestContext::new(&self.app, head, part.source, part.handover);
+        let answer = match checked.and_then(|target| Ok((target, context?))) {
+            Ok((target, request)) => {
+                let result = self.run_single(&request, target, &mut feed).await;
+                self.answer_of(&request, result)
+            }
+            Err(refusal) => self.refuse(head, refusal),
         };
-        let answer = result.unwrap_or_else(|refusal| self.refuse(head, refusal));
         self.count(&found, answer.status(), begun);
         answer
     }

@@ -24,6 +24,7 @@ use crate::connection_state::{Answering, ConnectionState, Phase};
 use crate::routes::Router;
 use crate::server::gate::Gate;
 use crate::server::watch::{Ruling, Watch};
+use crate::source::WriteSource;
 
 /// Read and write buffers of a connection, in bytes; also the largest head of a request.
 const BUFFER: usize = 16 << 10;
@@ -86,14 +87,15 @@ where
     let app = router.app();
     let (watch, budget) = (Watch::new(&app.config), app.budget().clone());
     let received = app.services.metrics.received.clone();
-    let source = app.services.intake.new_source();
+    let source = Arc::new(WriteSource::new(&app.services));
     let gate = Gate::new(stream, Arc::clone(&state), received);
     let for_requests = Arc::clone(&state);
     let service = service_fn(move |request| {
         let (router, state) = (Arc::clone(&router), Arc::clone(&for_requests));
+        let source = Arc::clone(&source);
         state.enter(Phase::Busy);
         async move {
-            let mut answer = router.serve(request, source, &state).await;
+            let mut answer = router.serve(request, &source, &state).await;
             let answering = || Answering::new(Arc::clone(&state));
             if !answer.body_mut().keep(answering) {
                 state.enter(Phase::Idle);

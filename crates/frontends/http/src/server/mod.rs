@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::ack::Ack;
 use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
@@ -38,7 +39,7 @@ impl Http {
     ///
     /// # Errors
     /// An address that cannot be listened on, or one that is not loopback although neither a token
-    /// is set nor [`HttpConfig::allow_open`].
+    /// is set nor [`HttpConfig::allow_open`]; writes that are acknowledged by a spool without one.
     pub async fn bind(
         config: HttpConfig,
         services: Services,
@@ -52,6 +53,12 @@ impl Http {
                      Set http.token, or http.allow_open = true if that is meant",
                     config.listen
                 ),
+            ));
+        }
+        if services.ack == Ack::Spool && services.spool.is_none() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "writes are to be acknowledged by a spool, and there is none: name its directory (--spool DIR)",
             ));
         }
         let listener = TcpListener::bind(config.listen).await?;

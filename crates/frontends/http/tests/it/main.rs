@@ -17,6 +17,9 @@ mod memory;
 mod one;
 mod ops;
 mod refusals;
+mod spool;
+mod spool_order;
+mod spooled;
 mod support;
 mod tls;
 

@@ -75,7 +75,7 @@ async fn requests_are_counted() {
         "windrow_http_requests_total{route=\"/v1/tables/{table}/rows\",method=\"POST\",status=\"2xx\"} 2",
         "windrow_http_requests_total{route=\"/v1/tables/{table}/rows\",method=\"POST\",status=\"4xx\"} 1",
         "windrow_http_request_seconds_count{route=\"/v1/tables/{table}/rows\",method=\"POST\"} 3",
-        "windrow_http_rows_total 3",
+        "windrow_http_rows_total{ack=\"commit\"} 3",
         "# TYPE windrow_http_connections gauge",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");

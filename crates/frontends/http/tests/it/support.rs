@@ -15,7 +15,7 @@ use windrow_core::{
     Arrivals, Budget, Dones, Fault, Intake, RowDone, RowWrite, Submission, UnitFault, UnitOutcome,
 };
 use windrow_http::extension::{Extension, ExtraEndpoint};
-use windrow_http::{Http, HttpConfig, HttpMetrics, Readiness, Services};
+use windrow_http::{Ack, Http, HttpConfig, HttpMetrics, Readiness, Services};
 
 pub(crate) const MIB: usize = 1 << 20;
 
@@ -82,6 +82,8 @@ pub(crate) fn services(
     let text = Arc::clone(&registry);
     let services = Services {
         intake,
+        spool: None,
+        ack: Ack::Commit,
         owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),
         metrics_text: Arc::new(move || {
@@ -106,11 +108,21 @@ pub(crate) async fn start_with(
     budget: usize,
     extension: Option<Arc<dyn Extension>>,
 ) -> (Server, Arrivals<RowWrite>) {
-    let budget = Budget::new(budget);
+    start_changed(config, Budget::new(budget), extension, |_| {}).await
+}
+
+/// As [`start_with`], with services that were changed before.
+pub(crate) async fn start_changed(
+    config: HttpConfig,
+    budget: Budget,
+    extension: Option<Arc<dyn Extension>>,
+    change: impl FnOnce(&mut Services),
+) -> (Server, Arrivals<RowWrite>) {
     let (intake, arrivals) = Intake::channel(budget.clone(), 64);
     let ready = Arc::new(Mutex::new(Ok(())));
     let extra = extension.as_ref().map_or(&[][..], |e| e.endpoints());
-    let (services, registry) = services(intake, Arc::clone(&ready), extra);
+    let (mut services, registry) = services(intake, Arc::clone(&ready), extra);
+    change(&mut services);
     let http = Http::bind(config, services, extension).await.unwrap();
     let stop = CancellationToken::new();
     let server = Server {
@@ -186,7 +198,7 @@ pub(crate) fn answer(
 pub(crate) struct Seen(Arc<Mutex<Vec<Vec<Vec<RowWrite>>>>>);
 
 impl Seen {
-    fn add(&self, submission: &Submission<RowWrite>) {
+    pub(crate) fn add(&self, submission: &Submission<RowWrite>) {
         let units = submission.units.iter().map(|u| u.work().to_vec());
         self.0.lock().unwrap().push(units.collect());
     }
@@ -222,6 +234,15 @@ pub(crate) struct Raw(pub(crate) TcpStream);
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
 }
 
 impl Raw {
@@ -265,7 +286,16 @@ fn parse(bytes: &[u8]) -> Option<Reply> {
         .map_or(0, |n| n.parse().unwrap());
     (body.len() == length).then(|| Reply {
         status: head[9..12].parse().unwrap(),
+        head: head.to_owned(),
+        body: body.to_owned(),
     })
+}
+
+pub(crate) fn request(method: &str, path: &str, body: &str) -> String {
+    format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 pub(crate) fn post(path: &str, kind: &str, body: &str) -> String {

@@ -1,0 +1,244 @@
+//! What Windrow keeps in a database for itself: dead letters, and how far spools were applied. What
+//! `windrow rejects` does, for programs.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), windrow::Fault> {
+//! use windrow::bookkeeping::{Books, Retried};
+//!
+//! let mut books = Books::open("postgres://app@localhost/shop").await?;
+//! for kept in books.letters(0, 100).await? {
+//!     if let Retried::Refused(fault) = books.retry(kept.id).await? {
+//!         println!("{} is refused again: {fault}", kept.id);
+//!     }
+//! }
+//! books.close().await;
+//! # Ok(()) }
+//! ```
+
+mod writes;
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use windrow_core::bookkeeping::{Bookkeeping, DeadLetter, KeptLetter, Partition};
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite, SourceId, Unit};
+use windrow_database::Options;
+use windrow_lanes::{Lane, LaneMetrics};
+
+use self::writes::{removal, writes_of};
+use crate::databases;
+use crate::writer::LANE_CAPACITY;
+
+/// The memory of letters on their way: more than the largest entry of a spool.
+const MEMORY: usize = 256 << 20;
+
+/// How often somebody else may be found to work on the letters before it is given up.
+const TURNS: usize = 100;
+
+/// What became of a letter that was tried again.
+#[derive(Debug)]
+pub enum Retried {
+    /// What it holds is in the database, and the letter is gone.
+    Written,
+    /// It was there no longer: somebody else has tried it again, or dropped it.
+    Gone,
+    /// What it holds was refused again, and the letter is there as it was.
+    Refused(Fault),
+}
+
+/// The tables that Windrow keeps in a database.
+pub struct Books {
+    tables: Arc<dyn Bookkeeping>,
+    intake: Intake<RowWrite>,
+    source: SourceId,
+    lane: Lane,
+    turn: Turn,
+}
+
+/// Who may take letters away. Each who takes one moves this row on in the same unit, from a
+/// position that it knew before it read the letter. So of two who have read the same letter only
+/// one can take it, and what it holds is written once.
+struct Turn {
+    row: Partition,
+    /// Where the row stands, as far as is known here; `None`: it has to be read.
+    position: Option<Option<u64>>,
+}
+
+impl Books {
+    /// Opens the tables of a database, which are made if they are not there.
+    ///
+    /// # Errors
+    /// [`FaultClass::Unsupported`] for a database that cannot have them, and what the database
+    /// says.
+    pub async fn open(url: &str) -> Result<Self, Fault> {
+        let books = Self::look(url).await?;
+        books.tables.prepare().await?;
+        Ok(books)
+    }
+
+    /// The same for who only reads: nothing is made.
+    ///
+    /// # Errors
+    /// As [`Books::open`].
+    pub async fn look(url: &str) -> Result<Self, Fault> {
+        let sink = databases::open(url, &Options::default()).await?;
+        let tables = tables_of(&*sink)?;
+        let (intake, arrivals) = Intake::channel(Budget::new(MEMORY), LANE_CAPACITY);
+        let metrics = LaneMetrics::register(&mut Registry::default());
+        let lane = Lane::start(sink, Limits::default(), arrivals, metrics, "books".into());
+        Ok(Self {
+            tables,
+            source: intake.new_source(),
+            intake,
+            lane,
+            turn: Turn {
+                row: Partition {
+                    spool: "rejects".into(),
+                    number: 0,
+                },
+                position: None,
+            },
+        })
+    }
+
+    /// Letters whose number is above `after`, in the order of their numbers, `most` at most.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault> {
+        self.tables.letters(after, most).await
+    }
+
+    /// One letter; `None`: there is none of that number.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn letter(&self, id: u64) -> Result<Option<KeptLetter>, Fault> {
+        let Some(before) = id.checked_sub(1) else {
+            return Ok(None);
+        };
+        let found = self.letters(before, 1).await?;
+        Ok(found.into_iter().find(|kept| kept.id == id))
+    }
+
+    /// Writes what a letter holds, and takes the letter away, in one transaction: the spool's entry
+    /// where it is of a spool, else its row into its destination.
+    ///
+    /// # Errors
+    /// That it cannot be tried. What is refused is told in [`Retried::Refused`].
+    pub async fn retry(&mut self, id: u64) -> Result<Retried, Fault> {
+        self.take(id, writes_of).await
+    }
+
+    /// Takes a letter away. False: it was there no longer.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn remove(&mut self, id: u64) -> Result<bool, Fault> {
+        match self.take(id, |_| Ok(Vec::new())).await? {
+            Retried::Written => Ok(true),
+            Retried::Gone => Ok(false),
+            Retried::Refused(fault) => Err(fault),
+        }
+    }
+
+    /// The position up to which a partition of a spool was applied; `None`: nothing of it was.
+    ///
+    /// # Errors
+    /// What the database says.
+    pub async fn applied(&self, partition: &Partition) -> Result<Option<u64>, Fault> {
+        let read = self.intake.run(self.source, Unit::one(partition.read()));
+        match read.await {
+            Ok(dones) => dones.first().map_or(Ok(None), Partition::found),
+            Err(failed) if failed.fault.class == FaultClass::NoTable => Ok(None),
+            Err(failed) => Err(failed.fault),
+        }
+    }
+
+    /// Ends its connections.
+    pub async fn close(self) {
+        self.lane.shutdown().await;
+    }
+
+    /// Takes a letter away, with writes in its place.
+    async fn take(
+        &mut self,
+        id: u64,
+        writes: impl Fn(&DeadLetter) -> Result<Vec<RowWrite>, Fault>,
+    ) -> Result<Retried, Fault> {
+        // Whether it may be gone because of an attempt whose outcome is not known.
+        let mut perhaps = false;
+        for _ in 0..TURNS {
+            let position = self.position().await?;
+            let Some(kept) = self.letter(id).await? else {
+                return Ok(if perhaps {
+                    Retried::Written
+                } else {
+                    Retried::Gone
+                });
+            };
+            let writes = match writes(&kept.letter) {
+                Ok(writes) => writes,
+                Err(fault) => return Ok(Retried::Refused(fault)),
+            };
+            let Err(failed) = self.replace(id, position, writes).await else {
+                return Ok(Retried::Written);
+            };
+            perhaps |= failed.class == FaultClass::Unknown;
+            self.turn.position = None;
+            let moved = failed.class == FaultClass::Unique && self.position().await? != position;
+            if failed.class != FaultClass::Unknown && !moved {
+                return told(failed);
+            }
+        }
+        Err(Fault::new(
+            FaultClass::Conflict,
+            "40001",
+            "others work on the dead letters all the time; try again later",
+        ))
+    }
+
+    /// Moves the row on, takes a letter away and writes what it held, all of it or nothing.
+    async fn replace(
+        &mut self,
+        id: u64,
+        from: Option<u64>,
+        writes: Vec<RowWrite>,
+    ) -> Result<(), Fault> {
+        let to = from.map_or(0, |from| from + 1);
+        let advance = self.turn.row.advance(from, to).into_iter();
+        let unit = Unit::of(advance.chain([removal(id)]).chain(writes));
+        let outcome = self.intake.run(self.source, unit).await;
+        outcome.map_err(|failed| failed.fault)?;
+        self.turn.position = Some(Some(to));
+        Ok(())
+    }
+
+    /// Where the row stands that is moved on by who takes a letter.
+    async fn position(&mut self) -> Result<Option<u64>, Fault> {
+        if let Some(position) = self.turn.position {
+            return Ok(position);
+        }
+        let position = self.applied(&self.turn.row).await?;
+        self.turn.position = Some(position);
+        Ok(position)
+    }
+}
+
+/// A failure of the writes is the letter's own; all else is that of the attempt.
+fn told(fault: Fault) -> Result<Retried, Fault> {
+    if fault.class.may_retry() {
+        return Err(fault);
+    }
+    Ok(Retried::Refused(fault))
+}
+
+fn tables_of(sink: &dyn Database) -> Result<Arc<dyn Bookkeeping>, Fault> {
+    sink.bookkeeping().ok_or_else(|| {
+        let name = sink.profile().name;
+        let message = format!(
+            "{name} has no transactions over several tables, and so no dead letters and no spool"
+        );
+        Fault::new(FaultClass::Unsupported, "0A000", message)
+    })
+}

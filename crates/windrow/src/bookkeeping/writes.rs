@@ -1,0 +1,153 @@
+//! What a dead letter holds, as writes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use windrow_core::bookkeeping::{DeadLetter, REJECTED};
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Fault, FaultClass, Key, Name, OnConflict, Op, Returning, RowWrite, Shape, TableName, Value,
+};
+use windrow_spool::codec::decode_unit;
+
+/// The write that takes a letter away.
+pub(super) fn removal(id: u64) -> RowWrite {
+    let shape = Shape::new(ShapeParts {
+        op: Op::Delete,
+        table: TableName::bare(REJECTED),
+        columns: Box::default(),
+        key: Key::Columns([Name::from("id")].into()),
+        on_conflict: OnConflict::Error,
+        returning: Returning::Nothing,
+    });
+    let id = Value::number(&id.to_string());
+    RowWrite::new(Arc::new(shape), [id])
+}
+
+/// What a letter's writes were: the entry of a spool, or a row that a move has taken out of its
+/// source.
+pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<RowWrite>, Fault> {
+    match &letter.entry {
+        Some(entry) => decode_unit(entry).map_err(|unreadable| {
+            Fault::new(FaultClass::Unsupported, "0A000", unreadable.to_string())
+        }),
+        None => Ok(vec![insert(letter)?]),
+    }
+}
+
+fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
+    let table = TableName::parse(&letter.destination)?;
+    let fields: Fields<'_> = serde_json::from_str(&letter.row)
+        .map_err(|e| Fault::invalid(format!("the row of the letter is no JSON object: {e}")))?;
+    let (columns, row): (Vec<Name>, Vec<Value>) = fields
+        .0
+        .into_iter()
+        .map(|(name, value)| Ok((Name::from(name), value_of(value)?)))
+        .collect::<Result<Vec<_>, Fault>>()?
+        .into_iter()
+        .unzip();
+    let shape = Shape::new(ShapeParts {
+        op: Op::Insert,
+        table,
+        columns: columns.into(),
+        key: Key::Primary,
+        on_conflict: OnConflict::Error,
+        returning: Returning::Nothing,
+    });
+    Ok(RowWrite::new(Arc::new(shape), row))
+}
+
+/// A value with the digits and the spelling that it was kept with.
+fn value_of(json: &RawValue) -> Result<Value, Fault> {
+    let text = json.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'n') => Value::Null,
+        Some(b't') => Value::Bool(true),
+        Some(b'f') => Value::Bool(false),
+        Some(b'"') => {
+            let read = serde_json::from_str::<String>(text);
+            Value::text(read.map_err(|e| Fault::invalid(e.to_string()))?)
+        }
+        Some(b'{' | b'[') => Value::Json(text.into()),
+        _ => Value::number(text),
+    })
+}
+
+/// The members of an object, in their order.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        from.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn letter(destination: &str, row: &str) -> DeadLetter {
+        DeadLetter {
+            source: "pending".into(),
+            destination: destination.into(),
+            key: "[1]".into(),
+            row: row.into(),
+            code: "23514".into(),
+            message: "no".into(),
+            constraint: None,
+            entry: None,
+        }
+    }
+
+    #[test]
+    fn a_row_is_written_as_it_was_kept() {
+        let row = r#"{"z": 1.50, "a": "x\"y", "n": null, "t": true, "j": {"k": [1]}, "i": -7}"#;
+        let writes = writes_of(&letter("s.final", row)).unwrap();
+        let [write] = &writes[..] else {
+            panic!("one write")
+        };
+        assert_eq!(write.shape.table.to_string(), "s.final");
+        let columns: Vec<&str> = write.shape.columns.iter().map(|c| &**c).collect();
+        assert_eq!(columns, ["z", "a", "n", "t", "j", "i"]);
+        let values = [
+            Value::Number("1.50".into()),
+            Value::text("x\"y"),
+            Value::Null,
+            Value::Bool(true),
+            Value::Json("{\"k\": [1]}".into()),
+            Value::Int(-7),
+        ];
+        assert_eq!(*write.row, values);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told() {
+        assert!(writes_of(&letter("", "{}")).is_err());
+        assert!(writes_of(&letter("t", "[1]")).is_err());
+        let mut of_a_newer = letter("t", "{}");
+        of_a_newer.entry = Some([255, 1, 2].into());
+        let fault = writes_of(&of_a_newer).unwrap_err();
+        assert_eq!(fault.class, FaultClass::Unsupported);
+    }
+}

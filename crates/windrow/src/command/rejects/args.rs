@@ -1,0 +1,91 @@
+//! The command line of `rejects`.
+
+use clap::{ArgGroup, Args, Subcommand};
+use windrow_core::Secret;
+
+/// Options of `rejects`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  windrow rejects list --to postgres://app@localhost/shop\n  \
+windrow rejects show 17 --to postgres://app@localhost/shop\n  \
+windrow rejects retry 17 18 --to postgres://app@localhost/shop\n  \
+windrow rejects retry --all --to postgres://app@localhost/shop\n  \
+windrow rejects drop 17 --to postgres://app@localhost/shop\n\n\
+The dead letters are in the table windrow_rejected of the database: writes that a spool had acknowledged and the database refused, \
+and rows that a move could not bring into their table.\n\
+Exit status: 0 all that was asked for was done; 1 an error ended it; 2 the command line is wrong; \
+3 some letters were refused again, or were not there.\nSee docs/spool.md."
+)]
+pub(crate) struct Rejects {
+    #[command(subcommand)]
+    pub(super) what: What,
+}
+
+/// What is done with them.
+#[derive(Subcommand)]
+pub(super) enum What {
+    /// List them, a line each
+    List(List),
+    /// Show all that is kept of one
+    Show(Show),
+    /// Write what they hold once more; each is taken away in the transaction that writes it, so
+    /// nothing is written twice. What is refused again stays
+    Retry(Chosen),
+    /// Take them away without writing what they hold
+    Drop(Chosen),
+}
+
+/// Options of `rejects list`.
+#[derive(Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    pub(super) database: Database,
+
+    /// Most letters to list [default: all]
+    #[arg(long, value_name = "N")]
+    pub(super) limit: Option<u64>,
+
+    /// As JSON, a line each, with all that is kept
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Options of `rejects show`.
+#[derive(Args)]
+pub(super) struct Show {
+    /// The letter's number
+    #[arg(value_name = "ID")]
+    pub(super) id: u64,
+
+    #[command(flatten)]
+    pub(super) database: Database,
+
+    /// As one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Options of `rejects retry` and `rejects drop`.
+#[derive(Args)]
+#[command(group(ArgGroup::new("which").required(true).args(["ids", "all"])))]
+pub(super) struct Chosen {
+    /// The letters' numbers
+    #[arg(value_name = "ID")]
+    pub(super) ids: Vec<u64>,
+
+    /// All that are there when it begins
+    #[arg(long)]
+    pub(super) all: bool,
+
+    #[command(flatten)]
+    pub(super) database: Database,
+}
+
+/// Where the letters are.
+#[derive(Args)]
+pub(super) struct Database {
+    /// The database that holds them: that of the spool, or the one that a move has taken rows from
+    // The value may hold a password, so help does not show it.
+    #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
+    pub(super) to: Secret,
+}

@@ -1,0 +1,185 @@
+//! `windrow rejects`: dead letters.
+
+mod args;
+mod show;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use windrow::bookkeeping::{Books, Retried};
+use windrow_core::Fault;
+
+pub(crate) use self::args::Rejects;
+use self::args::{Chosen, Database, List, Show, What};
+use crate::command::run;
+use crate::{cli, telemetry};
+
+/// Some letters were refused again, or were not there.
+const SOME_LEFT: u8 = 3;
+
+/// Letters that are read at once.
+const CHUNK: usize = 100;
+
+/// Runs the command.
+pub(crate) fn run(args: &Rejects) -> ExitCode {
+    run::run(None, async {
+        match &args.what {
+            What::List(args) => list(args).await,
+            What::Show(args) => show(args).await,
+            What::Retry(args) => each(args, Verb::Retry).await,
+            What::Drop(args) => each(args, Verb::Drop).await,
+        }
+    })
+}
+
+async fn list(args: &List) -> anyhow::Result<ExitCode> {
+    let books = Books::look(args.database.to.reveal())
+        .await
+        .context(OPENING)?;
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    let mut listing = show::Listing::new(std::io::stdout().is_terminal());
+    let mut after = 0;
+    while left > 0 {
+        let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+        let letters = books.letters(after, most).await.context(READING)?;
+        let Some(last) = letters.last() else { break };
+        (after, left) = (last.id, left - letters.len() as u64);
+        cli::print(&match args.json {
+            true => letters.iter().map(show::json).collect(),
+            false => listing.lines(&letters),
+        })?;
+    }
+    books.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(args: &Show) -> anyhow::Result<ExitCode> {
+    let books = Books::look(args.database.to.reveal())
+        .await
+        .context(OPENING)?;
+    let found = books.letter(args.id).await.context(READING)?;
+    books.close().await;
+    let Some(kept) = found else {
+        telemetry::say(&format!("there is no letter {}", args.id));
+        return Ok(ExitCode::from(SOME_LEFT));
+    };
+    cli::print(&match args.json {
+        true => show::json(&kept),
+        false => show::all(&kept),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is done with each letter.
+#[derive(Clone, Copy)]
+enum Verb {
+    Retry,
+    Drop,
+}
+
+/// What has been done so far.
+#[derive(Default)]
+struct Tally {
+    done: u64,
+    refused: u64,
+    gone: u64,
+}
+
+async fn each(args: &Chosen, verb: Verb) -> anyhow::Result<ExitCode> {
+    let database: &Database = &args.database;
+    let mut books = Books::open(database.to.reveal()).await.context(OPENING)?;
+    let mut tally = Tally::default();
+    let worked = if args.all {
+        all(&mut books, verb, &mut tally).await
+    } else {
+        some(&mut books, &args.ids, verb, &mut tally).await
+    };
+    books.close().await;
+    telemetry::say(&tally.sentence(verb));
+    worked.context("ended before all letters were done")?;
+    Ok(match tally.refused + tally.gone {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::from(SOME_LEFT),
+    })
+}
+
+async fn some(books: &mut Books, ids: &[u64], verb: Verb, tally: &mut Tally) -> Result<(), Fault> {
+    for id in ids {
+        tally.one(books, *id, verb).await?;
+    }
+    Ok(())
+}
+
+/// Those that are there at the start: what comes meanwhile, such as what is refused again by who
+/// applies a spool, is another run's.
+async fn all(books: &mut Books, verb: Verb, tally: &mut Tally) -> Result<(), Fault> {
+    let mut after = 0;
+    let last = last(books).await?;
+    while after < last {
+        let letters = books.letters(after, CHUNK).await?;
+        let ids: Vec<u64> = letters.iter().map(|kept| kept.id).collect();
+        let Some(end) = ids.last().copied() else {
+            break;
+        };
+        drop(letters);
+        for id in ids.into_iter().filter(|id| *id <= last) {
+            tally.one(books, id, verb).await?;
+        }
+        after = end;
+    }
+    Ok(())
+}
+
+/// The highest number of a letter.
+async fn last(books: &Books) -> Result<u64, Fault> {
+    let mut after = 0;
+    while let Some(kept) = books.letters(after, CHUNK).await?.last() {
+        after = kept.id;
+    }
+    Ok(after)
+}
+
+impl Tally {
+    async fn one(&mut self, books: &mut Books, id: u64, verb: Verb) -> Result<(), Fault> {
+        let retried = match verb {
+            Verb::Retry => books.retry(id).await?,
+            Verb::Drop if books.remove(id).await? => Retried::Written,
+            Verb::Drop => Retried::Gone,
+        };
+        match retried {
+            Retried::Written => self.done += 1,
+            Retried::Gone => {
+                self.gone += 1;
+                telemetry::say(&format!("there is no letter {id}"));
+            }
+            Retried::Refused(fault) => {
+                self.refused += 1;
+                telemetry::say(&format!("letter {id} is refused again: {fault}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was done, in one line.
+    fn sentence(&self, verb: Verb) -> String {
+        let mut text = format!(
+            "{} letters {}",
+            self.done,
+            match verb {
+                Verb::Retry => "written and taken away",
+                Verb::Drop => "dropped",
+            }
+        );
+        if self.refused > 0 {
+            text.push_str(&format!("; {} refused again, which stay", self.refused));
+        }
+        if self.gone > 0 {
+            text.push_str(&format!("; {} not there", self.gone));
+        }
+        text
+    }
+}
+
+const OPENING: &str = "the dead letters cannot be opened";
+const READING: &str = "the dead letters cannot be read";

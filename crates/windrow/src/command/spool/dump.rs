@@ -1,0 +1,165 @@
+//! `windrow spool dump`: entries as lines of JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::ensure;
+use tokio::task::spawn_blocking;
+use windrow_core::{Key, Name, OnConflict, RowWrite, Value, record};
+use windrow_spool::codec::decode_unit;
+use windrow_spool::{Entry, Files, Position, RealFiles, SpoolFault, inspect};
+
+use super::args::Dump;
+use super::looks::{DAMAGED, LOOKS, has_gone};
+use super::show::time;
+use crate::telemetry;
+
+/// Prints what can be read; what cannot be is told on standard error.
+pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
+    let directory = args.place.directory.clone();
+    ensure!(
+        directory.is_dir(),
+        "there is no directory {}",
+        directory.display()
+    );
+    let mut printing = Printing {
+        out: BufWriter::new(io::stdout()),
+        next: Position(args.from),
+        left: args.limit.unwrap_or(u64::MAX),
+        faults: 0,
+        failed: None,
+    };
+    let partition = args.partition;
+    let printed = spawn_blocking(move || -> Result<_, SpoolFault> {
+        let files: Arc<dyn Files> = Arc::new(RealFiles);
+        for look in 1..=LOOKS {
+            let from = (partition, printing.next);
+            match inspect::dump(&files, &directory, from, |found| printing.take(found)) {
+                Err(fault) if has_gone(&fault) && look < LOOKS => {}
+                dumped => return dumped.map(|()| printing),
+            }
+        }
+        Ok(printing)
+    });
+    printed.await??.end()
+}
+
+/// What is printed.
+struct Printing {
+    out: BufWriter<io::Stdout>,
+    /// The position that comes next.
+    next: Position,
+    /// Entries that may still be printed.
+    left: u64,
+    /// Places that could not be read.
+    faults: usize,
+    failed: Option<io::Error>,
+}
+
+impl Printing {
+    fn take(&mut self, found: Result<Entry, SpoolFault>) -> ControlFlow<()> {
+        if self.left == 0 {
+            return ControlFlow::Break(());
+        }
+        match found {
+            Ok(entry) => {
+                self.next = entry.position.plus(1);
+                self.left -= 1;
+                if let Err(error) = writeln!(self.out, "{}", line(&entry)) {
+                    self.failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            Err(fault) => {
+                self.faults += 1;
+                telemetry::say(&fault.to_string());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A reader that has left is no error.
+    fn end(mut self) -> anyhow::Result<ExitCode> {
+        let flushed = self.out.flush();
+        match self.failed.map_or(flushed, Err) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ if self.faults > 0 => Ok(ExitCode::from(DAMAGED)),
+            _ => Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// An entry as a JSON object.
+fn line(entry: &Entry) -> String {
+    let mut json = format!(
+        r#"{{"position":{},"time":"{}","#,
+        entry.position,
+        time(entry.written)
+    );
+    match decode_unit(&entry.payload) {
+        Ok(writes) => {
+            json.push_str("\"writes\":[");
+            for (at, write) in writes.iter().enumerate() {
+                json.push_str(if at > 0 { "," } else { "" });
+                push_write(&mut json, write);
+            }
+            json.push(']');
+        }
+        Err(unreadable) => {
+            let told = Value::text(unreadable.to_string());
+            push_member(&mut json, "unreadable", &told);
+        }
+    }
+    json.push('}');
+    json
+}
+
+fn push_write(json: &mut String, write: &RowWrite) {
+    let shape = &write.shape;
+    json.push('{');
+    push_member(json, "table", &Value::text(shape.table.to_string()));
+    json.push(',');
+    push_member(json, "op", &Value::text(shape.op.as_str()));
+    let on_conflict = match shape.on_conflict {
+        OnConflict::Error => None,
+        OnConflict::Ignore => Some("ignore"),
+        OnConflict::Update => Some("update"),
+    };
+    if let Some(on_conflict) = on_conflict {
+        json.push(',');
+        push_member(json, "on_conflict", &Value::text(on_conflict));
+    }
+    if let Key::Columns(columns) = &shape.key {
+        let columns: Vec<Value> = columns.iter().map(|name| Value::text(&**name)).collect();
+        push(json, format_args!(r#","key":{}"#, record::array(&columns)));
+    }
+    let fields = shape.columns.iter().zip(write.values());
+    push(
+        json,
+        format_args!(r#","values":{}"#, record::object(fields)),
+    );
+    if !write.key_values().is_empty() {
+        let key_values = record::array(write.key_values());
+        push(json, format_args!(r#","key_values":{key_values}"#));
+    }
+    json.push('}');
+}
+
+/// A member of an object, without its braces.
+fn push_member(json: &mut String, name: &str, value: &Value) {
+    let object = record::object([(&Name::from(name), value)]);
+    json.push_str(
+        object
+            .trim_start_matches('{')
+            .strip_suffix('}')
+            .unwrap_or_default(),
+    );
+}
+
+fn push(json: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    json.write_fmt(text).ok();
+}

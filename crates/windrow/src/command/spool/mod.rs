@@ -1,0 +1,100 @@
+//! `windrow spool`: what is in a spool.
+
+mod args;
+mod dump;
+mod looks;
+mod show;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, ensure};
+use tokio::task::spawn_blocking;
+use windrow::bookkeeping::Books;
+use windrow_core::Secret;
+use windrow_core::bookkeeping::Partition;
+use windrow_spool::RealFiles;
+use windrow_spool::inspect::{self, Survey};
+
+pub(crate) use self::args::Spool;
+use self::args::{Status, Verify, What};
+use self::looks::{DAMAGED, LOOKS, has_gone};
+use crate::cli;
+use crate::command::run;
+
+/// Runs the command.
+pub(crate) fn run(args: &Spool) -> ExitCode {
+    run::run(None, async {
+        match &args.what {
+            What::Status(args) => status(args).await,
+            What::Verify(args) => verify(args).await,
+            What::Dump(args) => dump::run(args).await,
+        }
+    })
+}
+
+async fn status(args: &Status) -> anyhow::Result<ExitCode> {
+    let survey = survey(&args.place.directory).await?;
+    let applied = match &args.to {
+        Some(url) => Some(applied(url, &survey).await?),
+        None => None,
+    };
+    cli::print(&match args.json {
+        true => show::status_json(&survey, applied.as_deref()),
+        false => show::status(&survey, applied.as_deref()),
+    })?;
+    Ok(exit(&survey))
+}
+
+async fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
+    let survey = survey(&args.place.directory).await?;
+    cli::print(&match args.json {
+        true => show::status_json(&survey, None),
+        false => show::findings(&survey),
+    })?;
+    Ok(exit(&survey))
+}
+
+fn exit(survey: &Survey) -> ExitCode {
+    let damaged = survey.partitions.iter().any(|p| p.damage.is_some());
+    ExitCode::from(if damaged { DAMAGED } else { 0 })
+}
+
+/// Reads all of a spool.
+async fn survey(directory: &Path) -> anyhow::Result<Survey> {
+    ensure!(
+        directory.is_dir(),
+        "there is no directory {}",
+        directory.display()
+    );
+    let directory = directory.to_owned();
+    let found = spawn_blocking(move || {
+        for _ in 1..LOOKS {
+            match inspect::survey(Arc::new(RealFiles), &directory) {
+                Err(fault) if has_gone(&fault) => {}
+                found => return found,
+            }
+        }
+        inspect::survey(Arc::new(RealFiles), &directory)
+    });
+    Ok(found.await??)
+}
+
+/// How far the database has applied each partition.
+async fn applied(url: &Secret, survey: &Survey) -> anyhow::Result<Vec<Option<u64>>> {
+    let books = Books::look(url.reveal())
+        .await
+        .context("the database cannot be opened")?;
+    let mut applied = Vec::new();
+    for partition in &survey.partitions {
+        let partition = Partition {
+            spool: survey.id.to_string().into(),
+            number: partition.partition,
+        };
+        let position = books.applied(&partition).await;
+        applied.push(position.context("the database does not say how far it is")?);
+    }
+    books.close().await;
+    Ok(applied)
+}

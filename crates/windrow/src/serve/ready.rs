@@ -1,0 +1,43 @@
+//! What `GET /readyz` answers.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::{Database, Fault};
+use windrow_http::{Ack, Readiness};
+
+use super::spool::SpoolWatch;
+
+/// Whether what clients usually ask for can be done.
+pub(super) struct Ready {
+    database: Arc<dyn Database>,
+    spool: Option<SpoolWatch>,
+    /// When clients are told of success, unless a request says otherwise.
+    ack: Ack,
+}
+
+impl Ready {
+    pub(super) fn new(database: Arc<dyn Database>, spool: Option<SpoolWatch>, ack: Ack) -> Self {
+        Self {
+            database,
+            spool,
+            ack,
+        }
+    }
+}
+
+#[async_trait]
+impl Readiness for Ready {
+    /// A gateway that acknowledges by its spool is ready while the database is away: it takes
+    /// writes all the same. A spool that has failed, or is not applied any more, makes it unready
+    /// in any case, for nothing but a person will change that.
+    async fn ready(&self) -> Result<(), Fault> {
+        if let Some(spool) = &self.spool {
+            spool.healthy()?;
+            if self.ack == Ack::Spool {
+                return Ok(());
+            }
+        }
+        self.database.ping().await
+    }
+}

@@ -1,0 +1,266 @@
+//! The spool, wired: what takes writes into it, and what applies them to the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures_util::FutureExt;
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, RowWrite, Spooling};
+use windrow_database::Driver;
+use windrow_drain::{
+    Drain, DrainMetrics, DrainState, DrainStatus, Handle, PartitionStatus, Progress,
+};
+use windrow_spool::{Appender, FileSpool, Spool};
+
+use crate::databases::DRIVERS;
+use crate::settings::SpoolSettings;
+use crate::writer::LANE_CAPACITY;
+
+/// What a spool needs of the rest of the process.
+pub(super) struct Around<'a> {
+    pub(super) database: &'a Arc<dyn Database>,
+    pub(super) budget: &'a Budget,
+    pub(super) registry: &'a mut Registry,
+}
+
+/// A spool that takes writes and is being applied.
+pub(super) struct RunningSpool {
+    draining: Draining,
+    handle: Arc<Handle>,
+    appending: (CancellationToken, JoinHandle<()>),
+}
+
+impl RunningSpool {
+    /// The spool that is asked for; `None` where none is.
+    pub(super) async fn asked_for(
+        settings: Option<&SpoolSettings>,
+        around: Around<'_>,
+    ) -> anyhow::Result<Option<Self>> {
+        match settings {
+            Some(settings) => Self::start(settings, around).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Opens a spool, or makes one, and starts both of its ends.
+    async fn start(settings: &SpoolSettings, around: Around<'_>) -> anyhow::Result<Self> {
+        let budget = around.budget.clone();
+        let draining = Draining::start(settings, around).await?;
+        let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
+        let stop = CancellationToken::new();
+        // There is one for now.
+        let log = draining.spool.logs().first();
+        let log = Arc::clone(log.context("the spool has no partition")?);
+        let appender = Appender::new(arrivals, log, &settings.options);
+        let task = tokio::spawn(appender.run(stop.clone()));
+        Ok(Self {
+            handle: Arc::new(Handle::new(intake, draining.progress.clone())),
+            appending: (stop, task),
+            draining,
+        })
+    }
+
+    /// What frontends hand writes to.
+    pub(super) fn spooling(&self) -> Arc<dyn Spooling<RowWrite>> {
+        Arc::clone(&self.handle) as Arc<dyn Spooling<RowWrite>>
+    }
+
+    /// Who watches it.
+    pub(super) fn watch(&self) -> SpoolWatch {
+        self.draining.watch()
+    }
+
+    /// Finishes what was accepted: it is durable afterwards. What the database has not got by then
+    /// stays for the next start; gives how many entries that are.
+    pub(super) async fn stop(self) -> u64 {
+        let (stop, mut task) = self.appending;
+        stop.cancel();
+        ended("appending to the spool", &mut task).await;
+        let status = self.draining.stop().await;
+        status.partitions.iter().map(|part| part.entries).sum()
+    }
+}
+
+/// A spool that is being applied.
+pub(super) struct Draining {
+    spool: Arc<FileSpool>,
+    progress: Progress,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+    /// The memory of what is on its way.
+    _memory: Permit,
+}
+
+impl Draining {
+    /// Opens a spool, or makes one, and begins to apply it.
+    pub(super) async fn start(
+        settings: &SpoolSettings,
+        around: Around<'_>,
+    ) -> anyhow::Result<Self> {
+        check(&**around.database)?;
+        let memory = around.budget.try_take(settings.memory())?;
+        let directory = settings.directory.display();
+        info!(%directory, "opening the spool; about a second for each gigabyte that waits in it");
+        let spool = FileSpool::open(&settings.directory, settings.options.clone()).await;
+        let spool = Arc::new(spool.context("the spool cannot be opened")?);
+        let metrics = DrainMetrics::register(around.registry);
+        let database = Arc::clone(around.database);
+        let drain = Drain::new(&*spool, database, settings.drain(), &metrics)?;
+        let (progress, stop) = (drain.progress(), CancellationToken::new());
+        let task = tokio::spawn(drain.run(stop.clone()));
+        Ok(Self {
+            spool,
+            progress,
+            stop,
+            task,
+            _memory: memory,
+        })
+    }
+
+    /// Who watches it.
+    pub(super) fn watch(&self) -> SpoolWatch {
+        SpoolWatch {
+            spool: Arc::clone(&self.spool),
+            progress: self.progress.clone(),
+        }
+    }
+
+    /// Ends it behind the transaction under way, and says how far it has come. A database that does
+    /// not answer is not waited for long: what became of that transaction is found out at the next
+    /// start.
+    pub(super) async fn stop(mut self) -> DrainStatus {
+        self.stop.cancel();
+        let ending = ended("applying the spool", &mut self.task);
+        if tokio::time::timeout(LAST_TRANSACTION, ending)
+            .await
+            .is_err()
+        {
+            warn!(
+                "the database does not answer; what became of the last transaction is found out at the next start"
+            );
+            self.task.abort();
+        }
+        let status = self.progress.status().await;
+        if let Err(fault) = self.spool.close().await {
+            warn!(%fault, "the spool did not close well");
+        }
+        status
+    }
+}
+
+/// How long the end waits for the transaction under way.
+const LAST_TRANSACTION: Duration = Duration::from_secs(5);
+
+/// Waits for a task.
+async fn ended(what: &str, task: &mut JoinHandle<()>) {
+    if let Err(error) = task.await {
+        tracing::error!(%error, "{what} has ended badly");
+    }
+}
+
+/// Refuses a database that could not be brought level exactly once.
+fn check(database: &dyn Database) -> anyhow::Result<()> {
+    if database.bookkeeping().is_some() {
+        return Ok(());
+    }
+    let name = database.profile().name;
+    let can = |driver: &&&dyn Driver| driver.profiles().iter().all(|one| one.transactional);
+    let forms = DRIVERS.iter().filter(can).map(|driver| driver.url_form());
+    anyhow::bail!(
+        "a spool cannot be applied to {name}, which has no transactions over several tables: leave spool.directory out, or write to one of {}",
+        forms.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// What a spool is doing. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct SpoolWatch {
+    spool: Arc<FileSpool>,
+    progress: Progress,
+}
+
+impl SpoolWatch {
+    /// Whether it takes writes and brings them to the database, now or once that is back.
+    ///
+    /// # Errors
+    /// Why it does not before the next start.
+    pub(super) fn healthy(&self) -> Result<(), Fault> {
+        if let Some(why) = self.spool.failure() {
+            let message = format!("the spool takes nothing more before the next start: {why}");
+            return Err(Fault::new(FaultClass::Unavailable, "58030", message));
+        }
+        if let Some(why) = self.progress.stopped() {
+            let message = format!("the spool is not applied before the next start: {why}");
+            return Err(Fault::new(FaultClass::Unavailable, "58030", message));
+        }
+        Ok(())
+    }
+
+    /// Waits until the database has all that is there now.
+    pub(super) async fn level(&self) -> Result<(), Fault> {
+        self.progress.applied(&self.progress.end()).await
+    }
+
+    /// What was found in it, for who starts it.
+    pub(super) async fn greeting(&self) -> String {
+        let status = self.progress.status().await;
+        let entries: u64 = status.partitions.iter().map(|part| part.entries).sum();
+        let cut: u64 = self.spool.cuts().iter().map(|cut| cut.bytes).sum();
+        // How many of them the database has already is not known yet.
+        let mut text = match entries {
+            0 => "empty".to_owned(),
+            1 => "1 entry kept".to_owned(),
+            _ => format!("{entries} entries kept"),
+        };
+        if entries > 0 {
+            text.push_str("; what the database lacks of that is applied");
+        }
+        if cut > 0 {
+            text.push_str(&format!(
+                "; {cut} bytes that a crash had left unfinished were cut off"
+            ));
+        }
+        text
+    }
+
+    /// What it is doing, as `GET /v1/lanes` shows it.
+    pub(super) fn json(&self) -> Value {
+        // It waits for nobody where the spool is in files.
+        let Some(status) = self.progress.status().now_or_never() else {
+            return Value::Null;
+        };
+        let partitions = status.partitions.iter().map(partition_json);
+        json!({
+            "id": status.spool.to_string(),
+            "failed": self.spool.failure().as_deref(),
+            "partitions": partitions.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn partition_json(partition: &PartitionStatus) -> Value {
+    let since = match &partition.state {
+        DrainState::Waiting { since, .. } => Some(since.as_secs_f64()),
+        _ => None,
+    };
+    json!({
+        "partition": partition.partition,
+        "state": partition.state.as_str(),
+        "why": partition.state.why(),
+        "waiting_seconds": since,
+        "applied": partition.applied,
+        "end": partition.end,
+        "entries": partition.entries,
+        "bytes": partition.bytes,
+        "oldest_seconds": partition.age.map(|age| age.as_secs_f64()),
+        "totals": {
+            "applied": partition.applied_entries,
+            "rejected": partition.rejected_entries,
+        },
+    })
+}

@@ -1,0 +1,141 @@
+//! The spool's part of the configuration.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use windrow_http::Ack;
+use windrow_spool::Options;
+
+use super::file::{self, File};
+
+/// What a spool may be given at least.
+const LEAST_BYTES: u64 = 4 << 20;
+
+/// What is meant by `[spool]`.
+#[derive(Clone, Debug)]
+pub struct SpoolSettings {
+    /// The directory of its files.
+    pub directory: PathBuf,
+    /// Its limits.
+    pub options: Options,
+}
+
+impl SpoolSettings {
+    /// What is taken on the way from the spool to the database.
+    pub fn drain(&self) -> windrow_drain::Options {
+        windrow_drain::Options::default()
+    }
+
+    /// Memory that is taken from the budget for it: what is read ahead, and one entry of the
+    /// largest size besides.
+    pub fn memory(&self) -> usize {
+        self.drain().memory + self.options.max_append
+    }
+}
+
+/// `None` where no directory is named.
+pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
+    let spool = &file.spool;
+    let Some(directory) = &spool.directory else {
+        ensure!(
+            spool.max_bytes.is_none() && spool.max_age.is_none(),
+            "[spool] has limits, but spool.directory is not set: name the directory that the spool is kept in"
+        );
+        return Ok(None);
+    };
+    ensure!(
+        !directory.as_os_str().is_empty(),
+        "spool.directory is empty; leave it out where no spool is wanted"
+    );
+    let defaults = Options::default();
+    let max_bytes = spool
+        .max_bytes
+        .map_or(defaults.max_bytes, |size| size.as_u64());
+    ensure!(
+        max_bytes >= LEAST_BYTES,
+        "spool.max_bytes must be at least 4 MiB"
+    );
+    ensure!(
+        spool.max_age.is_none_or(|age| !age.is_zero()),
+        "spool.max_age must be more than 0; leave it out where entries may become as old as they get"
+    );
+    // A quarter of the spool is the most of one segment; nothing may be larger.
+    let quarter = usize::try_from(max_bytes / 4).unwrap_or(usize::MAX);
+    Ok(Some(SpoolSettings {
+        directory: directory.clone(),
+        options: Options {
+            max_bytes,
+            max_age: spool.max_age,
+            max_append: defaults.max_append.min(quarter),
+            ..defaults
+        },
+    }))
+}
+
+/// What is read from the spool on its way to the database is held in memory: half of the budget at
+/// most.
+pub(super) fn check_memory(spool: Option<&SpoolSettings>, memory: usize) -> anyhow::Result<()> {
+    let Some(spool) = spool else { return Ok(()) };
+    let least = 2 * spool.memory();
+    ensure!(
+        memory >= least,
+        "limits.memory must be at least {} MiB with a spool: what is read from it on its way to the database is counted too",
+        least.div_ceil(1 << 20)
+    );
+    Ok(())
+}
+
+/// When clients are told of success, unless a request says otherwise.
+pub(super) fn ack(file: &File, spool: Option<&SpoolSettings>) -> anyhow::Result<Ack> {
+    match file.database.ack {
+        None | Some(file::Ack::Commit) => Ok(Ack::Commit),
+        Some(file::Ack::Spool) => {
+            ensure!(
+                spool.is_some(),
+                "database.ack is \"spool\", but there is no spool: name a directory for it in spool.directory, or with --spool DIR"
+            );
+            Ok(Ack::Spool)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    fn read(text: &str) -> anyhow::Result<Settings> {
+        Settings::new(&toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_spool_is_there_where_a_directory_is_named() {
+        let bare = read("").unwrap();
+        assert!(bare.spool.is_none() && bare.ack == Ack::Commit);
+        let text = "[spool]\ndirectory = 'd'\nmax_bytes = '100MiB'\nmax_age = '1h'\n[database]\nack = 'spool'";
+        let settings = read(text).unwrap();
+        let spool = settings.spool.unwrap();
+        assert_eq!(spool.directory, PathBuf::from("d"));
+        let (bytes, age) = (spool.options.max_bytes, spool.options.max_age.unwrap());
+        assert_eq!((bytes, age.as_secs()), (100 << 20, 3600));
+        assert_eq!(settings.ack, Ack::Spool);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_to_do() {
+        for (text, word) in [
+            ("[database]\nack = 'spool'", "--spool DIR"),
+            ("[spool]\nmax_age = '1h'", "spool.directory is not set"),
+            ("[spool]\ndirectory = ''", "spool.directory is empty"),
+            ("[spool]\ndirectory = 'd'\nmax_bytes = '1MiB'", "4 MiB"),
+            ("[spool]\ndirectory = 'd'\nmax_age = '0s'", "spool.max_age"),
+            (
+                "[spool]\ndirectory = 'd'\n[limits]\nmemory = '8MiB'",
+                "limits.memory",
+            ),
+        ] {
+            let refused = read(text).map(|_| ()).unwrap_err();
+            assert!(refused.to_string().contains(word), "{text}: {refused}");
+        }
+    }
+}
