@@ -33,15 +33,37 @@ pub(crate) fn of(place: &Place<'_>, write: &RowWrite, fault: &Fault) -> DeadLett
     }
 }
 
+/// Characters of a text that a short letter keeps.
+const SHORT: usize = 1000;
+
 /// The same without what can be read from the entry as well, for a table that does not take all of
-/// it: a row may be too long, or hold what the table's JSON may not. `None` where it is so already.
+/// it: a row may be too long, or hold what the table's JSON may not, and a name may have characters
+/// that the database's encoding has no form of. `None` where it is so already.
 pub(crate) fn short(letter: &DeadLetter) -> Option<DeadLetter> {
     let short = DeadLetter {
+        source: letter.source.clone(),
+        destination: plain(&letter.destination),
         key: "[]".into(),
         row: "{}".into(),
-        ..letter.clone()
+        code: letter.code.clone(),
+        message: plain(&letter.message),
+        constraint: letter.constraint.as_deref().map(plain),
+        entry: letter.entry.clone(),
     };
     (short != *letter).then_some(short)
+}
+
+/// A text that every database takes: other characters than those of ASCII as their numbers, and not
+/// too many.
+fn plain(text: &str) -> Box<str> {
+    let mut plain = String::new();
+    for character in text.chars().take(SHORT) {
+        match character.is_ascii() {
+            true => plain.push(character),
+            false => plain.extend(character.escape_unicode()),
+        }
+    }
+    plain.into()
 }
 
 /// The values of the key's columns, as far as the write names them.
@@ -116,8 +138,13 @@ mod tests {
         ] {
             assert_eq!(&*of(&place, &write(op, key), &fault).key, told);
         }
+        let letter = DeadLetter {
+            destination: "größe 😀".into(),
+            ..letter
+        };
         let short = short(&letter).unwrap();
         assert_eq!((&*short.key, &*short.row), ("[]", "{}"));
+        assert_eq!(&*short.destination, r"gr\u{f6}\u{df}e \u{1f600}");
         assert_eq!((super::short(&short), short.entry), (None, letter.entry));
     }
 }

@@ -1,6 +1,7 @@
 //! The spool's part of the configuration.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::ensure;
 use windrow_http::Ack;
@@ -10,6 +11,15 @@ use super::file::{self, File};
 
 /// What a spool may be given at least.
 const LEAST_BYTES: u64 = 4 << 20;
+
+/// The largest unit that is acknowledged early. The dead letter that it may become has to fit into a
+/// statement of every database, whose limit is 16 MiB for MariaDB, and may take twice its bytes
+/// there.
+const MOST_UNIT: usize = 4 << 20;
+
+/// The least that an entry must be allowed to age: what is applied stays in the spool for a while,
+/// and counts.
+const LEAST_AGE: Duration = Duration::from_secs(30);
 
 /// What is meant by `[spool]`.
 #[derive(Clone, Debug)]
@@ -56,8 +66,9 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
         "spool.max_bytes must be at least 4 MiB"
     );
     ensure!(
-        spool.max_age.is_none_or(|age| !age.is_zero()),
-        "spool.max_age must be more than 0; leave it out where entries may become as old as they get"
+        spool.max_age.is_none_or(|age| age >= LEAST_AGE),
+        "spool.max_age must be at least {} s, because what was applied stays for a while and counts; leave it out where entries may become as old as they get",
+        LEAST_AGE.as_secs()
     );
     // A quarter of the spool is the most of one segment; nothing may be larger.
     let quarter = usize::try_from(max_bytes / 4).unwrap_or(usize::MAX);
@@ -66,7 +77,7 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
         options: Options {
             max_bytes,
             max_age: spool.max_age,
-            max_append: defaults.max_append.min(quarter),
+            max_append: MOST_UNIT.min(quarter),
             ..defaults
         },
     }))
@@ -128,7 +139,7 @@ mod tests {
             ("[spool]\nmax_age = '1h'", "spool.directory is not set"),
             ("[spool]\ndirectory = ''", "spool.directory is empty"),
             ("[spool]\ndirectory = 'd'\nmax_bytes = '1MiB'", "4 MiB"),
-            ("[spool]\ndirectory = 'd'\nmax_age = '0s'", "spool.max_age"),
+            ("[spool]\ndirectory = 'd'\nmax_age = '20s'", "spool.max_age"),
             (
                 "[spool]\ndirectory = 'd'\n[limits]\nmemory = '8MiB'",
                 "limits.memory",

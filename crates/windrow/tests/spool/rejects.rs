@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use windrow_testkit::command::{self, Running, Told};
+use windrow_testkit::postgres::psql;
 
 use crate::support::{Db, Gateway, program, spool, windrow};
 
@@ -163,4 +164,28 @@ fn what_makes_no_sense_is_refused() {
     // A database in which nothing was ever refused.
     let told = rejects(&db, &["list"]).ends(0);
     assert_eq!(told.out, "");
+}
+
+/// A database whose encoding has few characters gets the name of a table that it cannot spell.
+#[tokio::test]
+async fn a_letter_is_kept_whatever_the_encoding() {
+    let db = Db::postgres();
+    let url = format!("{}_latin", db.url());
+    let (_, name) = url.rsplit_once('/').unwrap();
+    db.sql(&format!(
+        "create database \"{name}\" template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'"
+    ));
+    psql(&url, "create table good (id int primary key)").unwrap();
+    let directory = spool();
+    let gateway = Gateway::start(&url, directory.path());
+    for table in ["%F0%9F%98%80", "good"] {
+        let (status, answer) = gateway.rows(table, &[json!({"id": 1})]).await;
+        assert_eq!(status, 202, "{answer}");
+    }
+    gateway.level().await;
+    gateway.stop();
+    let letters = "select destination, \"row\" from windrow_rejected";
+    assert_eq!(psql(&url, letters).unwrap().trim(), r"\u{1f600}|{}");
+    assert_eq!(psql(&url, "select id from good").unwrap().trim(), "1");
+    db.sql(&format!("drop database \"{name}\" with (force)"));
 }
