@@ -148,7 +148,7 @@ fn read(
     let durable = shelf
         .volume(place.segment)
         .map_or(0, |(volume, _)| volume.bytes);
-    let mut window = Window::new(&*file);
+    let mut window = Window::new(&*file, durable);
     let (mut entries, mut bytes) = (VecDeque::new(), 0);
     while place.offset < durable && (bytes == 0 || bytes < most) {
         let group = read_group(&segment, &mut window, place, durable, &mut entries)?;

@@ -224,7 +224,7 @@ impl Dumping {
         }
         let cannot_read = |e| SpoolFault::system("read", &self.path, e);
         let length = self.file.length().map_err(cannot_read)?;
-        let mut window = Window::new(&*self.file);
+        let mut window = Window::new(&*self.file, length);
         let (mut at, mut next) = (HEADER as u64, self.first);
         while at < length {
             let mut found = Vec::new();

@@ -63,7 +63,7 @@ pub(crate) struct Bad {
 impl Segment<'_> {
     /// Checks the segment's header.
     pub(crate) fn check_header(&self, file: &dyn FileHandle) -> Result<(), SpoolFault> {
-        let mut window = Window::new(file);
+        let mut window = Window::new(file, HEADER as u64);
         let bytes = window.at(0, HEADER).map_err(|e| self.cannot_read(e))?;
         match SegmentHeader::decode(bytes) {
             Ok(header) if header.identity != self.identity => {
@@ -87,7 +87,7 @@ impl Segment<'_> {
         mut each: impl FnMut(u64, &GroupHeader),
     ) -> Result<Scan, SpoolFault> {
         let length = file.length().map_err(|e| self.cannot_read(e))?;
-        let mut window = Window::new(file);
+        let mut window = Window::new(file, length);
         let mut scan = Scan {
             end: HEADER as u64,
             next: self.first,

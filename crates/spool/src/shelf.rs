@@ -157,8 +157,9 @@ impl Shelf {
             let file = self.open(place.segment)?;
             let path = segment::path_of(&self.directory, place.segment);
             let segment = self.segment(&path, place.segment);
-            let mut window = Window::new(&*file);
             let volume = self.volume(place.segment);
+            let durable = volume.map_or(0, |(volume, _)| volume.bytes);
+            let mut window = Window::new(&*file, durable);
             while volume.is_some_and(|(volume, _)| place.offset < volume.bytes) {
                 let header = segment.header_at(&mut window, place.offset)?;
                 let Some(header) = header.filter(|header| header.first == place.first) else {

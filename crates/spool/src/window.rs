@@ -10,14 +10,18 @@ const AHEAD: usize = 256 << 10;
 /// A part of a file in memory.
 pub(crate) struct Window<'a> {
     file: &'a dyn FileHandle,
+    /// Nothing behind it is read ahead.
+    end: u64,
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl<'a> Window<'a> {
-    pub(crate) fn new(file: &'a dyn FileHandle) -> Self {
+    /// `end`: where what is worth reading ends, as far as that is known.
+    pub(crate) fn new(file: &'a dyn FileHandle, end: u64) -> Self {
         Self {
             file,
+            end,
             start: 0,
             bytes: Vec::new(),
         }
@@ -27,7 +31,8 @@ impl<'a> Window<'a> {
     /// read again while the window is there, so it may be older than the file.
     pub(crate) fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
         if !self.holds(offset, length) {
-            self.bytes.resize(length.max(AHEAD), 0);
+            let there = usize::try_from(self.end.saturating_sub(offset)).unwrap_or(usize::MAX);
+            self.bytes.resize(length.max(there.min(AHEAD)), 0);
             let read = read_full(self.file, &mut self.bytes, offset)?;
             self.bytes.truncate(read);
             self.start = offset;
