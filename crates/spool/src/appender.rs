@@ -19,6 +19,10 @@ use crate::port::Log;
 /// disk nor the processor waits for the other.
 const UNDER_WAY: usize = 4;
 
+/// So many bytes are worth encoding before the append under way has ended. Fewer wait for its end:
+/// whoever comes until then shares the next sync with them.
+const MANY: usize = 64 << 10;
+
 /// Submissions that are taken from the intake at once.
 const AT_ONCE: usize = 256;
 
@@ -77,7 +81,7 @@ impl Appender {
         let mut taken = Vec::new();
         let mut open = true;
         loop {
-            while appends.len() < UNDER_WAY
+            while (appends.is_empty() || appends.len() < UNDER_WAY && self.has_many())
                 && let Some(batch) = self.form()
             {
                 let (log, units) = (Arc::clone(&self.log), batch.len());
@@ -98,6 +102,16 @@ impl Appender {
                     }
             }
         }
+    }
+
+    /// Whether much waits to be appended.
+    fn has_many(&self) -> bool {
+        let mut bytes = 0;
+        let mut waiting = self.held.range(self.next..);
+        waiting.any(|held| {
+            bytes += held.submission.permit.bytes();
+            bytes >= MANY.min(self.most)
+        })
     }
 
     /// What is appended next; `None` where nothing waits.

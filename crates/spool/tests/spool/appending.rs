@@ -265,28 +265,33 @@ fn all_in(batch: &Batch) -> Vec<String> {
     batch.iter().flat_map(texts_in).collect()
 }
 
-/// While one append is under way the next is handed over, up to a few; what comes behind them
-/// waits, and goes together.
+/// Little that comes while an append is under way waits for its end and goes together; much goes at
+/// once, up to a few appends.
 #[tokio::test]
 async fn what_comes_during_a_sync_goes_together() {
     let (gate, mut handed) = gate();
     let log = Arc::clone(&gate) as Arc<dyn Log>;
     let (intake, _, _) = start(&log, &Options::default());
-    let mut receipts = Vec::new();
-    for text in ["a", "b", "c", "d"] {
-        receipts.push(submit(&intake, intake.new_source(), units(&[text])).await);
-        assert_eq!(all_in(&handed.recv().await.unwrap()), [text]);
-    }
+    let mut receipts = vec![submit(&intake, intake.new_source(), units(&["a"])).await];
+    assert_eq!(all_in(&handed.recv().await.unwrap()), ["a"]);
     let left = submit(&intake, intake.new_source(), units(&["left"])).await;
-    for text in ["e", "f"] {
+    for text in ["b", "c"] {
         receipts.push(submit(&intake, intake.new_source(), units(&[text, "x"])).await);
     }
     drop(left);
     tokio::task::yield_now().await;
-    assert!(handed.try_recv().is_err(), "no more than a few at once");
+    assert!(handed.try_recv().is_err(), "a few bytes wait");
     gate.open.add_permits(1);
-    assert_eq!(all_in(&handed.recv().await.unwrap()), ["e", "x", "f", "x"]);
-    gate.open.add_permits(4);
+    assert_eq!(all_in(&handed.recv().await.unwrap()), ["b", "x", "c", "x"]);
+    let much = "y".repeat(64 << 10);
+    for _ in 0..3 {
+        receipts.push(submit(&intake, intake.new_source(), units(&[&much])).await);
+        assert_eq!(all_in(&handed.recv().await.unwrap()), [&*much]);
+    }
+    receipts.push(submit(&intake, intake.new_source(), units(&[&much])).await);
+    tokio::task::yield_now().await;
+    assert!(handed.try_recv().is_err(), "no more than a few at once");
+    gate.open.add_permits(5);
     for receipt in receipts {
         assert!(classes(&receipt.await).iter().all(Option::is_none));
     }
