@@ -67,8 +67,9 @@ pub enum SpoolFault {
 
     /// More than may be appended at once; nothing was written.
     #[error(
-        "{bytes} bytes in {entries} entries cannot be appended to the spool at once; the limit \
-         (spool.max_append) is {limit} bytes with {per_entry} for each entry counted in"
+        "{bytes} bytes in {entries} entries are too much for the spool at once, whose limit is \
+         {limit} bytes with {per_entry} for each entry counted in; without the spool (ack=commit) \
+         more can be written"
     )]
     TooLarge {
         /// Bytes of the payloads.

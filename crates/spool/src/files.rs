@@ -87,6 +87,15 @@ pub trait FileHandle: Debug + Send + Sync {
     /// `StorageFull`, `QuotaExceeded`, and those of the system. Nothing was taken then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
+    /// False once somebody has removed the file: what is written to it then is gone with the last
+    /// handle. Told where the system can tell it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+
     /// The length in bytes.
     ///
     /// # Errors

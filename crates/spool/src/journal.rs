@@ -40,8 +40,8 @@ impl Journal {
     pub(crate) fn append(&mut self, batches: &[Batch]) -> Result<Position, SpoolFault> {
         self.shelf.common.check()?;
         let limit = self.shelf.common.options.segment_limit();
-        if self.end > HEADER as u64 && self.end >= limit {
-            self.roll()?;
+        if self.end >= limit {
+            self.begin_another()?;
         }
         let written = millis(self.shelf.common.options.clock.now());
         let count: u64 = batches.iter().map(|batch| batch.len() as u64).sum();
@@ -79,6 +79,11 @@ impl Journal {
             let why = self.shelf.common.poison(&self.path(), &what);
             SpoolFault::Unknown { why }
         })?;
+        if let Ok(false) = self.file.has_name() {
+            let what = "somebody has removed the file, and all that is in it";
+            let why = self.shelf.common.poison(&self.path(), what);
+            return Err(SpoolFault::Poisoned { why });
+        }
         // Where another partition's sync has failed meanwhile, this disk's word is worth nothing.
         match self.shelf.common.poisoned() {
             Some(why) => Err(SpoolFault::Unknown { why }),
@@ -101,6 +106,14 @@ impl Journal {
             common.poison(&path, &format!("a write failed: {source}"));
         }
         refused(source, path, bytes)
+    }
+
+    /// Begins another segment, unless nothing was written to the one there is.
+    pub(crate) fn begin_another(&mut self) -> Result<(), SpoolFault> {
+        match self.end > HEADER as u64 {
+            true => self.roll(),
+            false => Ok(()),
+        }
     }
 
     /// Begins another segment. It gets its name once its header is synced: a segment that is there
@@ -197,8 +210,11 @@ pub(crate) fn begin_file(
         return Err(Begun::Not(e));
     }
     file.sync().map_err(Begun::Unsynced)?;
-    // Where this fails, the name may be there or not.
-    files.rename(&unfinished, path).map_err(Begun::Unsynced)?;
+    // Where this fails, the name may be there or not, unless there was only no room for it.
+    files.rename(&unfinished, path).map_err(|e| match is_full(&e) {
+        true => Begun::Not(e),
+        false => Begun::Unsynced(e),
+    })?;
     let directory = path.parent().unwrap_or(path);
     files.sync_directory(directory).map_err(Begun::Unsynced)?;
     Ok(file)

@@ -37,7 +37,8 @@ impl FileLog {
     pub(crate) fn start(journal: Journal, guard: Guard) -> Result<Self, SpoolFault> {
         let shelf = Arc::clone(&journal.shelf);
         let (queue, requests) = mpsc::channel(shelf.common.options.queue);
-        let writer = Writer::new(journal, requests, Arc::clone(&guard));
+        let trimmer = Arc::<Trimmer>::default();
+        let writer = Writer::new(journal, Arc::clone(&trimmer), requests, Arc::clone(&guard));
         let name = format!("spool-{}", shelf.identity.partition);
         let thread = std::thread::Builder::new().name(name);
         thread
@@ -45,7 +46,7 @@ impl FileLog {
             .map_err(|e| SpoolFault::system("start a thread for", &shelf.directory, e))?;
         Ok(Self {
             shelf,
-            trimmer: Arc::default(),
+            trimmer,
             open: Mutex::new(Some(Open { queue, guard })),
         })
     }

@@ -15,6 +15,7 @@ use crate::format::{millis, time};
 use crate::journal::Journal;
 use crate::options::Options;
 use crate::shelf::Shelf;
+use crate::trim::Trimmer;
 
 /// What releases the lock on the spool's directory once nobody holds it.
 pub(crate) type Guard = Arc<dyn Debug + Send + Sync>;
@@ -38,6 +39,7 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Writer {
     journal: Journal,
+    trimmer: Arc<Trimmer>,
     queue: mpsc::Receiver<Request>,
     batches: Vec<Batch>,
     waiting: Vec<Waiting>,
@@ -62,13 +64,19 @@ impl Drop for Ending {
 }
 
 impl Writer {
-    pub(crate) fn new(journal: Journal, queue: mpsc::Receiver<Request>, guard: Guard) -> Self {
+    pub(crate) fn new(
+        journal: Journal,
+        trimmer: Arc<Trimmer>,
+        queue: mpsc::Receiver<Request>,
+        guard: Guard,
+    ) -> Self {
         let ending = Ending {
             shelf: Arc::clone(&journal.shelf),
             guard: Some(guard),
         };
         Self {
             journal,
+            trimmer,
             queue,
             batches: Vec::new(),
             waiting: Vec::new(),
@@ -132,9 +140,12 @@ impl Writer {
         if self.waiting.is_empty() {
             return;
         }
-        let done = self
+        let mut done = self
             .check_age()
             .and_then(|()| self.journal.append(&self.batches));
+        if matches!(done, Err(SpoolFault::DiskFull { .. })) && self.make_room() {
+            done = self.journal.append(&self.batches);
+        }
         let common = &self.journal.shelf.common;
         let reserved: u64 = self.waiting.iter().map(|waiting| waiting.reserved).sum();
         // What was written counts with its segment from now on.
@@ -149,6 +160,18 @@ impl Writer {
             waiting.reply.send(next.clone()).ok();
             next = next.map(|position| position.plus(waiting.entries));
         }
+    }
+
+    /// The disk is full, and only whole segments are given back to it. Begins another one, so that
+    /// the one before goes as soon as nothing in it is wanted. True if one has gone at once.
+    fn make_room(&mut self) -> bool {
+        if self.journal.begin_another().is_err() {
+            return false;
+        }
+        let shelf = &self.journal.shelf;
+        let segments = || shelf.stock().volumes.len();
+        let (before, trimmed) = (segments(), shelf.stock().trimmed);
+        self.trimmer.trim(shelf, trimmed).is_ok() && segments() < before
     }
 
     fn check_age(&self) -> Result<(), SpoolFault> {

@@ -94,6 +94,11 @@ impl FileHandle for File {
         std::os::windows::fs::FileExt::seek_write(self, bytes, offset)
     }
 
+    #[cfg(unix)]
+    fn has_name(&self) -> io::Result<bool> {
+        Ok(std::os::unix::fs::MetadataExt::nlink(&self.metadata()?) > 0)
+    }
+
     fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
     }

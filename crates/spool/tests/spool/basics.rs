@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::{join_all, poll_immediate};
-use windrow_spool::{Batch, Options, Position, Spool, SpoolFault};
+use windrow_spool::{Batch, FileSpool, Options, Position, Spool, SpoolFault};
 
 use crate::disk::Disk;
 use crate::help::{append, append_texts, log, open, payloads, read_from, small, texts};
@@ -294,7 +294,7 @@ async fn a_directory_with_something_else_is_left_alone() {
 async fn a_real_directory_does_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().join("spool");
-    let open = || windrow_spool::FileSpool::open(&place, small());
+    let open = || FileSpool::open(&place, small());
     let spool = open().await.unwrap();
     append_texts(&log(&spool), 100).await;
     let in_use = open().await.unwrap_err();
@@ -306,4 +306,17 @@ async fn a_real_directory_does_the_same() {
     assert_eq!(payloads(&entries), texts(100)[60..]);
     let log = Arc::clone(&spool.logs()[0]);
     assert_eq!(log.status().await.unwrap().first, Position(60));
+}
+
+/// On the machine's own file system: who removes a spool ends it.
+#[tokio::test]
+async fn a_spool_that_was_removed_acknowledges_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("spool");
+    let spool = FileSpool::open(&place, Options::default()).await.unwrap();
+    append(&log(&spool), &["kept"]).await;
+    std::fs::remove_dir_all(&place).unwrap();
+    let refused = log(&spool).append(Batch::of(b"lost")).await.unwrap_err();
+    assert!(matches!(refused, SpoolFault::Poisoned { .. }), "{refused}");
+    assert!(spool.failure().unwrap().contains("removed"));
 }

@@ -210,7 +210,15 @@ impl Files for Disk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.change()?;
-        state.names.remove(path)
+        let gone = state
+            .names
+            .find(path)
+            .map_or(0, |number| state.nodes[&number].seen.len());
+        state.names.remove(path)?;
+        if let Some(room) = &mut state.faults.room {
+            *room += gone as u64;
+        }
+        Ok(())
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {

@@ -56,6 +56,39 @@ async fn a_full_disk_refuses_and_keeps_what_is_there() {
     }
 }
 
+/// Only whole segments are given back to a disk, and the one that is written to never was.
+#[tokio::test]
+async fn a_full_disk_takes_more_once_all_is_applied() {
+    let options = Options {
+        segment_bytes: 1 << 20,
+        ..small()
+    };
+    let disk = Disk::new(1);
+    let spool = open(&disk, &options).await.unwrap();
+    let log = log(&spool);
+    disk.state().faults.room = Some(5_000);
+    let text = [b'x'; 300];
+    let fill = async || while log.append(Batch::of(&text)).await.is_ok() {};
+    fill().await;
+    let end = log.end();
+    assert!(end > Position(10));
+    // What is not applied stays.
+    assert!(log.append(Batch::of(&text)).await.is_err());
+    log.trim(end).await.unwrap();
+    log.append(Batch::of(&text)).await.unwrap();
+    // Also where all had been applied before the disk was found to be full, and by a new process.
+    log.trim(log.end()).await.unwrap();
+    fill().await;
+    log.trim(log.end()).await.unwrap();
+    spool.close().await.unwrap();
+    drop((log, spool));
+    let spool = open(&disk, &options).await.unwrap();
+    crate::help::log(&spool)
+        .append(Batch::of(&text))
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn a_spool_opens_and_empties_on_a_full_disk() {
     let disk = Disk::new(1);

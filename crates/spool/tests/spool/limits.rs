@@ -87,7 +87,7 @@ async fn what_is_too_large_is_refused_before_it_waits() {
     let fault = log(&spool).append(Batch::of(&[1; 985])).await.unwrap_err();
     assert!(matches!(fault, SpoolFault::TooLarge { .. }));
     assert!(
-        fault.to_string().contains("(spool.max_append) is 1000"),
+        fault.to_string().contains("whose limit is 1000 bytes"),
         "{fault}"
     );
     assert_eq!(log(&spool).end(), Position(1));
