@@ -22,8 +22,8 @@ pub const REJECTED: &str = "windrow_rejected";
 
 /// The table of how far each partition of a spool has been applied. Its columns: `spool` (the
 /// spool's name), `partition` (its key together), `position` (of the first entry that is not
-/// applied). `spool`, `partition` and `position` are unique together, so that a row can be found by
-/// all three.
+/// applied), `last_entry` (the name of the entry before it, or an empty text). `spool`, `partition`
+/// and `position` are unique together, so that a row can be found by all three.
 pub const PROGRESS: &str = "windrow_progress";
 
 /// One partition of one spool.
@@ -35,6 +35,30 @@ pub struct Partition {
     pub number: u32,
 }
 
+/// How far a partition has been applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Of the first entry that is not applied.
+    pub position: u64,
+    /// A name of the entry before it that no other entry has, at most [`Applied::NAME_BYTES`] bytes
+    /// of ASCII: where the spool holds another one there, it is not the spool that was applied.
+    /// Empty where nobody knows.
+    pub last: Box<str>,
+}
+
+impl Applied {
+    /// The most bytes of an entry's name.
+    pub const NAME_BYTES: usize = 64;
+
+    /// Up to a position, and it is not known by which entries.
+    pub fn at(position: u64) -> Self {
+        Self {
+            position,
+            last: "".into(),
+        }
+    }
+}
+
 impl Partition {
     /// The most bytes of a spool's name: what the table's key can hold everywhere.
     pub const NAME_BYTES: usize = 64;
@@ -42,17 +66,17 @@ impl Partition {
     /// Reads how far it has been applied.
     pub fn read(&self) -> RowWrite {
         let shape = ShapeParts {
-            returning: Returning::Columns([POSITION.into()].into()),
+            returning: Returning::Columns([POSITION, LAST].map(Name::from).into()),
             ..parts(Op::Get, [SPOOL, PARTITION])
         };
         RowWrite::new(shape_of(shape), [self.spool(), self.number()])
     }
 
-    /// The position that [`Partition::read`] has found; `None` where nothing was applied yet.
+    /// What [`Partition::read`] has found; `None` where nothing was applied yet.
     ///
     /// # Errors
     /// What stands there is no position.
-    pub fn found(done: &RowDone) -> Result<Option<u64>, Fault> {
+    pub fn found(done: &RowDone) -> Result<Option<Applied>, Fault> {
         let row = done.returned.as_ref().and_then(|found| found.rows.first());
         let Some(row) = row else { return Ok(None) };
         let position = match row.first() {
@@ -60,16 +84,21 @@ impl Partition {
             Some(Value::Number(digits)) => digits.parse().ok(),
             _ => None,
         };
-        position.map(Some).ok_or_else(|| {
+        let position = position.ok_or_else(|| {
             Fault::internal(format!("the table {PROGRESS} holds what is no position"))
-        })
+        })?;
+        let last = match row.get(1) {
+            Some(Value::Text(name)) => (&**name).into(),
+            _ => "".into(),
+        };
+        Ok(Some(Applied { position, last }))
     }
 
     /// The writes that move it on: the row with the old position goes, one with the new position
     /// comes. Where somebody else has moved it meanwhile, the first finds nothing and the second
     /// meets the row that is there: its key refuses it, and the whole unit with it. So two who
     /// apply the same entries at the same time cannot both commit.
-    pub fn advance(&self, from: Option<u64>, to: u64) -> Vec<RowWrite> {
+    pub fn advance(&self, from: Option<u64>, to: &Applied) -> Vec<RowWrite> {
         let leave = from.map(|from| {
             RowWrite::new(
                 shape_of(parts(Op::Delete, [SPOOL, PARTITION, POSITION])),
@@ -78,11 +107,16 @@ impl Partition {
         });
         let come = RowWrite::new(
             shape_of(ShapeParts {
-                columns: [SPOOL, PARTITION, POSITION].map(Name::from).into(),
+                columns: [SPOOL, PARTITION, POSITION, LAST].map(Name::from).into(),
                 key: Key::Primary,
                 ..parts(Op::Insert, [SPOOL, PARTITION])
             }),
-            [self.spool(), self.number(), number(to)],
+            [
+                self.spool(),
+                self.number(),
+                number(to.position),
+                Value::text(&*to.last),
+            ],
         );
         leave.into_iter().chain([come]).collect()
     }
@@ -99,6 +133,7 @@ impl Partition {
 const SPOOL: &str = "spool";
 const PARTITION: &str = "partition";
 const POSITION: &str = "position";
+const LAST: &str = "last_entry";
 
 /// Something that was refused after its client had been told that it would be done.
 #[derive(Clone, Debug, PartialEq, Eq)]

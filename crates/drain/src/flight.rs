@@ -1,9 +1,9 @@
 //! Entries as one unit: what moves the progress first, then their writes.
 
-use windrow_core::bookkeeping::{DeadLetter, Partition};
+use windrow_core::bookkeeping::{Applied, DeadLetter, Partition};
 use windrow_core::{RowWrite, Unit};
 
-use crate::reader::{Reader, Stopped};
+use crate::reader::{Item, Reader, Stopped};
 use crate::sharing::Sharing;
 
 /// What the next unit is to hold.
@@ -60,7 +60,14 @@ impl Flight {
         let first = reader.position();
         let entries = plain + usize::from(letter.is_some());
         let to = first.saturating_add(entries as u64);
-        let mut writes = row.advance(from, to);
+        let last = entries
+            .checked_sub(1)
+            .and_then(|last| reader.items().get(last));
+        let applied = Applied {
+            position: to,
+            last: last.map(Item::name).unwrap_or_default(),
+        };
+        let mut writes = row.advance(from, &applied);
         let progress = writes.len();
         let mut ends = Vec::with_capacity(entries);
         for place in 0..plain {

@@ -1,6 +1,7 @@
 //! A spool, as frontends see it.
 
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, Intake, RowWrite, SpoolPlace, Spooling};
 
 use crate::progress::Progress;
@@ -10,13 +11,18 @@ use crate::progress::Progress;
 pub struct Handle {
     intake: Intake<RowWrite>,
     progress: Progress,
+    stop: CancellationToken,
 }
 
 impl Handle {
     /// Joins the two ends. The other end of the intake is a [`windrow_spool::Appender`]'s on the
-    /// same spool.
-    pub fn new(intake: Intake<RowWrite>, progress: Progress) -> Self {
-        Self { intake, progress }
+    /// same spool. From `stop` on nobody waits any more for the database to apply anything.
+    pub fn new(intake: Intake<RowWrite>, progress: Progress, stop: CancellationToken) -> Self {
+        Self {
+            intake,
+            progress,
+            stop,
+        }
     }
 
     /// How far the spool has come.
@@ -40,6 +46,13 @@ impl Spooling<RowWrite> for Handle {
     }
 
     async fn applied(&self, place: &SpoolPlace) -> Result<(), Fault> {
-        self.progress.applied(place).await
+        tokio::select! {
+            biased;
+            applied = self.progress.applied(place) => applied,
+            () = self.stop.cancelled() => Err(Fault::unavailable(
+                "Windrow is shutting down; what this request has to come after is not in the \
+                 database yet, and the request was not executed",
+            )),
+        }
     }
 }

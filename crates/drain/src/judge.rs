@@ -17,6 +17,8 @@ pub(crate) enum Judged {
     Unknown(Fault),
     /// It is not written, for no fault of its own.
     Again(Fault),
+    /// It is not written: somebody else holds a lock.
+    Locked(Fault),
     /// It is not written: the database does not take what Windrow keeps for itself.
     NoProgress(Fault),
     /// It is not written: the database refuses the write at this place of the unit, or does not
@@ -36,7 +38,8 @@ pub(crate) fn judge(report: Report<RowDone>, progress: usize) -> Judged {
             }
         }
         Some(Verdict::Final(Err(failed))) => judge_fault(failed, progress),
-        Some(Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault)) => Judged::Again(fault),
+        Some(Verdict::RolledBack(fault)) => Judged::Again(fault),
+        Some(Verdict::WaitsForLock(fault)) => Judged::Locked(fault),
         Some(Verdict::NotTried) => Judged::Again(Fault::internal("the unit was not tried")),
         None => Judged::Unknown(Fault::internal("the unit was not reported on")),
     }
@@ -81,6 +84,20 @@ pub(crate) fn is_passing(fault: &Fault) -> bool {
         || ["53", "57", "58"].iter().any(is_of_machine)
 }
 
+/// The code of what has taken longer than the role may.
+pub(crate) const TOO_SLOW: &str = "57014";
+
+/// True for what is mostly nobody's fault, but may be that of the row: a trigger can raise it, or
+/// always take too long. Not for locks: they are never the fault of who waits.
+pub(crate) fn may_be_its_own(fault: &Fault) -> bool {
+    match fault.class {
+        // A deadlock, a serialization failure.
+        FaultClass::Conflict => fault.code.starts_with("40"),
+        FaultClass::Other => fault.code == TOO_SLOW,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use windrow_core::Tally;
@@ -123,11 +140,33 @@ mod tests {
             }
         }
         let fault = Fault::called_back();
-        for verdict in [
-            Verdict::RolledBack(fault.clone()),
-            Verdict::WaitsForLock(fault.clone()),
+        let verdict = Verdict::RolledBack(fault.clone());
+        assert_eq!(judged(verdict), Judged::Again(fault.clone()));
+        let verdict = Verdict::WaitsForLock(fault.clone());
+        assert_eq!(judged(verdict), Judged::Locked(fault));
+    }
+
+    #[test]
+    fn few_of_these_may_be_the_fault_of_the_row() {
+        use FaultClass::{Cancelled, Conflict, Denied, Other, Overloaded, Unavailable};
+        let its_own = [(Conflict, "40001"), (Conflict, "40P01"), (Other, "57014")];
+        for (class, code) in its_own {
+            assert!(may_be_its_own(&Fault::new(class, code, "no")), "{code}");
+        }
+        for (class, code) in [
+            (Conflict, "55P03"),
+            (Conflict, "55006"),
+            (Cancelled, "57014"),
+            (Unavailable, "08001"),
+            (Unavailable, "57P01"),
+            (Unavailable, "53100"),
+            (Overloaded, "53200"),
+            (Denied, "25006"),
+            (Other, "53200"),
+            (Other, "58030"),
+            (Other, "XX001"),
         ] {
-            assert_eq!(judged(verdict), Judged::Again(fault.clone()));
+            assert!(!may_be_its_own(&Fault::new(class, code, "no")), "{code}");
         }
     }
 

@@ -1,7 +1,9 @@
 //! A refused entry as a dead letter.
 
+use std::path::Path;
+
 use windrow_core::bookkeeping::DeadLetter;
-use windrow_core::{Fault, Key, RowWrite, Value, record};
+use windrow_core::{Fault, FaultClass, Key, RowWrite, Value, record};
 use windrow_spool::SpoolId;
 
 /// Where an entry stands, and its bytes.
@@ -53,17 +55,37 @@ pub(crate) fn short(letter: &DeadLetter) -> Option<DeadLetter> {
     (short != *letter).then_some(short)
 }
 
-/// A text that every database takes: other characters than those of ASCII as their numbers, and not
-/// too many.
+/// The same without the entry, which is in a file: its message ends with the file's path.
+pub(crate) fn without_entry(letter: &DeadLetter, file: &Path) -> DeadLetter {
+    let path = ascii(file.to_string_lossy().chars());
+    DeadLetter {
+        message: format!("{}; its entry is in the file {path}", letter.message).into(),
+        entry: None,
+        ..letter.clone()
+    }
+}
+
+/// True where a letter was refused for what is in it: another form of it may be taken.
+pub(crate) fn is_of_content(refusal: &Fault) -> bool {
+    use FaultClass::{Check, TooLarge, Value};
+    matches!(refusal.class, TooLarge | Value | Check)
+}
+
+/// A text that every database takes, and not too long.
 fn plain(text: &str) -> Box<str> {
+    ascii(text.chars().take(SHORT)).into()
+}
+
+/// Other characters than those of ASCII as their numbers.
+fn ascii(text: impl Iterator<Item = char>) -> String {
     let mut plain = String::new();
-    for character in text.chars().take(SHORT) {
+    for character in text {
         match character.is_ascii() {
             true => plain.push(character),
             false => plain.extend(character.escape_unicode()),
         }
     }
-    plain.into()
+    plain
 }
 
 /// The values of the key's columns, as far as the write names them.
@@ -145,6 +167,10 @@ mod tests {
         let short = short(&letter).unwrap();
         assert_eq!((&*short.key, &*short.row), ("[]", "{}"));
         assert_eq!(&*short.destination, r"gr\u{f6}\u{df}e \u{1f600}");
-        assert_eq!((super::short(&short), short.entry), (None, letter.entry));
+        assert_eq!((super::short(&short), &short.entry), (None, &letter.entry));
+        let last = without_entry(&short, Path::new("/ö/0-1.entry"));
+        assert_eq!(last.entry, None);
+        let message = r"twice; its entry is in the file /\u{f6}/0-1.entry";
+        assert_eq!(&*last.message, message);
     }
 }

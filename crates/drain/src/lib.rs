@@ -13,7 +13,8 @@
 //! refuses the second.
 //!
 //! **What the database refuses** becomes a dead letter: a row of `windrow_rejected`, written in the
-//! same transaction in place of the entry's writes. No entry is ever skipped.
+//! same transaction in place of the entry's writes. Where it is too large for the table, the entry
+//! goes into a file first, and the letter names that. No entry is ever skipped.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -26,9 +27,11 @@
 //! | `sharing` | which entries may share a unit |
 //! | `judge` | what an executor's report means |
 //! | `letter` | a refused entry as a dead letter |
+//! | `aside` | entries that the table of dead letters does not take, in files |
 //! | `pace` | how many entries, and how long to rest |
 //! | `trimmer` | gives up what was applied some time ago |
 
+mod aside;
 mod drain;
 mod flight;
 mod handle;

@@ -1,5 +1,6 @@
 //! What a drain may take.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a drain may take. By default nothing needs setting.
@@ -18,6 +19,13 @@ pub struct Options {
     /// The pause between attempts where trying again soon would not help: a wrong password, a right
     /// that is missing.
     pub long_pause: Duration,
+    /// How long an entry that fails by itself is tried again where the failure is mostly nobody's
+    /// fault: a conflict, or a statement that takes too long. Then it is refused.
+    pub patience: Duration,
+    /// The folder for entries that do not fit into the table of dead letters, each in a file. It
+    /// is made if it is not there. `None`: such an entry is tried again until the table takes it,
+    /// and holds up what is behind it.
+    pub aside: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -28,6 +36,8 @@ impl Default for Options {
             first_entries: 256,
             keep: Duration::from_secs(10),
             long_pause: Duration::from_secs(10),
+            patience: Duration::from_secs(60),
+            aside: None,
         }
     }
 }

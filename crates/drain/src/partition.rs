@@ -110,6 +110,14 @@ impl Partition {
         self.goes_on(Now::Applying);
     }
 
+    /// Entries are on their way, for the first time or again.
+    pub(crate) fn begins(&self) {
+        let mut doing = self.doing();
+        if matches!(doing.now, Now::Starting | Now::Level) {
+            doing.now = Now::Applying;
+        }
+    }
+
     /// The database has all that is there.
     pub(crate) fn level(&self) {
         self.goes_on(Now::Level);

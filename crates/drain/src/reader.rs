@@ -7,7 +7,7 @@ use bytes::Bytes;
 use windrow_core::unit::UNIT_OVERHEAD;
 use windrow_core::{RowWrite, Work};
 use windrow_spool::codec::{Decoder, Unreadable};
-use windrow_spool::{Cursor, Entry, Log, Position, SpoolFault};
+use windrow_spool::{Cursor, Entry, Log, Origin, Position, SpoolFault};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 256 << 10;
@@ -17,6 +17,7 @@ const CHUNK: usize = 256 << 10;
 pub(crate) struct Item {
     pub(crate) position: u64,
     pub(crate) written: SystemTime,
+    origin: Origin,
     pub(crate) payload: Bytes,
     /// Its writes, until they are taken for a unit.
     writes: Option<Vec<RowWrite>>,
@@ -27,10 +28,20 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// A name that no other entry has.
+    pub(crate) fn name(&self) -> Box<str> {
+        name_of(self.origin)
+    }
+
     /// What it takes in memory.
     fn held(&self) -> usize {
         self.bytes + self.payload.len()
     }
+}
+
+/// A name that no other entry has: who wrote it, and as which of theirs.
+pub(crate) fn name_of(origin: Origin) -> Box<str> {
+    format!("{:016x}-{:x}", origin.gateway, origin.sequence).into()
 }
 
 /// Why nothing more is read.
@@ -123,6 +134,7 @@ impl Reader {
         let item = Item {
             position: entry.position.0,
             written: entry.written,
+            origin: entry.origin,
             payload: entry.payload,
             rows: writes.len().max(1),
             bytes: UNIT_OVERHEAD + writes.iter().map(Work::bytes).sum::<usize>(),

@@ -94,8 +94,8 @@ pub enum SpoolFault {
 
     /// An earlier sync failed, and a later success would prove nothing; nothing was written.
     #[error(
-        "the spool takes nothing more: {why}; look after the disk and start Windrow again, which \
-         checks what is there"
+        "the spool takes nothing more: {why}. Once that is mended, start Windrow again, which checks \
+         what is there"
     )]
     Poisoned {
         /// What failed.

@@ -15,7 +15,7 @@ use crate::fault::SpoolFault;
 use crate::files::{FileHandle, Files};
 use crate::format::{GROUP_HEADER, HEADER, Mark, Meta, time};
 use crate::options::Options;
-use crate::recover::{read_mark, segments};
+use crate::recover::{no_segments, read_mark, segments};
 use crate::segment::{self, Bad, Segment};
 use crate::spool::{META_FILE, identity, partition_path, read_meta};
 use crate::window::Window;
@@ -99,7 +99,7 @@ fn survey_partition(
         bytes: 0,
         oldest: None,
         tail: None,
-        damage: None,
+        damage: segments.is_empty().then(|| no_segments(path.clone())),
     };
     for first in &segments {
         let is_last = Some(first) == segments.last();
@@ -176,6 +176,7 @@ pub fn dump(
     let path = partition_path(directory, partition);
     let common = Common::new(Arc::clone(files), Options::default(), 0);
     let segments = segments(&common, &path)?;
+    let mark = read_mark(&common, &path, identity(&meta, partition));
     let following = segments.iter().skip(1).map(Some).chain([None]);
     for (first, following) in segments.iter().zip(following) {
         if following.is_some_and(|following| *following <= from) {
@@ -189,6 +190,10 @@ pub fn dump(
             partition,
             first: *first,
             from,
+            tail: following.is_none().then(|| match mark {
+                Some(mark) if mark.segment == *first => mark.offset,
+                _ => HEADER as u64,
+            }),
         };
         if dumping.run(&mut each)?.is_break() {
             break;
@@ -205,6 +210,9 @@ struct Dumping {
     partition: u32,
     first: Position,
     from: Position,
+    /// Of the last segment: where what does not read back, and is followed by nothing that does, is
+    /// what a crash has left.
+    tail: Option<u64>,
 }
 
 impl Dumping {
@@ -230,6 +238,16 @@ impl Dumping {
             let mut found = Vec::new();
             let add = |position, payload| found.push((position, payload));
             let group = segment.group(&mut window, (at, next), length, add)?;
+            let later = match group {
+                Ok(_) => None,
+                Err(_) => segment
+                    .later_group(&mut window, (at, next), length)
+                    .map_err(cannot_read)?,
+            };
+            // Nobody was told of it, and it is cut off when the spool is opened.
+            if group.is_err() && later.is_none() && self.tail.is_some_and(|tail| at >= tail) {
+                break;
+            }
             // Of a group that is damaged, what stands before the damage.
             if let Some(header) = segment.header_at(&mut window, at)? {
                 let body = segment.body_at(&mut window, at + GROUP_HEADER as u64, &header)?;
@@ -251,10 +269,7 @@ impl Dumping {
                     if each(Err(segment.damaged(offset, position, what))).is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
-                    let later = segment.later_group(&mut window, (at, next), length);
-                    let Some((later, first)) = later.map_err(cannot_read)? else {
-                        break;
-                    };
+                    let Some((later, first)) = later else { break };
                     (at, next) = (later, first);
                 }
             }

@@ -129,7 +129,12 @@ impl Journal {
         let path = segment::path_of(&self.shelf.directory, self.next);
         let file = begin_file(&*common.files, &path, &header.encode());
         let file = file.map_err(|e| match e {
-            Begun::Not(e) => refused(e, path.clone(), HEADER as u64),
+            Begun::Not(e) if is_full(&e) => refused(e, path.clone(), HEADER as u64),
+            Begun::Not(e) => {
+                let what = format!("a new file could not be made: {e}");
+                let why = common.poison(&path, &what);
+                SpoolFault::Poisoned { why }
+            }
             Begun::Unsynced(e) => {
                 let what = format!("a new file could not be made durable: {e}");
                 let why = common.poison(&path, &what);
@@ -211,10 +216,12 @@ pub(crate) fn begin_file(
     }
     file.sync().map_err(Begun::Unsynced)?;
     // Where this fails, the name may be there or not, unless there was only no room for it.
-    files.rename(&unfinished, path).map_err(|e| match is_full(&e) {
-        true => Begun::Not(e),
-        false => Begun::Unsynced(e),
-    })?;
+    files
+        .rename(&unfinished, path)
+        .map_err(|e| match is_full(&e) {
+            true => Begun::Not(e),
+            false => Begun::Unsynced(e),
+        })?;
     let directory = path.parent().unwrap_or(path);
     files.sync_directory(directory).map_err(Begun::Unsynced)?;
     Ok(file)

@@ -119,6 +119,10 @@ impl Log for FileLog {
         trimming.await.map_err(|_| SpoolFault::Closed)?
     }
 
+    fn refuse(&self, why: &str) {
+        self.shelf.common.poison(&self.shelf.directory, why);
+    }
+
     async fn status(&self) -> Result<LogStatus, SpoolFault> {
         let options = &self.shelf.common.options;
         let stock = self.shelf.stock();

@@ -73,6 +73,10 @@ pub trait Log: Debug + Send + Sync + 'static {
     /// next call tries again.
     async fn trim(&self, upto: Position) -> Result<(), SpoolFault>;
 
+    /// Takes nothing more from anybody, in no partition, until the process ends:
+    /// [`Spool::failure`] says why. What is durable stays and can be read.
+    fn refuse(&self, why: &str);
+
     /// What is there. Cancel safe.
     ///
     /// # Errors

@@ -68,12 +68,7 @@ pub(crate) fn open(
     sync_names(common, &directory)?;
     let segments = segments(common, &directory)?;
     let Some((last, earlier)) = segments.split_last() else {
-        return Err(SpoolFault::Damaged {
-            path: directory,
-            offset: 0,
-            position: Position(0),
-            what: "all segments of the partition are missing".into(),
-        });
+        return Err(no_segments(directory));
     };
     let mark = read_mark(common, &directory, identity);
     let first = *earlier.first().unwrap_or(last);
@@ -289,4 +284,14 @@ fn write_again(file: &dyn FileHandle, from: u64, end: u64) -> io::Result<()> {
         at += read as u64;
     }
     Ok(())
+}
+
+/// A partition always has a segment.
+pub(crate) fn no_segments(directory: PathBuf) -> SpoolFault {
+    SpoolFault::Damaged {
+        path: directory,
+        offset: 0,
+        position: Position(0),
+        what: "all segments of the partition are missing".into(),
+    }
 }

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use windrow_core::bookkeeping::{DeadLetter, KeptLetter, PROGRESS, Partition, REJECTED};
+use windrow_core::bookkeeping::{Applied, DeadLetter, KeptLetter, PROGRESS, Partition, REJECTED};
 use windrow_core::{
     Bookkeeping, Database, FaultClass, Level, Report, RowDone, RowWrite, Standing, Unit, UnitFault,
     Verdict,
@@ -36,6 +36,14 @@ pub struct Spooled {
     pub partition: Partition,
     one: Make,
     two: Make,
+}
+
+/// Up to a position, with a name for the entry before it.
+fn last(position: u64) -> Applied {
+    Applied {
+        position,
+        last: format!("entry-{position}").into(),
+    }
 }
 
 impl Spooled {
@@ -70,7 +78,12 @@ impl Spooled {
 
     /// A unit that moves the partition on, and these writes.
     pub fn unit(&self, from: Option<u64>, to: u64, writes: Vec<RowWrite>) -> Unit<RowWrite> {
-        Unit::of(self.partition.advance(from, to).into_iter().chain(writes))
+        Unit::of(
+            self.partition
+                .advance(from, &last(to))
+                .into_iter()
+                .chain(writes),
+        )
     }
 
     /// Executes one unit.
@@ -100,7 +113,11 @@ impl Spooled {
     pub async fn position(&mut self) -> Option<u64> {
         let read = Unit::one(self.partition.read());
         let done = self.batches.one(read).await.unwrap();
-        Partition::found(&done).unwrap()
+        let found = Partition::found(&done).unwrap();
+        found.map(|applied| {
+            assert_eq!(applied, last(applied.position));
+            applied.position
+        })
     }
 
     /// What stands in the rows of these numbers, in both tables.
@@ -182,7 +199,7 @@ pub async fn units_move_the_position_with_their_rows(mut spooled: Spooled, fuses
         number: 4,
         ..spooled.partition.clone()
     };
-    let writes = other.advance(None, u64::from(u32::MAX) << 20);
+    let writes = other.advance(None, &last(u64::from(u32::MAX) << 20));
     spooled.succeed(Unit::of(writes)).await;
     assert_eq!(spooled.position().await, Some(10));
 }

@@ -17,15 +17,16 @@
 
 mod writes;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
-use windrow_core::bookkeeping::{Bookkeeping, DeadLetter, KeptLetter, Partition};
+use windrow_core::bookkeeping::{Applied, Bookkeeping, DeadLetter, KeptLetter, Partition};
 use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite, SourceId, Unit};
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 
-use self::writes::{removal, writes_of};
+use self::writes::{removal, writes_of, writes_of_file};
 use crate::databases;
 use crate::writer::LANE_CAPACITY;
 
@@ -130,6 +131,20 @@ impl Books {
         self.take(id, writes_of).await
     }
 
+    /// The same for a letter of a spool whose entry the table did not take: it is in a file, which
+    /// the letter's message names.
+    ///
+    /// # Errors
+    /// That the file cannot be read, and as [`Books::retry`].
+    pub async fn retry_file(&mut self, id: u64, file: &Path) -> Result<Retried, Fault> {
+        let read = tokio::fs::read(file).await;
+        let entry = read.map_err(|e| {
+            Fault::invalid(format!("the file {} cannot be read: {e}", file.display()))
+        })?;
+        self.take(id, |letter| writes_of_file(letter, file, &entry))
+            .await
+    }
+
     /// Takes a letter away. False: it was there no longer.
     ///
     /// # Errors
@@ -149,7 +164,10 @@ impl Books {
     pub async fn applied(&self, partition: &Partition) -> Result<Option<u64>, Fault> {
         let read = self.intake.run(self.source, Unit::one(partition.read()));
         match read.await {
-            Ok(dones) => dones.first().map_or(Ok(None), Partition::found),
+            Ok(dones) => {
+                let found = dones.first().map_or(Ok(None), Partition::found)?;
+                Ok(found.map(|applied| applied.position))
+            }
             Err(failed) if failed.fault.class == FaultClass::NoTable => Ok(None),
             Err(failed) => Err(failed.fault),
         }
@@ -206,7 +224,7 @@ impl Books {
         writes: Vec<RowWrite>,
     ) -> Result<(), Fault> {
         let to = from.map_or(0, |from| from + 1);
-        let advance = self.turn.row.advance(from, to).into_iter();
+        let advance = self.turn.row.advance(from, &Applied::at(to)).into_iter();
         let unit = Unit::of(advance.chain([removal(id)]).chain(writes));
         let outcome = self.intake.run(self.source, unit).await;
         outcome.map_err(|failed| failed.fault)?;

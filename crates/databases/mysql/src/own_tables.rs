@@ -2,7 +2,7 @@
 //! date where an older program has made them.
 
 use windrow_core::TableName;
-use windrow_core::bookkeeping::{PROGRESS, Partition, REJECTED};
+use windrow_core::bookkeeping::{Applied, PROGRESS, Partition, REJECTED};
 
 use super::catalog::information::about;
 use super::fault::Trouble;
@@ -112,8 +112,9 @@ fn missing_in_dead_letters(columns: &[String]) -> Vec<&'static str> {
 fn positions(server: &Server) -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {PROGRESS} (spool VARCHAR({}) NOT NULL, `partition` BIGINT NOT NULL, \
-         `position` BIGINT NOT NULL, PRIMARY KEY (spool, `partition`), UNIQUE KEY (spool, `partition`, `position`)) {}",
+         `position` BIGINT NOT NULL, last_entry VARCHAR({}) NOT NULL DEFAULT '', PRIMARY KEY (spool, `partition`), UNIQUE KEY (spool, `partition`, `position`)) {}",
         Partition::NAME_BYTES,
+        Applied::NAME_BYTES,
         by_bytes(server)
     )
 }

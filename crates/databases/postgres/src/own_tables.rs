@@ -146,6 +146,6 @@ fn positions(dialect: &Dialect) -> String {
     };
     format!(
         "CREATE TABLE IF NOT EXISTS {PROGRESS} (spool text{collation} NOT NULL, \"partition\" bigint NOT NULL, \
-         \"position\" bigint NOT NULL, PRIMARY KEY (spool, \"partition\"), UNIQUE (spool, \"partition\", \"position\"))"
+         \"position\" bigint NOT NULL, last_entry text NOT NULL DEFAULT '', PRIMARY KEY (spool, \"partition\"), UNIQUE (spool, \"partition\", \"position\"))"
     )
 }

@@ -28,7 +28,7 @@ pub(crate) fn make_dead_letters(connection: &Connection) -> Result<(), Failure> 
 pub(crate) fn make_positions(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch(&format!(
         r#"CREATE TABLE IF NOT EXISTS main.{PROGRESS} (spool TEXT NOT NULL, "partition" INTEGER NOT NULL,
-            "position" INTEGER NOT NULL, PRIMARY KEY (spool, "partition"), UNIQUE (spool, "partition", "position"))"#
+            "position" INTEGER NOT NULL, last_entry TEXT NOT NULL DEFAULT '', PRIMARY KEY (spool, "partition"), UNIQUE (spool, "partition", "position"))"#
     ))?)
 }
 

@@ -7,14 +7,11 @@ use windrow_core::{Executor, Fault, FaultClass, Report, RowDone, RowWrite, bookk
 
 use super::state::{Ended, Worker};
 use crate::flight::{Flight, Wanted};
-use crate::judge::{Judged, judge};
-use crate::letter;
+use crate::judge::{Judged, TOO_SLOW, judge, may_be_its_own};
+use crate::{aside, letter};
 
 /// How often dead letters are told of at most.
 const TOLD: Duration = Duration::from_secs(10);
-
-/// The code of what has taken longer than the role may: fewer entries take less.
-const TOO_SLOW: &str = "57014";
 
 impl Worker {
     pub(super) async fn landed(
@@ -32,14 +29,15 @@ impl Worker {
             }
             Judged::Unknown(fault) => return Err(self.unknown(&fault)),
             Judged::NoProgress(fault) => return Err(self.no_progress(&fault)),
-            Judged::Again(fault) => {
-                let rest = self.again(&fault);
-                if !usable {
-                    return Err(Ended::Again(rest));
-                }
-                self.pause(rest).await;
+            Judged::Again(fault) => match self.fails_by_itself(&flight, &fault) {
+                true => self.refused(&flight, None, &fault).await?,
+                false => self.again(&fault, usable).await?,
+            },
+            Judged::Locked(fault) => {
+                self.failing = None;
+                self.again(&fault, usable).await?;
             }
-            Judged::Refused(at, fault) => self.refused(&flight, at, &fault)?,
+            Judged::Refused(at, fault) => self.refused(&flight, at, &fault).await?,
             Judged::Overtaken(fault) if usable => {
                 self.partition.meters.tried.overtaken.inc();
                 self.overtaken(&flight, &fault, connection).await?;
@@ -65,6 +63,7 @@ impl Worker {
             self.size.applied(entries);
         }
         self.wanted = Wanted::Many;
+        self.failing = None;
         self.attempts.reset();
         let meters = &self.partition.meters;
         meters.tried.applied.inc();
@@ -110,29 +109,55 @@ impl Worker {
 
     /// The database is asked anew.
     fn unknown(&mut self, fault: &Fault) -> Ended {
+        self.failing = None;
         self.partition.meters.tried.unknown.inc();
         let partition = self.partition.log.partition();
         tracing::warn!(partition, %fault, "it is found out whether the spool was applied");
         self.reconnect(fault)
     }
 
-    /// Nobody's fault. Gives the rest before the next attempt.
-    fn again(&mut self, fault: &Fault) -> Duration {
+    /// True once an entry by itself has failed again and again, with what is mostly nobody's fault,
+    /// for so long that it is taken to be its own.
+    fn fails_by_itself(&mut self, flight: &Flight, fault: &Fault) -> bool {
+        if !may_be_its_own(fault) {
+            self.failing = None;
+            return false;
+        }
+        if flight.entries() > 1 || flight.letter.is_some() {
+            return false;
+        }
+        match self.failing {
+            Some((to, since)) if to == flight.to => since.elapsed() >= self.options.patience,
+            _ => {
+                self.failing = Some((flight.to, Instant::now()));
+                false
+            }
+        }
+    }
+
+    /// Nobody's fault: rests before the next attempt.
+    async fn again(&mut self, fault: &Fault, usable: bool) -> Result<(), Ended> {
         self.partition.meters.tried.again.inc();
         let rest = self.rest(fault);
         let many = self.attempts.are_many();
         if many {
             self.partition.waits(fault);
         }
+        // Fewer entries take less time, and in the end it is seen whether one alone fails.
         if many || fault.code == TOO_SLOW {
             self.size.halve();
             self.wanted = Wanted::Many;
         }
-        rest
+        if !usable {
+            return Err(Ended::Again(rest));
+        }
+        self.pause(rest).await;
+        Ok(())
     }
 
     /// The database does not take what Windrow keeps there.
     fn no_progress(&mut self, fault: &Fault) -> Ended {
+        self.failing = None;
         let mut told = fault.clone();
         told.message = format!(
             "how far the spool has come cannot be written to the table {}: {}",
@@ -157,20 +182,25 @@ impl Worker {
         let now = self.found.as_ref().and_then(|found| found.from);
         match now == before {
             // It stands where it stood: something else was refused at the commit.
-            true => self.refused(flight, None, fault),
+            true => self.refused(flight, None, fault).await,
             false => Ok(()),
         }
     }
 
     /// The database refuses a write, or the unit without saying which.
-    fn refused(&mut self, flight: &Flight, at: Option<usize>, fault: &Fault) -> Result<(), Ended> {
+    async fn refused(
+        &mut self,
+        flight: &Flight,
+        at: Option<usize>,
+        fault: &Fault,
+    ) -> Result<(), Ended> {
         self.partition.meters.tried.refused.inc();
         let entry = at.map(|at| flight.entry_of(at));
         let last = flight.entries().saturating_sub(1);
         if let Some(kept) = &flight.letter
             && (entry == Some(last) || last == 0)
         {
-            return self.letter_refused(kept, last, fault);
+            return self.letter_refused(kept, last, fault).await;
         }
         match entry {
             Some(behind) => self.size.refused(behind),
@@ -211,9 +241,9 @@ impl Worker {
         Some(letter::of(&place, write, fault))
     }
 
-    /// A dead letter is refused. Nothing is skipped: what stands before it is applied, and it is
-    /// tried again and again.
-    fn letter_refused(
+    /// A dead letter is refused, in one form after the other. Nothing is skipped: where none is
+    /// taken, what stands before it is applied, and it is tried again and again.
+    async fn letter_refused(
         &mut self,
         kept: &bookkeeping::DeadLetter,
         before: usize,
@@ -223,8 +253,20 @@ impl Worker {
             fault.class,
             FaultClass::NoTable | FaultClass::NoColumn | FaultClass::Denied
         );
-        if !is_of_table && let Some(short) = letter::short(kept) {
-            self.wanted = Wanted::Letter(before, Box::new(short));
+        let mut why = fault.message.to_string();
+        let shorter = match letter::short(kept) {
+            Some(short) => (!is_of_table).then_some(short),
+            None if letter::is_of_content(fault) => match self.set_aside(kept, before).await {
+                Ok(without) => without,
+                Err(unwritten) => {
+                    why = format!("{why}; {unwritten}");
+                    None
+                }
+            },
+            None => None,
+        };
+        if let Some(shorter) = shorter {
+            self.wanted = Wanted::Letter(before, Box::new(shorter));
             return Ok(());
         }
         if before > 0 {
@@ -233,16 +275,33 @@ impl Worker {
         }
         let mut told = fault.clone();
         told.message = format!(
-            "a write to {} is refused ({} ({})), and the table {} does not take it either: {}",
+            "a write to {} is refused ({} ({})), and the table {} does not take it either: {why}",
             kept.destination,
             kept.message,
             kept.code,
             bookkeeping::REJECTED,
-            fault.message
         )
         .into();
         self.partition.waits(&told);
         self.wanted = Wanted::Many;
         Err(Ended::Again(self.options.long_pause))
+    }
+
+    /// Puts the entry of a letter into a file, and gives the letter that names it. `None` where
+    /// that was done before, or no folder is named.
+    async fn set_aside(
+        &mut self,
+        kept: &bookkeeping::DeadLetter,
+        entry: usize,
+    ) -> Result<Option<bookkeeping::DeadLetter>, Fault> {
+        let items = self.found.as_ref().map(|found| found.reader.items());
+        let item = items.and_then(|items| items.get(entry));
+        let (Some(folder), Some(item), true) = (&self.options.aside, item, kept.entry.is_some())
+        else {
+            return Ok(None);
+        };
+        let place = (self.row.number, item.position);
+        let file = aside::put(folder, place, item.payload.clone()).await?;
+        Ok(Some(letter::without_entry(kept, &file)))
     }
 }

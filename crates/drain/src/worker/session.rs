@@ -3,14 +3,15 @@
 use std::slice::from_ref;
 use std::sync::Arc;
 
+use windrow_core::bookkeeping::Applied;
 use windrow_core::{
     Executor, Fault, Purpose, Report, RowDone, RowWrite, Unit, Verdict, bookkeeping,
 };
-use windrow_spool::SpoolFault;
+use windrow_spool::{Position, SpoolFault};
 
 use super::state::{Ended, Found, Worker};
 use crate::flight::{Flight, Wanted};
-use crate::reader::{Reader, Stopped};
+use crate::reader::{Reader, Stopped, name_of};
 
 type Connection = Box<dyn Executor<RowWrite>>;
 
@@ -23,6 +24,7 @@ impl Worker {
                 Ended::Stopping => return,
                 Ended::Again(rest) => self.pause(rest).await,
                 Ended::Never(why) => {
+                    self.partition.log.refuse(&why);
                     self.partition.stop(&why);
                     return self.stop.cancelled().await;
                 }
@@ -89,6 +91,7 @@ impl Worker {
         let flight = formed.map_err(|stopped| self.stopped(stopped))?;
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
+        self.partition.begins();
         let began = tokio::time::Instant::now();
         let report = execute(connection, &flight.unit, &mut found.reader).await;
         let taken = began.elapsed().as_secs_f64();
@@ -104,12 +107,53 @@ impl Worker {
         let unit = Unit::one(self.row.read());
         let report = connection.execute(from_ref(&unit)).await;
         let usable = report.usable;
-        let from = position_in(report).map_err(|fault| self.trouble(&fault))?;
-        self.go_to(from).await?;
+        let found = applied_in(report).map_err(|fault| self.trouble(&fault))?;
+        self.verify(found.as_ref()).await?;
+        self.go_to(found.map(|applied| applied.position)).await?;
         match usable {
             true => Ok(()),
             false => Err(self.reconnect(&Fault::unavailable("the connection was lost"))),
         }
+    }
+
+    /// Whether the spool holds what the database has applied last, as far as that is still in its
+    /// files. Positions alone do not tell: a spool that has come back from an older copy gives
+    /// them to other entries.
+    async fn verify(&mut self, found: Option<&Applied>) -> Result<(), Ended> {
+        let Some(Applied { position, last }) = found.filter(|found| !found.last.is_empty()) else {
+            return Ok(());
+        };
+        let log = Arc::clone(&self.partition.log);
+        let before = Position(position.saturating_sub(1));
+        if *position == 0 || before >= log.end() {
+            return Ok(());
+        }
+        // One that is not there is gone because it was applied.
+        let read = match log.cursor(before) {
+            Ok(mut cursor) => cursor.next(1).await,
+            Err(fault) => Err(fault),
+        };
+        match read {
+            Ok(entries) if entries.first().is_some_and(|e| name_of(e.origin) != *last) => {
+                Err(Ended::Never(self.another_spool(before).into()))
+            }
+            Ok(_) | Err(SpoolFault::Trimmed { .. }) => Ok(()),
+            Err(fault) => Err(self.unread(fault)),
+        }
+    }
+
+    fn another_spool(&self, before: Position) -> String {
+        format!(
+            "the entry at position {before} is not the one that the database has applied there, so \
+             the spool and the database do not belong together: one of them has come back from an \
+             old copy, two gateways use copies of one spool, or the row in the table {} was \
+             changed. Bring back what fits; or, where what is missing can be done without, set \
+             position to where it is to go on from and last_entry to '' in the row of spool {}, \
+             partition {}",
+            bookkeeping::PROGRESS,
+            self.spool,
+            self.row.number,
+        )
     }
 
     async fn go_to(&mut self, from: Option<u64>) -> Result<(), Ended> {
@@ -158,18 +202,26 @@ impl Worker {
             if status.first.0 > 0 {
                 return Err(Ended::Never(self.unknown_spool(status.first.0).into()));
             }
+            if status.end > status.first {
+                let (spool, entries) = (self.spool, status.entries());
+                tracing::warn!(
+                    %spool, entries,
+                    "the database knows nothing of this spool; all of it is applied"
+                );
+            }
         }
         Reader::new(&*log, from.unwrap_or_default(), self.options.memory)
             .map_err(|fault| self.unread(fault))
     }
 
     fn unknown_spool(&self, first: u64) -> String {
+        let next = self.partition.position().unwrap_or_default().max(first);
         format!(
             "the database knows nothing of the spool {}, whose entries before position {first} are \
              gone because they had been applied: it is another database, or the table {} was \
              emptied, or it has come back from a copy that is too old. Bring the right database \
              back; or, to apply what is left to this one, put in a row of spool {}, partition {}, \
-             position {first}",
+             position {next}",
             self.spool,
             bookkeeping::PROGRESS,
             self.spool,
@@ -244,8 +296,8 @@ async fn execute(
     }
 }
 
-/// The position that was read.
-fn position_in(report: Report<RowDone>) -> Result<Option<u64>, Fault> {
+/// How far the database is, as it was read.
+fn applied_in(report: Report<RowDone>) -> Result<Option<Applied>, Fault> {
     let nothing = || Fault::internal("reading the progress was not reported on");
     match report.verdicts.into_iter().next().ok_or_else(nothing)? {
         Verdict::Final(Ok(dones)) => {

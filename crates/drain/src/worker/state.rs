@@ -32,6 +32,8 @@ pub(crate) struct Worker {
     pub(super) size: Size,
     pub(super) attempts: Attempts,
     pub(super) wanted: Wanted,
+    /// The position behind an entry that fails by itself again and again, and since when.
+    pub(super) failing: Option<(u64, Instant)>,
     /// What the database said last of how far it is; `None` until it was asked.
     pub(super) found: Option<Found>,
     /// When a dead letter was last told of.
@@ -81,6 +83,7 @@ impl Worker {
             attempts: Attempts::default(),
             prepared: false,
             wanted: Wanted::Many,
+            failing: None,
             found: None,
             told: None,
             spool,
@@ -104,6 +107,7 @@ impl Worker {
 
     /// Nothing can be applied at this moment: says so, and gives the rest before the next attempt.
     pub(super) fn trouble(&mut self, fault: &Fault) -> Ended {
+        self.failing = None;
         self.partition.waits(fault);
         Ended::Again(self.rest(fault))
     }

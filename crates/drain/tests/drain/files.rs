@@ -31,9 +31,9 @@ async fn run(directory: &Path, world: &World, numbers: std::ops::Range<usize>) {
     let drain = Drain::new(&spool, database, Options::default(), &metrics);
     let drain = drain.map_err(|fault| fault.to_string()).unwrap();
     let (intake, arrivals) = Intake::channel(Budget::new(1 << 20), 4);
-    let handle = Handle::new(intake, drain.progress());
-    let log = Arc::clone(&spool.logs()[0]);
     let stop = CancellationToken::new();
+    let handle = Handle::new(intake, drain.progress(), stop.clone());
+    let log = Arc::clone(&spool.logs()[0]);
     let appending = tokio::spawn(Appender::new(arrivals, log, &options).run(stop.clone()));
     let draining = tokio::spawn(drain.run(stop.clone()));
     let source = handle.intake().new_source();

@@ -16,9 +16,14 @@ type Entries = Vec<Vec<Kind>>;
 fn push(world: &World, random: &mut Random, entries: &mut Entries, bad: u64) {
     let kind = |random: &mut Random| match random.below(100) {
         n if n >= bad => Kind::Good,
-        n if n % 3 == 0 => Kind::Late,
-        n if n % 3 == 1 => Kind::LateKey,
-        _ => Kind::Bad,
+        n => [
+            Kind::Late,
+            Kind::LateKey,
+            Kind::Bad,
+            Kind::Bad,
+            Kind::Conflict,
+            Kind::Slow,
+        ][n as usize % 6],
     };
     let writes = match random.below(10) {
         0 => random.below(4),
@@ -35,6 +40,8 @@ fn options(random: &mut Random) -> Options {
         memory: 1 << (8 + random.below(12)),
         unit_bytes: 1 << (8 + random.below(12)),
         first_entries: 1 + random.below(40) as usize,
+        // Longer than chance keeps a good entry from being applied.
+        patience: Duration::from_secs(20),
         ..Options::default()
     }
 }

@@ -1,7 +1,10 @@
 //! Where the database and the spool do not fit together, nothing is applied.
 
-use windrow_core::FaultClass;
+use std::sync::atomic::Ordering;
+
+use windrow_core::{FaultClass, Value};
 use windrow_drain::DrainState;
+use windrow_spool::Spool as _;
 
 use crate::fake::{Kind, Running, World, entry};
 
@@ -107,4 +110,47 @@ async fn a_row_that_has_gone_stops_the_drain() {
     let why = stopped(&drain).await;
     assert!(why.contains("windrow_progress"), "{why}");
     assert_eq!(world.written(), Vec::from_iter(0..5));
+}
+
+/// A spool that comes back from an older copy gives positions to other entries that the database
+/// has applied already.
+#[tokio::test(start_paused = true)]
+async fn another_spool_of_the_same_name_is_not_applied() {
+    let world = World::of(&[GOOD; 3]);
+    let drain = world.start();
+    drain.all_applied().await;
+    drain.stop().await;
+    let other = World::of(&[GOOD; 5]);
+    other.log.inner.gateway.store(2, Ordering::Relaxed);
+    *other.database.state() = std::mem::take(&mut *world.database.state());
+    let drain = other.start();
+    let why = stopped(&drain).await;
+    assert!(
+        why.contains("the entry at position 2 is not the one"),
+        "{why}"
+    );
+    assert_eq!(other.written().len(), 3);
+    // Nothing more is acknowledged that could come behind it.
+    assert_eq!(other.log.failure().as_deref(), Some(&*why));
+}
+
+/// Two gateways that use copies of one spool, on one database.
+#[tokio::test(start_paused = true)]
+async fn who_is_overtaken_by_a_copy_stops() {
+    let world = World::of(&[GOOD; 3]);
+    let drain = world.start();
+    drain.all_applied().await;
+    let row = |position: i64| [Value::Int(position), Value::text("00000000000000aa-7")];
+    for (_, found) in &mut world.database.state().tables.progress {
+        *found = row(4);
+    }
+    for number in 3..6 {
+        world.log.push(entry(number, &[GOOD]));
+    }
+    let why = stopped(&drain).await;
+    assert!(
+        why.contains("the entry at position 3 is not the one"),
+        "{why}"
+    );
+    assert_eq!(world.written(), [0, 1, 2]);
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use windrow_core::Value;
-use windrow_drain::DrainState;
+use windrow_drain::{DrainState, Options};
 
-use crate::fake::{Kind, World, entry};
+use crate::fake::{Kind, World, Wrong, entry};
 
 const GOOD: Kind = Kind::Good;
 
@@ -107,6 +108,128 @@ async fn a_letter_that_is_too_long_is_kept_without_what_the_entry_says_as_well()
     assert_eq!(letters[0][3], Value::Json("{}".into()));
     let bytes = world.log.inner.entries.lock().unwrap()[2].to_vec();
     assert_eq!(letters[0][7], Value::Bytes(bytes.into()));
+}
+
+/// A drain that may put entries into this folder.
+fn with_folder(folder: &std::path::Path) -> Options {
+    Options {
+        aside: Some(folder.to_owned()),
+        ..Options::default()
+    }
+}
+
+/// An entry that the table of dead letters does not take is in a file, and the letter names it.
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_is_too_large_for_its_letter_is_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("rejected");
+    let world = World::of(&[GOOD, GOOD, Kind::Bad, GOOD]);
+    world.database.state().faults.taboo.letter_entry = Some(1);
+    let drain = world.start_with(with_folder(&folder));
+    drain.all_applied().await;
+    assert_eq!(world.written(), [0, 1, 3]);
+    let file = folder.join("0-2.entry");
+    let letters = world.tables().letters;
+    assert_eq!(sources(&world), [source(2)]);
+    assert_eq!(letters[0][4], Value::text("23514"));
+    let message = format!("refused; its entry is in the file {}", file.display());
+    assert_eq!(letters[0][5], Value::text(message));
+    assert_eq!(letters[0][7], Value::Null);
+    let bytes = world.log.inner.entries.lock().unwrap()[2].to_vec();
+    assert_eq!(std::fs::read(file).unwrap(), bytes);
+    drain.stop().await;
+}
+
+/// The file comes first: while it cannot be written, nothing is skipped.
+#[tokio::test(start_paused = true)]
+async fn where_the_file_cannot_be_written_it_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let above = directory.path().join("gone");
+    let world = World::of(&[GOOD, Kind::Bad, GOOD]);
+    world.database.state().faults.taboo.letter_entry = Some(1);
+    let drain = world.start_with(with_folder(&above.join("rejected")));
+    let waiting = |state: &DrainState| matches!(state, DrainState::Waiting { .. });
+    let status = drain.until(waiting).await;
+    let why = status.state.why().unwrap();
+    assert!(
+        why.contains("0-1.entry") && why.contains("cannot be written"),
+        "{why}"
+    );
+    assert_eq!(world.written(), [0]);
+    assert!(sources(&world).is_empty());
+    std::fs::create_dir(&above).unwrap();
+    drain.all_applied().await;
+    assert_eq!(world.written(), [0, 2]);
+    assert_eq!(sources(&world), [source(1)]);
+    drain.stop().await;
+}
+
+/// No file is made for what the entry is not the reason of.
+#[tokio::test(start_paused = true)]
+async fn without_a_right_to_the_dead_letters_no_file_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = World::of(&[GOOD, Kind::Bad, GOOD]);
+    let deny = |table| world.database.state().faults.taboo.denied.insert(table);
+    deny("windrow_rejected");
+    let drain = world.start_with(with_folder(directory.path()));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(world.written(), [0]);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    world.database.state().faults.taboo = Default::default();
+    drain.all_applied().await;
+    assert!(matches!(world.tables().letters[0][7], Value::Bytes(_)));
+    drain.stop().await;
+}
+
+/// What is mostly nobody's fault is an entry's own where it fails alone, for as long as is waited.
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_always_fails_alone_is_refused_in_the_end() {
+    for (kind, code) in [(Kind::Conflict, "40001"), (Kind::Slow, "57014")] {
+        for places in [vec![0], vec![7], vec![3, 4, 9]] {
+            let kinds: Vec<_> = (0..10)
+                .map(|n| if places.contains(&n) { kind } else { GOOD })
+                .collect();
+            let world = World::of(&kinds);
+            let patience = Duration::from_secs(30);
+            let start = Instant::now();
+            let drain = world.start_with(Options {
+                patience,
+                ..Options::default()
+            });
+            drain.all_applied().await;
+            let letters = world.tables().letters;
+            assert!(letters.iter().all(|row| row[4] == Value::text(code)));
+            let expected: Vec<_> = places.iter().map(|place| source(*place)).collect();
+            assert_eq!(sources(&world), expected, "{kind:?} {places:?}");
+            assert_eq!(world.written().len(), 10 - places.len());
+            let least = patience * places.len() as u32;
+            assert!((least..least * 3).contains(&start.elapsed()), "{places:?}");
+            drain.stop().await;
+        }
+    }
+}
+
+/// What is not of the entry is waited for, however long; and it does not count as its own failure.
+#[tokio::test(start_paused = true)]
+async fn locks_and_losses_make_no_dead_letters() {
+    for between in [Wrong::Lock, Wrong::Lost, Wrong::UnknownUndone] {
+        let world = World::of(&[GOOD; 3]);
+        let mut wrongs = vec![between; 200];
+        for at in (0..200).step_by(5) {
+            wrongs[at] = Wrong::Conflict;
+        }
+        world.database.state().faults.next = wrongs;
+        let start = Instant::now();
+        let drain = world.start_with(Options {
+            patience: Duration::from_secs(5),
+            ..Options::default()
+        });
+        drain.all_applied().await;
+        assert!(start.elapsed() > Duration::from_secs(100));
+        assert_eq!(world.written(), [0, 1, 2]);
+        assert!(sources(&world).is_empty());
+        drain.stop().await;
+    }
 }
 
 /// Where no dead letter can be written nothing is skipped: it is said, and tried again.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use windrow_core::Intake;
 use windrow_core::{Budget, Spooling as _};
 use windrow_drain::{DrainState, Handle, Options};
@@ -120,7 +121,8 @@ async fn who_waits_for_a_place_goes_on_once_it_is_applied() {
     let world = World::of(&[GOOD; 3]);
     let drain = world.start();
     let (intake, _arrivals) = Intake::channel(Budget::new(1), 1);
-    let handle = Handle::new(intake, drain.progress.clone());
+    let ending = CancellationToken::new();
+    let handle = Handle::new(intake, drain.progress.clone(), ending.clone());
     let end = handle.end();
     assert_eq!(end.to_string(), "0000000000000000000000000000004d-3");
     handle.applied(&end).await.unwrap();
@@ -135,4 +137,11 @@ async fn who_waits_for_a_place_goes_on_once_it_is_applied() {
         let fault = handle.applied(&place).await.unwrap_err();
         assert_eq!(fault.class, windrow_core::FaultClass::Invalid, "{place}");
     }
+    // Nobody waits for a database that is away when the program is to end.
+    world.database.state().faults.away = Some(windrow_core::Fault::unavailable("away"));
+    world.log.push(entry(3, &[GOOD]));
+    ending.cancel();
+    let fault = handle.applied(&handle.end()).await.unwrap_err();
+    assert_eq!(fault.class, windrow_core::FaultClass::Unavailable);
+    handle.applied(&end).await.unwrap();
 }

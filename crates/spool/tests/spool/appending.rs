@@ -221,6 +221,8 @@ struct Gate {
 
 #[async_trait]
 impl Log for Gate {
+    fn refuse(&self, _: &str) {}
+
     fn partition(&self) -> u32 {
         0
     }

@@ -98,8 +98,25 @@ async fn what_a_crash_left_is_shown_as_such() {
     let found = survey(files(&disk), Path::new(PLACE)).unwrap();
     let tail = found.partitions[0].tail.clone().unwrap();
     assert_eq!(tail.bytes, 14);
+    let (entries, faults) = dumped(&disk, 0);
+    assert_eq!(payloads(&entries), texts(3));
+    assert!(faults.is_empty(), "{faults:?}");
     let spool = open(&disk, &small()).await.unwrap();
     assert_eq!(spool.cuts(), [tail]);
+}
+
+#[tokio::test]
+async fn a_partition_without_files_is_damaged() {
+    let disk = Disk::new(1);
+    let spool = open(&disk, &small()).await.unwrap();
+    append_texts(&log(&spool), 3).await;
+    disk.kill();
+    disk.erase(FIRST);
+    let found = survey(files(&disk), Path::new(PLACE)).unwrap();
+    let damage = found.partitions[0].damage.clone().unwrap();
+    assert!(damage.to_string().contains("are missing"), "{damage}");
+    let refused = open(&disk, &small()).await.unwrap_err();
+    assert_eq!(refused.to_string(), damage.to_string());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a dead letter holds, as writes.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -31,11 +32,45 @@ pub(super) fn removal(id: u64) -> RowWrite {
 /// source.
 pub(super) fn writes_of(letter: &DeadLetter) -> Result<Vec<RowWrite>, Fault> {
     match &letter.entry {
-        Some(entry) => decode_unit(entry).map_err(|unreadable| {
-            Fault::new(FaultClass::Unsupported, "0A000", unreadable.to_string())
-        }),
+        Some(entry) => writes_in(entry),
+        None if is_of_spool(letter) => Err(Fault::invalid(format!(
+            "the table did not take its entry, which is in a file; name that with --entry FILE: {}",
+            letter.message
+        ))),
         None => Ok(vec![insert(letter)?]),
     }
+}
+
+/// The same of a letter whose entry is in a file; the letter's message ends with the file's path.
+pub(super) fn writes_of_file(
+    letter: &DeadLetter,
+    file: &Path,
+    entry: &[u8],
+) -> Result<Vec<RowWrite>, Fault> {
+    if letter.entry.is_some() || !is_of_spool(letter) {
+        let message = "all that it holds is in the table; leave --entry out";
+        return Err(Fault::invalid(message));
+    }
+    // The folder may be another one by now.
+    let named = Path::new(&*letter.message).file_name();
+    if named.is_none() || named != file.file_name() {
+        return Err(Fault::invalid(format!(
+            "{} is not the file of its entry: {}",
+            file.display(),
+            letter.message
+        )));
+    }
+    writes_in(entry)
+}
+
+/// True for a letter of a spool's entry; others are of a table.
+fn is_of_spool(letter: &DeadLetter) -> bool {
+    letter.source.starts_with("spool ") && letter.source.contains(" position ")
+}
+
+fn writes_in(entry: &[u8]) -> Result<Vec<RowWrite>, Fault> {
+    decode_unit(entry)
+        .map_err(|unreadable| Fault::new(FaultClass::Unsupported, "0A000", unreadable.to_string()))
 }
 
 fn insert(letter: &DeadLetter) -> Result<RowWrite, Fault> {
@@ -145,6 +180,21 @@ mod tests {
     fn what_cannot_be_written_is_told() {
         assert!(writes_of(&letter("", "{}")).is_err());
         assert!(writes_of(&letter("t", "[1]")).is_err());
+        let mut aside = letter("t", "{}");
+        aside.source = "spool 0a partition 0 position 7".into();
+        aside.message = "no; its entry is in the file /x/0-7.entry".into();
+        let fault = writes_of(&aside).unwrap_err();
+        assert!(fault.message.contains("/x/0-7.entry"), "{fault}");
+        for (letter, file) in [
+            (&aside, "/x/0-17.entry"),
+            (&aside, "/x/7.entry"),
+            (&letter("t", "{}"), "/x/0-7.entry"),
+        ] {
+            let entry = windrow_spool::codec::encode_unit(&[]);
+            let fault = writes_of_file(letter, Path::new(file), &entry).unwrap_err();
+            assert_eq!(fault.class, FaultClass::Invalid);
+            assert!(writes_of_file(&aside, Path::new("elsewhere/0-7.entry"), &entry).is_ok());
+        }
         let mut of_a_newer = letter("t", "{}");
         of_a_newer.entry = Some([255, 1, 2].into());
         let fault = writes_of(&of_a_newer).unwrap_err();

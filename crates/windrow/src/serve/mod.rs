@@ -180,10 +180,15 @@ impl Server {
                 None => pg_end.cancelled().await,
             }
         };
+        let waits = self.spool.as_ref().map(RunningSpool::ending);
         let asked = async {
             tokio::select! {
                 () = self.asked_to_end.cancelled() => end.cancel(),
                 () = end.cancelled() => {}
+            }
+            // Who waits for the spool may wait longer than the end is waited for.
+            if let Some(waits) = waits {
+                waits.cancel();
             }
         };
         tokio::join!(http, pg, asked);

@@ -32,6 +32,8 @@ pub(super) struct Around<'a> {
 pub(super) struct RunningSpool {
     draining: Draining,
     handle: Arc<Handle>,
+    /// Cancelled once nobody is to wait any more for the database to apply something.
+    ending: CancellationToken,
     appending: (CancellationToken, JoinHandle<()>),
 }
 
@@ -58,8 +60,11 @@ impl RunningSpool {
         let log = Arc::clone(log.context("the spool has no partition")?);
         let appender = Appender::new(arrivals, log, &settings.options);
         let task = tokio::spawn(appender.run(stop.clone()));
+        let ending = CancellationToken::new();
+        let handle = Handle::new(intake, draining.progress.clone(), ending.clone());
         Ok(Self {
-            handle: Arc::new(Handle::new(intake, draining.progress.clone())),
+            handle: Arc::new(handle),
+            ending,
             appending: (stop, task),
             draining,
         })
@@ -73,6 +78,11 @@ impl RunningSpool {
     /// Who watches it.
     pub(super) fn watch(&self) -> SpoolWatch {
         self.draining.watch()
+    }
+
+    /// What is cancelled once nobody is to wait any more for the database to apply something.
+    pub(super) fn ending(&self) -> CancellationToken {
+        self.ending.clone()
     }
 
     /// Finishes what was accepted: it is durable afterwards. What the database has not got by then

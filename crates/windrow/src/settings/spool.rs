@@ -21,6 +21,10 @@ const MOST_UNIT: usize = 4 << 20;
 /// and counts.
 const LEAST_AGE: Duration = Duration::from_secs(30);
 
+/// The folder in the spool's directory for refused entries that the database's table of dead letters
+/// does not take.
+const REJECTED: &str = "rejected";
+
 /// What is meant by `[spool]`.
 #[derive(Clone, Debug)]
 pub struct SpoolSettings {
@@ -33,7 +37,10 @@ pub struct SpoolSettings {
 impl SpoolSettings {
     /// What is taken on the way from the spool to the database.
     pub fn drain(&self) -> windrow_drain::Options {
-        windrow_drain::Options::default()
+        windrow_drain::Options {
+            aside: Some(self.directory.join(REJECTED)),
+            ..windrow_drain::Options::default()
+        }
     }
 
     /// Memory that is taken from the budget for it: what is read ahead, and one entry of the

@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use windrow_testkit::command::{self, Running, Told};
+use windrow_testkit::mariadb::{self, MariaDb};
 use windrow_testkit::postgres::psql;
 
 use crate::support::{Db, Gateway, program, spool, windrow};
@@ -102,6 +103,58 @@ async fn sqlite_keeps_what_it_refuses() {
     let without = "create table other (id int primary key, v int);
         insert into other select * from readings; drop table readings; alter table other rename to readings;";
     all_four_verbs(Db::sqlite(), without).await;
+}
+
+/// A row that the table of dead letters cannot take either: its entry is in a file, all that follows
+/// goes on, and the file is tried again once there is room.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_no_letter_can_hold_is_in_a_file() {
+    let server = MariaDb::builder()
+        .set("max-allowed-packet", "4M")
+        .start()
+        .unwrap();
+    let url = server.create_database().unwrap();
+    let sql = |text: &str| mariadb::sql(&url, text).unwrap().trim().to_owned();
+    sql("create table notes (id int primary key, note longtext)");
+    let directory = spool();
+    let gateway = Gateway::start(&url, directory.path());
+    for (id, length) in [(1, 1), (2, 4_190_800), (3, 1)] {
+        let row = json!({"id": id, "note": "x".repeat(length)});
+        let (status, answer) = gateway.rows("notes", &[row]).await;
+        assert_eq!(status, 202, "{answer}");
+    }
+    gateway.level().await;
+    assert_eq!(gateway.spool().await["totals"]["rejected"], 1);
+    gateway.stop();
+    assert_eq!(sql("select group_concat(id order by id) from notes"), "1,3");
+    let file = directory.path().join("rejected").join("0-1.entry");
+    let file = file.to_str().unwrap();
+    let told = windrow(&["rejects", "list", "--json", "--to", &url]).ends(0);
+    let letter: Json = serde_json::from_str(&told.out).unwrap();
+    assert!(letter["message"].as_str().unwrap().ends_with(file));
+    assert_eq!(
+        (&letter["code"], &letter["row"]),
+        (&json!("54000"), &json!({}))
+    );
+    let id = letter["id"].to_string();
+    let retry = |more: &[&str]| windrow(&[&["rejects", "retry", "--to", &url], more].concat());
+    // Without the file it is known where that is; it is too large as before; no other file is it.
+    assert!(retry(&[&id]).ends(3).err.contains(file));
+    assert!(retry(&["--all"]).ends(3).err.contains(file));
+    retry(&[&id, "--entry", file]).ends(3);
+    let other = directory.path().join("0-0.entry");
+    std::fs::copy(file, &other).unwrap();
+    retry(&[&id, "--entry", other.to_str().unwrap()]).ends(3);
+    retry(&[&id, "--entry", "not-there"]).ends(1);
+    retry(&["--all", "--entry", file]).ends(2);
+    // The server takes more.
+    sql("set global max_allowed_packet = 16777216");
+    retry(&[&id, "--entry", file]).ends(0);
+    assert_eq!(
+        sql("select length(note) from notes where id = 2"),
+        "4190800"
+    );
+    assert_eq!(sql("select count(*) from windrow_rejected"), "0");
 }
 
 /// Two who try all of them again at the same time write nothing twice.

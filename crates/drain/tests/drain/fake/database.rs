@@ -260,7 +260,12 @@ impl Connection {
         let taboo = state.faults.taboo.clone();
         let unknown = Verdict::Final(Err(Fault::unknown("nobody knows").into()));
         let Some(wrong) = state.wrong(reads) else {
-            return Verdict::Final(state.tables.transact(writes, &taboo));
+            return match state.tables.transact(writes, &taboo) {
+                Err(failed) if failed.fault.class == FaultClass::Conflict => {
+                    Verdict::RolledBack(failed.fault)
+                }
+                outcome => Verdict::Final(outcome),
+            };
         };
         self.broken = !matches!(wrong, Wrong::Conflict | Wrong::Overload | Wrong::Lock);
         let conflict = || Fault::new(FaultClass::Conflict, "40P01", "in the way");

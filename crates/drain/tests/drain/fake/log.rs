@@ -23,6 +23,10 @@ pub(crate) struct Inner {
     pub(crate) entries: Mutex<Vec<Bytes>>,
     end: watch::Sender<u64>,
     trimmed: AtomicU64,
+    /// Who has written all of it.
+    pub(crate) gateway: AtomicU64,
+    /// Why it takes nothing more.
+    pub(crate) refused: Mutex<Option<Arc<str>>>,
     /// How far it was ever read.
     pub(crate) read: AtomicU64,
 }
@@ -35,6 +39,8 @@ impl FakeLog {
             entries: Mutex::default(),
             end: watch::Sender::new(0),
             trimmed: AtomicU64::new(0),
+            gateway: AtomicU64::new(1),
+            refused: Mutex::default(),
             read: AtomicU64::new(0),
         });
         let log = OneLog(Arc::clone(&inner));
@@ -70,7 +76,7 @@ impl Spool for FakeLog {
     }
 
     fn failure(&self) -> Option<Arc<str>> {
-        None
+        self.inner.refused.lock().unwrap().clone()
     }
 
     async fn close(&self) -> Result<(), SpoolFault> {
@@ -93,6 +99,10 @@ impl Log for OneLog {
 
     fn end(&self) -> Position {
         Position(*self.0.end.borrow())
+    }
+
+    fn refuse(&self, why: &str) {
+        *self.0.refused.lock().unwrap() = Some(why.into());
     }
 
     fn cursor(&self, from: Position) -> Result<Box<dyn Cursor>, SpoolFault> {
@@ -160,7 +170,7 @@ impl Cursor for FakeCursor {
             found.push(Entry {
                 position: Position(self.next),
                 origin: Origin {
-                    gateway: 1,
+                    gateway: self.log.gateway.load(Ordering::Relaxed),
                     sequence: self.next,
                 },
                 written: SystemTime::UNIX_EPOCH,

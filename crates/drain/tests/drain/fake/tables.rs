@@ -21,13 +21,19 @@ pub(crate) enum Kind {
     Late,
     /// The same, as a key that is there already.
     LateKey,
+    /// It is rolled back each time, as by a conflict.
+    Conflict,
+    /// It takes too long each time.
+    Slow,
 }
 
-const KINDS: [(Kind, &str); 4] = [
+const KINDS: [(Kind, &str); 6] = [
     (Kind::Good, "good"),
     (Kind::Bad, "bad"),
     (Kind::Late, "late"),
     (Kind::LateKey, "late key"),
+    (Kind::Conflict, "conflict"),
+    (Kind::Slow, "slow"),
 ];
 
 /// What the writes of an entry are made for, the first that is not good.
@@ -63,7 +69,8 @@ pub(crate) fn entry_on(table: &str, number: usize, kinds: &[Kind]) -> Vec<u8> {
 /// Tables, as they are committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    pub(crate) progress: HashMap<Vec<Value>, Value>,
+    /// Position and name of the last entry.
+    pub(crate) progress: HashMap<Vec<Value>, [Value; 2]>,
     /// Entry and write, in the order in which they were written.
     pub(crate) rows: Vec<(i64, i64)>,
     /// The rows of dead letters, in the order in which they were written.
@@ -77,13 +84,15 @@ pub(crate) struct Taboo {
     pub(crate) denied: BTreeSet<&'static str>,
     /// Bytes of a dead letter's row at most.
     pub(crate) letter_row: Option<usize>,
+    /// Bytes of a dead letter's entry at most.
+    pub(crate) letter_entry: Option<usize>,
 }
 
 impl Tables {
     /// What stands in the row of the progress.
     pub(crate) fn position(&self) -> Option<u64> {
-        let row = self.progress.values().next()?;
-        match row {
+        let [position, _] = self.progress.values().next()?;
+        match position {
             Value::Int(position) => u64::try_from(*position).ok(),
             other => panic!("{other:?}"),
         }
@@ -123,14 +132,23 @@ impl Tables {
                 if taboo.letter_row.is_some_and(|most| row.len() > most) {
                     return Err(refusal(FaultClass::Value, "22001"));
                 }
+                if let (Value::Bytes(entry), Some(most)) = (&write.row[7], taboo.letter_entry)
+                    && entry.len() > most
+                {
+                    return Err(refusal(FaultClass::TooLarge, "54000"));
+                }
                 self.letters.push(write.row.to_vec());
                 Ok(RowDone::rows(1))
             }
-            _ if kind(write) == Kind::Bad => Err(refusal(FaultClass::Check, "23514")),
-            _ => {
-                self.rows.push(numbers(write));
-                Ok(RowDone::rows(1))
-            }
+            _ => match kind(write) {
+                Kind::Bad => Err(refusal(FaultClass::Check, "23514")),
+                Kind::Conflict => Err(refusal(FaultClass::Conflict, "40001")),
+                Kind::Slow => Err(refusal(FaultClass::Other, "57014")),
+                _ => {
+                    self.rows.push(numbers(write));
+                    Ok(RowDone::rows(1))
+                }
+            },
         }
     }
 
@@ -140,23 +158,26 @@ impl Tables {
             Op::Get => Ok(RowDone {
                 rows: 1,
                 returned: Some(Box::new(Returned {
-                    columns: ["position".into()].into(),
+                    columns: ["position".into(), "last_entry".into()].into(),
                     rows: self
                         .progress
                         .get(&key)
-                        .map(|at| [at.clone()].into())
+                        .map(|found| found.clone().into())
                         .into_iter()
                         .collect(),
                 })),
             }),
-            Op::Delete if self.progress.get(&key) == Some(&write.row[2]) => {
+            Op::Delete if self.progress.get(&key).map(|[at, _]| at) == Some(&write.row[2]) => {
                 self.progress.remove(&key);
                 Ok(RowDone::rows(1))
             }
             Op::Delete => Ok(RowDone::rows(0)),
             _ if self.progress.contains_key(&key) => Err(refusal(FaultClass::Unique, "23505")),
             _ => {
-                self.progress.insert(key, write.row[2].clone());
+                let [.., position, last] = &*write.row else {
+                    panic!("{write:?}")
+                };
+                self.progress.insert(key, [position.clone(), last.clone()]);
                 Ok(RowDone::rows(1))
             }
         }

@@ -1,5 +1,7 @@
 //! The command line of `rejects`.
 
+use std::path::PathBuf;
+
 use clap::{ArgGroup, Args, Subcommand};
 use windrow_core::Secret;
 
@@ -30,7 +32,7 @@ pub(super) enum What {
     Show(Show),
     /// Write what they hold once more; each is taken away in the transaction that writes it, so
     /// nothing is written twice. What is refused again stays
-    Retry(Chosen),
+    Retry(Retry),
     /// Take them away without writing what they hold
     Drop(Chosen),
 }
@@ -65,7 +67,19 @@ pub(super) struct Show {
     pub(super) json: bool,
 }
 
-/// Options of `rejects retry` and `rejects drop`.
+/// Options of `rejects retry`.
+#[derive(Args)]
+pub(super) struct Retry {
+    #[command(flatten)]
+    pub(super) chosen: Chosen,
+
+    /// The file of the letter's entry, where the table did not take that: the letter's message
+    /// names it. For one letter
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    pub(super) entry: Option<PathBuf>,
+}
+
+/// Which letters `rejects retry` and `rejects drop` are about.
 #[derive(Args)]
 #[command(group(ArgGroup::new("which").required(true).args(["ids", "all"])))]
 pub(super) struct Chosen {

@@ -4,6 +4,7 @@ mod args;
 mod show;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -11,7 +12,7 @@ use windrow::bookkeeping::{Books, Retried};
 use windrow_core::Fault;
 
 pub(crate) use self::args::Rejects;
-use self::args::{Chosen, Database, List, Show, What};
+use self::args::{Chosen, Database, List, Retry, Show, What};
 use crate::command::run;
 use crate::{cli, telemetry};
 
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Rejects) -> ExitCode {
         match &args.what {
             What::List(args) => list(args).await,
             What::Show(args) => show(args).await,
-            What::Retry(args) => each(args, Verb::Retry).await,
+            What::Retry(args) => retry(args).await,
             What::Drop(args) => each(args, Verb::Drop).await,
         }
     })
@@ -73,8 +74,9 @@ async fn show(args: &Show) -> anyhow::Result<ExitCode> {
 
 /// What is done with each letter.
 #[derive(Clone, Copy)]
-enum Verb {
-    Retry,
+enum Verb<'a> {
+    /// With the file of its entry, where that is not in the table.
+    Retry(Option<&'a Path>),
     Drop,
 }
 
@@ -86,7 +88,15 @@ struct Tally {
     gone: u64,
 }
 
-async fn each(args: &Chosen, verb: Verb) -> anyhow::Result<ExitCode> {
+async fn retry(args: &Retry) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(
+        args.entry.is_none() || args.chosen.ids.len() == 1,
+        "--entry FILE is for one letter: name one"
+    );
+    each(&args.chosen, Verb::Retry(args.entry.as_deref())).await
+}
+
+async fn each(args: &Chosen, verb: Verb<'_>) -> anyhow::Result<ExitCode> {
     let database: &Database = &args.database;
     let mut books = Books::open(database.to.reveal()).await.context(OPENING)?;
     let mut tally = Tally::default();
@@ -104,7 +114,12 @@ async fn each(args: &Chosen, verb: Verb) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn some(books: &mut Books, ids: &[u64], verb: Verb, tally: &mut Tally) -> Result<(), Fault> {
+async fn some(
+    books: &mut Books,
+    ids: &[u64],
+    verb: Verb<'_>,
+    tally: &mut Tally,
+) -> Result<(), Fault> {
     for id in ids {
         tally.one(books, *id, verb).await?;
     }
@@ -113,7 +128,7 @@ async fn some(books: &mut Books, ids: &[u64], verb: Verb, tally: &mut Tally) -> 
 
 /// Those that are there at the start: what comes meanwhile, such as what is refused again by who
 /// applies a spool, is another run's.
-async fn all(books: &mut Books, verb: Verb, tally: &mut Tally) -> Result<(), Fault> {
+async fn all(books: &mut Books, verb: Verb<'_>, tally: &mut Tally) -> Result<(), Fault> {
     let mut after = 0;
     let last = last(books).await?;
     while after < last {
@@ -141,9 +156,10 @@ async fn last(books: &Books) -> Result<u64, Fault> {
 }
 
 impl Tally {
-    async fn one(&mut self, books: &mut Books, id: u64, verb: Verb) -> Result<(), Fault> {
+    async fn one(&mut self, books: &mut Books, id: u64, verb: Verb<'_>) -> Result<(), Fault> {
         let retried = match verb {
-            Verb::Retry => books.retry(id).await?,
+            Verb::Retry(None) => books.retry(id).await?,
+            Verb::Retry(Some(file)) => books.retry_file(id, file).await?,
             Verb::Drop if books.remove(id).await? => Retried::Written,
             Verb::Drop => Retried::Gone,
         };
@@ -162,12 +178,12 @@ impl Tally {
     }
 
     /// What was done, in one line.
-    fn sentence(&self, verb: Verb) -> String {
+    fn sentence(&self, verb: Verb<'_>) -> String {
         let mut text = format!(
             "{} letters {}",
             self.done,
             match verb {
-                Verb::Retry => "written and taken away",
+                Verb::Retry(_) => "written and taken away",
                 Verb::Drop => "dropped",
             }
         );

@@ -44,7 +44,11 @@ async fn status(args: &Status) -> anyhow::Result<ExitCode> {
         true => show::status_json(&survey, applied.as_deref()),
         false => show::status(&survey, applied.as_deref()),
     })?;
-    Ok(exit(&survey))
+    let mut each = survey.partitions.iter().zip(applied.unwrap_or_default());
+    match each.any(|(partition, applied)| show::do_not_fit(partition, applied)) {
+        true => Ok(ExitCode::from(DAMAGED)),
+        false => Ok(exit(&survey)),
+    }
 }
 
 async fn verify(args: &Verify) -> anyhow::Result<ExitCode> {

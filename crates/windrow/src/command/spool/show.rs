@@ -39,11 +39,21 @@ pub(super) fn status(survey: &Survey, applied: Option<&[Option<u64>]>) -> String
 fn depth(partition: &PartitionSurvey, applied: Option<u64>) -> String {
     match applied {
         None => "the database knows nothing of it: nothing was applied yet".to_owned(),
+        Some(_) if do_not_fit(partition, applied) => format!(
+            "the database has all before {}, which these files do not reach or hold no more: they do not belong together. \
+             One of them has come back from an old copy; nothing can be applied until what fits is brought back",
+            applied.unwrap_or_default()
+        ),
         Some(applied) => format!(
             "the database has all before {applied}; {} are waiting",
             partition.end.0.saturating_sub(applied)
         ),
     }
+}
+
+/// Whether the database is at a position that is not in the files.
+pub(super) fn do_not_fit(partition: &PartitionSurvey, applied: Option<u64>) -> bool {
+    applied.is_some_and(|at| at > partition.end.0 || at < partition.first.0)
 }
 
 /// Whether it is as it was written.
