@@ -141,7 +141,7 @@ async fn who_is_overtaken_by_a_copy_stops() {
     let drain = world.start();
     drain.all_applied().await;
     let row = |position: i64| [Value::Int(position), Value::text("00000000000000aa-7")];
-    for (_, found) in &mut world.database.state().tables.progress {
+    for found in world.database.state().tables.progress.values_mut() {
         *found = row(4);
     }
     for number in 3..6 {

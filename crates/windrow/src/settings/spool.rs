@@ -12,8 +12,8 @@ use super::file::{self, File};
 /// What a spool may be given at least.
 const LEAST_BYTES: u64 = 4 << 20;
 
-/// The largest unit that is acknowledged early. The dead letter that it may become has to fit into a
-/// statement of every database, whose limit is 16 MiB for MariaDB, and may take twice its bytes
+/// The largest unit that is acknowledged early. The dead letter that it may become has to fit into
+/// a statement of every database, whose limit is 16 MiB for MariaDB, and may take twice its bytes
 /// there.
 const MOST_UNIT: usize = 4 << 20;
 
@@ -21,8 +21,8 @@ const MOST_UNIT: usize = 4 << 20;
 /// and counts.
 const LEAST_AGE: Duration = Duration::from_secs(30);
 
-/// The folder in the spool's directory for refused entries that the database's table of dead letters
-/// does not take.
+/// The folder in the spool's directory for refused entries that the database's table of dead
+/// letters does not take.
 const REJECTED: &str = "rejected";
 
 /// What is meant by `[spool]`.

@@ -105,8 +105,8 @@ async fn sqlite_keeps_what_it_refuses() {
     all_four_verbs(Db::sqlite(), without).await;
 }
 
-/// A row that the table of dead letters cannot take either: its entry is in a file, all that follows
-/// goes on, and the file is tried again once there is room.
+/// A row that the table of dead letters cannot take either: its entry is in a file, all that
+/// follows goes on, and the file is tried again once there is room.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_entry_that_no_letter_can_hold_is_in_a_file() {
     let server = MariaDb::builder()
