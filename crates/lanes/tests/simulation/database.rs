@@ -26,6 +26,18 @@ pub(crate) struct Database {
     pub(crate) slow: Option<(f64, f64, f64)>,
     /// Between these seconds nothing moves.
     pub(crate) stall: Option<(f64, f64)>,
+    /// Others who use the same machine from time to time.
+    pub(crate) neighbours: Option<Neighbours>,
+}
+
+/// Others on the same machine, who come and go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbours {
+    /// How long they are there, and how long they are away, on average, in microseconds.
+    pub(crate) there: f64,
+    pub(crate) away: f64,
+    /// How many times as high all costs are at most while they are there.
+    pub(crate) times: f64,
 }
 
 /// A database as it runs.
@@ -33,6 +45,12 @@ pub(crate) struct Server {
     database: Database,
     free_at: f64,
     dice: StdRng,
+    /// What all flights have cost so far, without the delays that neighbours caused.
+    spent: f64,
+    /// How many times as long everything takes, and up to when; with dice of its own, so that all
+    /// who are compared have the same neighbours.
+    pressed: (f64, f64),
+    visits: StdRng,
 }
 
 impl Database {
@@ -49,6 +67,7 @@ impl Database {
             jitter: 0.0,
             slow: None,
             stall: None,
+            neighbours: None,
         }
     }
 }
@@ -59,7 +78,15 @@ impl Server {
             database,
             free_at: 0.0,
             dice: StdRng::seed_from_u64(seed),
+            spent: 0.0,
+            pressed: (1.0, 0.0),
+            visits: StdRng::seed_from_u64(1),
         }
+    }
+
+    /// What all flights have cost so far, in microseconds.
+    pub(crate) fn spent(&self) -> f64 {
+        self.spent
     }
 
     /// A flight leaves, as one of so many under way: when it comes to what flights do one after
@@ -71,6 +98,10 @@ impl Server {
         let dear = db.knee.map_or(1.0, |knee| 1.0 + (n / knee - 1.0).max(0.0));
         let parallel = (db.parallel_batch + db.parallel_row * n * dear) * factor;
         let serial = (db.serial_batch + db.serial_row * n * dear) * factor;
+        self.spent += parallel + serial;
+        let pressed = self.pressed(now);
+        let db = &self.database;
+        let (parallel, serial) = (parallel * pressed, serial * pressed);
         (now + db.round_trip / 2.0 + parallel, serial)
     }
 
@@ -85,6 +116,29 @@ impl Server {
         }
         self.free_at = end;
         end + self.database.round_trip / 2.0
+    }
+
+    /// How many times as long everything takes because of neighbours.
+    fn pressed(&mut self, now: f64) -> f64 {
+        let Some(neighbours) = self.database.neighbours else {
+            return 1.0;
+        };
+        while self.pressed.1 <= now {
+            let is_away = self.pressed.0 > 1.0;
+            let mean = if is_away {
+                neighbours.away
+            } else {
+                neighbours.there
+            };
+            let (u, v): (f64, f64) = (self.visits.random(), self.visits.random());
+            let times = if is_away {
+                1.0
+            } else {
+                1.1 + (neighbours.times - 1.1) * v
+            };
+            self.pressed = (times, self.pressed.1.max(now) - mean * (1.0 - u).ln());
+        }
+        self.pressed.0
     }
 
     fn factor(&mut self, now: f64, flights: usize) -> f64 {

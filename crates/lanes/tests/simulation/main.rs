@@ -5,6 +5,7 @@ mod calm;
 mod cases;
 mod database;
 mod gather;
+mod neighbours;
 #[expect(
     clippy::unwrap_used,
     reason = "helpers of tests: failing is what they are for"

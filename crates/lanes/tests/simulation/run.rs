@@ -57,6 +57,8 @@ pub(crate) struct Run {
     /// When rows landed that had come by an open load, and how long they had waited, in
     /// microseconds.
     waits: Vec<(f64, f64)>,
+    /// What all flights had cost the database when each landed, in microseconds.
+    spent: Vec<f64>,
 }
 
 struct Lane<'a> {
@@ -68,6 +70,7 @@ struct Lane<'a> {
     /// When the rows that are queued came, where the load is an open one.
     since: VecDeque<f64>,
     waits: Vec<(f64, f64)>,
+    spent: Vec<f64>,
     gather: Gather,
     /// When timers look, in microseconds: as coarse as those of a lane.
     alarm: Option<u64>,
@@ -108,6 +111,7 @@ impl Run {
             queued: 0,
             since: VecDeque::new(),
             waits: Vec::new(),
+            spent: Vec::new(),
             gather: Gather::default(),
             alarm: None,
             crowded: false,
@@ -117,7 +121,13 @@ impl Run {
         };
         let landings = lane.run(seconds * 1e6);
         let waits = std::mem::take(&mut lane.waits);
-        (Self { landings, waits }, pilot)
+        let spent = std::mem::take(&mut lane.spent);
+        let run = Self {
+            landings,
+            waits,
+            spent,
+        };
+        (run, pilot)
     }
 
     /// Rows per second from the first landing to the last one between two moments.
@@ -128,6 +138,21 @@ impl Run {
         };
         let (last, rows) = landings.fold((*first, 0), |(_, sum), (at, rows, _)| (*at, sum + rows));
         rows as f64 / (last - first).max(1.0) * 1e6
+    }
+
+    /// What a row cost the database between two moments, in microseconds.
+    pub(crate) fn cost(&self, from: f64, to: f64) -> f64 {
+        let within = |at: f64| at >= from * 1e6 && at < to * 1e6;
+        let landings = self.landings.iter().zip(&self.spent);
+        let (mut rows, mut costs) = (0, Vec::new());
+        for ((_, landed, _), spent) in landings.filter(|((at, _, _), _)| within(*at)) {
+            rows += landed;
+            costs.push(*spent);
+        }
+        match costs.as_slice() {
+            [first, .., last] => (last - first) / rows as f64,
+            _ => 0.0,
+        }
     }
 
     /// How long a row waits, from its arrival to its landing, at this quantile: in microseconds, of
@@ -173,6 +198,7 @@ impl Lane<'_> {
                 }
                 Event::Landing(flight) => {
                     landings.push((self.now, flight.rows, self.setting()));
+                    self.spent.push(self.server.spent());
                     self.land(flight);
                 }
                 Event::Arrival { rows } => {
