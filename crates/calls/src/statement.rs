@@ -25,6 +25,12 @@ pub trait Touches: Send + Sync {
         scratch: &mut Vec<u8>,
         hashes: &mut Vec<u64>,
     );
+
+    /// True where it is proven that nothing drops rows or adds some: so many rows as a plain INSERT
+    /// names it writes, or it fails.
+    fn keeps_rows(&self) -> bool {
+        false
+    }
 }
 
 /// No rows are known: for those who play a database in tests.
@@ -94,6 +100,12 @@ impl Statement {
         hashes: &mut Vec<u64>,
     ) {
         self.touches.touches(arguments, formats, scratch, hashes);
+    }
+
+    /// True where it is proven that nothing drops rows or adds some: so many rows as a plain INSERT
+    /// names it writes, or it fails.
+    pub fn keeps_rows(&self) -> bool {
+        self.touches.keeps_rows()
     }
 
     /// The schema has changed: frontends describe the parsed statement anew before they use it

@@ -26,6 +26,7 @@
 //! | `register`, `session_info`, `admission` | who is in, what others may know of a session, what it came in with |
 //! | [`config`] | what can be configured |
 //! | `connection_slots` | how many server connections there may be, of lanes and sessions together |
+//! | `own_settings` | Windrow's own settings of a session |
 //! | `codec`, `client_stream` | PostgreSQL's protocol, and the byte stream of a client |
 //!
 //! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
@@ -44,6 +45,7 @@ mod databases;
 mod gate;
 mod lanes;
 pub mod metrics;
+mod own_settings;
 mod pool;
 mod proofs;
 mod register;

@@ -10,6 +10,7 @@
 )]
 
 mod bounds;
+mod defer;
 mod differential;
 mod faults;
 mod hostile;

@@ -110,6 +110,10 @@ impl Touches for Meaning {
             }
         }
     }
+
+    fn keeps_rows(&self) -> bool {
+        self.proven
+    }
 }
 
 /// What is said of a parsed statement that may be joined.

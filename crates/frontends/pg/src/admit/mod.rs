@@ -210,7 +210,7 @@ impl<'a> Greeter<'a> {
             settings: report.settings.clone(),
             application_name: who.application_name,
             credential: who.credential,
-            join: request.join.unwrap_or(join),
+            own: request.own.settings(join),
             standard_strings: report.standard_strings,
             utf8: report.utf8,
             info: std::sync::Arc::clone(&entry.info),

@@ -79,7 +79,7 @@ impl Session {
             ..
         } = self;
         let view = View {
-            join: self.join,
+            join: self.own.join,
             utf8: self.utf8,
             cache: &self.shared.cache,
             lane,

@@ -34,9 +34,14 @@ impl Session {
         }
         match cached.effect() {
             Some(Effect::SetWindrow { name, value }) => {
-                local::set(name, value.as_deref(), &mut self.join, self.join_default)
+                self.own.set(name, value.as_deref(), self.own_start)?;
+                let is_set = value.is_some();
+                Ok(Reply::Done(if is_set { "SET" } else { "RESET" }))
             }
-            Some(Effect::ShowWindrow { name }) => local::show(name, self.join),
+            Some(Effect::ShowWindrow { name }) => {
+                let (name, value) = self.own.show(name)?;
+                Ok(Reply::Text(name, value))
+            }
             Some(Effect::Lastval) => match self.values.last() {
                 Some(value) => Ok(Reply::Number("lastval", value)),
                 None => Err(local::no_lastval()),

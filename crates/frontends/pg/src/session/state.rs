@@ -14,6 +14,7 @@ use super::segment::Segment;
 use super::values::Values;
 use crate::codec::frame::Violation;
 use crate::lanes::{LaneSource, Wish};
+use crate::own_settings::OwnSettings;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
@@ -26,9 +27,9 @@ pub(crate) struct Session {
     pub(crate) line: Line,
     /// Who the client is, and under which settings it works.
     pub(crate) who: Who,
-    /// `windrow.join`, and what it was at the start.
-    pub(crate) join: bool,
-    pub(crate) join_default: bool,
+    /// Windrow's own settings, and what they were at the start.
+    pub(crate) own: OwnSettings,
+    pub(crate) own_start: OwnSettings,
     pub(crate) standard_strings: bool,
     pub(crate) utf8: bool,
     pub(crate) statements: PreparedStatements,
@@ -89,8 +90,8 @@ impl Session {
                 application_name: client.application_name,
                 credential: client.credential,
             },
-            join: client.join,
-            join_default: client.join,
+            own: client.own,
+            own_start: client.own,
             standard_strings: client.standard_strings,
             utf8: client.utf8,
             statements: PreparedStatements::default(),

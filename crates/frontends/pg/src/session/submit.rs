@@ -9,7 +9,7 @@ use windrow_core::{Fault, Unit};
 
 use super::pending::{Ending, Pending, Script};
 use super::state::{End, Session};
-use crate::lanes::LaneSource;
+use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
 use crate::session_info::State;
 
@@ -19,6 +19,16 @@ impl Session {
         if self.source.is_some() {
             return Ok(());
         }
+        let lane = self.open_lane().await?;
+        let id = lane.ports.intake.new_source();
+        let source = LaneSource { lane, id };
+        self.info.set_interrupt(source.interrupt()).await;
+        self.source = Some(source);
+        Ok(())
+    }
+
+    /// Opens the lane of the session's settings.
+    pub(super) async fn open_lane(&mut self) -> Result<Arc<Lane>, Fault> {
         let key = LaneKey {
             identity: self.who.identity.clone(),
             settings: self.who.settings.clone(),
@@ -30,12 +40,7 @@ impl Session {
         let wish = lanes.wish(&key);
         let opened = lanes.open(&key, &wish).await;
         self.wish = Some(wish);
-        let lane = opened?;
-        let id = lane.ports.intake.new_source();
-        let source = LaneSource { lane, id };
-        self.info.set_interrupt(source.interrupt()).await;
-        self.source = Some(source);
-        Ok(())
+        opened
     }
 
     /// Hands calls to the lane. `taken`: the bytes at the front of the inbox that they came in.

@@ -89,7 +89,7 @@ impl CachedStatement {
     }
 
     /// True where both are of the same text with the same types.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.number == other.number || (self.text == other.text && self.types == other.types)
     }
 

@@ -83,6 +83,23 @@ impl Relay<'_> {
         if self.is_about_channels(tag) {
             return;
         }
+        let is_told = self.is_told(tag);
+        self.react(tag, body);
+        // What ends the connection is told.
+        self.muted |= is_told && !self.queue.has_passed_fatal();
+    }
+
+    /// True where the client was told before what this says.
+    fn is_told(&mut self, tag: u8) -> bool {
+        let is_said = matches!(tag, b'N' | b'A' | b'S');
+        !is_said
+            && self
+                .queue
+                .front()
+                .is_some_and(|front| front.early.is_some())
+    }
+
+    fn react(&mut self, tag: u8, body: &[u8]) {
         match tag {
             b'1' => self.answered_by(|what| matches!(what, What::Parse(..))),
             b'2' => self.answered_by(|what| matches!(what, What::Bind(_))),
@@ -142,12 +159,12 @@ impl Relay<'_> {
             self.session.values.clear();
         }
         let executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
-        let cached = match executed.map(|expect| expect.what) {
-            Some(What::Execute(cached)) => cached,
-            _ => match self.queue.front().map(|expect| &expect.what) {
-                Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
-                _ => None,
-            },
+        let complete = executed.as_ref().or_else(|| self.queue.front());
+        let undoes = complete.is_some_and(|expect| expect.undoes);
+        let cached = match complete.map(|expect| &expect.what) {
+            Some(What::Execute(cached)) => cached.clone(),
+            Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
+            _ => None,
         };
         if let Some(setting) = cached
             .as_deref()
@@ -155,6 +172,9 @@ impl Relay<'_> {
         {
             // It was checked before it was sent.
             self.session.reply(setting).ok();
+        }
+        if tag == b"ROLLBACK" {
+            self.has_rolled_back(undoes);
         }
         self.server_state.completed(tag, cached);
     }
@@ -167,6 +187,13 @@ impl Relay<'_> {
             self.queue.note_fatal();
         }
         self.server_state.failed(self.status);
+        if let Some(told) = self.queue.front().and_then(|front| front.early.clone()) {
+            self.keep_error(body, told.text());
+            return self.pass_over();
+        }
+        if self.tell_error() {
+            return self.pass_over();
+        }
         let instead = match self.queue.front().map(|expect| &expect.what) {
             Some(What::Query(_, Some(fault)) | What::Fails(Some(fault))) => Some(fault.clone()),
             _ => None,
@@ -185,6 +212,11 @@ impl Relay<'_> {
             self.muted = true;
             rewrite::error(out, body, place, name);
         }
+        self.pass_over();
+    }
+
+    /// After an error the server passes over the rest of the segment.
+    fn pass_over(&mut self) {
         let simple = self
             .queue
             .front()
@@ -227,9 +259,14 @@ impl Relay<'_> {
 
     fn ready(&mut self, body: &[u8]) {
         let is_end = |what: &What| matches!(what, What::Sync | What::Query(..) | What::Function);
-        self.queue.pop_if(is_end);
+        let ended = self.queue.pop_if(is_end);
+        if ended.is_none_or(|expect| expect.early.is_none()) {
+            // What was answered early has failed, and nothing else was asked since.
+            self.say_error();
+        }
         let status = body.first().copied().unwrap_or(b'I');
         if status == b'I' {
+            self.has_ended();
             let settings = &mut self.session.who.settings;
             if self.server_state.settle(self.status, settings) {
                 self.settings = fingerprint(self.session);

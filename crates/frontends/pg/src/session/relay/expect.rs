@@ -14,6 +14,39 @@ pub(super) struct Expect {
     pub(super) what: What,
     /// True where the client does not get the answer.
     pub(super) muted: bool,
+    /// What the client was told about before the server has answered.
+    pub(super) early: Option<Told>,
+    /// It undoes the transaction, or a part of it.
+    pub(super) undoes: bool,
+}
+
+/// What an answer was about that was given early: the client is told of it where that turns out
+/// wrong.
+#[derive(Clone)]
+pub(super) enum Told {
+    /// A statement of the extended protocol.
+    Statement(Arc<CachedStatement>),
+    /// A simple query, as far as it is told.
+    Query(Box<[u8]>),
+    /// The end of a segment.
+    Sync,
+}
+
+impl Told {
+    /// The text of the statement.
+    pub(super) fn text(&self) -> &[u8] {
+        match self {
+            Self::Statement(cached) => &cached.text,
+            Self::Query(text) => text,
+            Self::Sync => &[],
+        }
+    }
+}
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Told")
+    }
 }
 
 /// What was sent.
@@ -103,6 +136,8 @@ pub(super) struct Undo {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     expected: VecDeque<Expect>,
+    /// Those whose answers the client gets.
+    awaited: usize,
     /// The server passes over everything up to a Sync that was not sent yet.
     pub(super) skipping: bool,
     /// The server takes COPY data, and the client has not ended it yet.
@@ -127,7 +162,13 @@ impl Queue {
             what if what.changes() => self.unsettled_here += 1,
             _ => {}
         }
-        self.expected.push_back(Expect { what, muted });
+        self.awaited += usize::from(!muted);
+        self.expected.push_back(Expect {
+            what,
+            muted,
+            early: None,
+            undoes: false,
+        });
     }
 
     /// True while it is not known which statements there are: the server may pass over a part of a
@@ -136,7 +177,32 @@ impl Queue {
         self.unsettled > 0 || self.clearing > 0
     }
 
+    /// Notes that what was sent last undoes the transaction, or a part of it.
+    pub(super) fn note_undoing(&mut self) {
+        if let Some(last) = self.expected.back_mut() {
+            last.undoes = true;
+        }
+    }
+
+    /// True where the client has all answers that it is to get.
+    pub(super) fn is_told(&self) -> bool {
+        self.awaited == 0 && !self.skipping && !self.copying
+    }
+
+    /// Notes that the client was told of all behind the first `before`. False: some of that it is
+    /// to get from the server.
+    pub(super) fn tell(&mut self, before: usize, told: &Told) -> bool {
+        if self.awaited > 0 {
+            return false;
+        }
+        for expect in self.expected.iter_mut().skip(before) {
+            expect.early = Some(told.clone());
+        }
+        true
+    }
+
     fn settle(&mut self, expect: &Expect) {
+        self.awaited -= usize::from(!expect.muted);
         self.clearing -= usize::from(expect.what.clears());
         if expect.what.changes() {
             match self.unsettled {
@@ -183,6 +249,7 @@ impl Queue {
         }) = self.expected.front()
         {
             self.expected.pop_front();
+            self.awaited -= 1;
         }
         self.expected.front()
     }
@@ -224,10 +291,12 @@ impl Queue {
         let found = self.expected.iter().position(end);
         self.copying = found.is_none();
         let end = found.unwrap_or(self.expected.len());
-        let mut place = 0;
+        let (mut place, awaited) = (0, &mut self.awaited);
         self.expected.retain(|expect| {
             place += 1;
-            place > end || !matches!(expect.what, What::Sync)
+            let stays = place > end || !matches!(expect.what, What::Sync);
+            *awaited -= usize::from(!stays && !expect.muted);
+            stays
         });
     }
 }

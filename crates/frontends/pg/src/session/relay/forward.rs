@@ -106,6 +106,8 @@ impl Relay<'_> {
             return false;
         }
         if self.queue.skipping && tag != b'S' {
+            // What was answered early has failed, and the client waits for more of it.
+            self.say_error();
             self.awaited = None;
             self.session.line.take(total);
             return true;
@@ -151,6 +153,7 @@ impl Relay<'_> {
     }
 
     fn sync(&mut self, total: usize) {
+        let (early, before) = (self.early(b'S', total), self.queue.len());
         self.ask_for_types();
         self.awaited = None;
         self.raw(total);
@@ -160,16 +163,18 @@ impl Relay<'_> {
         // While it takes COPY data the server passes over Sync.
         if !self.queue.copying {
             self.queue.skipping = false;
-            self.queue.push(What::Sync, false);
+            self.queue.push(What::Sync, early.is_some());
+            self.tell_early(early, before);
         }
     }
 
     /// Deals with Parse, Bind, Describe, Execute or Close.
     fn extended(&mut self, tag: u8, total: usize) {
         self.open = true;
+        let (early, before) = (self.early(tag, total), self.queue.len());
         // Its bytes are looked at while the session changes.
         let bytes = self.session.line.split(total);
-        let muted = self.answered > 0;
+        let muted = self.answered > 0 || early.is_some();
         self.answered = self.answered.saturating_sub(1);
         match Message::read(tag, bytes.get(HEADER..).unwrap_or_default()) {
             Message::Parse(parse) => self.parse(&parse, muted),
@@ -182,6 +187,7 @@ impl Relay<'_> {
                 let set = self.setting_of(portal);
                 let clears = set.as_ref().is_some_and(|set| set.clears);
                 self.pass(&bytes, What::Execute(set), muted);
+                self.note_executed(portal);
                 if clears {
                     // What comes next may name a statement, and waits for this one's answer.
                     answer::message(self.loan.wire.out(), b'H', |_| {});
@@ -192,6 +198,7 @@ impl Relay<'_> {
             // The server says what is wrong with it.
             _ => self.pass(&bytes, What::Fails(None), false),
         }
+        self.tell_early(early, before);
     }
 
     fn bind(&mut self, bind: &Bind<'_>, bytes: &[u8], muted: bool) {
@@ -203,6 +210,7 @@ impl Relay<'_> {
         if bind.statement.is_empty() && !cached.may_infer() {
             self.unfixed = None;
         }
+        self.note_bound(bind.portal, &cached);
         let named = named(&cached, &cached.text);
         let mut instead = self.answerable(&cached, &cached.text, named.as_ref());
         self.note(&cached, named, Some(bind.portal));

@@ -27,7 +27,7 @@ const LARGE_OBJECTS: [u32; 13] = [
 
 impl Relay<'_> {
     /// Takes note of what a statement that is sent may run.
-    pub(super) fn suspect(&mut self, cached: &CachedStatement) {
+    pub(super) fn suspect(&mut self, cached: &Arc<CachedStatement>) {
         let effect = match &cached.reading {
             Reading::Join(_) => Effect::Nothing,
             Reading::Apart(apart) => apart.effect.clone(),
@@ -82,13 +82,14 @@ impl Relay<'_> {
                 self.unproven(apart);
                 self.sends_notifications();
             }
-            None if self.server_state.unjudged.contains(names) => {}
+            None if self.server_state.unjudged.contains(names) => self.note_doubtful(cached),
             None if self.server_state.unjudged.len() >= MOST => {
                 let many = Apart::of("too many statements in one transaction").unproven();
                 self.unproven(many.into());
             }
             None => {
                 self.server_state.unjudged.push(Arc::clone(names));
+                self.note_doubtful(cached);
                 self.sends_notifications();
             }
         }

@@ -7,6 +7,7 @@
 //! statement leaves behind, so that the connection can be given back.
 
 mod answers;
+mod defer;
 mod expect;
 mod forward;
 mod give_back;
@@ -161,6 +162,10 @@ impl Relay<'_> {
                 self.session.line.settle();
             }
             if self.asks_for_channels() {
+                continue;
+            }
+            if self.wants_lane() {
+                Box::pin(self.find_lane()).await;
                 continue;
             }
             if self.waits_for_drawn_values() {

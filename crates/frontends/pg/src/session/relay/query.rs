@@ -5,6 +5,7 @@ use std::sync::Arc;
 use windrow_calls::Formats;
 use windrow_sql::{Reading, Sequences};
 
+use super::defer;
 use super::expect::What;
 use super::rewrite;
 use super::sequences::named;
@@ -43,6 +44,7 @@ impl Relay<'_> {
         if names_one && self.queue.is_unsettled() {
             return false;
         }
+        let (early, before) = (self.early(b'Q', total), self.queue.len());
         self.note(&cached, named, None);
         self.unnamed_here = false;
         self.open = false;
@@ -51,6 +53,7 @@ impl Relay<'_> {
         let instead = instead
             .or_else(|| self.deallocated(&cached))
             .or_else(|| self.executed(&cached));
+        let undoes = defer::undoes(&cached.text);
         match instead {
             Some(sql) => {
                 self.session.line.take(total);
@@ -58,7 +61,11 @@ impl Relay<'_> {
             }
             None => self.raw(total),
         }
-        self.queue.push(What::Query(cached, None), false);
+        self.queue.push(What::Query(cached, None), early.is_some());
+        if undoes {
+            self.queue.note_undoing();
+        }
+        self.tell_early(early, before);
         true
     }
 

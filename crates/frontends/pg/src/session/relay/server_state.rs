@@ -129,6 +129,11 @@ impl ServerState {
             }));
     }
 
+    /// True where a setting was changed in the transaction under way.
+    pub(super) fn has_changed_settings(&self) -> bool {
+        !self.changed.is_empty() || !self.local.is_empty() || !self.set_portals.is_empty()
+    }
+
     /// Something failed. `status`: of the transaction before.
     pub(super) fn failed(&mut self, status: u8) {
         if status == b'I' {

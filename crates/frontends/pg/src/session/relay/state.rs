@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use windrow_core::{Fault, FaultClass};
 
+use super::defer::Deferred;
 use super::expect::{Queue, What};
 use super::rewrite;
 use super::server_state::ServerState;
@@ -53,6 +54,8 @@ pub(super) struct Relay<'s> {
     pub(super) awaited: Option<FixedTypes>,
     /// The body of ParameterDescription, until RowDescription is there.
     pub(super) parameters: Box<[u8]>,
+    /// What was answered before the server has answered it.
+    pub(super) deferred: Deferred,
 }
 
 impl<'s> Relay<'s> {
@@ -83,6 +86,7 @@ impl<'s> Relay<'s> {
             unfixed: None,
             awaited: None,
             parameters: Box::default(),
+            deferred: Deferred::default(),
         }
     }
 }

@@ -78,7 +78,7 @@ impl Relay<'_> {
         undo: Option<Undo>,
         muted: bool,
     ) {
-        let sql = local::substitute(cached, self.session.join);
+        let sql = local::substitute(cached, self.session.own);
         let sql = sql.or_else(|| self.executes(cached));
         let sql = sql.as_deref().map_or(&*cached.text, str::as_bytes);
         let out = self.loan.wire.out();

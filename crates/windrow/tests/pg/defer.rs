@@ -1,0 +1,446 @@
+//! `windrow.defer`: in a transaction, certain inserts are answered before the server has executed
+//! them, and what the server does is the same.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use proptest::{collection, prelude::*};
+use tokio::runtime::Runtime;
+use windrow_testkit::pgclient::backend::Message;
+use windrow_testkit::pgclient::{Address, Client, backend, frontend};
+use windrow_testkit::postgres::Postgres;
+use windrow_testkit::process::Windrow;
+use windrow_testkit::proxy::{Direction, Proxy};
+
+use crate::support::{Gateway, serve};
+
+const TABLE: &str =
+    "create table t (id int primary key, v int check (v < 1000), at timestamptz default now())";
+
+/// A gateway with a line to its server that can be held.
+struct Line {
+    proxy: Proxy,
+    address: Address,
+    direct: Address,
+    _windrow: Windrow,
+    _server: Postgres,
+    _runtime: Runtime,
+}
+
+impl Line {
+    fn start(round_trip: Duration) -> Self {
+        let server = Postgres::builder().start().unwrap();
+        let direct = Address::of(&server.create_database().unwrap()).unwrap();
+        Client::connect(&direct).unwrap().query(TABLE).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let proxy = Proxy::builder(direct.socket.to_string()).round_trip(round_trip);
+        let proxy = runtime.block_on(proxy.start()).unwrap();
+        let (windrow, address) = serve(&direct.at(proxy.address()), &[]);
+        Self {
+            proxy,
+            address,
+            direct,
+            _windrow: windrow,
+            _server: server,
+            _runtime: runtime,
+        }
+    }
+
+    /// A client with `windrow.defer`, before a gateway that knows the table.
+    fn client(&self) -> Client {
+        let options = [("options", "-c windrow.defer=on")];
+        let mut client = Client::connect_with(&self.address, &options).unwrap();
+        ok(&mut client, "insert into t (id, v) values (-1, 1)");
+        ok(&mut client, "delete from t where id = -1");
+        prepared(&mut client, -1);
+        assert_eq!(tags(&client.until_ready().unwrap()), "12nCZ");
+        ok(&mut client, "delete from t where id = -1");
+        client
+    }
+
+    fn count(&self) -> String {
+        let sql = "select count(*) from t";
+        windrow_testkit::postgres::psql(&self.direct.url(), sql).unwrap()
+    }
+}
+
+fn tags(answer: &[Message]) -> String {
+    answer.iter().map(|m| char::from(m.tag)).collect()
+}
+
+fn ok(client: &mut Client, sql: &str) {
+    let answer = client.query(sql).unwrap();
+    assert_eq!(backend::sqlstate(&answer), None, "{sql}: {answer:?}");
+}
+
+/// Parse, Bind, Describe, Execute and Sync of an insert, without reading the answer.
+fn prepared(client: &mut Client, id: i32) {
+    let mut out = Vec::new();
+    let sql = "insert into t (id, v) values ($1, $2)";
+    frontend::parse(&mut out, "", sql, &[23, 23]);
+    let values = [Some(id.to_string()), Some("1".to_owned())];
+    frontend::bind(&mut out, ("", ""), &[], &values, &[]);
+    frontend::describe(&mut out, b'P', "");
+    frontend::execute(&mut out, "", 0);
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+}
+
+/// While nothing comes back from the server, inserts are answered.
+#[test]
+fn inserts_are_answered_before_the_server_has_answered() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    for round in 0..3 {
+        ok(&mut client, "begin");
+        line.proxy.pause(Direction::ToClient);
+        for id in 0..200 {
+            let id = round * 1000 + id;
+            if id % 2 == 0 {
+                let sql = format!("insert into t (id, v) values ({id}, 1)");
+                let answer = client.query(&sql).unwrap();
+                assert_eq!(tags(&answer), "CZ", "{answer:?}");
+                assert_eq!(answer[0].command().unwrap(), "INSERT 0 1");
+            } else {
+                prepared(&mut client, id);
+                assert_eq!(tags(&client.until_ready().unwrap()), "12nCZ");
+            }
+        }
+        line.proxy.resume(Direction::ToClient);
+        let answer = client.query("commit").unwrap();
+        assert_eq!(answer[0].command().unwrap(), "COMMIT", "{answer:?}");
+    }
+    assert_eq!(line.count(), "600");
+}
+
+/// A loop in a transaction takes a few round trips, whatever its length.
+#[test]
+fn a_loop_takes_a_few_round_trips() {
+    let line = Line::start(Duration::from_millis(20));
+    let mut client = line.client();
+    let before = line.proxy.round_trips();
+    ok(&mut client, "begin");
+    for id in 0..500 {
+        ok(
+            &mut client,
+            &format!("insert into t (id, v) values ({id}, 1)"),
+        );
+    }
+    ok(&mut client, "commit");
+    let trips = line.proxy.round_trips() - before;
+    assert!(trips < 250, "{trips} round trips");
+    assert_eq!(line.count(), "500");
+}
+
+#[test]
+fn the_first_error_is_told_at_the_commit() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    ok(&mut client, "begin");
+    line.proxy.pause(Direction::ToClient);
+    for id in [1, 2, 1, 3] {
+        ok(
+            &mut client,
+            &format!("insert into t (id, v) values ({id}, 1)"),
+        );
+    }
+    // It is executed by then, and the client asks nothing meanwhile.
+    let mut out = Vec::new();
+    frontend::query(&mut out, "commit");
+    client.send(&out).unwrap();
+    line.proxy.resume(Direction::ToClient);
+    let answer = client.until_ready().unwrap();
+    assert_eq!(tags(&answer), "EZ", "{answer:?}");
+    assert_eq!(answer[0].sqlstate().as_deref(), Some("23505"));
+    let sql = "insert into t (id, v) values (1, 1)";
+    assert_eq!(answer[0].field(b'q').as_deref(), Some(sql));
+    assert!(answer[0].field(b'W').unwrap().contains(sql));
+    assert_eq!(answer[1].body, b"I");
+    assert_eq!(line.count(), "0");
+    ok(&mut client, "begin");
+    ok(&mut client, "insert into t (id, v) values (1, 1)");
+    ok(&mut client, "commit");
+    assert_eq!(line.count(), "1");
+}
+
+#[test]
+fn an_error_is_told_at_the_next_read_and_in_the_extended_protocol() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    for commit in [false, true] {
+        ok(&mut client, "begin");
+        line.proxy.pause(Direction::ToClient);
+        prepared(&mut client, 1);
+        prepared(&mut client, 1);
+        for _ in 0..2 {
+            assert_eq!(tags(&client.until_ready().unwrap()), "12nCZ");
+        }
+        let mut out = Vec::new();
+        let sql = if commit {
+            "commit"
+        } else {
+            "select count(*) from t"
+        };
+        frontend::parse(&mut out, "", sql, &[]);
+        frontend::bind::<String>(&mut out, ("", ""), &[], &[], &[]);
+        frontend::execute(&mut out, "", 0);
+        frontend::sync(&mut out);
+        client.send(&out).unwrap();
+        line.proxy.resume(Direction::ToClient);
+        let answer = client.until_ready().unwrap();
+        assert_eq!(
+            backend::sqlstate(&answer).as_deref(),
+            Some("23505"),
+            "{answer:?}"
+        );
+        let errors = answer.iter().filter(|m| m.tag == b'E').count();
+        assert_eq!(
+            (errors, answer.last().unwrap().tag),
+            (1, b'Z'),
+            "{answer:?}"
+        );
+        if !commit {
+            let again = client.query("select 1").unwrap();
+            assert_eq!(backend::sqlstate(&again).as_deref(), Some("25P02"));
+            ok(&mut client, "rollback");
+        }
+        assert_eq!(line.count(), "0");
+    }
+}
+
+/// An error that comes within a segment, between two messages of its client, is told there, and the
+/// rest up to the Sync is passed over.
+#[test]
+fn an_error_within_a_segment_ends_it() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    let mut out = Vec::new();
+    let sql = "insert into t (id, v) values ($1, $2)";
+    frontend::parse(&mut out, "s", sql, &[23, 23]);
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+    assert_eq!(tags(&client.until_ready().unwrap()), "1Z");
+    ok(&mut client, "begin");
+    let mut told = String::new();
+    while !told.ends_with('E') {
+        out.clear();
+        let values = [Some("1"), Some("1")];
+        frontend::bind(&mut out, ("", "s"), &[], &values, &[]);
+        frontend::execute(&mut out, "", 0);
+        frontend::flush(&mut out);
+        client.send(&out).unwrap();
+        for _ in 0..2 {
+            told.push(char::from(client.receive().unwrap().unwrap().tag));
+            if told.ends_with('E') {
+                break;
+            }
+        }
+    }
+    assert!(told.starts_with("2C"), "{told}");
+    out.clear();
+    frontend::execute(&mut out, "", 0);
+    frontend::sync(&mut out);
+    client.send(&out).unwrap();
+    let answer = client.until_ready().unwrap();
+    assert_eq!((tags(&answer).as_str(), &*answer[0].body), ("Z", &b"E"[..]));
+    let answer = client.query("commit").unwrap();
+    assert_eq!(answer[0].command().unwrap(), "ROLLBACK", "{answer:?}");
+    assert_eq!(line.count(), "0");
+}
+
+#[test]
+fn who_rolls_back_is_told_nothing() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    ok(&mut client, "begin");
+    ok(&mut client, "insert into t (id, v) values (1, 1)");
+    ok(&mut client, "savepoint s");
+    line.proxy.pause(Direction::ToClient);
+    ok(&mut client, "insert into t (id, v) values (1, 1)");
+    let mut out = Vec::new();
+    frontend::query(&mut out, "rollback to s");
+    client.send(&out).unwrap();
+    line.proxy.resume(Direction::ToClient);
+    let answer = client.until_ready().unwrap();
+    assert_eq!(tags(&answer), "CZ", "{answer:?}");
+    ok(&mut client, "insert into t (id, v) values (2, 1)");
+    ok(&mut client, "commit");
+    assert_eq!(line.count(), "2");
+    ok(&mut client, "begin");
+    ok(&mut client, "insert into t (id, v) values (1, 1)");
+    let answer = client.query("rollback").unwrap();
+    assert_eq!(tags(&answer), "CZ", "{answer:?}");
+    assert_eq!(line.count(), "2");
+}
+
+/// What is not certain is not told: triggers that drop rows, settings and tables that were changed
+/// within the transaction.
+#[test]
+fn what_is_not_certain_waits_for_the_server() {
+    let line = Line::start(Duration::ZERO);
+    let mut setup = Client::connect(&line.direct).unwrap();
+    ok(
+        &mut setup,
+        "create function drops() returns trigger language plpgsql as 'begin return null; end'",
+    );
+    ok(&mut setup, "create table dropping (id int)");
+    ok(
+        &mut setup,
+        "create trigger d before insert on dropping for each row execute function drops()",
+    );
+    let mut client = line.client();
+    for _ in 0..3 {
+        ok(&mut client, "begin");
+        let answer = client
+            .query("insert into dropping (id) values (1)")
+            .unwrap();
+        assert_eq!(answer[0].command().unwrap(), "INSERT 0 0");
+        ok(
+            &mut client,
+            "create temp table t (id int, v int) on commit drop",
+        );
+        ok(
+            &mut client,
+            "create trigger d before insert on pg_temp.t for each row execute function drops()",
+        );
+        let answer = client.query("insert into t (id, v) values (1, 1)").unwrap();
+        assert_eq!(answer[0].command().unwrap(), "INSERT 0 0");
+        ok(&mut client, "commit");
+    }
+    assert_eq!(line.count(), "0");
+}
+
+#[test]
+fn a_lost_line_has_written_nothing() {
+    let line = Line::start(Duration::ZERO);
+    let mut client = line.client();
+    ok(&mut client, "begin");
+    line.proxy.pause(Direction::ToClient);
+    for id in 0..10 {
+        ok(
+            &mut client,
+            &format!("insert into t (id, v) values ({id}, 1)"),
+        );
+    }
+    line.proxy.cut();
+    line.proxy.resume(Direction::ToClient);
+    let answer = client.query("commit");
+    let told = answer.map(|answer| backend::sqlstate(&answer));
+    assert!(
+        matches!(
+            told.as_ref().map(Option::as_deref),
+            Ok(Some("57P01")) | Err(_)
+        ),
+        "{told:?}"
+    );
+    assert_eq!(line.count(), "0");
+}
+
+/// A statement of a random transaction.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(i32, i32),
+    Prepared(i32),
+    Sql(&'static str),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let others = [
+        "select count(*) from t",
+        "update t set v = v + 1 where id = 3",
+        "delete from t where id = 4",
+        "savepoint s",
+        "rollback to s",
+        "release s",
+        "insert into t (id, v) values (5, 1), (6, 1)",
+        "insert into t (id, v) values (7, 1) on conflict do nothing",
+        "insert into t (id, v) values (8, 1) returning id",
+        "insert into t (id, v) values ('x', 1)",
+        "set local statement_timeout = '1h'",
+    ];
+    let ends = ["commit", "rollback", "begin", "commit and chain"];
+    prop_oneof![
+        6 => (0..12, prop_oneof![9 => Just(1), 1 => Just(1000)]).prop_map(|(id, v)| Step::Insert(id, v)),
+        6 => (0..12).prop_map(Step::Prepared),
+        3 => proptest::sample::select(others.to_vec()).prop_map(Step::Sql),
+        2 => proptest::sample::select(ends.to_vec()).prop_map(Step::Sql),
+    ]
+}
+
+/// What a client was told of each statement: its command, or its error.
+fn play(client: &mut Client, steps: &[Step]) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut play = |client: &mut Client, step: &Step| {
+        let answer = match step {
+            Step::Insert(id, v) => {
+                client.query(&format!("insert into t (id, v) values ({id}, {v})"))
+            }
+            Step::Prepared(id) => {
+                prepared(client, *id);
+                client.until_ready()
+            }
+            Step::Sql(sql) => client.query(sql),
+        };
+        let answer = answer.unwrap();
+        let command = answer.iter().find_map(|m| m.command());
+        told.push(backend::sqlstate(&answer).or(command).unwrap_or_default());
+    };
+    play(client, &Step::Sql("begin"));
+    for step in steps {
+        play(client, step);
+    }
+    play(client, &Step::Sql("rollback"));
+    told
+}
+
+fn errors(told: &[String]) -> Vec<&str> {
+    let told = told.iter().map(String::as_str);
+    told.filter(|said| said.len() == 5 && *said != "BEGIN" && *said != "25P02" && *said != "25P01")
+        .collect()
+}
+
+/// Random transactions leave the same rows as on the server itself. Whoever keeps a transaction
+/// that has failed is told the same error, later.
+#[test]
+fn tables_are_the_same_and_no_error_is_lost() {
+    let gateway = Gateway::start();
+    gateway.exec(TABLE);
+    let plain = Address::of(&gateway.server.create_database().unwrap()).unwrap();
+    let mut judge = Client::connect(&plain).unwrap();
+    ok(&mut judge, TABLE);
+    let options = [("options", "-c windrow.defer=on")];
+    let tried = Client::connect_with(&gateway.address, &options).unwrap();
+    let clients = RefCell::new((tried, gateway.direct(), judge));
+    let config = Config {
+        cases: 300,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(11),
+        ..Config::default()
+    };
+    let result = TestRunner::new(config).run(&collection::vec(step(), 1..24), |steps| {
+        let (tried, direct, judge) = &mut *clients.borrow_mut();
+        let one = play(tried, &steps);
+        let other = play(judge, &steps);
+        let rows = "select coalesce(string_agg(id || ':' || v, ' ' order by id), '') from t";
+        let [left, right] = [direct, judge].map(|client| {
+            let rows = backend::first_value(&client.query(rows).unwrap());
+            ok(client, "truncate t");
+            rows
+        });
+        prop_assert_eq!(left, right);
+        // Each error is one of the server's, in its order.
+        let mut theirs = errors(&other).into_iter();
+        for error in errors(&one) {
+            let found = theirs.any(|their| their == error);
+            if !found {
+                return Err(TestCaseError::fail(format!("{one:?}\n{other:?}")));
+            }
+        }
+        // No transaction that was not kept is said to have been.
+        let ends = |told: &[String]| told.iter().filter(|said| *said == "COMMIT").count();
+        prop_assert_eq!(ends(&one), ends(&other), "{:?}\n{:?}", one, other);
+        Ok(())
+    });
+    result.unwrap();
+}
