@@ -59,9 +59,9 @@ impl OwnSettings {
         start: Self,
     ) -> Result<(), Fault> {
         match name {
-            "join" => self.join = value.map_or(Ok(start.join), |value| on_or_off(name, value))?,
+            "join" => self.join = of(name, value, start.join)?,
             "defer" => {
-                self.defer = value.map_or(Ok(start.defer), |value| on_or_off(name, value))?
+                self.defer = of(name, value, start.defer)?;
             }
             "ack" if value.is_none_or(|value| value.eq_ignore_ascii_case("commit")) => {}
             "ack" => {
@@ -98,8 +98,11 @@ fn unknown(name: &str) -> Fault {
     ))
 }
 
-/// As PostgreSQL reads a boolean setting: any unambiguous beginning of its words.
-fn on_or_off(name: &str, value: &str) -> Result<bool, Fault> {
+/// The value of a setting that is on or off; without one, what it was at the `start`.
+fn of(name: &str, value: Option<&str>, start: bool) -> Result<bool, Fault> {
+    let Some(value) = value else {
+        return Ok(start);
+    };
     boolean(value).ok_or_else(|| {
         Fault::invalid(format!(
             "parameter \"{PREFIX}{name}\" requires a Boolean value"
