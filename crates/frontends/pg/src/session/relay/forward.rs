@@ -20,7 +20,7 @@ impl Relay<'_> {
                 }
                 continue;
             }
-            if self.is_busy() {
+            if self.is_busy() || self.session.has_to_catch_up() {
                 return Ok(());
             }
             match self.session.line.front(0) {
