@@ -36,23 +36,22 @@ enum Server {
 }
 
 impl Server {
-    /// An empty database. Half of those of PostgreSQL answer a commit before it is on the disk, and
-    /// come back without the last of them.
+    /// A database with the tables that clients write to. Half of those of PostgreSQL answer a commit
+    /// before it is on the disk, and come back without the last of them.
     fn database(&self, seed: u64) -> Db {
-        match self {
-            Self::Postgres(server) => {
-                let db = Db::At(server.create_database().unwrap());
-                if seed % 2 == 1 {
-                    let name = db.sql("select current_database()");
-                    db.sql(&format!(
-                        "alter database {name} set synchronous_commit = off"
-                    ));
-                }
-                db
-            }
+        let db = match self {
+            Self::Postgres(server) => Db::At(server.create_database().unwrap()),
             Self::Maria(server) => Db::At(server.create_database().unwrap()),
             Self::Sqlite => Db::sqlite(),
+        };
+        load::make_tables(&db);
+        if matches!(self, Self::Postgres(_)) && seed % 2 == 1 {
+            let name = db.sql("select current_database()");
+            db.sql(&format!(
+                "alter database {name} set synchronous_commit = off"
+            ));
         }
+        db
     }
 
     fn kill9(&self) {
@@ -97,11 +96,9 @@ struct Lap<'s> {
 
 impl<'s> Lap<'s> {
     fn begin(server: &'s Server, seed: u64) -> Self {
-        let db = server.database(seed);
-        load::make_tables(&db);
         Self {
             server,
-            db,
+            db: server.database(seed),
             directory: spool(),
             random: StdRng::seed_from_u64(seed),
             shared: Arc::default(),
