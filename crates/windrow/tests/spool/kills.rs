@@ -71,6 +71,10 @@ impl Server {
     }
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "a seed that nobody knows repeats nothing"
+)]
 async fn killed_at_any_moment(server: Server) {
     let chance = usize::from(rand::random::<u16>());
     let seed = number("WINDROW_KILL_SEED", chance) as u64;
