@@ -29,7 +29,7 @@ pub struct Outage {
     #[arg(long, default_value_t = 16)]
     pub connections: usize,
     /// Rows a second, of all clients together.
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 5_000)]
     pub rate: u32,
     /// How long the database is away, in seconds.
     #[arg(long, default_value_t = 60)]

@@ -12,7 +12,7 @@ use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
 
 /// Time between looks.
-const STEP: Duration = Duration::from_millis(100);
+const STEP: Duration = Duration::from_millis(50);
 
 /// How the spool stands at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -85,19 +85,22 @@ impl Depths {
         let looking = thread::spawn(move || {
             let start = Instant::now();
             let mut moments = Vec::new();
-            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+            loop {
+                let ended = stopped.recv_timeout(STEP) != Err(RecvTimeoutError::Timeout);
                 moments.push(Moment {
                     at: start.elapsed().as_secs_f64(),
                     resident: procfs::resident_bytes(pid)?,
                     ..look(address)?
                 });
+                if ended {
+                    return Ok(moments);
+                }
             }
-            Ok(moments)
         });
         Self { stop, looking }
     }
 
-    /// Ends it and gives what was seen.
+    /// Looks once more, and gives what was seen.
     ///
     /// # Errors
     /// Windrow has not answered.
