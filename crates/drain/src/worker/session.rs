@@ -45,8 +45,8 @@ impl Worker {
         ended
     }
 
-    /// A connection to a database that has Windrow's tables. They are looked for each time: one that
-    /// comes back without its last commits may have lost them as well.
+    /// A connection to a database that has Windrow's tables. They are looked for each time: one
+    /// that comes back without its last commits may have lost them as well.
     async fn open(&mut self) -> Result<Connection, Ended> {
         let stop = self.stop.clone();
         let opening = async {
@@ -243,8 +243,8 @@ impl Worker {
         }
     }
 
-    /// Waits until there is something to apply. Meanwhile the database is asked whether it still has
-    /// what it had: what it has not said so of for a while is not given up in the spool.
+    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
+    /// has what it had: before it has said so for a while, that is not given up in the spool.
     async fn wait_for_entries(
         &mut self,
         connection: &mut dyn Executor<RowWrite>,

@@ -36,8 +36,8 @@ enum Server {
 }
 
 impl Server {
-    /// A database with the tables that clients write to. Half of those of PostgreSQL answer a commit
-    /// before it is on the disk, and come back without the last of them.
+    /// A database with the tables that clients write to. Half of those of PostgreSQL answer a
+    /// commit before it is on the disk, and come back without the last of them.
     fn database(&self, seed: u64) -> Db {
         let db = match self {
             Self::Postgres(server) => Db::At(server.create_database().unwrap()),
