@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad, moves::Moves,
-    pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
-    poison::Poison, restart::Restart, soak::Soak, stall::Stall,
+    outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
+    pg_many::PgMany, poison::Poison, restart::Restart, soak::Soak, spool::Spool, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -49,6 +49,10 @@ enum Experiment {
     Soak(Soak),
     /// The database is killed and started again under load.
     Restart(Restart),
+    /// The database is stopped for a while under a load that the spool acknowledges.
+    Outage(Outage),
+    /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
+    Spool(Spool),
     /// What the load generator itself costs.
     Ceiling(Ceiling),
     /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of
@@ -76,6 +80,8 @@ fn main() -> Result<()> {
         Experiment::Move(e) => e.run(&cli.out),
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
+        Experiment::Outage(e) => e.run(&cli.out),
+        Experiment::Spool(e) => e.run(&cli.out),
         Experiment::Soak(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),
         Experiment::PgLoad(e) => e.run(&cli.out),

@@ -11,6 +11,10 @@ use windrow_spool::{Log, LogStatus};
 use crate::metrics::Meters;
 use crate::status::{DrainState, PartitionStatus};
 
+/// How often the database is asked how far it is while nothing is applied, as long as what was
+/// applied last is kept.
+const ASK: Duration = Duration::from_secs(1);
+
 const CANNOT: &str = "the spool cannot be applied; it is tried again";
 
 /// A partition on its way into the database.
@@ -27,6 +31,8 @@ pub(crate) struct Partition {
 struct Reached {
     /// The first position that is not applied; `None` until the database was asked.
     position: Option<u64>,
+    /// When the database came there, and when it last said that it is there.
+    since: Option<(Instant, Instant)>,
     /// Why no more will be applied before the next start.
     ended: Option<Arc<str>>,
 }
@@ -63,10 +69,22 @@ impl Partition {
         }
     }
 
-    /// The database has all entries before a position, and not the one there.
+    /// The database has said that it has all entries before a position, and not the one there.
     pub(crate) fn reached(&self, position: u64) {
-        self.reached
-            .send_if_modified(|reached| reached.position.replace(position) != Some(position));
+        let now = Instant::now();
+        self.reached.send_if_modified(|reached| {
+            let is_new = reached.position.replace(position) != Some(position);
+            let came = reached.since.filter(|_| !is_new);
+            reached.since = Some((came.map_or(now, |(came, _)| came), now));
+            is_new
+        });
+    }
+
+    /// When the database is to be asked whether it still has what it had, if nothing else is heard
+    /// of it until then; `None` where it has said so late enough.
+    pub(crate) fn ask_at(&self, keep: Duration) -> Option<Instant> {
+        let (came, heard) = self.reached.borrow().since?;
+        (heard < came + keep).then_some(heard + ASK.min(keep))
     }
 
     /// The first position that the database does not have; `None` before it was asked.
@@ -249,9 +267,11 @@ fn age(entries: u64, oldest: Option<SystemTime>, held: Option<LogStatus>) -> Opt
 pub(crate) struct Follower(watch::Receiver<Reached>);
 
 impl Follower {
-    /// How far it has come.
-    pub(crate) fn position(&mut self) -> Option<u64> {
-        self.0.borrow_and_update().position
+    /// How far it has come, when it came there, and when the database last said so.
+    pub(crate) fn position(&mut self) -> Option<(u64, Instant, Instant)> {
+        let reached = self.0.borrow_and_update();
+        let (came, heard) = reached.since?;
+        Some((reached.position?, came, heard))
     }
 
     /// Waits until that has changed. Cancel safe.

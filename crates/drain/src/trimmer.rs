@@ -15,20 +15,21 @@ const LOOK: Duration = Duration::from_secs(1);
 /// safe: what was not given up is given up after the next start.
 ///
 /// Not at once: a database that loses its last commits in a crash (PostgreSQL with
-/// `synchronous_commit = off`) goes back to an earlier position, and finds the entries there.
+/// `synchronous_commit = off`) goes back to an earlier position, and finds the entries there. What
+/// counts is when the database has last said how far it is: while it is away nothing is given up.
 pub(crate) async fn run(partition: &Partition, keep: Duration) {
     let mut reached = partition.watch();
     let mut noted = Noted::default();
     let mut trimmed = None;
     loop {
-        if let Some(position) = reached.position() {
-            noted.note(Instant::now(), position);
-        }
-        if let Some(upto) = noted.older(Instant::now(), keep)
-            && trimmed < Some(upto)
-        {
-            trim(partition, upto).await;
-            trimmed = Some(upto);
+        if let Some((position, came, heard)) = reached.position() {
+            noted.note(came, position);
+            if let Some(upto) = noted.older(heard, keep)
+                && trimmed < Some(upto)
+            {
+                trim(partition, upto).await;
+                trimmed = Some(upto);
+            }
         }
         match noted.is_empty() {
             true => reached.changed().await,

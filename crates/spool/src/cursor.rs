@@ -141,13 +141,19 @@ fn read(
 ) -> Result<Loaded, SpoolFault> {
     let near = || shelf.stock().near(from);
     let place = place.or_else(near).ok_or_else(|| shelf.gone(from))?;
-    let (mut place, _) = shelf.seek(place, from)?;
+    let durable = |place: Place| {
+        let volume = shelf.volume(place.segment);
+        volume.map_or(0, |(volume, _)| volume.bytes)
+    };
+    // Who follows the end stands before a group already.
+    let mut place = match place.first == from && place.offset < durable(place) {
+        true => place,
+        false => shelf.seek(place, from)?.0,
+    };
     let file = shelf.open(place.segment)?;
     let path = segment::path_of(&shelf.directory, place.segment);
     let segment = shelf.segment(&path, place.segment);
-    let durable = shelf
-        .volume(place.segment)
-        .map_or(0, |(volume, _)| volume.bytes);
+    let durable = durable(place);
     let mut window = Window::new(&*file, durable);
     let (mut entries, mut bytes) = (VecDeque::new(), 0);
     while place.offset < durable && (bytes == 0 || bytes < most) {

@@ -45,21 +45,19 @@ impl Worker {
         ended
     }
 
-    /// A connection to a database that has Windrow's tables.
+    /// A connection to a database that has Windrow's tables. They are looked for each time: one
+    /// that comes back without its last commits may have lost them as well.
     async fn open(&mut self) -> Result<Connection, Ended> {
         let stop = self.stop.clone();
         let opening = async {
             let connection = self.database.connect(Purpose::Batches).await?;
-            if !self.prepared {
-                self.bookkeeping.prepare().await?;
-            }
+            self.bookkeeping.prepare().await?;
             Ok(connection)
         };
         let opened: Result<_, Fault> = tokio::select! {
             () = stop.cancelled() => return Err(Ended::Stopping),
             opened = opening => opened,
         };
-        self.prepared |= opened.is_ok();
         opened.map_err(|fault| self.trouble(&fault))
     }
 
@@ -76,7 +74,7 @@ impl Worker {
 
     /// One unit, from its entries to what becomes of it.
     async fn step(&mut self, connection: &mut dyn Executor<RowWrite>) -> Result<(), Ended> {
-        self.wait_for_entries().await?;
+        self.wait_for_entries(connection).await?;
         let (bounds, wanted) = (self.bounds(), self.wanted.clone());
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
@@ -245,8 +243,12 @@ impl Worker {
         }
     }
 
-    /// Waits until there is something to apply.
-    async fn wait_for_entries(&mut self) -> Result<(), Ended> {
+    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
+    /// has what it had: before it has said so for a while, that is not given up in the spool.
+    async fn wait_for_entries(
+        &mut self,
+        connection: &mut dyn Executor<RowWrite>,
+    ) -> Result<(), Ended> {
         loop {
             if self.stop.is_cancelled() {
                 return Err(Ended::Stopping);
@@ -271,10 +273,18 @@ impl Worker {
             let Some(found) = &mut self.found else {
                 continue;
             };
+            let ask = self.partition.ask_at(self.options.keep);
+            let asking = async {
+                match ask {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => {}
                 () = found.reader.fill() => {}
+                () = asking => self.locate(connection).await?,
             }
         }
     }

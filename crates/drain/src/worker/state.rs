@@ -24,8 +24,6 @@ pub(crate) struct Worker {
     pub(super) row: bookkeeping::Partition,
     pub(super) database: Arc<dyn Database>,
     pub(super) bookkeeping: Arc<dyn Bookkeeping>,
-    /// True once Windrow's tables are there.
-    pub(super) prepared: bool,
     pub(super) options: Options,
     pub(super) stop: CancellationToken,
     pub(super) sharing: Sharing,
@@ -81,7 +79,6 @@ impl Worker {
             sharing: Sharing::new(Arc::clone(&database)),
             size: Size::new(options.first_entries, database.profile().batch_rows),
             attempts: Attempts::default(),
-            prepared: false,
             wanted: Wanted::Many,
             failing: None,
             found: None,

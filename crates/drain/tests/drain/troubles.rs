@@ -122,6 +122,57 @@ async fn a_database_that_loses_its_last_commits_gets_them_again() {
     assert_eq!(world.written(), Vec::from_iter(0..21));
 }
 
+/// The same, and it is away for longer than what was applied is kept while it is there: nobody
+/// knows then whether it still has that.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_given_up_while_the_database_is_away() {
+    for applying in [false, true] {
+        let world = World::of(&[GOOD; 5]);
+        let drain = world.start();
+        drain.all_applied().await;
+        let tables = world.tables();
+        world.database.state().synced = Some((Instant::now(), tables));
+        for number in 5..20 {
+            world.log.push(entry(number, &[GOOD]));
+        }
+        drain.all_applied().await;
+        world.database.state().crash();
+        world.database.state().faults.away = Some(Fault::unavailable("nobody listens"));
+        if applying {
+            world.log.push(entry(20, &[GOOD]));
+            drain.until(is_waiting).await;
+        }
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert!(world.log.trimmed() <= 5);
+        world.database.state().faults.away = None;
+        // It is found out without a further write.
+        let entries = if applying { 21 } else { 20 };
+        while world.written().len() < entries {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(world.written(), Vec::from_iter(0..entries as i64));
+        assert_eq!(drain.progress.stopped(), None);
+        // What it has is given up a while later.
+        tokio::time::sleep(Duration::from_secs(13)).await;
+        assert_eq!(world.log.trimmed(), entries as u64);
+        drain.stop().await;
+    }
+}
+
+/// It comes back even without Windrow's tables.
+#[tokio::test(start_paused = true)]
+async fn lost_tables_are_made_again() {
+    let world = World::of(&[GOOD; 5]);
+    let drain = world.start();
+    drain.all_applied().await;
+    let made = world.database.state().prepared;
+    assert_eq!(made, 1);
+    world.database.state().crash();
+    world.log.push(entry(5, &[GOOD]));
+    drain.all_applied().await;
+    assert_eq!(world.database.state().prepared, 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn somebody_else_who_applies_the_same_is_noticed() {
     let world = World::of(&[GOOD; 10]);

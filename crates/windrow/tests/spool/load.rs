@@ -11,12 +11,33 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{Db, client};
 
-/// The tables that clients write to. A row that comes twice is seen: nothing keeps it out.
-pub const TABLES: &str = "create table events (id bigint, client int);
-    create table state (k int primary key, v bigint);";
+/// The tables that clients write to. A row that comes twice is seen: nothing keeps it out, but for
+/// parents, where the second would be a dead letter.
+const TABLES: &str = "create table state (k int primary key, v bigint);
+    create table parents (id bigint primary key, client int);
+    create table children (id bigint, client int, parent bigint not null,
+        foreign key (parent) references parents (id));";
+
+/// All rows but those of `state`. No two have one number.
+const ROWS: &str = "(select id from events union all select id from parents
+    union all select id from children) as every_row";
 
 /// Keys of each client.
 const KEYS: u64 = 3;
+
+/// Makes the tables that clients write to. That of the events counts its rows, in the order in
+/// which they come.
+pub fn make_tables(db: &Db) {
+    let url = db.url();
+    let counted = match url.split_once(':') {
+        Some(("postgres", _)) => "bigserial",
+        Some(("mysql", _)) => "bigint auto_increment",
+        _ => "integer",
+    };
+    db.sql(&format!(
+        "create table events (place {counted} primary key, id bigint, client int); {TABLES}"
+    ));
+}
 
 /// What all clients share.
 #[derive(Default)]
@@ -51,94 +72,117 @@ pub struct Ledger {
 /// Writes until there is no answer.
 pub async fn write(url: String, number: u64, seed: u64, shared: Arc<Shared>) -> Ledger {
     let mut random = StdRng::seed_from_u64(seed);
-    let (mut ledger, client) = (Ledger::default(), client());
+    let mut writing = Writing {
+        url,
+        number,
+        client: client(),
+        ledger: Ledger::default(),
+    };
     loop {
-        let answered = match random.random_range(0..10) {
-            0..4 => {
-                ledger
-                    .insert(&client, &url, shared.numbers(1), number, false)
-                    .await
-            }
+        let answered = match random.random_range(0..12) {
+            0..4 => writing.insert(shared.numbers(1), false).await,
             4..6 => {
                 let rows = shared.numbers(random.random_range(2..30));
-                ledger.insert(&client, &url, rows, number, false).await
+                writing.insert(rows, false).await
             }
-            6 => {
-                ledger
-                    .insert(&client, &url, shared.numbers(4), number, true)
-                    .await
+            6 => writing.insert(shared.numbers(4), true).await,
+            7..9 => {
+                let children = random.random_range(1..4);
+                writing.family(&shared.numbers(children + 1)).await
             }
             _ => {
                 let key = number * KEYS + random.random_range(0..KEYS);
-                let value = shared.numbers(1)[0];
-                ledger.upsert(&client, &url, key, value).await
+                writing.upsert(key, shared.numbers(1)[0]).await
             }
         };
         if !answered {
-            return ledger;
+            return writing.ledger;
         }
         shared.acknowledged.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Ledger {
-    async fn insert(
-        &mut self,
-        client: &Client,
-        url: &str,
-        rows: Vec<u64>,
-        number: u64,
-        atomic: bool,
-    ) -> bool {
-        let query = if atomic { "?atomic=true" } else { "" };
-        let path = format!("{url}/v1/tables/events/rows{query}");
-        let bodies: Vec<Json> = rows
-            .iter()
-            .map(|id| json!({"id": id, "client": number}))
-            .collect();
-        let answered = post(client, &path, &bodies).await;
-        match answered {
-            true => self.acknowledged.extend(rows),
-            false => self.unanswered.push((rows, atomic)),
-        }
-        answered
-    }
-
-    async fn upsert(&mut self, client: &Client, url: &str, key: u64, value: u64) -> bool {
-        let path = format!("{url}/v1/tables/state/rows?on_conflict=update");
-        let told = self.values.entry(key).or_default();
-        told.1 = value;
-        let answered = post(client, &path, &[json!({"k": key, "v": value})]).await;
-        if answered {
-            told.0 = Some(value);
-        }
-        answered
-    }
+/// A client.
+struct Writing {
+    url: String,
+    number: u64,
+    client: Client,
+    ledger: Ledger,
 }
 
-/// Whether it was acknowledged; false: there was no answer.
-async fn post(client: &Client, path: &str, rows: &[Json]) -> bool {
-    let kind = match rows {
-        [_] => "application/json",
-        _ => "application/x-ndjson",
-    };
-    let body: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    let asked = client.post(path).header("content-type", kind).body(body);
-    let Ok(answer) = asked.send().await else {
-        return false;
-    };
-    let status = answer.status().as_u16();
-    let Ok(text) = answer.text().await else {
-        return false;
-    };
-    assert_eq!(status, 202, "{path}: {text}");
-    true
+impl Writing {
+    async fn insert(&mut self, rows: Vec<u64>, atomic: bool) -> bool {
+        let query = if atomic { "?atomic=true" } else { "" };
+        let number = self.number;
+        let body = |id: &u64| json!({"id": id, "client": number});
+        let bodies: Vec<Json> = rows.iter().map(body).collect();
+        let path = format!("events/rows{query}");
+        self.send(&path, rows, &bodies, atomic).await
+    }
+
+    /// A parent, and once it is acknowledged its children.
+    async fn family(&mut self, rows: &[u64]) -> bool {
+        let (parent, children) = (rows[0], &rows[1..]);
+        let number = self.number;
+        let body = json!({"id": parent, "client": number});
+        if !self
+            .send("parents/rows", vec![parent], &[body], false)
+            .await
+        {
+            return false;
+        }
+        let body = |id: &u64| json!({"id": id, "client": number, "parent": parent});
+        let bodies: Vec<Json> = children.iter().map(body).collect();
+        self.send("children/rows", children.to_vec(), &bodies, false)
+            .await
+    }
+
+    async fn send(&mut self, path: &str, rows: Vec<u64>, bodies: &[Json], atomic: bool) -> bool {
+        let answered = self.post(path, bodies).await;
+        match answered {
+            true => self.ledger.acknowledged.extend(rows),
+            false => self.ledger.unanswered.push((rows, atomic)),
+        }
+        answered
+    }
+
+    async fn upsert(&mut self, key: u64, value: u64) -> bool {
+        let row = json!({"k": key, "v": value});
+        self.ledger.values.entry(key).or_default().1 = value;
+        let answered = self.post("state/rows?on_conflict=update", &[row]).await;
+        if answered {
+            self.ledger.values.entry(key).or_default().0 = Some(value);
+        }
+        answered
+    }
+
+    /// Whether it was acknowledged; false: there was no answer.
+    async fn post(&self, path: &str, rows: &[Json]) -> bool {
+        let kind = match rows {
+            [_] => "application/json",
+            _ => "application/x-ndjson",
+        };
+        let body: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        let url = format!("{}/v1/tables/{path}", self.url);
+        let asked = self.client.post(url).header("content-type", kind);
+        let Ok(answer) = asked.body(body).send().await else {
+            return false;
+        };
+        let status = answer.status().as_u16();
+        let Ok(text) = answer.text().await else {
+            return false;
+        };
+        assert_eq!(status, 202, "{path}: {text}");
+        true
+    }
 }
 
 /// Every acknowledged row is there once, every other at most once, and those of an atomic request
-/// together; each key has the last acknowledged value, or one that was sent later.
+/// together; what a client sent stands in its order; each key has the last acknowledged value, or
+/// one that was sent later.
 pub fn check(db: &Db, ledgers: &[Ledger]) {
-    let there: HashMap<u64, u64> = db.counts("events", "id").into_iter().collect();
+    assert_eq!(db.sql("select message from windrow_rejected"), "");
+    let there: HashMap<u64, u64> = db.counts(ROWS, "id").into_iter().collect();
     let count = |id: &u64| there.get(id).copied().unwrap_or(0);
     let mut told = 0;
     for ledger in ledgers {
@@ -154,19 +198,24 @@ pub fn check(db: &Db, ledgers: &[Ledger]) {
         }
     }
     assert_eq!(there.len(), told, "nothing is there that nobody has sent");
+    check_order(db);
     check_values(db, ledgers);
-    assert_eq!(db.sql("select count(*) from windrow_rejected"), "0");
+}
+
+/// A client's numbers grow.
+fn check_order(db: &Db) {
+    let mut last: HashMap<u64, u64> = HashMap::new();
+    for (client, id) in pairs(db, "select client, id from events order by place") {
+        let before = last.insert(client, id);
+        assert!(
+            before < Some(id),
+            "client {client}: {id} stands behind {before:?}"
+        );
+    }
 }
 
 fn check_values(db: &Db, ledgers: &[Ledger]) {
-    let text = db.sql("select k, v from state");
-    let there: HashMap<u64, u64> = text
-        .lines()
-        .map(|line| {
-            let (k, v) = line.split_once('|').unwrap();
-            (k.parse().unwrap(), v.parse().unwrap())
-        })
-        .collect();
+    let there: HashMap<u64, u64> = pairs(db, "select k, v from state").into_iter().collect();
     // The ledgers of a client follow each other.
     let mut last: HashMap<u64, (Option<u64>, u64)> = HashMap::new();
     for ledger in ledgers {
@@ -186,4 +235,13 @@ fn check_values(db: &Db, ledgers: &[Ledger]) {
             "key {key} has {value:?}; {acknowledged} was acknowledged, {sent} was sent last"
         );
     }
+}
+
+/// Rows of two numbers.
+fn pairs(db: &Db, query: &str) -> Vec<(u64, u64)> {
+    let pair = |line: &str| {
+        let (one, other) = line.split_once('|').unwrap();
+        (one.parse().unwrap(), other.parse().unwrap())
+    };
+    db.sql(query).lines().map(pair).collect()
 }

@@ -20,6 +20,8 @@ pub enum Db {
     Postgres(postgres::Database),
     Maria(mariadb::Database),
     Sqlite(TempDir),
+    /// A database of a server that the test has started, by its URL.
+    At(String),
 }
 
 impl Db {
@@ -40,6 +42,7 @@ impl Db {
             Self::Postgres(database) => database.url().to_owned(),
             Self::Maria(database) => database.url().to_owned(),
             Self::Sqlite(_) => format!("sqlite:{}", self.file().display()),
+            Self::At(url) => url.clone(),
         }
     }
 
@@ -70,6 +73,8 @@ impl Db {
             Self::Postgres(database) => database.exec(text).unwrap(),
             Self::Maria(database) => database.exec(text).unwrap(),
             Self::Sqlite(_) => sqlite(&self.open(), text),
+            Self::At(url) if url.starts_with("mysql:") => mariadb::sql(url, text).unwrap(),
+            Self::At(url) => postgres::psql(url, text).unwrap(),
         };
         answer.trim_end().to_owned()
     }

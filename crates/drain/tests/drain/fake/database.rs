@@ -86,6 +86,8 @@ pub(crate) struct State {
     /// Foreign writes of each unit that was tried.
     pub(crate) tried: Vec<usize>,
     pub(crate) connects: usize,
+    /// How often Windrow's tables were made ready.
+    pub(crate) prepared: usize,
 }
 
 /// The database. Cheap to clone: all clones are one.
@@ -201,6 +203,7 @@ impl Database for Fake {
 impl Bookkeeping for Fake {
     async fn prepare(&self) -> Result<(), Fault> {
         self.rest().await;
+        self.state().prepared += 1;
         Ok(())
     }
 
