@@ -72,7 +72,7 @@ pub use moves::{MovePlan, Mover, Moves, News};
 pub use name::{Name, TableName};
 pub use outcome::{Dones, Returned, RowDone, UnitFault, UnitOutcome};
 pub use promise::{Limitation, Promise};
-pub use secret::Secret;
+pub use secret::{Secret, shown_parameter};
 pub use shape::{Key, OnConflict, Op, Returning, Shape};
 pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;

@@ -77,6 +77,18 @@ impl FromStr for Secret {
     }
 }
 
+/// The name of a URL's parameter as it may be shown: as it stands where it is a word. Anything else
+/// may be a part of a password whose special characters were not encoded.
+pub fn shown_parameter(name: &str) -> String {
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    if !name.is_empty() && name.bytes().all(is_word) {
+        format!("{name:?}")
+    } else {
+        "whose name is not shown, as it may be a part of a password (encode ?, /, # and @ in it)"
+            .to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mysql_async::{Opts, OptsBuilder, SslOpts};
 use url::Url;
-use windrow_core::Fault;
+use windrow_core::{Fault, shown_parameter};
 
 /// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (or `mariadb://`), with the parameters
 /// `sslmode` (`disable`, the default; `require`, `verify-ca`, `verify-full`), `sslrootcert` (a PEM
@@ -41,7 +41,8 @@ pub(super) fn read(url: &str) -> Result<Opts, Fault> {
             "socket" => builder = builder.socket(Some(value.into_owned())),
             _ => {
                 return Err(Fault::invalid(format!(
-                    "a MySQL URL has no parameter {name:?}; known are sslmode, sslrootcert and socket"
+                    "the URL has a parameter {} that is not known; known are sslmode, sslrootcert and socket",
+                    shown_parameter(&name)
                 )));
             }
         }

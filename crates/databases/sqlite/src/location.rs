@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf, absolute};
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, shown_parameter};
 
 /// Where the database is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,8 @@ fn create(query: &str) -> Result<bool, Fault> {
             other => {
                 let name = other.split('=').next().unwrap_or(other);
                 return Err(Fault::invalid(format!(
-                    "a SQLite URL has no parameter {name:?} with this value; known are mode=rwc (default) and mode=rw"
+                    "the URL has a parameter {}, or a value of it, that is not known; known are mode=rwc (default) and mode=rw",
+                    shown_parameter(name)
                 )));
             }
         }

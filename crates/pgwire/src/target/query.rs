@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windrow_core::Fault;
+use windrow_core::{Fault, shown_parameter};
 
 use super::options::{ChannelBinding, Roots, SessionKind, SslMode, TlsOptions};
 use super::percent::decode;
@@ -59,7 +59,8 @@ pub(super) fn read(raw: &mut Raw<'_>) -> Result<Parameters, Fault> {
             "connect_timeout" => parameters.connect_timeout = seconds(&name, &value)?,
             _ => {
                 return Err(Fault::invalid(format!(
-                    "the URL's parameter {name} is not known; known are {KNOWN}"
+                    "the URL has a parameter {} that is not known; known are {KNOWN}",
+                    shown_parameter(&name)
                 )));
             }
         }

@@ -97,8 +97,13 @@ impl Trouble {
         let secret = key
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(is_secret);
-        // A line without a key goes on with a value of a line before it.
-        if secret || !written.contains('=') && !written.trim_start().starts_with('[') {
+        // A line without a key goes on with a value of a line before it, and what is no key may be
+        // anything.
+        let is_key = |c: char| c.is_ascii_alphanumeric() || "_-.[] ".contains(c);
+        if secret
+            || !key.chars().all(is_key)
+            || !written.contains('=') && !written.trim_start().starts_with('[')
+        {
             return Self(format!(
                 "line {line}: the value is not of the right kind, or not well written (it is not shown, it may be a secret)"
             ));
@@ -175,6 +180,8 @@ mod tests {
             "[database]\nurl = { a = \"12345678\" }",
             "[pg.users.app]\nserver_password = 12345678\n",
             "[pg.users]\napp = \"12345678\"",
+            "[pg\"12345678\"",
+            "[\u{2}12345678]",
             "[pg.users.app]\nserver_password = \"\"\"\n12345678\"\"\"\nverifier = 1",
         ] {
             let error = toml::from_str::<File>(text).unwrap_err();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use url::Url;
-use windrow_core::{Fault, Secret};
+use windrow_core::{Fault, Secret, shown_parameter};
 
 /// How long an answer may take, where the URL does not say otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -107,7 +107,8 @@ impl Target {
         match self.parameters.first() {
             None => Ok(()),
             Some((name, _)) => Err(Fault::invalid(format!(
-                "the URL has a parameter {name:?} that is not known; known are sslrootcert, timeout{known}"
+                "the URL has a parameter {} that is not known; known are sslrootcert, timeout{known}",
+                shown_parameter(name)
             ))),
         }
     }
