@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use windrow_core::{Apart, Fault, RowWrite};
+use windrow_core::{Apart, Fault};
 
 use crate::arguments::{Arguments, Formats};
 use crate::parsed::ParsedStatement;
 use crate::signature::Signature;
 
-/// Tells which rows the calls of a statement touch, and what they do to them: what the database
-/// that described it knows of the table.
+/// Tells which rows the calls of a statement touch: what the database that described it knows of
+/// the table's keys.
 pub trait Touches: Send + Sync {
     /// Adds a hash for each row that a call with these values touches, as far as its key is known:
     /// two calls that touch one row have a hash in common. Adding none is always allowed.
@@ -31,22 +31,6 @@ pub trait Touches: Send + Sync {
     fn keeps_rows(&self) -> bool {
         false
     }
-
-    /// A call with these values as a write of its row, where it is certain that both write the same
-    /// under all settings of a session.
-    fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
-        let _ = (arguments, formats);
-        None
-    }
-}
-
-/// A call as a write of its row.
-#[derive(Clone, Debug)]
-pub struct AsRow {
-    /// The same as the call.
-    pub write: RowWrite,
-    /// The row takes a value from a sequence.
-    pub generates: bool,
 }
 
 /// No rows are known: for those who play a database in tests.
@@ -122,12 +106,6 @@ impl Statement {
     /// names it writes, or it fails.
     pub fn keeps_rows(&self) -> bool {
         self.touches.keeps_rows()
-    }
-
-    /// A call with these values as a write of its row, where it is certain that both write the same
-    /// under all settings of a session.
-    pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
-        self.touches.as_row(arguments, formats)
     }
 
     /// The schema has changed: frontends describe the parsed statement anew before they use it

@@ -26,7 +26,6 @@
 //! | `register`, `session_info`, `admission` | who is in, what others may know of a session, what it came in with |
 //! | [`config`] | what can be configured |
 //! | `connection_slots` | how many server connections there may be, of lanes and sessions together |
-//! | [`spool`] | the spool, as sessions use it |
 //! | `own_settings` | Windrow's own settings of a session |
 //! | `codec`, `client_stream` | PostgreSQL's protocol, and the byte stream of a client |
 //!
@@ -57,7 +56,6 @@ pub mod services;
 mod session;
 mod session_info;
 mod shared;
-pub mod spool;
 mod statements;
 #[cfg(any(test, fuzzing))]
 pub mod trial;

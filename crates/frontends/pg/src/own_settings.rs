@@ -6,28 +6,13 @@ use windrow_core::{Fault, FaultClass};
 pub(crate) const PREFIX: &str = "windrow.";
 
 /// Windrow's own settings of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnSettings {
     /// Writes are joined with those of others.
     pub(crate) join: bool,
     /// In a transaction, writes whose answer is certain are answered before the server has
     /// executed them.
     pub(crate) defer: bool,
-    /// When writes are answered whose answer is certain.
-    pub(crate) ack: Ack,
-    /// What goes to the database waits until that has what the session has in the spool; where this
-    /// is off, plain reads do not.
-    pub(crate) read_your_writes: bool,
-}
-
-/// When writes are answered whose answer is certain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ack {
-    /// Once the database has committed.
-    #[default]
-    Commit,
-    /// Once they are durable in the spool.
-    Spool,
 }
 
 /// What a client asks for in its startup packet.
@@ -35,8 +20,6 @@ pub(crate) enum Ack {
 pub(crate) struct Asked {
     join: Option<bool>,
     defer: Option<bool>,
-    ack: Option<Ack>,
-    read_your_writes: Option<bool>,
 }
 
 impl Asked {
@@ -50,37 +33,16 @@ impl Asked {
         match name {
             "join" => self.join = Some(settings.join),
             "defer" => self.defer = Some(settings.defer),
-            "ack" => self.ack = Some(settings.ack),
-            "read_your_writes" => self.read_your_writes = Some(settings.read_your_writes),
             _ => {}
         }
         Ok(())
     }
 
-    /// True where it is the spool that is to answer.
-    pub(crate) fn wants_spool(&self) -> bool {
-        self.ack == Some(Ack::Spool)
-    }
-
-    /// The settings that a session starts with. `join`, `ack`: where it asks for nothing.
-    pub(crate) fn settings(&self, join: bool, ack: Ack) -> OwnSettings {
-        let start = OwnSettings::default();
+    /// The settings that a session starts with. `join`: of its database.
+    pub(crate) fn settings(&self, join: bool) -> OwnSettings {
         OwnSettings {
             join: self.join.unwrap_or(join),
-            defer: self.defer.unwrap_or(start.defer),
-            ack: self.ack.unwrap_or(ack),
-            read_your_writes: self.read_your_writes.unwrap_or(start.read_your_writes),
-        }
-    }
-}
-
-impl Default for OwnSettings {
-    fn default() -> Self {
-        Self {
-            join: true,
-            defer: false,
-            ack: Ack::Commit,
-            read_your_writes: true,
+            defer: self.defer.unwrap_or_default(),
         }
     }
 }
@@ -101,9 +63,10 @@ impl OwnSettings {
             "defer" => {
                 self.defer = of(name, value, start.defer)?;
             }
-            "ack" => self.ack = value.map_or(Ok(start.ack), ack)?,
-            "read_your_writes" => {
-                self.read_your_writes = of(name, value, start.read_your_writes)?;
+            "ack" if value.is_none_or(|value| value.eq_ignore_ascii_case("commit")) => {}
+            "ack" => {
+                let text = "windrow.ack is not available in this version";
+                return Err(Fault::new(FaultClass::Unsupported, "0A000", text));
             }
             _ => return Err(unknown(name)),
         }
@@ -117,14 +80,7 @@ impl OwnSettings {
     pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &'static str), Fault> {
         match name {
             "join" => Ok(("windrow.join", word(self.join))),
-            "ack" => Ok((
-                "windrow.ack",
-                match self.ack {
-                    Ack::Commit => "commit",
-                    Ack::Spool => "spool",
-                },
-            )),
-            "read_your_writes" => Ok(("windrow.read_your_writes", word(self.read_your_writes))),
+            "ack" => Ok(("windrow.ack", "commit")),
             "defer" => Ok(("windrow.defer", word(self.defer))),
             _ => Err(unknown(name)),
         }
@@ -138,7 +94,7 @@ fn word(on: bool) -> &'static str {
 fn unknown(name: &str) -> Fault {
     let text = format!("unrecognized configuration parameter \"{PREFIX}{name}\"");
     Fault::new(FaultClass::Invalid, "42704", text).with_hint(Some(
-        "Windrow's own settings are windrow.ack, windrow.defer, windrow.join and windrow.read_your_writes.",
+        "Windrow's own settings are windrow.join, windrow.ack and windrow.defer.",
     ))
 }
 
@@ -152,19 +108,6 @@ fn of(name: &str, value: Option<&str>, start: bool) -> Result<bool, Fault> {
             "parameter \"{PREFIX}{name}\" requires a Boolean value"
         ))
     })
-}
-
-/// As PostgreSQL reads a setting that has one of some words.
-fn ack(value: &str) -> Result<Ack, Fault> {
-    match &*value.to_ascii_lowercase() {
-        "commit" => Ok(Ack::Commit),
-        "spool" => Ok(Ack::Spool),
-        _ => {
-            let text = format!("invalid value for parameter \"windrow.ack\": \"{value}\"");
-            let fault = Fault::new(FaultClass::Invalid, "22023", text);
-            Err(fault.with_hint(Some("Available values: commit, spool.")))
-        }
-    }
 }
 
 /// PostgreSQL's words for true and false, shortened as far as they stay unambiguous.
@@ -199,7 +142,10 @@ mod tests {
 
     #[test]
     fn settings_are_set_shown_and_reset() {
-        let start = OwnSettings::default();
+        let start = OwnSettings {
+            join: true,
+            defer: false,
+        };
         let mut own = start;
         own.set("join", Some("off"), start).unwrap();
         own.set("defer", Some("on"), start).unwrap();
@@ -210,13 +156,7 @@ mod tests {
         assert_eq!(own, start);
         let code = |name, value| own.clone().set(name, Some(value), start).unwrap_err().code;
         assert_eq!(&*code("join", "maybe"), "22023");
-        assert_eq!(&*code("ack", "never"), "22023");
-        own.set("ack", Some("SPOOL"), start).unwrap();
-        assert_eq!(own.show("ack"), Ok(("windrow.ack", "spool")));
-        assert_eq!(
-            own.show("read_your_writes"),
-            Ok(("windrow.read_your_writes", "on"))
-        );
+        assert_eq!(&*code("ack", "spool"), "0A000");
         let fault = own.show("joni").unwrap_err();
         assert_eq!(&*fault.code, "42704");
         assert!(fault.hint().unwrap().contains("windrow.join"));

@@ -11,7 +11,6 @@ use windrow_pgwire::target::Credential;
 use crate::client::{Identity, Settings};
 use crate::config::Roles;
 use crate::metrics::PgMetrics;
-use crate::spool::SqlSpool;
 
 /// What tells lanes apart: one database, one role with what lets it in, one set of session
 /// settings.
@@ -57,8 +56,6 @@ pub struct Services {
     pub budget: Budget,
     /// Where it counts.
     pub metrics: PgMetrics,
-    /// The spool, where there is one and a database of PostgreSQL's behind it.
-    pub spool: Option<SqlSpool>,
     /// What the console can ask for besides.
     pub console: Console,
 }

@@ -18,7 +18,6 @@ use crate::register::Register;
 use crate::senders::Senders;
 use crate::services::{Console, Services};
 use crate::session::charge::LongMessages;
-use crate::spool::SqlSpool;
 use crate::statements::StatementCache;
 
 /// What all connections of a frontend share.
@@ -53,8 +52,6 @@ pub(crate) struct Shared {
     pub(crate) long_messages: LongMessages,
     /// What is counted.
     pub(crate) metrics: PgMetrics,
-    /// The spool, where there is one.
-    pub(crate) spool: Option<SqlSpool>,
     /// What the console shows and does that is not the frontend's own.
     pub(crate) console: Console,
     /// Nobody comes in any more once this is cancelled; sessions end what is under way and leave.
@@ -71,7 +68,6 @@ impl Shared {
             lanes,
             budget,
             metrics,
-            spool,
             console,
         } = services;
         let slots = config.max_clients.min(Semaphore::MAX_PERMITS);
@@ -90,7 +86,6 @@ impl Shared {
             long_messages: LongMessages::new(&budget),
             budget,
             metrics,
-            spool,
             console,
             stop: CancellationToken::new(),
             config,

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use windrow_arango_api::ArangoApi;
 use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
-use windrow_http::{Ack, Http, HttpConfig, HttpMetrics, Services};
+use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use self::pg::{PgLanes, PgServer};
@@ -80,14 +80,12 @@ impl Server {
         };
         let spool = RunningSpool::asked_for(settings.spool.as_ref(), around).await?;
         let asked_to_end = CancellationToken::new();
-        let spooled = settings.ack == Ack::Spool;
         let pg = match &settings.pg {
             Some(pg) => {
                 let shared = Shared {
                     budget: &budget,
                     lane_metrics: &lane_metrics,
                     registry: &mut registry,
-                    spool: spool.as_ref().map(|spool| (spool.spooling(), spooled)),
                     reread,
                     stop: asked_to_end.clone(),
                 };

@@ -9,13 +9,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Name, RowWrite, Spooling, Standing};
+use windrow_core::{Name, Standing};
 use windrow_lanes::LaneStatus;
-use windrow_pg::spool::SqlSpool;
-use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Roles, Services,
-};
-use windrow_pgwire::Target;
+use windrow_pg::{ConnectionSlots, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
 
 use self::session_lanes::SessionLanes;
 use super::shared::{Reread, Shared};
@@ -78,7 +74,6 @@ impl PgServer {
             lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
-            spool: sql_spool(settings, &config.databases, shared.spool),
             console: console(&session_lanes, shared.reread, shared.stop),
         };
         let pg = Pg::bind(config, services)
@@ -104,30 +99,6 @@ impl PgServer {
         }
         self.session_lanes.shutdown().await;
     }
-}
-
-/// The spool of SQL clients: those who are in the database that it is applied to, as the role as
-/// which that is done.
-fn sql_spool(
-    settings: &Settings,
-    databases: &[DatabaseConfig],
-    spool: Option<(Arc<dyn Spooling<RowWrite>>, bool)>,
-) -> Option<SqlSpool> {
-    let (spooling, default) = spool?;
-    let target = Target::parse(settings.url.reveal()).ok()?;
-    let same = |database: &&DatabaseConfig| {
-        let other = &database.target;
-        other.is_at(&target) && other.database() == target.database()
-    };
-    let database = databases.iter().find(same)?;
-    Some(SqlSpool {
-        spooling,
-        applied: Identity {
-            database: Name::from(&*database.name),
-            role: Name::from(target.role()),
-        },
-        default,
-    })
 }
 
 fn console(

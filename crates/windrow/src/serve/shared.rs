@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, RowWrite, Spooling};
+use windrow_core::Budget;
 use windrow_lanes::LaneMetrics;
 
 use crate::settings::Settings;
@@ -17,8 +17,6 @@ pub(super) struct Shared<'a> {
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,
-    /// The spool, and whether it answers where nobody says otherwise.
-    pub(super) spool: Option<(Arc<dyn Spooling<RowWrite>>, bool)>,
     pub(super) reread: Arc<Reread>,
     /// Ends the process.
     pub(super) stop: CancellationToken,

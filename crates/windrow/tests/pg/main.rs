@@ -20,7 +20,6 @@ mod many;
 mod notices;
 mod order;
 mod sessions;
-mod spooled;
 mod standings;
 mod support;
 mod types;

@@ -1,15 +1,14 @@
 //! What a parsed statement means to the server, as far as executing its calls depends on it.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::time::Instant;
-use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, Signature, Touches};
+use windrow_calls::{Arguments, Formats, ParsedStatement, Signature, Touches};
 use windrow_core::Apart;
 use windrow_proof::Trusted;
 
-use super::as_row::RowForm;
 use super::describe::Description;
 use super::judge::{self, GeneratedColumn};
 use super::key::{self, Keys, keys};
@@ -35,8 +34,6 @@ pub(crate) struct Meaning {
     pub(super) proven: bool,
     /// The unique keys that it gives, where all values are text, and where all are binary.
     keys: [Keys; 2],
-    /// What its calls are as rows, once somebody has asked.
-    row_form: OnceLock<Option<Arc<RowForm>>>,
 }
 
 impl Meaning {
@@ -82,7 +79,6 @@ impl Meaning {
             grouped: None,
             proven: false,
             keys: [Vec::new(), Vec::new()],
-            row_form: OnceLock::new(),
         }
     }
 }
@@ -117,13 +113,6 @@ impl Touches for Meaning {
 
     fn keeps_rows(&self) -> bool {
         self.proven
-    }
-
-    fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
-        let form = self
-            .row_form
-            .get_or_init(|| RowForm::of(self).map(Arc::new));
-        form.as_ref()?.row(arguments, formats)
     }
 }
 
@@ -168,7 +157,6 @@ pub(super) fn meaning(
         proven,
         table,
         signature,
-        row_form: OnceLock::new(),
     })
 }
 

@@ -10,12 +10,10 @@
 //! | `carrier` | how the raw values of a parameter become one array |
 //! | `key` | which row a call is about, told from raw values |
 //! | `text` | the set-based statement, made of the client's own expressions |
-//! | `as_row` | calls as rows, for the spool |
 //! | `messages` | values out; what calls are told |
 //! | `parsed` | what a parsed statement says by itself |
 //! | `renew` | statements whose tables were changed |
 
-mod as_row;
 mod bound_call;
 mod call_catalog;
 mod carrier;

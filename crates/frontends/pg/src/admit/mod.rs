@@ -49,13 +49,11 @@ use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
 use crate::metrics::Login;
-use crate::own_settings::{Ack, OwnSettings};
 use crate::pool::Who;
 use crate::register::Entry;
 use crate::role_state::RoleState;
 use crate::session::Client;
 use crate::shared::Shared;
-use crate::spool;
 
 /// The database that is none: the console.
 pub(crate) const CONSOLE: &str = "windrow";
@@ -181,7 +179,6 @@ impl<'a> Greeter<'a> {
         let join = self
             .database(&request)
             .is_some_and(|database| database.join);
-        let own = self.own_settings(&request, join)?;
         let who = Who {
             identity: request.identity,
             settings: request.settings,
@@ -213,29 +210,12 @@ impl<'a> Greeter<'a> {
             settings: report.settings.clone(),
             application_name: who.application_name,
             credential: who.credential,
-            own,
+            own: request.own.settings(join),
             standard_strings: report.standard_strings,
             utf8: report.utf8,
             info: std::sync::Arc::clone(&entry.info),
         };
         Ok(Admitted::Session(Box::new(client), entry, slot))
-    }
-
-    /// Windrow's own settings of a session that begins. `join`: of its database.
-    fn own_settings(&self, request: &Request, join: bool) -> Result<OwnSettings, Fault> {
-        let spool = self.shared.spool.as_ref();
-        let may = match spool {
-            Some(spool) => spool.check(&request.identity),
-            None => Err(spool::missing()),
-        };
-        if request.own.wants_spool() {
-            may.clone()?;
-        }
-        let ack = match spool {
-            Some(spool) if spool.default && may.is_ok() => Ack::Spool,
-            _ => Ack::Commit,
-        };
-        Ok(request.own.settings(join, ack))
     }
 
     /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for

@@ -145,7 +145,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::own_settings::Ack;
 
     fn request(pairs: &[(&str, &str)]) -> Result<Request, String> {
         let own = |text: &&str| (*text).to_owned();
@@ -182,7 +181,7 @@ mod tests {
         .unwrap();
         assert_eq!(one.settings, other.settings);
         assert_eq!(one.identity, other.identity);
-        let joins = |request: &Request| request.own.settings(false, Ack::Commit).join;
+        let joins = |request: &Request| request.own.settings(false).join;
         assert_eq!((joins(&one), joins(&other)), (false, true));
         assert_eq!(
             (&*one.application_name, &*other.application_name),
@@ -223,8 +222,8 @@ mod tests {
                 "22023",
             ),
             (
-                &[("user", "u"), ("options", "-c windrow.ack=spoon")][..],
-                "22023",
+                &[("user", "u"), ("options", "-c windrow.ack=spool")][..],
+                "0A000",
             ),
             (&[("user", "u"), ("windrow.joins", "on")][..], "42704"),
             (&[("user", "u"), ("windrow.join", "o")][..], "22023"),

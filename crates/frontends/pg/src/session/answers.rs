@@ -5,10 +5,9 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use windrow_core::{Fault, UnitOutcome};
+use windrow_core::Fault;
 
 use super::line::HIGH;
-use super::pending::Receipt;
 use super::state::{End, Session};
 
 impl Session {
@@ -30,20 +29,16 @@ impl Session {
         while let Some(front) = self.pending.front_mut()
             && self.line.out.len() < HIGH
         {
-            let outcome = match &mut front.receipt {
-                None => None,
-                Some(Receipt::Lane(receipt)) => match Pin::new(receipt).poll(cx) {
-                    Poll::Pending => return,
-                    Poll::Ready(mut outcomes) => Some(outcomes.pop().unwrap_or_else(unanswered)),
-                },
-                Some(Receipt::Spool(receipt)) => match Pin::new(receipt).poll(cx) {
-                    Poll::Pending => return,
-                    Poll::Ready(mut outcomes) => {
-                        let outcome = outcomes.pop().unwrap_or_else(unanswered);
-                        Some(self.has_spooled(outcome))
-                    }
-                },
-            };
+            let outcome =
+                match &mut front.receipt {
+                    None => None,
+                    Some(receipt) => match Pin::new(receipt).poll(cx) {
+                        Poll::Pending => return,
+                        Poll::Ready(mut outcomes) => Some(outcomes.pop().unwrap_or_else(|| {
+                            Err(Fault::internal("a unit was not answered").into())
+                        })),
+                    },
+                };
             if let Some(pending) = self.pending.pop_front() {
                 let stopping = self.stop.is_cancelled();
                 pending.say(outcome, &mut self.line.out, &mut self.values, stopping);
@@ -62,8 +57,4 @@ impl Session {
         })
         .await
     }
-}
-
-fn unanswered<D>() -> UnitOutcome<D> {
-    Err(Fault::internal("a unit was not answered").into())
 }

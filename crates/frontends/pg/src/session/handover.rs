@@ -10,9 +10,6 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
-        if self.has_to_catch_up() {
-            Box::pin(self.catch_up()).await?;
-        }
         let answered = self.segment.answered;
         self.segment.clear();
         let settings = self.who.settings.clone();

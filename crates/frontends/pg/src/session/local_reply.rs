@@ -6,8 +6,6 @@ use windrow_sql::Effect;
 
 use super::local::{self, Reply};
 use super::state::Session;
-use crate::own_settings::Ack;
-use crate::spool;
 use crate::statements::CachedStatement;
 
 impl Session {
@@ -36,13 +34,7 @@ impl Session {
         }
         match cached.effect() {
             Some(Effect::SetWindrow { name, value }) => {
-                let mut own = self.own;
-                own.set(name, value.as_deref(), self.own_start)?;
-                if own.ack == Ack::Spool && self.own.ack != Ack::Spool {
-                    let spool = self.shared.spool.as_ref().ok_or_else(spool::missing)?;
-                    spool.check(&self.who.identity)?;
-                }
-                self.own = own;
+                self.own.set(name, value.as_deref(), self.own_start)?;
                 let is_set = value.is_some();
                 Ok(Reply::Done(if is_set { "SET" } else { "RESET" }))
             }

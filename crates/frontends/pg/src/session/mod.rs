@@ -8,7 +8,6 @@
 //! | `extended`, `segment` | Parse, Bind, Describe, Execute, Close up to their Sync |
 //! | `describe`, `meaning` | what a statement means to the session: joined, relayed, its own |
 //! | `submit` | units handed to their lane |
-//! | `spooled` | writes that the spool acknowledges |
 //! | `handover` | going over to a server connection, and coming back |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
@@ -34,7 +33,6 @@ mod pending;
 mod relay;
 mod segment;
 mod simple;
-mod spooled;
 mod state;
 mod submit;
 mod values;

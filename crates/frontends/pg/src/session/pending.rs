@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_calls::{CallDone, Formats, Signature, Statement};
-use windrow_core::{Fault, FaultClass, Op, RowDone, UnitFault, UnitOutcome, intake};
+use windrow_core::intake::Receipt;
+use windrow_core::{Fault, FaultClass, Op, UnitFault, UnitOutcome};
 
 use super::values::Values;
 use crate::codec::{answer, failure};
@@ -15,20 +16,11 @@ use crate::statements::FixedTypes;
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The outcome that is waited for; `None`: the text can be said at once.
-    pub(crate) receipt: Option<Receipt>,
+    pub(crate) receipt: Option<Receipt<CallDone>>,
     /// Messages, whole.
     pub(crate) script: Script,
     /// How it ends.
     pub(crate) ending: Ending,
-}
-
-/// The outcome of a unit, to come.
-#[derive(Debug)]
-pub(crate) enum Receipt {
-    /// Of a lane.
-    Lane(intake::Receipt<CallDone>),
-    /// Of the spool.
-    Spool(intake::Receipt<RowDone>),
 }
 
 /// Messages to be said, and the places among them where the results of calls belong.

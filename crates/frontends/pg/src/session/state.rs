@@ -11,7 +11,6 @@ use super::client::Client;
 use super::line::Line;
 use super::pending::Pending;
 use super::segment::Segment;
-use super::spooled::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
 use crate::lanes::{LaneSource, Wish};
@@ -40,8 +39,6 @@ pub(crate) struct Session {
     pub(crate) asks: bool,
     /// The state of the catalog in which the sequence that it used last was there.
     pub(super) epoch: u64,
-    /// What it has in the spool.
-    pub(super) spooled: Spooled,
     pub(super) segment: Segment,
     pub(super) pending: VecDeque<Pending>,
     /// Its place among those who hand units to a lane; `None` while it has none.
@@ -101,7 +98,6 @@ impl Session {
             values: Values::default(),
             asks: false,
             epoch: 0,
-            spooled: Spooled::default(),
             segment: Segment::default(),
             pending: VecDeque::new(),
             source: None,

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use windrow_calls::SqlCall;
 use windrow_core::{Fault, Unit};
 
-use super::pending::{Ending, Pending, Receipt, Script};
+use super::pending::{Ending, Pending, Script};
 use super::state::{End, Session};
 use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
@@ -51,16 +51,6 @@ impl Session {
         ending: Ending,
         taken: usize,
     ) -> Result<(), End> {
-        if let Some(rows) = self.rows_of(&calls) {
-            drop(calls);
-            return Box::pin(self.spool(rows, script, ending, taken)).await;
-        }
-        if self.has_in_spool() {
-            Box::pin(self.catch_up()).await?;
-            if self.cancel_requested {
-                return self.relay("cancelled before it was executed").await;
-            }
-        }
         let (count, shared) = (calls.len(), Arc::clone(&self.shared));
         let Some(source) = &self.source else {
             return self.relay("its lane has ended").await;
@@ -81,17 +71,22 @@ impl Session {
             return self.relay("more than the memory budget holds").await;
         };
         let intake = &source.lane.ports.intake;
+        let is_query = matches!(ending, Ending::Query(_));
         match intake.submit(source.id, [unit], permit).await {
             Ok(receipt) => {
-                let receipt = Some(Receipt::Lane(receipt));
-                self.accepted(
-                    Pending {
-                        receipt,
-                        script,
-                        ending,
-                    },
-                    taken,
-                );
+                self.pending.push_back(Pending {
+                    receipt: Some(receipt),
+                    script,
+                    ending,
+                });
+                self.line.take(taken);
+                self.line.settle();
+                if is_query {
+                    // A simple query takes the unnamed statement away.
+                    self.statements.set(b"", None);
+                }
+                self.segment.define(&mut self.statements);
+                self.segment.clear();
                 let count = u64::try_from(count).unwrap_or_default();
                 self.info.joined.fetch_add(count, Ordering::Relaxed);
                 self.info.set_state(State::Joining);
@@ -102,19 +97,5 @@ impl Session {
                 self.relay("its lane has ended").await
             }
         }
-    }
-
-    /// A unit was taken over: its messages leave the inbox.
-    pub(super) fn accepted(&mut self, pending: Pending, taken: usize) {
-        let is_query = matches!(pending.ending, Ending::Query(_));
-        self.pending.push_back(pending);
-        self.line.take(taken);
-        self.line.settle();
-        if is_query {
-            // A simple query takes the unnamed statement away.
-            self.statements.set(b"", None);
-        }
-        self.segment.define(&mut self.statements);
-        self.segment.clear();
     }
 }

@@ -55,7 +55,6 @@ impl Stand {
         let budget = Budget::new(budget);
         let control = Arc::new(Control::default());
         let services = Services {
-            spool: None,
             lanes: Arc::new(Played {
                 address: direct.clone(),
                 budget: budget.clone(),

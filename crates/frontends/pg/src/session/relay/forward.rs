@@ -20,7 +20,7 @@ impl Relay<'_> {
                 }
                 continue;
             }
-            if self.is_busy() || self.session.has_to_catch_up() {
+            if self.is_busy() {
                 return Ok(());
             }
             match self.session.line.front(0) {

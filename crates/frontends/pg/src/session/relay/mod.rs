@@ -164,13 +164,6 @@ impl Relay<'_> {
             if self.asks_for_channels() {
                 continue;
             }
-            if self.session.has_to_catch_up() {
-                Box::pin(self.session.catch_up()).await?;
-                let key = self.loan.wire.cancel_key();
-                let info = Arc::clone(&self.session.info);
-                info.set_interrupt(Interrupt::Server(key)).await;
-                continue;
-            }
             if self.wants_lane() {
                 Box::pin(self.find_lane()).await;
                 continue;
