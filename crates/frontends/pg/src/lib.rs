@@ -20,6 +20,7 @@
 //! | `lanes` | the lanes that sessions have open |
 //! | `bypass` | what was not joined, and why |
 //! | `gate`, `senders` | holding work back; who sends notifications |
+//! | `own` | Windrow's own settings of a session |
 //! | `cache` | answers of servers about roles and settings, kept for a while |
 //! | [`services`] | the ports: lanes |
 //! | [`metrics`] | what is counted |
@@ -44,6 +45,7 @@ mod databases;
 mod gate;
 mod lanes;
 pub mod metrics;
+mod own;
 mod pool;
 mod proofs;
 mod register;
@@ -63,5 +65,5 @@ pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 pub use metrics::PgMetrics;
 pub use server::Pg;
-pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services};
+pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services, SqlSpool};
 pub use windrow_proof::Trusted;

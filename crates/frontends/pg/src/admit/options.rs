@@ -13,8 +13,8 @@ pub(super) struct Request {
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) application_name: Name,
-    /// `windrow.join`, where it is set.
-    pub(super) join: Option<bool>,
+    /// Windrow's own settings by their names behind `windrow.`, in their order.
+    pub(super) own: Vec<(Name, Name)>,
 }
 
 /// Reads the parameters.
@@ -22,7 +22,7 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
     let mut role = None;
     let mut database = None;
     let mut application_name = Name::from("");
-    let mut join = None;
+    let mut own = Vec::new();
     let mut startup: Vec<(Name, Name)> = Vec::new();
     for (name, value) in parameters {
         // Names of settings have no case; the last of a name counts.
@@ -32,11 +32,13 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
             "replication" => replication(&value)?,
             "application_name" => application_name = value.into(),
             "options" => {
-                let theirs = options(&value, &mut join)?;
+                let theirs = options(&value, &mut own);
                 set(&mut startup, "options", &theirs);
             }
-            name if name.starts_with("windrow.") => own(name, &value, &mut join)?,
-            name => set(&mut startup, name, &value),
+            name => match name.strip_prefix("windrow.") {
+                Some(name) => own.push((name.into(), value.into())),
+                None => set(&mut startup, name, &value),
+            },
         }
     }
     let role = role.ok_or_else(|| {
@@ -56,7 +58,7 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
             version: 0,
         },
         application_name,
-        join,
+        own,
     })
 }
 
@@ -75,7 +77,7 @@ fn replication(value: &str) -> Result<(), Fault> {
 }
 
 /// Takes Windrow's own settings out of command-line options; gives the others.
-fn options(text: &str, join: &mut Option<bool>) -> Result<String, Fault> {
+fn options(text: &str, own: &mut Vec<(Name, Name)>) -> String {
     let mut others = String::new();
     let mut arguments = split(text).into_iter();
     while let Some(argument) = arguments.next() {
@@ -89,16 +91,20 @@ fn options(text: &str, join: &mut Option<bool>) -> Result<String, Fault> {
             .strip_prefix("--")
             .or_else(|| last.strip_prefix("-c"))
             .unwrap_or(last);
-        match setting.split_once('=') {
-            Some((name, value)) if name.to_ascii_lowercase().starts_with("windrow.") => {
-                own(&name.to_ascii_lowercase(), value, join)?;
-            }
-            _ => whole
+        let pair = setting.split_once('=');
+        let pair = pair.map(|(name, value)| (name.to_ascii_lowercase(), value));
+        let ours = |(name, value): &(String, &str)| {
+            let name = name.strip_prefix("windrow.")?;
+            Some((Name::from(name), Name::from(*value)))
+        };
+        match pair.as_ref().and_then(ours) {
+            Some(pair) => own.push(pair),
+            None => whole
                 .iter()
                 .for_each(|argument| join_argument(&mut others, argument)),
         }
     }
-    Ok(others)
+    others
 }
 
 /// Splits at white space; a backslash takes the next character as it is (`pg_split_opts`).
@@ -130,30 +136,6 @@ fn join_argument(all: &mut String, argument: &str) {
             all.push('\\');
         }
         all.push(character);
-    }
-}
-
-/// One of Windrow's own settings.
-fn own(name: &str, value: &str, join: &mut Option<bool>) -> Result<(), Fault> {
-    let not_yet = |is_default: bool| {
-        let text = format!("{name} = {value} is not available yet");
-        let fault = Fault::new(FaultClass::Unsupported, "0A000", text);
-        if is_default { Ok(()) } else { Err(fault) }
-    };
-    match name {
-        "windrow.join" => {
-            *join = Some(boolean(value).ok_or_else(|| {
-                Fault::invalid("parameter \"windrow.join\" requires a Boolean value")
-            })?);
-            Ok(())
-        }
-        "windrow.ack" => not_yet(value.eq_ignore_ascii_case("commit")),
-        "windrow.defer" => not_yet(boolean(value) == Some(false)),
-        _ => {
-            let text = format!("unrecognized configuration parameter \"{name}\"");
-            let hint = "Windrow's own settings are windrow.join, windrow.ack and windrow.defer.";
-            Err(Fault::new(FaultClass::Invalid, "42704", text).with_hint(Some(hint)))
-        }
     }
 }
 
@@ -211,7 +193,11 @@ mod tests {
         .unwrap();
         assert_eq!(one.settings, other.settings);
         assert_eq!(one.identity, other.identity);
-        assert_eq!((one.join, other.join), (Some(false), Some(true)));
+        let own = |request: &Request| (*request.own[0].0).to_owned() + "=" + &request.own[0].1;
+        assert_eq!(
+            (own(&one), own(&other)),
+            ("join=off".into(), "join=on".into())
+        );
         assert_eq!(
             (&*one.application_name, &*other.application_name),
             ("one", "")
@@ -228,7 +214,7 @@ mod tests {
 
     #[test]
     fn options_are_split_as_the_server_does() {
-        let others = |text: &str| options(text, &mut None).unwrap();
+        let others = |text: &str| options(text, &mut Vec::new());
         assert_eq!(
             others(r"-c search_path=a\ b,\\c  -cx=1"),
             r"-c search_path=a\ b,\\c -cx=1"
@@ -246,16 +232,6 @@ mod tests {
             (&[("user", "")][..], "28000"),
             (&[("user", "u"), ("replication", "database")][..], "0A000"),
             (&[("user", "u"), ("replication", "1")][..], "0A000"),
-            (
-                &[("user", "u"), ("options", "-c windrow.defer=on")][..],
-                "0A000",
-            ),
-            (
-                &[("user", "u"), ("options", "-c windrow.ack=spool")][..],
-                "0A000",
-            ),
-            (&[("user", "u"), ("windrow.joins", "on")][..], "42704"),
-            (&[("user", "u"), ("windrow.join", "o")][..], "22023"),
         ] {
             assert_eq!(request(pairs).err().as_deref(), Some(code), "{pairs:?}");
         }
@@ -272,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_not_ours_means_the_same_afterwards(text in r"[-c=a \\\t]{0,20}") {
-            let others = options(&text, &mut None).unwrap();
+            let others = options(&text, &mut Vec::new());
             // An empty argument, which only a lone backslash makes, means nothing.
             let said = |text: &str| split(text).into_iter().filter(|a| !a.is_empty()).collect::<Vec<_>>();
             prop_assert_eq!(said(&others), said(&text));

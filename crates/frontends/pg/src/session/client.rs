@@ -8,6 +8,7 @@ use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
 use crate::client_stream::ClientStream;
+use crate::own::Own;
 use crate::session_info::SessionInfo;
 
 /// A client that was let in.
@@ -25,8 +26,8 @@ pub(crate) struct Client {
     pub(crate) application_name: Name,
     /// What lets it into the server.
     pub(crate) credential: Credential,
-    /// `windrow.join` at the start.
-    pub(crate) join: bool,
+    /// Windrow's own settings at the start.
+    pub(crate) own: Own,
     /// What it was told of `standard_conforming_strings` (true: on), which decides how literals
     /// read.
     pub(crate) standard_strings: bool,

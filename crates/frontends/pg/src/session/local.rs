@@ -6,10 +6,8 @@ use windrow_core::{Fault, FaultClass};
 use windrow_sql::Effect;
 
 use crate::codec::answer;
+use crate::own::Own;
 use crate::statements::CachedStatement;
-
-/// The settings that a session has.
-const SETTINGS: [&str; 3] = ["join", "ack", "defer"];
 
 /// An answer of the session itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,71 +64,23 @@ pub(crate) fn columns(cached: &CachedStatement) -> usize {
     fields(cached).map_or(0, |body| answer::columns(&body))
 }
 
-/// `SET windrow.name = value`. `join` is the setting, `default` its value after RESET.
-pub(crate) fn set(
-    name: &str,
-    value: Option<&str>,
-    join: &mut bool,
-    default: bool,
-) -> Result<Reply, Fault> {
-    let tag = Reply::Done(if value.is_some() { "SET" } else { "RESET" });
-    match name {
-        "join" => {
-            *join = value.map_or(Ok(default), on_or_off)?;
-            Ok(tag)
-        }
-        "ack" | "defer" => Err(Fault::new(
-            FaultClass::Unsupported,
-            "0A000",
-            format!("windrow.{name} is not available in this version"),
-        )),
-        _ => Err(unknown(name)),
-    }
-}
-
-/// That a statement about Windrow's own settings can be answered.
+/// That a statement about Windrow's own settings can be answered. `may_spool`: whether the session
+/// may use the spool.
 ///
 /// # Errors
 /// Why it cannot.
-pub(crate) fn check(cached: &CachedStatement) -> Result<(), Fault> {
+pub(crate) fn check(
+    cached: &CachedStatement,
+    own: &Own,
+    may_spool: impl FnOnce() -> Result<(), Fault>,
+) -> Result<(), Fault> {
     match cached.effect() {
         Some(Effect::SetWindrow { name, value }) => {
-            set(name, value.as_deref(), &mut false, false).map(drop)
+            let mut tried = *own;
+            tried.set(name, value.as_deref(), own, may_spool)
         }
-        Some(Effect::ShowWindrow { name }) => show(name, false).map(drop),
+        Some(Effect::ShowWindrow { name }) => own.show(name).map(drop),
         _ => Ok(()),
-    }
-}
-
-/// `SHOW windrow.name`.
-pub(crate) fn show(name: &str, join: bool) -> Result<Reply, Fault> {
-    match name {
-        "join" => Ok(Reply::Text("windrow.join", if join { "on" } else { "off" })),
-        "ack" => Ok(Reply::Text("windrow.ack", "commit")),
-        "defer" => Ok(Reply::Text("windrow.defer", "off")),
-        _ => Err(unknown(name)),
-    }
-}
-
-fn unknown(name: &str) -> Fault {
-    let text = format!("unrecognized configuration parameter \"windrow.{name}\"");
-    let known: Vec<_> = SETTINGS.map(|name| format!("windrow.{name}")).into();
-    Fault::new(FaultClass::Invalid, "42704", text)
-        .with_hint(Some(format!("There are {}.", known.join(", "))))
-}
-
-/// As PostgreSQL reads a boolean setting: any unambiguous beginning of its words.
-fn on_or_off(value: &str) -> Result<bool, Fault> {
-    let value = value.to_ascii_lowercase();
-    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&*value);
-    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" {
-        Ok(true)
-    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" {
-        Ok(false)
-    } else {
-        Err(Fault::invalid(
-            "parameter \"windrow.join\" requires a Boolean value",
-        ))
     }
 }
 
@@ -172,58 +122,31 @@ pub(crate) fn aborted() -> Fault {
     )
 }
 
+/// What is said of a value that is taken once the spool is applied.
+pub(crate) fn in_the_spool() -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        "what lastval() and currval() say cannot be told: a row of this session takes its value when the spool is applied",
+    )
+    .with_hint(Some(
+        "Use INSERT .. RETURNING, or SET windrow.ack = commit before the INSERT.",
+    ))
+}
+
 /// What stands for a statement about Windrow's own settings that is prepared within a transaction
 /// on a server.
-pub(crate) fn substitute(cached: &CachedStatement, join: bool) -> Option<String> {
+pub(crate) fn substitute(cached: &CachedStatement, own: &Own) -> Option<String> {
     match cached.effect()? {
         // It ends with the transaction.
         Effect::SetWindrow { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
         Effect::ShowWindrow { name } => {
-            let value = if join { "on" } else { "off" };
+            let value = own.show(name).map_or("", |(_, value)| value);
             let name = name.replace('"', "\"\"");
             Some(format!(
                 "SELECT '{value}'::pg_catalog.text AS \"windrow.{name}\""
             ))
         }
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_boolean_reads_as_on_the_server() {
-        for on in ["on", "true", "t", "YES", "1", "tru"] {
-            assert_eq!(on_or_off(on), Ok(true), "{on}");
-        }
-        for off in ["off", "of", "false", "f", "No", "0"] {
-            assert_eq!(on_or_off(off), Ok(false), "{off}");
-        }
-        for bad in ["o", "", "onn", "2", "maybe"] {
-            assert_eq!(on_or_off(bad).unwrap_err().code, "22023", "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn settings_are_named_where_one_is_unknown() {
-        let mut join = true;
-        assert_eq!(
-            set("join", Some("off"), &mut join, true),
-            Ok(Reply::Done("SET"))
-        );
-        assert!(!join);
-        assert_eq!(set("join", None, &mut join, true), Ok(Reply::Done("RESET")));
-        assert!(join);
-        let fault = show("joni", true).unwrap_err();
-        assert_eq!(
-            (&*fault.code, fault.hint().unwrap().contains("windrow.join")),
-            ("42704", true)
-        );
-        assert_eq!(
-            set("ack", Some("spool"), &mut join, true).unwrap_err().code,
-            "0A000"
-        );
     }
 }

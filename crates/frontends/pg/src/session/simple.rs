@@ -72,7 +72,7 @@ impl Session {
 
     fn view<'a>(&'a self, answer: Option<&'a Answer>) -> View<'a> {
         View {
-            join: self.join,
+            join: self.own.join,
             utf8: self.utf8,
             cache: &self.shared.cache,
             lane: self.source.as_ref().map(|source| &source.lane),
@@ -136,7 +136,7 @@ impl Session {
         self.line.take(total);
         self.statements.set(b"", None);
         self.pending.push_back(Pending {
-            receipt: None,
+            awaited: None,
             script: Script {
                 text,
                 ..Script::default()

@@ -11,9 +11,11 @@ use super::client::Client;
 use super::line::Line;
 use super::pending::Pending;
 use super::segment::Segment;
+use super::spool::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
 use crate::lanes::{LaneSource, Wish};
+use crate::own::Own;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
@@ -26,9 +28,11 @@ pub(crate) struct Session {
     pub(crate) line: Line,
     /// Who the client is, and under which settings it works.
     pub(crate) who: Who,
-    /// `windrow.join`, and what it was at the start.
-    pub(crate) join: bool,
-    pub(crate) join_default: bool,
+    /// Windrow's own settings, and what they were at the start.
+    pub(crate) own: Own,
+    pub(crate) own_default: Own,
+    /// What it has in the spool; `None` where it has had nothing there.
+    pub(super) spooled: Option<Box<Spooled>>,
     pub(crate) standard_strings: bool,
     pub(crate) utf8: bool,
     pub(crate) statements: PreparedStatements,
@@ -89,8 +93,9 @@ impl Session {
                 application_name: client.application_name,
                 credential: client.credential,
             },
-            join: client.join,
-            join_default: client.join,
+            own: client.own,
+            own_default: client.own,
+            spooled: None,
             standard_strings: client.standard_strings,
             utf8: client.utf8,
             statements: PreparedStatements::default(),

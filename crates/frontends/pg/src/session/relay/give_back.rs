@@ -25,7 +25,7 @@ impl<'s> Relay<'s> {
         if self.server_state.pinned.is_some() {
             return self.server_state.unknown;
         }
-        if (!self.session.join || self.session.asks) && self.server_state.generates {
+        if (!self.session.own.join || self.session.asks) && self.server_state.generates {
             // Without joining, and for who asks in any way, what the server's lastval() and
             // currval() say is the session's own business.
             self.pin("sequence values");
