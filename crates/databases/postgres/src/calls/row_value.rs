@@ -144,8 +144,8 @@ impl Reader {
     }
 }
 
-/// A constant of the statement's text: NULL, `true`, `false`, a number, or a text in quotes. `None`:
-/// it is left to the server.
+/// A constant of the statement's text: NULL, `true`, `false`, a number, or a text in quotes.
+/// `None`: it is left to the server.
 pub(super) fn constant(column: &Column, sql: &str, utc: bool) -> Option<Value> {
     let quoted = sql
         .strip_prefix('\'')

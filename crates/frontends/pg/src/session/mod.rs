@@ -8,7 +8,7 @@
 //! | `extended`, `segment` | Parse, Bind, Describe, Execute, Close up to their Sync |
 //! | `describe`, `meaning` | what a statement means to the session: joined, relayed, its own |
 //! | `submit` | units handed to their lane |
-//! | `spool` | rows that are answered by the spool, and waiting until the database has them |
+//! | `spool`, `spooled` | rows that are answered by the spool, and waiting until the database has them |
 //! | `handover` | going over to a server connection, and coming back |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
@@ -35,6 +35,7 @@ mod relay;
 mod segment;
 mod simple;
 mod spool;
+mod spooled;
 mod state;
 mod submit;
 mod values;

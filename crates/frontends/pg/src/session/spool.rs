@@ -13,10 +13,11 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{AsRow, SqlCall};
-use windrow_core::{Fault, FaultClass, Permit, SourceId, SpoolPlace, Unit};
+use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, Unit};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
+use super::spooled::Spooled;
 use super::state::{End, Session, shutdown};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
@@ -53,17 +54,9 @@ const HARMLESS: [&str; 16] = [
     "work_mem",
 ];
 
-/// What a session has in the spool.
-#[derive(Debug)]
-pub(super) struct Spooled {
-    source: SourceId,
-    /// Behind all of it; `None` once the database has it.
-    place: Option<SpoolPlace>,
-}
-
 /// Rows that go by the spool together.
 pub(super) struct Rows {
-    unit: Unit<windrow_core::RowWrite>,
+    unit: Unit<RowWrite>,
     generates: bool,
 }
 

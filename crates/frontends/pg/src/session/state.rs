@@ -11,7 +11,7 @@ use super::client::Client;
 use super::line::Line;
 use super::pending::Pending;
 use super::segment::Segment;
-use super::spool::Spooled;
+use super::spooled::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
 use crate::lanes::{LaneSource, Wish};
