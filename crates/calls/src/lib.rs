@@ -30,4 +30,4 @@ pub use call::SqlCall;
 pub use done::{CallDone, Extra, Generated};
 pub use parsed::{Conflict, Expression, ParsedStatement, Piece};
 pub use signature::Signature;
-pub use statement::{Described, Describer, Statement, Touches};
+pub use statement::{AsRow, Described, Describer, Statement, Touches};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use windrow_core::{Apart, Fault};
+use windrow_core::{Apart, Fault, RowWrite};
 
 use crate::arguments::{Arguments, Formats};
 use crate::parsed::ParsedStatement;
@@ -31,6 +31,21 @@ pub trait Touches: Send + Sync {
     fn keeps_rows(&self) -> bool {
         false
     }
+
+    /// The call as a write of a row, where it is certain that the row is stored just as the call
+    /// would store it, and that the call counts one row. `None`: that is not certain.
+    fn as_row(&self, _: &Arguments, _: &Formats) -> Option<AsRow> {
+        None
+    }
+}
+
+/// A call as a write of a row.
+#[derive(Clone, Debug)]
+pub struct AsRow {
+    /// What is written.
+    pub write: RowWrite,
+    /// A value of it is taken from a sequence when it is written.
+    pub generates: bool,
 }
 
 /// No rows are known: for those who play a database in tests.
@@ -108,6 +123,11 @@ impl Statement {
         self.touches.keeps_rows()
     }
 
+    /// A call of it as a write of a row: see [`Touches::as_row`].
+    pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
+        self.touches.as_row(arguments, formats)
+    }
+
     /// The schema has changed: frontends describe the parsed statement anew before they use it
     /// again. Calls under way are not harmed.
     pub fn retire(&self) {
@@ -157,4 +177,13 @@ pub trait Describer: Send + Sync + 'static {
     /// # Errors
     /// As [`windrow_core::Sink::connect`].
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault>;
+
+    /// Whether a statement still means what it meant, with all that its table runs for it: asked
+    /// before its calls are taken for rows. What is not true any more is retired. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`windrow_core::Sink::connect`].
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
+        self.holds(statement).await
+    }
 }

@@ -20,13 +20,13 @@
 //! | `lanes` | the lanes that sessions have open |
 //! | `bypass` | what was not joined, and why |
 //! | `gate`, `senders` | holding work back; who sends notifications |
+//! | `own` | Windrow's own settings of a session |
 //! | `cache` | answers of servers about roles and settings, kept for a while |
 //! | [`services`] | the ports: lanes |
 //! | [`metrics`] | what is counted |
 //! | `register`, `session_info`, `admission` | who is in, what others may know of a session, what it came in with |
 //! | [`config`] | what can be configured |
 //! | `connection_slots` | how many server connections there may be, of lanes and sessions together |
-//! | `own_settings` | Windrow's own settings of a session |
 //! | `codec`, `client_stream` | PostgreSQL's protocol, and the byte stream of a client |
 //!
 //! What a text says (may it be joined, with which values, and if not why) is read by `windrow-sql`.
@@ -45,7 +45,7 @@ mod databases;
 mod gate;
 mod lanes;
 pub mod metrics;
-mod own_settings;
+mod own;
 mod pool;
 mod proofs;
 mod register;
@@ -65,5 +65,5 @@ pub use config::{DatabaseConfig, PgConfig, Roles, Unproven, UnprovenConfig};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, IdleConnections};
 pub use metrics::PgMetrics;
 pub use server::Pg;
-pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services};
+pub use services::{Console, LaneKey, LaneLine, LanePorts, Lanes, Services, SqlSpool};
 pub use windrow_proof::Trusted;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{Describer, SqlCall};
-use windrow_core::{Budget, Fault, Intake, Name};
+use windrow_core::{Budget, Fault, Intake, Name, RowWrite, Spooling};
 use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
@@ -47,9 +47,25 @@ pub trait Lanes: Send + Sync + 'static {
     fn revoke(&self, identity: &Identity, credential: &Credential);
 }
 
+/// A spool, and whose writes it takes: it is applied to one database as one role.
+#[derive(Clone, Debug)]
+pub struct SqlSpool {
+    /// The spool.
+    pub spooling: Arc<dyn Spooling<RowWrite>>,
+    /// Who may use it: the name that clients know its database by, and its role.
+    pub identity: Identity,
+    /// `windrow.ack` is `spool` for sessions that do not say otherwise.
+    pub by_default: bool,
+    /// `windrow.read_your_writes` for sessions that do not say otherwise.
+    pub read_your_writes: bool,
+}
+
 /// What the frontend is given.
 #[derive(Clone)]
 pub struct Services {
+    /// Where writes go that are answered before the database has them, if there is a spool. Its
+    /// memory is charged to the same budget.
+    pub spool: Option<SqlSpool>,
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
     /// The memory of the process.

@@ -16,9 +16,9 @@ use crate::metrics::PgMetrics;
 use crate::proofs::Proofs;
 use crate::register::Register;
 use crate::senders::Senders;
-use crate::services::{Console, Services};
+use crate::services::{Console, Services, SqlSpool};
 use crate::session::charge::LongMessages;
-use crate::statements::StatementCache;
+use crate::statements::{Current, StatementCache};
 
 /// What all connections of a frontend share.
 pub(crate) struct Shared {
@@ -50,6 +50,10 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     /// What of the memory budget long messages may hold.
     pub(crate) long_messages: LongMessages,
+    /// Where writes go that are answered before the database has them.
+    pub(crate) spool: Option<SqlSpool>,
+    /// Which statements were found to mean what they meant.
+    pub(crate) current: Current,
     /// What is counted.
     pub(crate) metrics: PgMetrics,
     /// What the console shows and does that is not the frontend's own.
@@ -65,6 +69,7 @@ impl Shared {
     /// What is wrong with the configuration.
     pub(crate) fn new(config: PgConfig, services: Services) -> Result<Self, String> {
         let Services {
+            spool,
             lanes,
             budget,
             metrics,
@@ -88,6 +93,8 @@ impl Shared {
             metrics,
             console,
             stop: CancellationToken::new(),
+            spool,
+            current: Current::default(),
             config,
         })
     }

@@ -88,6 +88,7 @@ impl Server {
                     registry: &mut registry,
                     reread,
                     stop: asked_to_end.clone(),
+                    spool: spool.as_ref().map(RunningSpool::spooling),
                 };
                 Some(PgServer::bind(pg, settings, shared).await?)
             }

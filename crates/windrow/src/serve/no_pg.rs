@@ -28,6 +28,7 @@ impl PgServer {
             registry: _registry,
             reread: _reread,
             stop: _stop,
+            spool: _spool,
         } = shared;
         match *pg {}
     }

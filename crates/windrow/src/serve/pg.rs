@@ -9,9 +9,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Name, Standing};
+use windrow_core::{Name, RowWrite, Spooling, Standing};
+use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
-use windrow_pg::{ConnectionSlots, Console, Identity, LaneLine, Pg, PgMetrics, Roles, Services};
+use windrow_pg::{
+    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Roles, Services,
+    SqlSpool,
+};
+use windrow_pgwire::Target;
 
 use self::session_lanes::SessionLanes;
 use super::shared::{Reread, Shared};
@@ -70,7 +75,9 @@ impl PgServer {
             shared.lane_metrics.clone(),
             pg.max_lanes,
         );
+        let spool = shared.spool.as_ref();
         let services = Services {
+            spool: spool.and_then(|spool| sql_spool(spool, settings, &config.databases)),
             lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
@@ -99,6 +106,33 @@ impl PgServer {
         }
         self.session_lanes.shutdown().await;
     }
+}
+
+/// The spool for the clients of the database that it is applied to. `None` where that is none of
+/// theirs.
+fn sql_spool(
+    spooling: &Arc<dyn Spooling<RowWrite>>,
+    settings: &Settings,
+    databases: &[DatabaseConfig],
+) -> Option<SqlSpool> {
+    let target = Target::parse(settings.url.reveal()).ok()?;
+    let is = |database: &&DatabaseConfig| {
+        let theirs = &database.target;
+        theirs.is_at(&target) && theirs.database() == target.database()
+    };
+    let database = databases.iter().find(is)?;
+    Some(SqlSpool {
+        spooling: Arc::clone(spooling),
+        identity: Identity {
+            database: Name::from(&*database.name),
+            role: Name::from(target.role()),
+        },
+        by_default: settings.ack == Ack::Spool,
+        read_your_writes: settings
+            .http
+            .as_ref()
+            .is_none_or(|http| http.read_your_writes),
+    })
 }
 
 fn console(

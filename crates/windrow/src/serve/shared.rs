@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::Budget;
+use windrow_core::{Budget, RowWrite, Spooling};
 use windrow_lanes::LaneMetrics;
 
 use crate::settings::Settings;
@@ -17,6 +17,8 @@ pub(super) struct Shared<'a> {
     pub(super) budget: &'a Budget,
     pub(super) lane_metrics: &'a LaneMetrics,
     pub(super) registry: &'a mut Registry,
+    /// Where writes go that are answered before the database has them.
+    pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
     pub(super) reread: Arc<Reread>,
     /// Ends the process.
     pub(super) stop: CancellationToken,

@@ -79,10 +79,6 @@ impl Settings {
             settings.http.is_some() || settings.pg.is_some(),
             "http.listen is off and pg.listen is not set: nobody could connect"
         );
-        ensure!(
-            settings.http.is_some() || settings.ack == Ack::Commit,
-            "database.ack is \"spool\", which HTTP clients alone can have, and http.listen is off"
-        );
         Ok(settings)
     }
 

@@ -17,5 +17,6 @@ mod looked;
 mod once;
 mod parents;
 mod rejects;
+mod sql;
 mod started;
 mod support;

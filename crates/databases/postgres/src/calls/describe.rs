@@ -17,7 +17,8 @@ use windrow_proof::Words;
 const RELATION: &str = concat!(
     "SELECT c.oid, n.nspname, c.relname, ",
     "current_setting('transaction_isolation'), current_setting('transaction_read_only'), ",
-    "(current_schemas(true))[1], current_setting('client_encoding') ",
+    "(current_schemas(true))[1], current_setting('client_encoding'), ",
+    "current_setting('TimeZone'), current_setting('DateStyle'), current_setting('IntervalStyle') ",
     "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ",
     "WHERE c.oid = to_regclass($1)"
 );
@@ -88,6 +89,10 @@ pub(super) struct Relation {
     /// The schema that is searched first.
     pub(super) first_schema: Box<str>,
     pub(super) encoding: Box<str>,
+    /// The session's times are those of UTC.
+    pub(super) utc: bool,
+    /// It reads and writes times as the sessions do that write rows.
+    pub(super) usual_times: bool,
 }
 
 /// The default of a column.
@@ -246,6 +251,7 @@ impl AnswerReader {
 }
 
 fn relation(row: &Fields<'_>) -> Relation {
+    let utc = matches!(row.text(7), "UTC" | "Etc/UTC" | "GMT" | "Etc/GMT");
     Relation {
         oid: row.number(0),
         schema: row.text(1).into(),
@@ -254,5 +260,7 @@ fn relation(row: &Fields<'_>) -> Relation {
         read_only: row.text(4) == "on",
         first_schema: row.text(5).into(),
         encoding: row.text(6).into(),
+        utc,
+        usual_times: utc && row.text(8).starts_with("ISO") && row.text(9) == "postgres",
     }
 }

@@ -204,7 +204,7 @@ fn of_defaults(
 }
 
 /// The defaults that an insert makes use of.
-fn used_defaults<'a>(
+pub(super) fn used_defaults<'a>(
     parsed: &ParsedStatement,
     description: &'a Description,
     facts: &Facts,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::time::Instant;
-use windrow_calls::{Arguments, Formats, ParsedStatement, Signature, Touches};
+use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, Signature, Touches};
 use windrow_core::Apart;
 use windrow_proof::Trusted;
 
 use super::describe::Description;
 use super::judge::{self, GeneratedColumn};
 use super::key::{self, Keys, keys};
+use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
 use crate::dialect::POSTGRES;
 use crate::values::key::Found;
@@ -34,6 +35,8 @@ pub(crate) struct Meaning {
     pub(super) proven: bool,
     /// The unique keys that it gives, where all values are text, and where all are binary.
     keys: [Keys; 2],
+    /// How a call of it becomes the write of a row.
+    row: Option<RowPlan>,
 }
 
 impl Meaning {
@@ -61,6 +64,13 @@ impl Meaning {
         }
     }
 
+    /// True where two descriptions of one statement say the same of it.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.table.version == other.table.version
+            && self.signature == other.signature
+            && self.row == other.row
+    }
+
     /// Of a statement that this lane knows nothing of.
     pub(super) fn unknown(parsed: &Arc<ParsedStatement>, signature: &Arc<Signature>) -> Self {
         let facts = Facts {
@@ -79,6 +89,7 @@ impl Meaning {
             grouped: None,
             proven: false,
             keys: [Vec::new(), Vec::new()],
+            row: None,
         }
     }
 }
@@ -114,6 +125,10 @@ impl Touches for Meaning {
     fn keeps_rows(&self) -> bool {
         self.proven
     }
+
+    fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
+        self.row.as_ref()?.row(arguments, formats)
+    }
 }
 
 /// What is said of a parsed statement that may be joined.
@@ -148,7 +163,9 @@ pub(super) fn meaning(
     let signature = Arc::new(description.signature());
     let table = put(relation.oid, facts.clone());
     let given = |formats| keys(parsed, &table, &signature.parameters, &formats);
+    let row = proven.then(|| RowPlan::of(parsed, description, &table, generated.is_some()));
     Ok(Meaning {
+        row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],
         parsed: parsed.clone(),
         width: description.width,

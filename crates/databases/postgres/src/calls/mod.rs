@@ -12,6 +12,7 @@
 //! | `text` | the set-based statement, made of the client's own expressions |
 //! | `messages` | values out; what calls are told |
 //! | `parsed` | what a parsed statement says by itself |
+//! | `row_plan`, `row_value` | a call as the write of a row, where that stores the same |
 //! | `renew` | statements whose tables were changed |
 
 mod bound_call;
@@ -25,6 +26,8 @@ mod meaning;
 mod messages;
 mod parsed;
 mod renew;
+mod row_plan;
+mod row_value;
 mod sink;
 mod text;
 

@@ -275,4 +275,21 @@ impl Describer for StatementSink {
         }
         Ok(holds)
     }
+
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
+        let catalog = &self.shared.catalog;
+        let described = self.describe(statement.parsed()).await?;
+        let known = catalog.meaning(statement);
+        let now = match &described {
+            Described::Joined(now) => catalog.meaning(now),
+            Described::Apart(_) => None,
+        };
+        let is_current = known
+            .zip(now)
+            .is_some_and(|(known, now)| known.is_like(&now));
+        if !is_current {
+            statement.retire();
+        }
+        Ok(is_current && !statement.is_retired())
+    }
 }

@@ -52,7 +52,52 @@ pub(crate) fn moment(text: &str) -> Option<Moment> {
     left.is_empty().then_some(Moment { days, micros, zone })
 }
 
+/// A date of four-digit years, as it is read here; `None` for all others.
+pub(crate) fn text_of_date(days: i64) -> Option<String> {
+    let (year, month, day) = civil(days.checked_add(EPOCH)?);
+    (1..=9999)
+        .contains(&year)
+        .then(|| format!("{year:04}-{month:02}-{day:02}"))
+}
+
+/// Microseconds since 2000-01-01 00:00 as date and time, as they are read here.
+pub(crate) fn text_of(micros: i64) -> Option<String> {
+    let day = SECONDS_PER_DAY * MICROS_PER_SECOND;
+    let date = text_of_date(micros.div_euclid(day))?;
+    let (seconds, fraction) = {
+        let of_day = micros.rem_euclid(day);
+        (of_day / MICROS_PER_SECOND, of_day % MICROS_PER_SECOND)
+    };
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    Some(format!(
+        "{date}T{hour:02}:{minute:02}:{second:02}.{fraction:06}"
+    ))
+}
+
+/// Year, month and day of a day since 1970-01-01 (`civil_from_days` of the same source as
+/// [`days_since_1970`]).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
 impl Moment {
+    /// Whether its zone is written.
+    pub(crate) fn has_zone(self) -> bool {
+        self.zone.is_some()
+    }
+
     /// As a `timestamp`: microseconds since 2000-01-01 00:00. A zone is ignored, as the server
     /// ignores it.
     pub(crate) fn local(self) -> i64 {

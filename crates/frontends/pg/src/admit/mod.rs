@@ -29,7 +29,7 @@ mod trial;
 use bytes::BytesMut;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, Name};
 use windrow_pgwire::scram::{Server, Verifier};
 use windrow_pgwire::target::Credential;
 
@@ -49,6 +49,7 @@ use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
 use crate::metrics::Login;
+use crate::own::{Own, may_spool};
 use crate::pool::Who;
 use crate::register::Entry;
 use crate::role_state::RoleState;
@@ -179,6 +180,7 @@ impl<'a> Greeter<'a> {
         let join = self
             .database(&request)
             .is_some_and(|database| database.join);
+        let own = self.own(&request.own, join, &request.identity)?;
         let who = Who {
             identity: request.identity,
             settings: request.settings,
@@ -210,12 +212,23 @@ impl<'a> Greeter<'a> {
             settings: report.settings.clone(),
             application_name: who.application_name,
             credential: who.credential,
-            own: request.own.settings(join),
+            own,
             standard_strings: report.standard_strings,
             utf8: report.utf8,
             info: std::sync::Arc::clone(&entry.info),
         };
         Ok(Admitted::Session(Box::new(client), entry, slot))
+    }
+
+    /// Windrow's own settings that the client's session begins with.
+    fn own(&self, asked: &[(Name, Name)], join: bool, identity: &Identity) -> Result<Own, Fault> {
+        let spool = self.shared.spool.as_ref();
+        let mut own = Own::at_start(join, spool, identity);
+        let default = own;
+        for (name, value) in asked {
+            own.set(name, Some(value), &default, || may_spool(spool, identity))?;
+        }
+        Ok(own)
     }
 
     /// What the role's session begins with. Whom the server may refuse, it is asked to let in, for

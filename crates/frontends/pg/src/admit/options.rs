@@ -6,7 +6,6 @@ use windrow_core::{Fault, FaultClass, Name};
 
 use super::ended::Ended;
 use crate::client::{Identity, Settings};
-use crate::own_settings::{Asked, PREFIX, boolean};
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,8 +13,8 @@ pub(super) struct Request {
     pub(super) identity: Identity,
     pub(super) settings: Settings,
     pub(super) application_name: Name,
-    /// Windrow's own settings, where they are set.
-    pub(super) own: Asked,
+    /// Windrow's own settings by their names behind `windrow.`, in their order.
+    pub(super) own: Vec<(Name, Name)>,
 }
 
 /// Reads the parameters.
@@ -23,7 +22,7 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
     let mut role = None;
     let mut database = None;
     let mut application_name = Name::from("");
-    let mut own = Asked::default();
+    let mut own = Vec::new();
     let mut startup: Vec<(Name, Name)> = Vec::new();
     for (name, value) in parameters {
         // Names of settings have no case; the last of a name counts.
@@ -33,11 +32,11 @@ pub(super) fn read(parameters: Vec<(String, String)>) -> Result<Request, Ended> 
             "replication" => replication(&value)?,
             "application_name" => application_name = value.into(),
             "options" => {
-                let theirs = options(&value, &mut own)?;
+                let theirs = options(&value, &mut own);
                 set(&mut startup, "options", &theirs);
             }
-            name => match name.strip_prefix(PREFIX) {
-                Some(name) => own.take(name, &value)?,
+            name => match name.strip_prefix("windrow.") {
+                Some(name) => own.push((name.into(), value.into())),
                 None => set(&mut startup, name, &value),
             },
         }
@@ -78,7 +77,7 @@ fn replication(value: &str) -> Result<(), Fault> {
 }
 
 /// Takes Windrow's own settings out of command-line options; gives the others.
-fn options(text: &str, own: &mut Asked) -> Result<String, Fault> {
+fn options(text: &str, own: &mut Vec<(Name, Name)>) -> String {
     let mut others = String::new();
     let mut arguments = split(text).into_iter();
     while let Some(argument) = arguments.next() {
@@ -92,20 +91,20 @@ fn options(text: &str, own: &mut Asked) -> Result<String, Fault> {
             .strip_prefix("--")
             .or_else(|| last.strip_prefix("-c"))
             .unwrap_or(last);
-        let setting = setting
-            .split_once('=')
-            .map(|(name, value)| (name.to_ascii_lowercase(), value));
-        let ours = setting
-            .as_ref()
-            .and_then(|(name, value)| Some((name.strip_prefix(PREFIX)?, *value)));
-        match ours {
-            Some((name, value)) => own.take(name, value)?,
+        let pair = setting.split_once('=');
+        let pair = pair.map(|(name, value)| (name.to_ascii_lowercase(), value));
+        let ours = |(name, value): &(String, &str)| {
+            let name = name.strip_prefix("windrow.")?;
+            Some((Name::from(name), Name::from(*value)))
+        };
+        match pair.as_ref().and_then(ours) {
+            Some(pair) => own.push(pair),
             None => whole
                 .iter()
                 .for_each(|argument| join_argument(&mut others, argument)),
         }
     }
-    Ok(others)
+    others
 }
 
 /// Splits at white space; a backslash takes the next character as it is (`pg_split_opts`).
@@ -137,6 +136,19 @@ fn join_argument(all: &mut String, argument: &str) {
             all.push('\\');
         }
         all.push(character);
+    }
+}
+
+/// PostgreSQL's words for true and false, shortened as far as they stay unambiguous.
+fn boolean(value: &str) -> Option<bool> {
+    let value = value.trim().to_ascii_lowercase();
+    let is = |word: &str, least: usize| value.len() >= least && word.starts_with(&value);
+    if is("true", 1) || is("yes", 1) || is("on", 2) || value == "1" {
+        Some(true)
+    } else if is("false", 1) || is("no", 1) || is("off", 2) || value == "0" {
+        Some(false)
+    } else {
+        None
     }
 }
 
@@ -181,8 +193,11 @@ mod tests {
         .unwrap();
         assert_eq!(one.settings, other.settings);
         assert_eq!(one.identity, other.identity);
-        let joins = |request: &Request| request.own.settings(false).join;
-        assert_eq!((joins(&one), joins(&other)), (false, true));
+        let own = |request: &Request| (*request.own[0].0).to_owned() + "=" + &request.own[0].1;
+        assert_eq!(
+            (own(&one), own(&other)),
+            ("join=off".into(), "join=on".into())
+        );
         assert_eq!(
             (&*one.application_name, &*other.application_name),
             ("one", "")
@@ -199,7 +214,7 @@ mod tests {
 
     #[test]
     fn options_are_split_as_the_server_does() {
-        let others = |text: &str| options(text, &mut Asked::default()).unwrap();
+        let others = |text: &str| options(text, &mut Vec::new());
         assert_eq!(
             others(r"-c search_path=a\ b,\\c  -cx=1"),
             r"-c search_path=a\ b,\\c -cx=1"
@@ -217,16 +232,6 @@ mod tests {
             (&[("user", "")][..], "28000"),
             (&[("user", "u"), ("replication", "database")][..], "0A000"),
             (&[("user", "u"), ("replication", "1")][..], "0A000"),
-            (
-                &[("user", "u"), ("options", "-c windrow.defer=maybe")][..],
-                "22023",
-            ),
-            (
-                &[("user", "u"), ("options", "-c windrow.ack=spool")][..],
-                "0A000",
-            ),
-            (&[("user", "u"), ("windrow.joins", "on")][..], "42704"),
-            (&[("user", "u"), ("windrow.join", "o")][..], "22023"),
         ] {
             assert_eq!(request(pairs).err().as_deref(), Some(code), "{pairs:?}");
         }
@@ -243,7 +248,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_not_ours_means_the_same_afterwards(text in r"[-c=a \\\t]{0,20}") {
-            let others = options(&text, &mut Asked::default()).unwrap();
+            let others = options(&text, &mut Vec::new());
             // An empty argument, which only a lone backslash makes, means nothing.
             let said = |text: &str| split(text).into_iter().filter(|a| !a.is_empty()).collect::<Vec<_>>();
             prop_assert_eq!(said(&others), said(&text));

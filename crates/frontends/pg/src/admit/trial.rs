@@ -39,7 +39,7 @@ pub(crate) fn startup(bytes: &[u8]) {
     let Ok(other) = other else {
         return;
     };
-    assert_eq!(other.own, crate::own_settings::Asked::default());
+    assert!(other.own.is_empty());
     assert_eq!(
         (other.identity, other.settings, other.application_name),
         (request.identity, request.settings, request.application_name)

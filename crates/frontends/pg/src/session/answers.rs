@@ -2,10 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll};
-
-use windrow_core::Fault;
 
 use super::line::HIGH;
 use super::state::{End, Session};
@@ -29,16 +26,16 @@ impl Session {
         while let Some(front) = self.pending.front_mut()
             && self.line.out.len() < HIGH
         {
-            let outcome =
-                match &mut front.receipt {
-                    None => None,
-                    Some(receipt) => match Pin::new(receipt).poll(cx) {
-                        Poll::Pending => return,
-                        Poll::Ready(mut outcomes) => Some(outcomes.pop().unwrap_or_else(|| {
-                            Err(Fault::internal("a unit was not answered").into())
-                        })),
-                    },
-                };
+            let outcome = match &mut front.awaited {
+                None => None,
+                Some(awaited) => match awaited.poll(cx) {
+                    Poll::Pending => return,
+                    Poll::Ready(outcome) => Some(outcome),
+                },
+            };
+            if front.is_of_spool() {
+                self.has_spooled();
+            }
             if let Some(pending) = self.pending.pop_front() {
                 let stopping = self.stop.is_cancelled();
                 pending.say(outcome, &mut self.line.out, &mut self.values, stopping);

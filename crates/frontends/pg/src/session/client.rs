@@ -8,7 +8,7 @@ use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
 use crate::client_stream::ClientStream;
-use crate::own_settings::OwnSettings;
+use crate::own::Own;
 use crate::session_info::SessionInfo;
 
 /// A client that was let in.
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     /// What lets it into the server.
     pub(crate) credential: Credential,
     /// Windrow's own settings at the start.
-    pub(crate) own: OwnSettings,
+    pub(crate) own: Own,
     /// What it was told of `standard_conforming_strings` (true: on), which decides how literals
     /// read.
     pub(crate) standard_strings: bool,

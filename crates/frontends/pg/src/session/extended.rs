@@ -178,7 +178,7 @@ impl Session {
         self.segment.fix();
         let script = std::mem::take(&mut self.segment.script);
         self.pending.push_back(Pending {
-            receipt: None,
+            awaited: None,
             script,
             ending: Ending::Open,
         });
@@ -200,7 +200,7 @@ impl Session {
         let taken = self.segment.bytes + total;
         if calls.is_empty() {
             self.pending.push_back(Pending {
-                receipt: None,
+                awaited: None,
                 script,
                 ending: Ending::Sync,
             });

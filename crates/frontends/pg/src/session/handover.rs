@@ -10,6 +10,13 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
+        if self.waits_for_spool()
+            && let Err(fault) = Box::pin(self.reach()).await?
+        {
+            self.segment.clear();
+            self.after_relay(&self.who.settings.clone()).await;
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
         let answered = self.segment.answered;
         self.segment.clear();
         let settings = self.who.settings.clone();

@@ -6,7 +6,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_sql::Effect;
 
 use crate::codec::answer;
-use crate::own_settings::OwnSettings;
+use crate::own::Own;
 use crate::statements::CachedStatement;
 
 /// An answer of the session itself.
@@ -64,17 +64,22 @@ pub(crate) fn columns(cached: &CachedStatement) -> usize {
     fields(cached).map_or(0, |body| answer::columns(&body))
 }
 
-/// That a statement about Windrow's own settings can be answered.
+/// That a statement about Windrow's own settings can be answered. `may_spool`: whether the session
+/// may use the spool.
 ///
 /// # Errors
 /// Why it cannot.
-pub(crate) fn check(cached: &CachedStatement) -> Result<(), Fault> {
+pub(crate) fn check(
+    cached: &CachedStatement,
+    own: &Own,
+    may_spool: impl FnOnce() -> Result<(), Fault>,
+) -> Result<(), Fault> {
     match cached.effect() {
         Some(Effect::SetWindrow { name, value }) => {
-            let start = OwnSettings::default();
-            start.clone().set(name, value.as_deref(), start)
+            let mut tried = *own;
+            tried.set(name, value.as_deref(), own, may_spool)
         }
-        Some(Effect::ShowWindrow { name }) => OwnSettings::default().show(name).map(drop),
+        Some(Effect::ShowWindrow { name }) => own.show(name).map(drop),
         _ => Ok(()),
     }
 }
@@ -117,14 +122,26 @@ pub(crate) fn aborted() -> Fault {
     )
 }
 
+/// What is said of a value that is taken once the spool is applied.
+pub(crate) fn in_the_spool() -> Fault {
+    Fault::new(
+        FaultClass::Unsupported,
+        "0A000",
+        "what lastval() and currval() say cannot be told: a row of this session takes its value when the spool is applied",
+    )
+    .with_hint(Some(
+        "Use INSERT .. RETURNING, or SET windrow.ack = commit before the INSERT.",
+    ))
+}
+
 /// What stands for a statement about Windrow's own settings that is prepared within a transaction
 /// on a server.
-pub(crate) fn substitute(cached: &CachedStatement, own: OwnSettings) -> Option<String> {
+pub(crate) fn substitute(cached: &CachedStatement, own: &Own) -> Option<String> {
     match cached.effect()? {
         // It ends with the transaction.
         Effect::SetWindrow { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
         Effect::ShowWindrow { name } => {
-            let (_, value) = own.show(name).ok()?;
+            let value = own.show(name).map_or("", |(_, value)| value);
             let name = name.replace('"', "\"\"");
             Some(format!(
                 "SELECT '{value}'::pg_catalog.text AS \"windrow.{name}\""

@@ -6,6 +6,7 @@ use windrow_sql::Effect;
 
 use super::local::{self, Reply};
 use super::state::Session;
+use crate::own::may_spool;
 use crate::statements::CachedStatement;
 
 impl Session {
@@ -34,14 +35,20 @@ impl Session {
         }
         match cached.effect() {
             Some(Effect::SetWindrow { name, value }) => {
-                self.own.set(name, value.as_deref(), self.own_start)?;
-                let is_set = value.is_some();
-                Ok(Reply::Done(if is_set { "SET" } else { "RESET" }))
+                let Self {
+                    own, own_default, ..
+                } = self;
+                let (spool, identity) = (self.shared.spool.as_ref(), &self.who.identity);
+                let may_spool = || may_spool(spool, identity);
+                own.set(name, value.as_deref(), own_default, may_spool)?;
+                let tag = if value.is_some() { "SET" } else { "RESET" };
+                Ok(Reply::Done(tag))
             }
             Some(Effect::ShowWindrow { name }) => {
                 let (name, value) = self.own.show(name)?;
                 Ok(Reply::Text(name, value))
             }
+            Some(Effect::Lastval) if self.values.asks_for_lost_last() => Err(local::in_the_spool()),
             Some(Effect::Lastval) => match self.values.last() {
                 Some(value) => Ok(Reply::Number("lastval", value)),
                 None => Err(local::no_lastval()),

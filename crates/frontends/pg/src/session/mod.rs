@@ -8,6 +8,7 @@
 //! | `extended`, `segment` | Parse, Bind, Describe, Execute, Close up to their Sync |
 //! | `describe`, `meaning` | what a statement means to the session: joined, relayed, its own |
 //! | `submit` | units handed to their lane |
+//! | `spool`, `spooled` | rows that are answered by the spool, and waiting until the database has them |
 //! | `handover` | going over to a server connection, and coming back |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
@@ -33,6 +34,8 @@ mod pending;
 mod relay;
 mod segment;
 mod simple;
+mod spool;
+mod spooled;
 mod state;
 mod submit;
 mod values;

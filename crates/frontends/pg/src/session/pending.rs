@@ -1,12 +1,14 @@
 //! Answers that wait: units under way, and what is to be said around their outcomes.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
 use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
-use windrow_core::{Fault, FaultClass, Op, UnitFault, UnitOutcome};
+use windrow_core::{Fault, FaultClass, Op, RowDone, UnitFault, UnitOutcome};
 
 use super::values::Values;
 use crate::codec::{answer, failure};
@@ -16,11 +18,41 @@ use crate::statements::FixedTypes;
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The outcome that is waited for; `None`: the text can be said at once.
-    pub(crate) receipt: Option<Receipt<CallDone>>,
+    pub(crate) awaited: Option<Awaited>,
     /// Messages, whole.
     pub(crate) script: Script,
     /// How it ends.
     pub(crate) ending: Ending,
+}
+
+/// An outcome that is waited for.
+#[derive(Debug)]
+pub(crate) enum Awaited {
+    /// A lane's.
+    Lane(Receipt<CallDone>),
+    /// The spool's, where each write counts one row.
+    Spool(Receipt<RowDone>),
+}
+
+impl Awaited {
+    /// The outcome, once it is there.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UnitOutcome<CallDone>> {
+        let unanswered = || Err(Fault::internal("a unit was not answered").into());
+        match self {
+            Self::Lane(receipt) => Pin::new(receipt)
+                .poll(cx)
+                .map(|mut outcomes| outcomes.pop().unwrap_or_else(unanswered)),
+            Self::Spool(receipt) => {
+                Pin::new(receipt)
+                    .poll(cx)
+                    .map(|mut outcomes| match outcomes.pop() {
+                        None => unanswered(),
+                        Some(Ok(dones)) => Ok(dones.iter().map(|_| CallDone::rows(1)).collect()),
+                        Some(Err(failed)) => Err(failed.fault.into()),
+                    })
+            }
+        }
+    }
 }
 
 /// Messages to be said, and the places among them where the results of calls belong.
@@ -77,6 +109,16 @@ pub(crate) enum Ending {
 }
 
 impl Pending {
+    /// True where a lane has it.
+    pub(crate) fn is_of_lane(&self) -> bool {
+        matches!(self.awaited, Some(Awaited::Lane(_)))
+    }
+
+    /// True where the spool has it.
+    pub(crate) fn is_of_spool(&self) -> bool {
+        matches!(self.awaited, Some(Awaited::Spool(_)))
+    }
+
     /// Says all of it. `outcome`: of the unit, where there is one.
     pub(crate) fn say(
         self,

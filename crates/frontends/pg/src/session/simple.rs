@@ -136,7 +136,7 @@ impl Session {
         self.line.take(total);
         self.statements.set(b"", None);
         self.pending.push_back(Pending {
-            receipt: None,
+            awaited: None,
             script: Script {
                 text,
                 ..Script::default()

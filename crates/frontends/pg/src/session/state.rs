@@ -11,10 +11,11 @@ use super::client::Client;
 use super::line::Line;
 use super::pending::Pending;
 use super::segment::Segment;
+use super::spooled::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
 use crate::lanes::{LaneSource, Wish};
-use crate::own_settings::OwnSettings;
+use crate::own::Own;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
 use crate::shared::Shared;
@@ -28,8 +29,10 @@ pub(crate) struct Session {
     /// Who the client is, and under which settings it works.
     pub(crate) who: Who,
     /// Windrow's own settings, and what they were at the start.
-    pub(crate) own: OwnSettings,
-    pub(crate) own_start: OwnSettings,
+    pub(crate) own: Own,
+    pub(crate) own_default: Own,
+    /// What it has in the spool; `None` where it has had nothing there.
+    pub(super) spooled: Option<Box<Spooled>>,
     pub(crate) standard_strings: bool,
     pub(crate) utf8: bool,
     pub(crate) statements: PreparedStatements,
@@ -91,7 +94,8 @@ impl Session {
                 credential: client.credential,
             },
             own: client.own,
-            own_start: client.own,
+            own_default: client.own,
+            spooled: None,
             standard_strings: client.standard_strings,
             utf8: client.utf8,
             statements: PreparedStatements::default(),

@@ -1,13 +1,13 @@
 //! Handing units to the lane of a session's settings.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 use windrow_calls::SqlCall;
 use windrow_core::{Fault, Unit};
 
-use super::pending::{Ending, Pending, Script};
+use super::pending::{Awaited, Ending, Pending, Script};
+use super::relay;
 use super::state::{End, Session};
 use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
@@ -51,45 +51,44 @@ impl Session {
         ending: Ending,
         taken: usize,
     ) -> Result<(), End> {
+        let asks = !script.lastvals.is_empty();
+        if let Some(rows) = Box::pin(self.rows_of(&calls, asks)).await {
+            return Box::pin(self.spool(rows, script, ending, taken)).await;
+        }
+        if self.pending.iter().any(Pending::is_of_spool) {
+            self.drain().await?;
+        }
+        if self.is_ahead()
+            && let Err(fault) = Box::pin(self.reach_lane()).await?
+        {
+            self.segment.clear();
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
         let (count, shared) = (calls.len(), Arc::clone(&self.shared));
-        let Some(source) = &self.source else {
-            return self.relay("its lane has ended").await;
-        };
         if !shared.gate.is_open(&self.who.identity.database) {
             self.info.set_state(State::Waiting);
             Box::pin(shared.gate.pass(&self.who.identity.database)).await;
         }
         let unit = Unit::of(calls);
-        let permit = match self.line.is_charged() {
-            true => self.line.pay(&shared.budget, unit.bytes()),
-            false => shared.budget.take(unit.bytes()).await.ok(),
-        };
+        let permit = self.memory(unit.bytes()).await;
         let Some(permit) = permit else {
             // As it came it takes less. What it has become is gone before it waits for a server
             // connection.
             drop((unit, script, ending));
             return self.relay("more than the memory budget holds").await;
         };
+        let Some(source) = &self.source else {
+            return self.relay("its lane has ended").await;
+        };
         let intake = &source.lane.ports.intake;
-        let is_query = matches!(ending, Ending::Query(_));
         match intake.submit(source.id, [unit], permit).await {
             Ok(receipt) => {
-                self.pending.push_back(Pending {
-                    receipt: Some(receipt),
+                let pending = Pending {
+                    awaited: Some(Awaited::Lane(receipt)),
                     script,
                     ending,
-                });
-                self.line.take(taken);
-                self.line.settle();
-                if is_query {
-                    // A simple query takes the unnamed statement away.
-                    self.statements.set(b"", None);
-                }
-                self.segment.define(&mut self.statements);
-                self.segment.clear();
-                let count = u64::try_from(count).unwrap_or_default();
-                self.info.joined.fetch_add(count, Ordering::Relaxed);
-                self.info.set_state(State::Joining);
+                };
+                self.handed_over(pending, count, taken);
                 Ok(())
             }
             Err(_) => {
@@ -97,5 +96,14 @@ impl Session {
                 self.relay("its lane has ended").await
             }
         }
+    }
+
+    /// Waits until the database has what the session has in the spool, before a lane gets more.
+    async fn reach_lane(&mut self) -> Result<Result<(), Fault>, End> {
+        let reached = self.reach().await;
+        if let Some(source) = &self.source {
+            self.info.set_interrupt(source.interrupt()).await;
+        }
+        reached
     }
 }

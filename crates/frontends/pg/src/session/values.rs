@@ -16,6 +16,11 @@ pub(crate) struct Values {
     by_sequence: SmallVec<[Generated; 1]>,
     /// Values were taken of which the sequence is not known, or were forgotten.
     incomplete: bool,
+    /// Values are taken when the spool is applied; and nothing was taken since in another way.
+    in_spool: bool,
+    last_in_spool: bool,
+    /// The session has asked what sequences gave.
+    asked: bool,
 }
 
 /// What `lastval()` says.
@@ -40,7 +45,31 @@ impl Values {
             value: generated.value,
             sequence: Some(generated.sequence),
         });
+        self.last_in_spool = false;
         self.keep(generated.clone());
+    }
+
+    /// Takes note that a row in the spool takes a value when it is written.
+    pub(crate) fn note_spooled(&mut self) {
+        (self.in_spool, self.last_in_spool) = (true, true);
+    }
+
+    /// True where what `lastval()` says is not known yet. From now on the session is one that
+    /// asks.
+    pub(crate) fn asks_for_lost_last(&mut self) -> bool {
+        self.asked = true;
+        self.last_in_spool
+    }
+
+    /// The same of any question.
+    pub(crate) fn asks_for_lost(&mut self) -> bool {
+        self.asked = true;
+        self.in_spool
+    }
+
+    /// True where the session has asked what sequences gave: it is to be told.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.asked
     }
 
     /// Takes note of what was taken on a server connection. False: the sequence is not known that

@@ -55,6 +55,7 @@ impl Stand {
         let budget = Budget::new(budget);
         let control = Arc::new(Control::default());
         let services = Services {
+            spool: None,
             lanes: Arc::new(Played {
                 address: direct.clone(),
                 budget: budget.clone(),

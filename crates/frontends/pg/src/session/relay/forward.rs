@@ -8,6 +8,7 @@ use super::statements::{Here, other_rows};
 use crate::codec::answer;
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::message::{Bind, Kind, Message};
+use crate::session::local;
 use crate::session::state::End;
 
 impl Relay<'_> {
@@ -25,7 +26,8 @@ impl Relay<'_> {
             }
             match self.session.line.front(0) {
                 Ok(Front::Whole { tag, total }) => {
-                    if self.needs_drawn_values(tag, total) || !self.message(tag, total) {
+                    let waits = self.has_to_reach() || self.needs_drawn_values(tag, total);
+                    if waits || !self.message(tag, total) {
                         return Ok(());
                     }
                 }
@@ -207,6 +209,9 @@ impl Relay<'_> {
             Here::Nowhere => return self.pass(bytes, What::Bind(None), muted),
             Here::Changed => return self.fail(other_rows()),
         };
+        if self.asks_for_spooled(&cached) {
+            return self.fail(local::in_the_spool());
+        }
         if bind.statement.is_empty() && !cached.may_infer() {
             self.unfixed = None;
         }

@@ -14,6 +14,7 @@ mod give_back;
 mod judge;
 mod listen;
 mod query;
+mod reach;
 mod rewrite;
 mod sequences;
 mod server_state;
@@ -115,7 +116,7 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
 
 /// Tells the client that there is no server connection for it: an error for the query or segment,
 /// which goes no further.
-async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
+pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
     use crate::codec::frame::Front;
 
     failure::fault(&mut session.line.out, fault);
@@ -160,6 +161,10 @@ impl Relay<'_> {
             if !is_busy && self.loan.wire.out().is_empty() {
                 // Until it is answered, a text is kept: it has to be known what it did.
                 self.session.line.settle();
+            }
+            if self.has_to_reach() {
+                Box::pin(self.reach()).await?;
+                continue;
             }
             if self.asks_for_channels() {
                 continue;

@@ -38,6 +38,13 @@ impl Relay<'_> {
                 return true;
             }
         }
+        if self.asks_for_spooled(&cached) {
+            self.session.line.take(total);
+            self.fail_spooled_query();
+            return true;
+        }
+        let body = self.session.line.body(0, total);
+        let text = body.split_last().map_or(body, |(_, text)| text);
         let named = named(&cached, text);
         let instead = self.answerable(&cached, text, named.as_ref());
         let names_one = cached.deallocates.is_some() || names::executed(&cached.text).is_some();

@@ -27,7 +27,7 @@ pub(super) fn named(cached: &CachedStatement, text: &[u8]) -> Option<Sequences> 
 }
 
 /// True for a text that asks what sequences gave.
-fn asks(cached: &CachedStatement) -> bool {
+pub(super) fn asks(cached: &CachedStatement) -> bool {
     match &cached.reading {
         Reading::Join(_) => cached.asks(),
         Reading::Apart(apart) => matches!(

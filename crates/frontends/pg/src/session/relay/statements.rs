@@ -48,7 +48,7 @@ impl Relay<'_> {
         }
         let cache = &session.shared.cache;
         let cached = cache.get(parse.text, parse.type_oids(), session.utf8);
-        if let Err(fault) = local::check(&cached) {
+        if let Err(fault) = local::check(&cached, &session.own, || session.may_spool()) {
             return self.fail(fault);
         }
         let statement = PreparedStatement::new(cached);
@@ -78,7 +78,7 @@ impl Relay<'_> {
         undo: Option<Undo>,
         muted: bool,
     ) {
-        let sql = local::substitute(cached, self.session.own);
+        let sql = local::substitute(cached, &self.session.own);
         let sql = sql.or_else(|| self.executes(cached));
         let sql = sql.as_deref().map_or(&*cached.text, str::as_bytes);
         let out = self.loan.wire.out();

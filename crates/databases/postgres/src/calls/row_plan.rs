@@ -1,0 +1,280 @@
+//! A call as the write of a row: only where the row is stored just as the call would store it, and
+//! where the call counts one row, whatever its values are.
+//!
+//! Such a row can be written later, by another connection of the same role. So nothing may be left
+//! to the settings of the session that made the call.
+
+use std::sync::Arc;
+
+use windrow_calls::{Arguments, AsRow, Conflict, Expression, Formats, ParsedStatement, Piece};
+use windrow_core::shape::ShapeParts;
+use windrow_core::{Key, Name, OnConflict, Op, Returning, RowWrite, Shape, Value};
+
+use super::describe::{ColumnDefault, Description};
+use super::judge::used_defaults;
+use super::parsed::given;
+use super::row_value::{Reader, constant};
+use crate::catalog::column::{Column, Kind};
+use crate::catalog::table::Facts;
+
+/// How the calls of a statement become writes of rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RowPlan {
+    shape: Arc<Shape>,
+    values: Box<[Source]>,
+    generates: bool,
+}
+
+/// Where the value of a column comes from.
+#[derive(Clone, Debug, PartialEq)]
+enum Source {
+    /// The statement's text.
+    Constant(Value),
+    /// A parameter.
+    Parameter(usize, Reader),
+}
+
+impl RowPlan {
+    /// `None`: the calls of the statement are no rows. What its table runs must be proven for each
+    /// row: nothing drops a row, nothing else is written.
+    pub(super) fn of(
+        parsed: &ParsedStatement,
+        description: &Description,
+        facts: &Facts,
+        generates: bool,
+    ) -> Option<Self> {
+        let relation = description.relation.as_ref()?;
+        let is_plain = parsed.op == Op::Insert
+            && parsed.returning.is_none()
+            && parsed.overriding.is_none()
+            && parsed.functions.is_empty()
+            // Windrow may widen such a table for rows.
+            && !facts.ours;
+        let given = given(parsed, facts).filter(|given| is_plain && !given.is_empty())?;
+        let defaults = used_defaults(parsed, description, facts).ok()?;
+        let same = |default: &&ColumnDefault| is_same_everywhere(default, facts);
+        let is_free = !facts.has_hooks && defaults.iter().all(same);
+        if !is_free && !relation.usual_times {
+            return None;
+        }
+        let source = |(name, value): &(&Name, &Expression)| {
+            let place = facts.place_of(name)?;
+            let column = facts.columns.get(place)?;
+            Source::of(column, value, &description.parameters, relation.utc)
+        };
+        let values = given.iter().map(source).collect::<Option<_>>()?;
+        let columns: Box<[Name]> = given.iter().map(|(name, _)| (*name).clone()).collect();
+        let (key, on_conflict) = match &parsed.conflict {
+            None => (Key::Primary, OnConflict::Error),
+            Some(conflict) => (upsert(conflict, &columns, facts)?, OnConflict::Update),
+        };
+        let shape = Arc::new(Shape::new(ShapeParts {
+            op: Op::Insert,
+            table: facts.name.clone(),
+            columns,
+            key,
+            on_conflict,
+            returning: Returning::Nothing,
+        }));
+        Some(Self {
+            shape,
+            values,
+            generates,
+        })
+    }
+
+    /// A call as a row; `None`: a value of it would perhaps be stored as another one.
+    pub(super) fn row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
+        let raw: Vec<Option<&[u8]>> = arguments.iter().collect();
+        let value = |source: &Source| match source {
+            Source::Constant(value) => Some(value.clone()),
+            Source::Parameter(place, reader) => match raw.get(*place)? {
+                None => Some(Value::Null),
+                Some(bytes) => reader.read(bytes, formats.is_binary(*place)),
+            },
+        };
+        let row: Option<Box<[Value]>> = self.values.iter().map(value).collect();
+        Some(AsRow {
+            write: RowWrite::new(Arc::clone(&self.shape), row?),
+            generates: self.generates,
+        })
+    }
+}
+
+impl Source {
+    fn of(column: &Column, value: &Expression, parameters: &[u32], utc: bool) -> Option<Self> {
+        // What a domain does with a value is left to the statement.
+        let is_domain = column.type_oid != column.base_oid;
+        if is_domain || column.always_generated || column.no_value_yet {
+            return None;
+        }
+        let Expression::Sql(pieces) = value else {
+            return None;
+        };
+        match &**pieces {
+            [Piece::Parameter(place)] => {
+                let place = usize::from(*place);
+                let reader = Reader::of(column, *parameters.get(place)?, utc)?;
+                Some(Self::Parameter(place, reader))
+            }
+            [Piece::Text(sql)] => constant(column, sql.trim(), utc).map(Self::Constant),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a default gives the same under all settings of a session, but for the time and for
+/// whose turn it is.
+fn is_same_everywhere(default: &ColumnDefault, facts: &Facts) -> bool {
+    let mut columns = facts.columns.iter();
+    let column = columns.find(|column| *column.name == *default.column);
+    let is_moment = || column.is_some_and(|column| column.kind == Kind::Timestamptz);
+    match &*default.sql {
+        "now()" | "CURRENT_TIMESTAMP" | "clock_timestamp()" => is_moment(),
+        "gen_random_uuid()" => true,
+        sql => sql.starts_with("nextval(") || is_plain_constant(sql),
+    }
+}
+
+/// Numbers, `true`, `false`, NULL and texts, with or without a cast of theirs.
+fn is_plain_constant(sql: &str) -> bool {
+    let (value, cast) = sql.split_once("::").unwrap_or((sql, "text"));
+    let quoted = value.strip_prefix('\'').and_then(|v| v.strip_suffix('\''));
+    let is_word = matches!(value, "true" | "false" | "NULL");
+    let is_number = windrow_core::value::is_number(value.as_bytes());
+    let is_cast = matches!(
+        cast,
+        "text"
+            | "character varying"
+            | "bpchar"
+            | "integer"
+            | "bigint"
+            | "smallint"
+            | "numeric"
+            | "jsonb"
+            | "json"
+            | "boolean"
+            | "double precision"
+            | "real"
+            | "uuid"
+    );
+    is_cast && (is_word || is_number || quoted.is_some_and(|text| !text.contains('\'')))
+}
+
+/// The key of `ON CONFLICT (key) DO UPDATE SET column = excluded.column` for all columns that are
+/// given and not part of the key: what an upsert of rows does. Anything else is not.
+fn upsert(conflict: &Conflict, given: &[Name], facts: &Facts) -> Option<Key> {
+    let target = conflict.columns.as_ref().filter(|_| conflict.update)?;
+    let places: Option<Vec<usize>> = target.iter().map(|name| facts.place_of(name)).collect();
+    facts.unique_of(&places?)?;
+    let is_key = |name: &&Name| target.contains(name);
+    let Expression::Sql(pieces) = &conflict.sql else {
+        return None;
+    };
+    let [Piece::Text(sql)] = &**pieces else {
+        return None;
+    };
+    let (_, set) = split_at_words(sql, "do update set")?;
+    let mut set: Vec<&str> = set.split(',').collect();
+    let others: Vec<&Name> = given.iter().filter(|name| !is_key(name)).collect();
+    for name in &others {
+        let sets = |one: &&str| is_excluded(one, name);
+        set.swap_remove(set.iter().position(|one| sets(&one))?);
+    }
+    let all = target.iter().all(|name| given.contains(name));
+    (set.is_empty() && !others.is_empty() && all).then(|| Key::Columns(target.clone()))
+}
+
+/// Cuts a text at words that stand in it once, whatever their case and the blanks between them.
+fn split_at_words<'a>(sql: &'a str, words: &str) -> Option<(&'a str, &'a str)> {
+    let lower = sql.to_ascii_lowercase();
+    let mut end = 0;
+    let mut start = None;
+    for word in words.split(' ') {
+        let at = end + lower.get(end..)?.find(word)?;
+        let between = lower.get(end..at)?;
+        if start.is_some() && !between.trim().is_empty() {
+            return None;
+        }
+        start.get_or_insert(at);
+        end = at + word.len();
+    }
+    Some((sql.get(..start?)?, sql.get(end..)?))
+}
+
+/// Whether an assignment is `name = excluded.name`, for a plain name.
+fn is_excluded(assignment: &str, name: &str) -> bool {
+    let bare = |text: &str| -> Option<String> {
+        let text = text.trim();
+        let quoted = text
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
+        match quoted {
+            Some(inside) => (!inside.contains('"')).then(|| inside.to_owned()),
+            None => Some(text.to_ascii_lowercase()),
+        }
+    };
+    let Some((left, right)) = assignment.split_once('=') else {
+        return false;
+    };
+    let Some((table, column)) = right.trim().split_once('.') else {
+        return false;
+    };
+    let is_name = |text: &str| bare(text).is_some_and(|text| text == name);
+    bare(table).as_deref() == Some("excluded") && is_name(left) && is_name(column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_of_the_new_value_are_told_from_others() {
+        for same in [
+            "v = excluded.v",
+            " V=EXCLUDED . v ",
+            "\"v\" = excluded.\"v\"",
+        ] {
+            assert!(is_excluded(same, "v"), "{same}");
+        }
+        for other in [
+            "v = excluded.w",
+            "w = excluded.v",
+            "v = excluded.v + 1",
+            "v = t.v",
+            "\"V\" = excluded.v",
+            "v",
+        ] {
+            assert!(!is_excluded(other, "v"), "{other}");
+        }
+        let sql = "on conflict (k)\nDO  update SET v = excluded.v";
+        assert_eq!(
+            split_at_words(sql, "do update set").map(|(_, set)| set),
+            Some(" v = excluded.v")
+        );
+        assert_eq!(split_at_words("do nothing", "do update set"), None);
+    }
+
+    #[test]
+    fn constants_are_told_from_what_depends_on_the_session() {
+        for same in [
+            "0",
+            "-1.5",
+            "'x'::text",
+            "true",
+            "'{}'::jsonb",
+            "NULL::character varying",
+        ] {
+            assert!(is_plain_constant(same), "{same}");
+        }
+        for other in [
+            "CURRENT_USER",
+            "now()",
+            "'today'::date",
+            "'a' || 'b'",
+            "f('x')::text",
+        ] {
+            assert!(!is_plain_constant(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and what belongs to it.
+
+use windrow_core::{Fault, FaultClass};
+
+use crate::client::Identity;
+use crate::services::SqlSpool;
+
+/// The settings that a session has.
+const SETTINGS: [&str; 4] = ["join", "ack", "read_your_writes", "defer"];
+
+/// Windrow's own settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// `windrow.join`: writes are joined.
+    pub(crate) join: bool,
+    /// `windrow.ack`: writes are answered once they are durable in the spool.
+    pub(crate) spool: bool,
+    /// `windrow.read_your_writes`: reads come after what the session has in the spool.
+    pub(crate) read_your_writes: bool,
+    /// `windrow.defer`: in a transaction, certain inserts are answered before the server has
+    /// executed them.
+    pub(crate) defer: bool,
+}
+
+impl Own {
+    /// Those that a session begins with, unless it asks for others.
+    pub(crate) fn at_start(join: bool, spool: Option<&SqlSpool>, identity: &Identity) -> Self {
+        let by_default = spool.is_some_and(|spool| spool.by_default);
+        let refused = match may_spool(spool, identity) {
+            Err(fault) if by_default => Some(fault),
+            _ => None,
+        };
+        if let Some(fault) = &refused {
+            tracing::debug!(%fault, "a session's writes are answered by the database");
+        }
+        Self {
+            join,
+            spool: by_default && refused.is_none(),
+            read_your_writes: spool.is_none_or(|spool| spool.read_your_writes),
+            defer: false,
+        }
+    }
+
+    /// Sets one; `None`: as in `default`. `may_spool`: whether the session may use the spool.
+    ///
+    /// # Errors
+    /// What is wrong with the name or the value, in PostgreSQL's words.
+    pub(crate) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        default: &Self,
+        may_spool: impl FnOnce() -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        match name {
+            "join" => self.join = value.map_or(Ok(default.join), |v| boolean(name, v))?,
+            "read_your_writes" => {
+                let set = value.map_or(Ok(default.read_your_writes), |v| boolean(name, v));
+                self.read_your_writes = set?;
+            }
+            "ack" => {
+                let spool = value.map_or(Ok(default.spool), ack)?;
+                if spool {
+                    may_spool()?;
+                }
+                self.spool = spool;
+            }
+            "defer" => self.defer = value.map_or(Ok(default.defer), |v| boolean(name, v))?,
+            _ => return Err(unknown(name)),
+        }
+        Ok(())
+    }
+
+    /// The value of one, and its full name.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &'static str), Fault> {
+        let word = |on: bool| if on { "on" } else { "off" };
+        match name {
+            "join" => Ok(("windrow.join", word(self.join))),
+            "ack" => Ok(("windrow.ack", if self.spool { "spool" } else { "commit" })),
+            "read_your_writes" => Ok(("windrow.read_your_writes", word(self.read_your_writes))),
+            "defer" => Ok(("windrow.defer", word(self.defer))),
+            _ => Err(unknown(name)),
+        }
+    }
+}
+
+/// Whether the sessions of a role in a database may use the spool.
+///
+/// # Errors
+/// Why they may not.
+pub(crate) fn may_spool(spool: Option<&SqlSpool>, identity: &Identity) -> Result<(), Fault> {
+    let Some(spool) = spool else {
+        let text = "windrow.ack cannot be \"spool\": this Windrow has no spool";
+        let hint = "Start it with --spool DIR.";
+        return Err(Fault::new(FaultClass::Unsupported, "0A000", text).with_hint(Some(hint)));
+    };
+    if spool.identity == *identity {
+        return Ok(());
+    }
+    let text = format!(
+        "windrow.ack cannot be \"spool\" for role \"{}\" in database \"{}\": the spool is applied as role \"{}\" to database \"{}\"",
+        identity.role, identity.database, spool.identity.role, spool.identity.database
+    );
+    Err(Fault::new(FaultClass::Denied, "42501", text))
+}
+
+fn ack(value: &str) -> Result<bool, Fault> {
+    match value.to_ascii_lowercase().as_str() {
+        "commit" => Ok(false),
+        "spool" => Ok(true),
+        _ => {
+            let text = format!("invalid value for parameter \"windrow.ack\": \"{value}\"");
+            let hint = "Available values: commit, spool.";
+            Err(Fault::invalid(text).with_hint(Some(hint)))
+        }
+    }
+}
+
+fn unknown(name: &str) -> Fault {
+    let text = format!("unrecognized configuration parameter \"windrow.{name}\"");
+    let known: Vec<_> = SETTINGS.map(|name| format!("windrow.{name}")).into();
+    Fault::new(FaultClass::Invalid, "42704", text)
+        .with_hint(Some(format!("There are {}.", known.join(", "))))
+}
+
+/// As PostgreSQL reads a boolean setting: any unambiguous beginning of its words.
+fn boolean(name: &str, value: &str) -> Result<bool, Fault> {
+    let value = value.trim().to_ascii_lowercase();
+    let begins = |word: &str, least: usize| value.len() >= least && word.starts_with(&*value);
+    if begins("true", 1) || begins("yes", 1) || begins("on", 2) || value == "1" {
+        Ok(true)
+    } else if begins("false", 1) || begins("no", 1) || begins("off", 2) || value == "0" {
+        Ok(false)
+    } else {
+        let text = format!("parameter \"windrow.{name}\" requires a Boolean value");
+        Err(Fault::invalid(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: Own = Own {
+        join: true,
+        spool: false,
+        read_your_writes: true,
+        defer: false,
+    };
+
+    fn set(name: &str, value: &str) -> Result<Own, Fault> {
+        let mut own = OWN;
+        own.set(name, Some(value), &OWN, || Ok(()))?;
+        Ok(own)
+    }
+
+    #[test]
+    fn a_boolean_reads_as_on_the_server() {
+        for on in ["on", "true", "t", "YES", "1", "tru"] {
+            assert_eq!(set("join", on), Ok(OWN), "{on}");
+        }
+        for off in ["off", "of", "false", "f", "No", "0"] {
+            assert!(
+                !set("read_your_writes", off).unwrap().read_your_writes,
+                "{off}"
+            );
+        }
+        for bad in ["o", "", "onn", "2", "maybe"] {
+            assert_eq!(set("join", bad).unwrap_err().code, "22023", "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn ack_reads_as_an_enum_of_the_server() {
+        assert!(set("ack", "Spool").unwrap().spool);
+        assert!(!set("ack", "commit").unwrap().spool);
+        let fault = set("ack", "disk").unwrap_err();
+        let hint = fault.hint().unwrap();
+        assert_eq!(
+            (&*fault.code, hint),
+            ("22023", "Available values: commit, spool.")
+        );
+        let mut own = OWN;
+        let refused = || may_spool(None, &identity("a"));
+        assert_eq!(
+            own.set("ack", Some("spool"), &OWN, refused)
+                .unwrap_err()
+                .code,
+            "0A000"
+        );
+        assert_eq!(own.set("ack", None, &OWN, refused), Ok(()));
+        assert!(set("defer", "on").unwrap().defer);
+    }
+
+    #[test]
+    fn settings_are_named_where_one_is_unknown() {
+        let fault = OWN.show("joni").unwrap_err();
+        assert_eq!(fault.code, "42704");
+        assert!(fault.hint().unwrap().contains("windrow.ack"));
+        for name in SETTINGS {
+            assert!(OWN.show(name).unwrap().0.ends_with(name));
+        }
+    }
+
+    fn identity(role: &str) -> Identity {
+        Identity {
+            database: "d".into(),
+            role: role.into(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A session that has reads answered before the database has what it has in the spool: whatever
+//! else it sends to its server connection waits for that.
+
+use super::expect::What;
+use super::rewrite;
+use super::state::{Relay, lost};
+use crate::codec::frame::Front;
+use crate::session::local;
+use crate::session::state::End;
+use crate::session_info::Interrupt;
+use crate::statements::CachedStatement;
+
+impl Relay<'_> {
+    /// True where the next message waits until the database has what the session has in the
+    /// spool.
+    pub(super) fn has_to_reach(&self) -> bool {
+        let front = self.session.line.front(0);
+        let Ok(Front::Whole { tag, .. }) = front else {
+            return false;
+        };
+        self.to_server == 0
+            && !self.queue.skipping
+            && matches!(tag, b'Q' | b'P' | b'B' | b'F')
+            && self.session.waits_for_spool()
+    }
+
+    /// Waits for it. A statement whose client does not want to wait any more, or that has waited
+    /// too long, is refused.
+    pub(super) async fn reach(&mut self) -> Result<(), End> {
+        let reached = self.session.reach().await?;
+        let key = self.loan.wire.cancel_key();
+        let info = &self.session.info;
+        info.set_interrupt(Interrupt::Server(key)).await;
+        let Err(fault) = reached else {
+            return Ok(());
+        };
+        let Ok(Front::Whole { tag, total }) = self.session.line.front(0) else {
+            return Err(End::Fatal(lost()));
+        };
+        self.session.line.take(total);
+        match tag {
+            b'Q' => self.fail_query(fault),
+            b'P' | b'B' => {
+                self.open = true;
+                self.fail(fault);
+            }
+            _ => return Err(End::Fatal(fault)),
+        }
+        Ok(())
+    }
+
+    /// Answers a simple query with an error. The transaction fails as well.
+    pub(super) fn fail_query(&mut self, fault: windrow_core::Fault) {
+        rewrite::query(self.loan.wire.out(), b"windrow fails");
+        let cached = self.session.simple_query(b"").cached;
+        let what = What::Query(cached, Some(Box::new(fault)));
+        self.queue.push(what, false);
+    }
+
+    /// True where a statement asks what the session took from sequences, and that is not known
+    /// before the spool is applied; then its client is told.
+    pub(super) fn asks_for_spooled(&mut self, cached: &CachedStatement) -> bool {
+        super::sequences::asks(cached) && self.session.values.asks_for_lost()
+    }
+
+    /// The error for it.
+    pub(super) fn fail_spooled_query(&mut self) {
+        self.fail_query(local::in_the_spool());
+    }
+}

@@ -1,0 +1,288 @@
+//! What a session has in the spool: writes that are answered before the database has them.
+//!
+//! A client's statements keep their order although some go by the spool: while some are under way
+//! by a lane, nothing is handed to the spool, and nothing goes to the database before that has
+//! what the session has in the spool.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tokio_util::sync::CancellationToken;
+use windrow_calls::{AsRow, SqlCall};
+use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, Unit};
+
+use super::pending::{Awaited, Ending, Pending, Script};
+use super::relay;
+use super::spooled::Spooled;
+use super::state::{End, Session, shutdown};
+use crate::codec::frame::Front;
+use crate::codec::message::Message;
+use crate::own::may_spool;
+use crate::proofs::writes;
+use crate::services::SqlSpool;
+use crate::session_info::{Interrupt, State};
+use crate::statements::CachedStatement;
+
+/// How long a statement waits for the database to apply what is in the spool.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most bytes of a unit that goes by the spool. What is larger is answered by the database.
+const MOST: usize = 512 << 10;
+
+/// Settings that a session may have of its own while its rows are stored by another session: what
+/// depends on them is read before, or left to the server.
+const HARMLESS: [&str; 16] = [
+    "bytea_output",
+    "client_encoding",
+    "client_min_messages",
+    "datestyle",
+    "deadlock_timeout",
+    "extra_float_digits",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+    "intervalstyle",
+    "jit",
+    "lock_timeout",
+    "standard_conforming_strings",
+    "statement_timeout",
+    "synchronous_commit",
+    "timezone",
+    "work_mem",
+];
+
+/// Rows that go by the spool together.
+pub(super) struct Rows {
+    unit: Unit<RowWrite>,
+    generates: bool,
+}
+
+impl Session {
+    /// Whether the session may use the spool.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub(crate) fn may_spool(&self) -> Result<(), Fault> {
+        may_spool(self.shared.spool.as_ref(), &self.who.identity)
+    }
+
+    /// The rows that calls are, where they go by the spool. `asks`: the client asks behind them
+    /// what they took from sequences.
+    pub(super) async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Option<Rows> {
+        if !self.own.spool || !self.has_harmless_settings() {
+            return None;
+        }
+        let row = |call: &SqlCall| call.statement.as_row(&call.arguments, &call.formats);
+        let rows: SmallVec<[AsRow; 1]> = calls.iter().map(row).collect::<Option<_>>()?;
+        let generates = rows.iter().any(|row| row.generates);
+        if generates && (asks || self.asks || self.values.was_asked()) {
+            return None;
+        }
+        let unit = Unit::of(rows.into_iter().map(|row| row.write));
+        let lane = &self.source.as_ref()?.lane;
+        let epoch = self.shared.proofs.epoch(&self.who.identity.database);
+        for call in calls {
+            if !self.shared.current.is(lane, &call.statement, epoch).await {
+                return None;
+            }
+        }
+        (unit.bytes() <= MOST).then_some(Rows { unit, generates })
+    }
+
+    /// Whether its rows are stored the same by a session that has not its settings.
+    fn has_harmless_settings(&self) -> bool {
+        let settings = &self.who.settings;
+        let mut set = settings.startup.iter().chain(settings.set.iter());
+        set.all(|(name, _)| HARMLESS.contains(&&**name))
+    }
+
+    /// Hands rows to the spool, once what is under way by a lane is answered.
+    pub(super) async fn spool(
+        &mut self,
+        rows: Rows,
+        script: Script,
+        ending: Ending,
+        taken: usize,
+    ) -> Result<(), End> {
+        let shared = Arc::clone(&self.shared);
+        let Some(spool) = &shared.spool else {
+            return self.relay("the spool is gone").await;
+        };
+        if self.pending.iter().any(Pending::is_of_lane) {
+            self.drain().await?;
+        }
+        let count = rows.unit.work().len();
+        let Some(permit) = self.memory(rows.unit.bytes()).await else {
+            drop((rows, script, ending));
+            return self.relay("more than the memory budget holds").await;
+        };
+        if rows.generates {
+            self.values.note_spooled();
+        }
+        let intake = spool.spooling.intake();
+        let spooled = self.spooled.get_or_insert_with(|| {
+            Box::new(Spooled {
+                source: intake.new_source(),
+                place: None,
+            })
+        });
+        match intake.submit(spooled.source, [rows.unit], permit).await {
+            Ok(receipt) => {
+                let awaited = Some(Awaited::Spool(receipt));
+                let pending = Pending {
+                    awaited,
+                    script,
+                    ending,
+                };
+                self.handed_over(pending, count, taken);
+                Ok(())
+            }
+            Err(fault) => {
+                self.segment.clear();
+                relay::refuse(self, &fault).await
+            }
+        }
+    }
+
+    /// Memory for units of so many bytes; `None`: there is too little.
+    pub(super) async fn memory(&mut self, bytes: usize) -> Option<Permit> {
+        let shared = Arc::clone(&self.shared);
+        match self.line.is_charged() {
+            true => self.line.pay(&shared.budget, bytes),
+            false => shared.budget.take(bytes).await.ok(),
+        }
+    }
+
+    /// What was handed over waits for its outcome.
+    pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
+        let is_query = matches!(pending.ending, Ending::Query(_));
+        self.pending.push_back(pending);
+        self.line.take(taken);
+        self.line.settle();
+        if is_query {
+            // A simple query takes the unnamed statement away.
+            self.statements.set(b"", None);
+        }
+        self.segment.define(&mut self.statements);
+        self.segment.clear();
+        let count = u64::try_from(count).unwrap_or_default();
+        self.info.joined.fetch_add(count, Ordering::Relaxed);
+        self.info.set_state(State::Joining);
+    }
+
+    /// The spool has answered a unit of the session. Whatever it said: of an outcome that is
+    /// unknown the spool may have the rows.
+    pub(super) fn has_spooled(&mut self) {
+        if let (Some(spooled), Some(spool)) = (&mut self.spooled, &self.shared.spool) {
+            spooled.place = Some(spool.spooling.end());
+        }
+    }
+
+    /// True where the database may not have all that the session has in the spool.
+    pub(crate) fn is_ahead(&self) -> bool {
+        let spooled = self.spooled.as_ref();
+        spooled.is_some_and(|spooled| spooled.place.is_some())
+    }
+
+    /// Waits until the database has what the session has in the spool. Nothing is under way. The
+    /// client may cancel that.
+    ///
+    /// # Errors
+    /// Outside: the session ends. Inside: what the client is told.
+    pub(crate) async fn reach(&mut self) -> Result<Result<(), Fault>, End> {
+        let shared = Arc::clone(&self.shared);
+        let place = self
+            .spooled
+            .as_ref()
+            .and_then(|spooled| spooled.place.clone());
+        let (Some(place), Some(spool)) = (place, &shared.spool) else {
+            return Ok(Ok(()));
+        };
+        self.info.set_state(State::Waiting);
+        let cancelled = CancellationToken::new();
+        let interrupt = Interrupt::Waiting(cancelled.clone());
+        self.info.set_interrupt(interrupt).await;
+        let stop = self.stop.clone();
+        let waiting = async {
+            tokio::select! {
+                biased;
+                applied = spool.spooling.applied(&place) => Ok(applied),
+                () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
+                () = stop.cancelled() => Err(End::Fatal(shutdown())),
+                () = tokio::time::sleep(PATIENCE) => Ok(Err(behind(spool, &place))),
+            }
+        };
+        let mut waiting = Box::pin(waiting);
+        let applied = poll_fn(|cx| {
+            // What was answered before goes out meanwhile.
+            if let Poll::Ready(Err(error)) = self.line.poll_flush(cx) {
+                return Poll::Ready(Err(End::from(error)));
+            }
+            waiting.as_mut().poll(cx)
+        })
+        .await?;
+        if applied.is_ok()
+            && let Some(spooled) = &mut self.spooled
+        {
+            spooled.place = None;
+        }
+        Ok(applied)
+    }
+
+    /// True where what stands at the front of the inbox goes to the database only behind what the
+    /// session has in the spool.
+    pub(crate) fn waits_for_spool(&self) -> bool {
+        if !self.is_ahead() {
+            return false;
+        }
+        self.own.read_your_writes || !self.front_reads()
+    }
+
+    /// True where the front of the inbox is a SELECT, or messages about one.
+    fn front_reads(&self) -> bool {
+        let Ok(Front::Whole { tag, total }) = self.line.front(0) else {
+            return false;
+        };
+        match Message::read(tag, self.line.body(0, total)) {
+            Message::Parse(parse) => {
+                let (text, types) = (parse.text, parse.type_oids());
+                reads(&self.shared.cache.get(text, types, self.utf8))
+            }
+            Message::Bind(bind) => {
+                let statement = self.statements.get(bind.statement);
+                statement.is_some_and(|statement| reads(&statement.cached))
+            }
+            _ if tag == b'Q' => {
+                let text = self.line.body(0, total).split_last();
+                text.is_some_and(|(_, text)| reads(&self.simple_query(text).cached))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// True for a text that only reads.
+fn reads(cached: &CachedStatement) -> bool {
+    let names = cached.names();
+    names.is_some_and(|names| names.begins_with(&["select", "table", "values"]) && !writes(names))
+}
+
+/// The database is too far behind the spool. Nothing was executed, so the code is not that of an
+/// outcome that is not known.
+fn behind(spool: &SqlSpool, place: &SpoolPlace) -> Fault {
+    let left = spool.spooling.level().map(|level| {
+        let pairs = place.positions.iter().zip(&level.positions);
+        pairs.map(|(to, at)| to.saturating_sub(*at)).sum::<u64>()
+    });
+    let far = left.map_or_else(String::new, |left| {
+        format!(" ({left} entries of the spool are still before it)")
+    });
+    let text = format!(
+        "the database does not have yet what this statement has to come after{far}; it has waited for {} seconds and was not executed",
+        PATIENCE.as_secs()
+    );
+    Fault::new(FaultClass::Unavailable, "57P03", text)
+}

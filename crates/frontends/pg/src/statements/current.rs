@@ -1,0 +1,74 @@
+//! Which statements were found lately to mean what they meant: what is to be known before their
+//! calls are taken for rows, which no server sees for now.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use windrow_calls::Statement;
+
+use crate::lanes::Lane;
+
+/// How long an answer is relied on. Behind it the database is asked again, while calls go on.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The most statements that are kept: past it all are asked for anew.
+const MOST: usize = 10_000;
+
+/// Statements by their numbers: the state of the catalog in which they were looked at, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Current(Mutex<HashMap<u64, (u64, Instant)>>);
+
+impl Current {
+    /// Whether a statement still means what it meant. `epoch`: the newest state of the catalog
+    /// that was seen. What has been seen to change is asked for first; changes by others are seen
+    /// a moment later, so that nobody waits for a database that is away. Cancel safe.
+    pub(crate) async fn is(
+        &self,
+        lane: &Arc<Lane>,
+        statement: &Arc<Statement>,
+        epoch: u64,
+    ) -> bool {
+        if statement.is_retired() {
+            return false;
+        }
+        let known = self.with(|all| all.get(&statement.id()).copied());
+        let looked = known.filter(|(then, _)| *then == epoch);
+        match looked {
+            Some((_, at)) if at.elapsed() < FRESH => true,
+            Some(_) => {
+                self.note(statement, epoch);
+                let (lane, statement) = (Arc::clone(lane), Arc::clone(statement));
+                tokio::spawn(async move { lane.ports.describer.is_current(&statement).await });
+                true
+            }
+            None => {
+                let _turn = lane.asking.lock().await;
+                let known = self.with(|all| all.get(&statement.id()).copied());
+                if known.is_some_and(|(then, _)| then == epoch) {
+                    return !statement.is_retired();
+                }
+                let asked = lane.ports.describer.is_current(statement).await;
+                let is_current = asked.unwrap_or_default();
+                if is_current {
+                    self.note(statement, epoch);
+                }
+                is_current
+            }
+        }
+    }
+
+    fn note(&self, statement: &Statement, epoch: u64) {
+        self.with(|all| {
+            if all.len() >= MOST {
+                all.clear();
+            }
+            all.insert(statement.id(), (epoch, Instant::now()));
+        });
+    }
+
+    fn with<T>(&self, with: impl FnOnce(&mut HashMap<u64, (u64, Instant)>) -> T) -> T {
+        // Each change is one insertion: whole at any moment.
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
