@@ -2,6 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windrow_core::bookkeeping::Applied;
 use windrow_core::{
@@ -12,6 +13,9 @@ use windrow_spool::{Position, SpoolFault};
 use super::state::{Ended, Found, Worker};
 use crate::flight::{Flight, Wanted};
 use crate::reader::{Reader, Stopped, name_of};
+
+/// How long more is let come at most where nobody waits for what is there.
+const GATHER: Duration = Duration::from_millis(5);
 
 type Connection = Box<dyn Executor<RowWrite>>;
 
@@ -75,6 +79,8 @@ impl Worker {
     /// One unit, from its entries to what becomes of it.
     async fn step(&mut self, connection: &mut dyn Executor<RowWrite>) -> Result<(), Ended> {
         self.wait_for_entries(connection).await?;
+        self.partition.begins();
+        self.gather().await;
         let (bounds, wanted) = (self.bounds(), self.wanted.clone());
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
@@ -89,7 +95,6 @@ impl Worker {
         let flight = formed.map_err(|stopped| self.stopped(stopped))?;
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
-        self.partition.begins();
         let began = tokio::time::Instant::now();
         let report = execute(connection, &flight.unit, &mut found.reader).await;
         let taken = began.elapsed().as_secs_f64();
@@ -285,6 +290,33 @@ impl Worker {
                 () = self.stop.cancelled() => {}
                 () = found.reader.fill() => {}
                 () = asking => self.locate(connection).await?,
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Lets more come as long as nobody waits for what is there: a transaction for each few entries
+    /// costs the database and the gateway more than one for many. Cancel safe.
+    async fn gather(&mut self) {
+        let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
+        let Some(found) = &mut self.found else { return };
+        if !matches!(self.wanted, Wanted::Many) {
+            return;
+        }
+        let awaited = async {
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = partition.awaited() => {}
+                () = tokio::time::sleep(GATHER) => {}
+            }
+        };
+        let mut awaited = std::pin::pin!(awaited);
+        while found.reader.wants_more() && found.reader.items().len() < most {
+            tokio::select! {
+                biased;
+                () = &mut awaited => return,
+                () = found.reader.fill() => {}
             }
         }
     }
