@@ -2,7 +2,6 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use windrow_core::bookkeeping::Applied;
 use windrow_core::{
@@ -13,9 +12,6 @@ use windrow_spool::{Position, SpoolFault};
 use super::state::{Ended, Found, Worker};
 use crate::flight::{Flight, Wanted};
 use crate::reader::{Reader, Stopped, name_of};
-
-/// How long more is let come at most where nobody waits for what is there.
-const GATHER: Duration = Duration::from_millis(5);
 
 type Connection = Box<dyn Executor<RowWrite>>;
 
@@ -237,86 +233,13 @@ impl Worker {
     }
 
     /// What it means that nothing more can be read.
-    fn stopped(&mut self, stopped: Stopped) -> Ended {
+    pub(super) fn stopped(&mut self, stopped: Stopped) -> Ended {
         match stopped {
             Stopped::Closed => Ended::Stopping,
             Stopped::Never(why) => Ended::Never(why),
             Stopped::Later(fault) => {
                 self.partition.waits(&Fault::from(fault));
                 Ended::Again(self.options.long_pause)
-            }
-        }
-    }
-
-    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
-    /// has what it had: before it has said so for a while, that is not given up in the spool.
-    async fn wait_for_entries(
-        &mut self,
-        connection: &mut dyn Executor<RowWrite>,
-    ) -> Result<(), Ended> {
-        loop {
-            if self.stop.is_cancelled() {
-                return Err(Ended::Stopping);
-            }
-            let lost = Ended::Again(self.options.long_pause);
-            let found = self.found.as_mut().ok_or(lost)?;
-            let first = found.reader.items().front().map(|item| item.written);
-            self.partition.oldest(first);
-            if first.is_some() {
-                return Ok(());
-            }
-            if found.position() >= self.partition.log.end().0 {
-                self.partition.level();
-                self.attempts.reset();
-            }
-            match found.reader.stopped().cloned() {
-                None => {}
-                // What is there is applied; the drain is told to stop as well before long.
-                Some(Stopped::Closed) => self.stop.cancelled().await,
-                Some(stopped) => return Err(self.stopped(stopped)),
-            }
-            let Some(found) = &mut self.found else {
-                continue;
-            };
-            let ask = self.partition.ask_at(self.options.keep);
-            let asking = async {
-                match ask {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => {}
-                () = found.reader.fill() => {}
-                () = asking => self.locate(connection).await?,
-            }
-        }
-    }
-}
-
-impl Worker {
-    /// Lets more come as long as nobody waits for what is there: a transaction for each few entries
-    /// costs the database and the gateway more than one for many. Cancel safe.
-    async fn gather(&mut self) {
-        let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
-        let Some(found) = &mut self.found else { return };
-        if !matches!(self.wanted, Wanted::Many) {
-            return;
-        }
-        let awaited = async {
-            tokio::select! {
-                () = self.stop.cancelled() => {}
-                () = partition.awaited() => {}
-                () = tokio::time::sleep(GATHER) => {}
-            }
-        };
-        let mut awaited = std::pin::pin!(awaited);
-        while found.reader.wants_more() && found.reader.items().len() < most {
-            tokio::select! {
-                biased;
-                () = &mut awaited => return,
-                () = found.reader.fill() => {}
             }
         }
     }
