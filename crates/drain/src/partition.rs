@@ -23,6 +23,8 @@ pub(crate) struct Partition {
     pub(crate) log: Arc<dyn Log>,
     pub(crate) meters: Meters,
     reached: watch::Sender<Reached>,
+    /// How many wait for the database to reach a position.
+    waiting: watch::Sender<usize>,
     doing: Mutex<Doing>,
 }
 
@@ -65,6 +67,7 @@ impl Partition {
             log,
             meters,
             reached: watch::Sender::default(),
+            waiting: watch::Sender::default(),
             doing: Mutex::default(),
         }
     }
@@ -97,9 +100,17 @@ impl Partition {
         Follower(self.reached.subscribe())
     }
 
+    /// Ends once somebody waits for the database to reach a position. Cancel safe.
+    pub(crate) async fn awaited(&self) {
+        let mut waiting = self.waiting.subscribe();
+        // The sender cannot go: it stands beside.
+        waiting.wait_for(|waiting| *waiting > 0).await.ok();
+    }
+
     /// Waits until the database has all entries before a position. Cancel safe.
     pub(crate) async fn wait(&self, position: u64) -> Result<(), Fault> {
         let mut reached = self.reached.subscribe();
+        let _waits = Waits::new(&self.waiting);
         let there = |reached: &Reached| {
             reached.ended.is_some() || reached.position.is_some_and(|at| at >= position)
         };
@@ -259,6 +270,22 @@ fn age(entries: u64, oldest: Option<SystemTime>, held: Option<LogStatus>) -> Opt
     match oldest {
         Some(written) => Some(written.elapsed().unwrap_or_default()),
         None => held.and_then(|held| held.age),
+    }
+}
+
+/// Counts who waits, for as long as it is there.
+struct Waits<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a watch::Sender<usize>) -> Self {
+        waiting.send_modify(|waiting| *waiting += 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
     }
 }
 

@@ -6,5 +6,6 @@
 mod land;
 mod session;
 mod state;
+mod wait;
 
 pub(crate) use self::state::Worker;

@@ -75,6 +75,8 @@ impl Worker {
     /// One unit, from its entries to what becomes of it.
     async fn step(&mut self, connection: &mut dyn Executor<RowWrite>) -> Result<(), Ended> {
         self.wait_for_entries(connection).await?;
+        self.partition.begins();
+        self.gather().await;
         let (bounds, wanted) = (self.bounds(), self.wanted.clone());
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
@@ -89,7 +91,6 @@ impl Worker {
         let flight = formed.map_err(|stopped| self.stopped(stopped))?;
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
-        self.partition.begins();
         let began = tokio::time::Instant::now();
         let report = execute(connection, &flight.unit, &mut found.reader).await;
         let taken = began.elapsed().as_secs_f64();
@@ -232,59 +233,13 @@ impl Worker {
     }
 
     /// What it means that nothing more can be read.
-    fn stopped(&mut self, stopped: Stopped) -> Ended {
+    pub(super) fn stopped(&mut self, stopped: Stopped) -> Ended {
         match stopped {
             Stopped::Closed => Ended::Stopping,
             Stopped::Never(why) => Ended::Never(why),
             Stopped::Later(fault) => {
                 self.partition.waits(&Fault::from(fault));
                 Ended::Again(self.options.long_pause)
-            }
-        }
-    }
-
-    /// Waits until there is something to apply. Meanwhile the database is asked whether it still
-    /// has what it had: before it has said so for a while, that is not given up in the spool.
-    async fn wait_for_entries(
-        &mut self,
-        connection: &mut dyn Executor<RowWrite>,
-    ) -> Result<(), Ended> {
-        loop {
-            if self.stop.is_cancelled() {
-                return Err(Ended::Stopping);
-            }
-            let lost = Ended::Again(self.options.long_pause);
-            let found = self.found.as_mut().ok_or(lost)?;
-            let first = found.reader.items().front().map(|item| item.written);
-            self.partition.oldest(first);
-            if first.is_some() {
-                return Ok(());
-            }
-            if found.position() >= self.partition.log.end().0 {
-                self.partition.level();
-                self.attempts.reset();
-            }
-            match found.reader.stopped().cloned() {
-                None => {}
-                // What is there is applied; the drain is told to stop as well before long.
-                Some(Stopped::Closed) => self.stop.cancelled().await,
-                Some(stopped) => return Err(self.stopped(stopped)),
-            }
-            let Some(found) = &mut self.found else {
-                continue;
-            };
-            let ask = self.partition.ask_at(self.options.keep);
-            let asking = async {
-                match ask {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = self.stop.cancelled() => {}
-                () = found.reader.fill() => {}
-                () = asking => self.locate(connection).await?,
             }
         }
     }

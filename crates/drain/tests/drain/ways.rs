@@ -89,6 +89,26 @@ async fn what_was_applied_is_given_up_some_time_later() {
     assert_eq!(world.log.trimmed(), 11);
 }
 
+/// What comes within a few milliseconds shares a transaction, unless somebody waits for it.
+#[tokio::test(start_paused = true)]
+async fn few_entries_are_gathered_unless_somebody_waits() {
+    let world = World::of(&[GOOD]);
+    let drain = world.start();
+    drain.all_applied().await;
+    world.database.state().tried.clear();
+    for number in 1..5 {
+        world.log.push(entry(number, &[GOOD]));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    drain.until(|state| *state == DrainState::Level).await;
+    assert_eq!(world.database.state().tried, [4]);
+    world.log.push(entry(5, &[GOOD]));
+    let asked = tokio::time::Instant::now();
+    drain.all_applied().await;
+    assert!(asked.elapsed() < Duration::from_millis(5));
+    assert_eq!(world.written(), Vec::from_iter(0..6));
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_stops_behind_the_transaction_under_way() {
     let world = World::of(&[GOOD; 300]);
