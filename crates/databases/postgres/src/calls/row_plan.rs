@@ -49,11 +49,13 @@ impl RowPlan {
             && parsed.overriding.is_none()
             && parsed.functions.is_empty()
             // Windrow may widen such a table for rows.
-            && !facts.ours;
+            && !facts.ours
+            // A trigger may drop the row, or ask the session's settings.
+            && !facts.has_hooks;
         let given = given(parsed, facts).filter(|given| is_plain && !given.is_empty())?;
         let defaults = used_defaults(parsed, description, facts).ok()?;
         let same = |default: &&ColumnDefault| is_same_everywhere(default, facts);
-        let is_free = !facts.has_hooks && defaults.iter().all(same);
+        let is_free = defaults.iter().all(same);
         if !is_free && !relation.usual_times {
             return None;
         }
@@ -179,7 +181,7 @@ fn upsert(conflict: &Conflict, given: &[Name], facts: &Facts) -> Option<Key> {
     let others: Vec<&Name> = given.iter().filter(|name| !is_key(name)).collect();
     for name in &others {
         let sets = |one: &&str| is_excluded(one, name);
-        set.swap_remove(set.iter().position(|one| sets(&one))?);
+        set.swap_remove(set.iter().position(sets)?);
     }
     let all = target.iter().all(|name| given.contains(name));
     (set.is_empty() && !others.is_empty() && all).then(|| Key::Columns(target.clone()))

@@ -302,6 +302,10 @@ impl Describer for Shared {
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
         self.0.holds(statement).await
     }
+
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
+        self.0.is_current(statement).await
+    }
 }
 
 /// `database/role`, with a number where other settings have that name.
