@@ -20,6 +20,7 @@ mod many;
 mod notices;
 mod order;
 mod sessions;
+mod spooled;
 mod standings;
 mod support;
 mod types;

@@ -48,12 +48,15 @@ impl Current {
                 if known.is_some_and(|(then, _)| then == epoch) {
                     return !statement.is_retired();
                 }
-                let asked = lane.ports.describer.is_current(statement).await;
-                let is_current = asked.unwrap_or_default();
-                if is_current {
-                    self.note(statement, epoch);
+                match lane.ports.describer.is_current(statement).await {
+                    Ok(true) => {
+                        self.note(statement, epoch);
+                        true
+                    }
+                    Ok(false) => false,
+                    // A database that is away is what a spool is for: what was found before counts.
+                    Err(_) => known.is_some() && !statement.is_retired(),
                 }
-                is_current
             }
         }
     }
