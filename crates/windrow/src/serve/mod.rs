@@ -6,6 +6,7 @@ mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod opened;
 mod ready;
 mod shared;
 mod spool;
