@@ -1,12 +1,12 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
 mod drain_only;
+mod opened;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
-mod opened;
 mod ready;
 mod shared;
 mod spool;

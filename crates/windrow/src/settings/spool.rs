@@ -95,7 +95,7 @@ fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
             spool.allow.is_empty(),
             "spool.allow is about a topic of Kafka, and spool.at names none"
         );
-        let Some(place) = place(spool)? else {
+        let Some(directory) = &spool.directory else {
             return Ok(None);
         };
         ensure!(
@@ -124,7 +124,7 @@ fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
 /// `None` where no directory is named.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     let spool = &file.spool;
-    let Some(directory) = &spool.directory else {
+    let Some(place) = place(spool)? else {
         ensure!(
             spool.max_bytes.is_none() && spool.max_age.is_none(),
             "[spool] has limits, but spool.directory is not set: name the directory that the spool is kept in"

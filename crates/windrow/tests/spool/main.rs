@@ -19,3 +19,4 @@ mod parents;
 mod rejects;
 mod started;
 mod support;
+mod topic;
