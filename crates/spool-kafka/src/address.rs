@@ -87,6 +87,10 @@ impl Address {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             address.set(parameter).map_err(|what| wrong(&what))?;
         }
+        let shows_password = |login: &Login| login.mechanism == Mechanism::Plain;
+        if !address.tls && address.login.as_ref().is_some_and(shows_password) {
+            return Err(wrong("sasl=plain shows the password to the network: it needs kafkas://"));
+        }
         Ok(address)
     }
 
@@ -179,6 +183,7 @@ mod tests {
             "kafka://me:hidden@a:1/t?sasl=md5",
             "kafka://me:hidden@a:1/t?color=red",
             "kafka://a:1/t?sasl=plain",
+            "kafka://me:hidden@a:1/t?sasl=plain",
         ] {
             let wrong = Address::parse(url).unwrap_err();
             assert!(wrong.contains("HOST:PORT"), "{wrong}");
