@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use percent_encoding::percent_decode_str;
 use windrow_core::Secret;
 
-use crate::sasl::Mechanism;
-
 /// A topic of a cluster: `kafka://[user:password@]host:port,host:port/topic`, or `kafkas://` with
 /// TLS. Shown without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +31,37 @@ pub struct Login {
     pub password: Secret,
     /// How both are shown to the broker.
     pub mechanism: Mechanism,
+}
+
+/// How user and password are shown to a broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// As they are: over TLS only.
+    Plain,
+    /// SCRAM-SHA-256.
+    Sha256,
+    /// SCRAM-SHA-512.
+    Sha512,
+}
+
+impl Mechanism {
+    /// By its name in a URL.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "plain" => Self::Plain,
+            "scram-sha-256" => Self::Sha256,
+            "scram-sha-512" => Self::Sha512,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "PLAIN",
+            Self::Sha256 => "SCRAM-SHA-256",
+            Self::Sha512 => "SCRAM-SHA-512",
+        }
+    }
 }
 
 /// The longest name of a topic that Kafka allows, in bytes.
@@ -89,7 +118,9 @@ impl Address {
         }
         let shows_password = |login: &Login| login.mechanism == Mechanism::Plain;
         if !address.tls && address.login.as_ref().is_some_and(shows_password) {
-            return Err(wrong("sasl=plain shows the password to the network: it needs kafkas://"));
+            return Err(wrong(
+                "sasl=plain shows the password to the network: it needs kafkas://",
+            ));
         }
         Ok(address)
     }

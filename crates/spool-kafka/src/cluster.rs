@@ -25,9 +25,9 @@ use kafka_protocol::messages::{
 use kafka_protocol::protocol::{Request, StrBytes};
 
 use crate::address::Address;
+use crate::dial::Ways;
 use crate::failure::Failure;
-use crate::tls;
-use crate::wire::{Ways, Wire};
+use crate::wire::Wire;
 
 /// How long a broker waits for the replicas.
 const REPLICATED: Duration = Duration::from_secs(10);
@@ -65,12 +65,8 @@ pub(crate) struct Topic {
 
 impl Cluster {
     pub(crate) fn new(address: Address) -> Result<Self, String> {
-        let tls = address.tls.then(|| tls::connector(address.ca.as_deref()));
         Ok(Self {
-            ways: Ways {
-                tls: tls.transpose()?,
-                login: address.login.clone(),
-            },
+            ways: Ways::new(&address)?,
             brokers: Mutex::new(address.brokers.clone()),
             turn: AtomicUsize::new(0),
             address,
@@ -100,7 +96,7 @@ impl Cluster {
     }
 
     async fn topic_from(&self, host: &str, port: u16) -> Result<Topic, Failure> {
-        let mut wire = Wire::connect(host, port, &self.ways).await?;
+        let mut wire = self.ways.dial(host, port).await?;
         let wanted = MetadataRequestTopic::default().with_name(Some(self.name()));
         let request = MetadataRequest::default()
             .with_topics(Some(vec![wanted]))
@@ -234,7 +230,7 @@ impl Line {
         let Some((_, host, port)) = brokers.find(|(id, ..)| *id == leader) else {
             return Err(Failure::unsent("the broker that leads is not known yet"));
         };
-        Wire::connect(host, *port, &self.cluster.ways).await
+        self.cluster.ways.dial(host, *port).await
     }
 
     /// A number for a producer that has none yet, and its epoch.

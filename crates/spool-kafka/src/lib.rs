@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`address`] | where the log is, from a URL |
-//! | `wire`, `tls`, `sasl` | a connection to a broker |
+//! | `wire`, `tls`, `sasl`, `dial` | a connection to a broker |
 //! | `failure` | what went wrong with a request |
 //! | `cluster` | requests, each to the broker that leads the partition |
 //! | `check` | whether the topic keeps what it acknowledges |
@@ -34,6 +34,7 @@ pub mod address;
 mod check;
 mod cluster;
 mod cursor;
+mod dial;
 mod failure;
 mod log;
 mod record;
@@ -44,6 +45,6 @@ mod tls;
 mod wire;
 mod writer;
 
-pub use address::Address;
+pub use address::{Address, Login, Mechanism};
 pub use check::Risk;
 pub use spool::KafkaSpool;

@@ -8,43 +8,12 @@ use kafka_protocol::messages::{SaslAuthenticateRequest, SaslHandshakeRequest};
 use kafka_protocol::protocol::StrBytes;
 use sha2::{Digest, Sha256, Sha512};
 
-use crate::address::Login;
+use crate::address::{Login, Mechanism};
 use crate::failure::Failure;
 use crate::wire::Wire;
 
-/// How user and password are shown to a broker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
-    /// As they are: over TLS only.
-    Plain,
-    /// SCRAM-SHA-256.
-    Sha256,
-    /// SCRAM-SHA-512.
-    Sha512,
-}
-
 /// A broker may ask for so many rounds at most: each costs time.
 const MOST_ROUNDS: u32 = 1_000_000;
-
-impl Mechanism {
-    /// By its name in a URL.
-    pub fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "plain" => Self::Plain,
-            "scram-sha-256" => Self::Sha256,
-            "scram-sha-512" => Self::Sha512,
-            _ => return None,
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "PLAIN",
-            Self::Sha256 => "SCRAM-SHA-256",
-            Self::Sha512 => "SCRAM-SHA-512",
-        }
-    }
-}
 
 pub(crate) async fn log_in(wire: &mut Wire, login: &Login) -> Result<(), Failure> {
     let mechanism = StrBytes::from_static_str(login.mechanism.name());

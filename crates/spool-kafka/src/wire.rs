@@ -12,12 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::address::Login;
 use crate::failure::Failure;
-use crate::sasl;
-
-/// How long connecting may take, with TLS and the login.
-const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take.
 pub(crate) const ANSWER: Duration = Duration::from_secs(15);
@@ -31,13 +26,6 @@ const CLIENT: &str = "windrow";
 trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
 
-/// How to reach brokers.
-#[derive(Clone)]
-pub(crate) struct Ways {
-    pub(crate) tls: Option<TlsConnector>,
-    pub(crate) login: Option<Login>,
-}
-
 /// A connection to a broker.
 pub(crate) struct Wire {
     stream: Box<dyn Stream>,
@@ -46,42 +34,30 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Connects, and logs in where that is asked for. Cancel safe.
-    pub(crate) async fn connect(host: &str, port: u16, ways: &Ways) -> Result<Self, Failure> {
+    /// Connects. Cancel safe.
+    pub(crate) async fn connect(
+        host: &str,
+        port: u16,
+        tls: Option<&TlsConnector>,
+    ) -> Result<Self, Failure> {
         let broker: Arc<str> = format!("{host}:{port}").into();
         let connecting = async {
             let stream = TcpStream::connect((host, port)).await?;
             stream.set_nodelay(true)?;
-            let Some(tls) = &ways.tls else {
+            let Some(tls) = tls else {
                 return Ok(Box::new(stream) as Box<dyn Stream>);
             };
             let name = ServerName::try_from(host.to_owned()).map_err(std::io::Error::other)?;
             let stream = tls.connect(name, stream).await?;
             Ok::<_, std::io::Error>(Box::new(stream) as Box<dyn Stream>)
         };
-        let connected = async {
-            let stream = connecting.await.map_err(|error| {
-                Failure::unsent(format!("the broker {broker} cannot be reached: {error}"))
-            })?;
-            let mut wire = Self {
-                stream,
-                broker: Arc::clone(&broker),
-                correlation: 0,
-            };
-            if let Some(login) = &ways.login {
-                sasl::log_in(&mut wire, login).await.map_err(|failure| {
-                    Failure::unsent(format!("the broker {broker} refuses the login: {failure}"))
-                })?;
-            }
-            Ok(wire)
-        };
-        let too_slow = |_| {
-            Failure::unsent(format!(
-                "the broker {broker} did not answer within {} s",
-                CONNECT.as_secs()
-            ))
-        };
-        timeout(CONNECT, connected).await.map_err(too_slow)?
+        let unsent =
+            |error| Failure::unsent(format!("the broker {broker} cannot be reached: {error}"));
+        Ok(Self {
+            stream: connecting.await.map_err(unsent)?,
+            broker,
+            correlation: 0,
+        })
     }
 
     /// Sends a request and waits for its answer. Not cancel safe, and of no use any more after a

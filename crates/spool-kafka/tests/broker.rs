@@ -2,10 +2,8 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stderr,
-    reason = "tests panic where they fail, and say what they leave out"
+    reason = "a test ends where something is not as expected"
 )]
 
 use std::collections::BTreeSet;

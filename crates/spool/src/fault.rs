@@ -208,8 +208,8 @@ pub enum SpoolFault {
         why: Arc<str>,
     },
 
-    /// The brokers of a replicated log were sent the entries, and did not say in time what became of
-    /// them. They may be found in the log, or not; later appends are tried again.
+    /// The brokers of a replicated log were sent the entries, and did not say in time what became
+    /// of them. They may be found in the log, or not; later appends are tried again.
     #[error("it cannot be known whether the spool has kept the write: {why}")]
     Unsettled {
         /// What went wrong.
