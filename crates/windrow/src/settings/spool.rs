@@ -207,11 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn a_topic_is_shown_without_its_password() {
+        let text = "[spool]\nat = 'kafka://me:hidden@k:1/t'\nallow = ['unclean']";
+        let place = read(text).unwrap().spool.unwrap().place;
+        assert!(matches!(&place, Place::Topic { allowed, .. } if allowed == &["unclean"]));
+        let shown = format!("{place} {place:?}");
+        assert!(shown.starts_with("kafka://me:***@k:1/t"), "{shown}");
+        assert!(!shown.contains("hidden"), "{shown}");
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_what_to_do() {
         for (text, word) in [
             ("[database]\nack = 'spool'", "--spool DIR"),
             ("[spool]\nmax_age = '1h'", "spool.directory is not set"),
             ("[spool]\ndirectory = ''", "spool.directory is empty"),
+            ("[spool]\nallow = ['unclean']", "spool.at names none"),
+            (
+                "[spool]\ndirectory = 'd'\nat = 'kafka://k:1/t'",
+                "leave one of them out",
+            ),
+            (
+                "[spool]\nat = 'kafka://k:1/t'\nmax_bytes = '1GiB'",
+                "limits of a spool in files",
+            ),
             ("[spool]\ndirectory = 'd'\nmax_bytes = '1MiB'", "4 MiB"),
             ("[spool]\ndirectory = 'd'\nmax_age = '20s'", "spool.max_age"),
             (
