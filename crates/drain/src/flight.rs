@@ -57,12 +57,12 @@ impl Flight {
             Wanted::Letter(before, letter) if *before < there => (*before, Some(letter.clone())),
             _ => (count(reader, sharing, bounds)?, None),
         };
-        let first = reader.position();
         let entries = plain + usize::from(letter.is_some());
-        let to = first.saturating_add(entries as u64);
         let last = entries
             .checked_sub(1)
             .and_then(|last| reader.items().get(last));
+        // Positions may have gaps, so they are not counted.
+        let to = last.map_or(reader.position(), |last| last.position.saturating_add(1));
         let applied = Applied {
             position: to,
             last: last.map(Item::name).unwrap_or_default(),
@@ -72,7 +72,7 @@ impl Flight {
         let mut ends = Vec::with_capacity(entries);
         for place in 0..plain {
             let taken = reader.take_writes(place);
-            writes.extend(taken.map_err(|why| Stopped::unreadable(first + place as u64, why))?);
+            writes.extend(taken.map_err(|why| Stopped::unreadable(reader.place(place), why))?);
             ends.push(writes.len());
         }
         if let Some(letter) = &letter {
@@ -110,7 +110,6 @@ impl Flight {
 
 /// How many of the entries that come first may share a unit.
 fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<usize, Stopped> {
-    let first = reader.position();
     let there = reader.items().len().min(bounds.entries).max(1);
     let (mut rows, mut bytes) = (0, 0);
     for place in 0..there {
@@ -121,8 +120,9 @@ fn count(reader: &mut Reader, sharing: &mut Sharing, bounds: Bounds) -> Result<u
         if place > 0 && (rows > bounds.rows || bytes > bounds.bytes) {
             return Ok(place);
         }
+        let position = reader.place(place);
         let writes = reader.writes(place);
-        let writes = writes.map_err(|why| Stopped::unreadable(first + place as u64, why))?;
+        let writes = writes.map_err(|why| Stopped::unreadable(position, why))?;
         if place == 0 {
             sharing.renew(writes);
         }

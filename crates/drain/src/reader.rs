@@ -49,8 +49,10 @@ pub(crate) fn name_of(origin: Origin) -> Box<str> {
 pub(crate) enum Stopped {
     /// The log was closed, or takes nothing more.
     Closed,
-    /// A file could not be read at this moment.
+    /// It could not be read at this moment.
     Later(SpoolFault),
+    /// What comes next is gone: somebody else has applied it, or the database is too old.
+    Behind,
     /// What comes next cannot be applied.
     Never(Box<str>),
 }
@@ -93,6 +95,12 @@ impl Reader {
             .unwrap_or_else(|| self.cursor.position().0)
     }
 
+    /// The position of the entry at this place among those that are there.
+    pub(crate) fn place(&self, place: usize) -> u64 {
+        let item = self.items.get(place);
+        item.map_or_else(|| self.position(), |item| item.position)
+    }
+
     /// What is there, in order.
     pub(crate) fn items(&self) -> &VecDeque<Item> {
         &self.items
@@ -113,6 +121,9 @@ impl Reader {
         if self.raw.is_empty() {
             match self.cursor.next(CHUNK.min(self.most)).await {
                 Ok(entries) => self.raw.extend(entries),
+                // The database is asked again how far it is: where others apply the log as well,
+                // it is further on.
+                Err(SpoolFault::Trimmed { .. }) => return self.stopped = Some(Stopped::Behind),
                 Err(fault) => return self.stopped = Some(Stopped::of(fault)),
             }
         }
@@ -181,7 +192,9 @@ impl Stopped {
     pub(crate) fn of(fault: SpoolFault) -> Self {
         match fault {
             SpoolFault::Closed | SpoolFault::Poisoned { .. } => Self::Closed,
-            SpoolFault::System { .. } | SpoolFault::DiskFull { .. } => Self::Later(fault),
+            SpoolFault::System { .. }
+            | SpoolFault::DiskFull { .. }
+            | SpoolFault::Unreached { .. } => Self::Later(fault),
             fault => Self::Never(fault.to_string().into()),
         }
     }

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-/// The number of an entry within its partition: 0, 1, 2 and so on without a gap. A position names
-/// the same entry for ever; none is given twice within one spool.
+/// The number of an entry within its partition: 0, 1, 2 and so on, in files without a gap. A
+/// position names the same entry for ever; none is given twice within one spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
@@ -17,7 +17,8 @@ impl Position {
         Self(self.0.saturating_add(entries))
     }
 
-    /// Entries from an earlier position up to this one; 0 where the other is not earlier.
+    /// Entries from an earlier position up to this one, or at most so many where there are gaps; 0
+    /// where the other is not earlier.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -41,8 +42,7 @@ impl fmt::Display for SpoolId {
     }
 }
 
-/// Who wrote an entry. A log that may hold an entry twice, because its producer has sent it again,
-/// holds it with the same origin both times.
+/// Who wrote an entry: no two have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The gateway: a number that is drawn each time a gateway opens the spool.

@@ -200,6 +200,34 @@ pub enum SpoolFault {
         end: Position,
     },
 
+    /// The brokers of a replicated log did not do it; nothing was written. Later appends are tried
+    /// again.
+    #[error("the spool is out of reach: {why}")]
+    Unreached {
+        /// What was tried, and what went wrong.
+        why: Arc<str>,
+    },
+
+    /// The brokers of a replicated log were sent the entries, and did not say in time what became
+    /// of them. They may be found in the log, or not; later appends are tried again.
+    #[error("it cannot be known whether the spool has kept the write: {why}")]
+    Unsettled {
+        /// What went wrong.
+        why: Arc<str>,
+    },
+
+    /// A replicated log holds what is no entry.
+    #[error(
+        "at position {position} the spool holds what is no entry: {what}. Nothing behind it is \
+         applied: nobody but Windrow may write there"
+    )]
+    Strange {
+        /// Where it stands.
+        position: Position,
+        /// What was found.
+        what: Box<str>,
+    },
+
     /// The spool has been closed; nothing was written.
     #[error("the spool is closed: Windrow is shutting down")]
     Closed,
@@ -221,17 +249,18 @@ impl SpoolFault {
             Self::DiskFull { .. } | Self::SizeLimit { .. } => (FaultClass::Overloaded, "53100"),
             Self::AgeLimit { .. } => (FaultClass::Overloaded, "53400"),
             Self::TooLarge { .. } => (FaultClass::TooLarge, "54000"),
-            Self::Unknown { .. } => (FaultClass::Unknown, "08007"),
-            Self::Poisoned { .. } => (FaultClass::Unavailable, "58030"),
+            Self::Unknown { .. } | Self::Unsettled { .. } => (FaultClass::Unknown, "08007"),
+            Self::Poisoned { .. } | Self::Unreached { .. } => (FaultClass::Unavailable, "58030"),
             Self::System { .. } | Self::InUse { .. } => (FaultClass::Unavailable, "58030"),
             Self::Closed => (FaultClass::Cancelled, "57014"),
             Self::NotASpool { .. } | Self::Partitions { .. } | Self::Option(_) => {
                 (FaultClass::Invalid, "22023")
             }
             Self::Newer { .. } => (FaultClass::Unsupported, "0A000"),
-            Self::Damaged { .. } | Self::Trimmed { .. } | Self::Beyond { .. } => {
-                (FaultClass::Other, "XX001")
-            }
+            Self::Damaged { .. }
+            | Self::Strange { .. }
+            | Self::Trimmed { .. }
+            | Self::Beyond { .. } => (FaultClass::Other, "XX001"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The port: a spool of logs, each with its own order.
 //!
-//! Two implementations are meant to stand behind it: files on one machine ([`crate::FileSpool`]),
-//! and a replicated log.
+//! Two implementations stand behind it: files on one machine ([`crate::FileSpool`]), which one
+//! gateway works on, and a replicated log, which any number of gateways share.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,6 +24,12 @@ pub trait Spool: Debug + Send + Sync + 'static {
     /// Why nothing is acknowledged any more, until the process ends: readiness says so.
     fn failure(&self) -> Option<Arc<str>>;
 
+    /// Why nothing can be acknowledged at this moment, where that may pass by itself: readiness
+    /// says so as well.
+    fn away(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// Ends it: what was handed over is written and answered, anything later is refused. What is
     /// durable can still be read. Cancel safe: it ends all the same.
     ///
@@ -33,7 +39,8 @@ pub trait Spool: Debug + Send + Sync + 'static {
     async fn close(&self) -> Result<(), SpoolFault>;
 }
 
-/// One partition: entries in one order, numbered from 0 without a gap.
+/// One partition: entries in one order, with positions that grow. In files they are numbered from 0
+/// without a gap; a replicated log may leave numbers out, and others may append to it as well.
 #[async_trait]
 pub trait Log: Debug + Send + Sync + 'static {
     /// The partition.
@@ -49,11 +56,13 @@ pub trait Log: Debug + Send + Sync + 'static {
     /// batch or nothing, and nobody is told which.
     ///
     /// # Errors
-    /// [`SpoolFault::Unknown`]: the entries may be in the log after the next start, or not. All
-    /// others say that nothing of the batch is there, or ever will be.
+    /// [`SpoolFault::Unknown`]: the entries may be in the log after the next start, or not.
+    /// [`SpoolFault::Unsettled`]: they may be there at any moment, or not. All others say that
+    /// nothing of the batch is there, or ever will be.
     async fn append(&self, batch: Batch) -> Result<Position, SpoolFault>;
 
-    /// The position behind the last durable entry.
+    /// The position behind the last durable entry, as far as it is known here: what others have
+    /// appended is known once it was read.
     fn end(&self) -> Position;
 
     /// Reads from a position on; the end of the log is one as well. Never blocks.
@@ -99,7 +108,8 @@ pub trait Cursor: Debug + Send {
     /// # Errors
     /// Behind the last durable entry: [`SpoolFault::Closed`] or [`SpoolFault::Poisoned`], once
     /// nothing more can come. [`SpoolFault::Damaged`]: nothing behind that place is given, however
-    /// often it is asked for.
+    /// often it is asked for. [`SpoolFault::Trimmed`]: others have applied and trimmed what comes
+    /// next.
     async fn next(&mut self, most_bytes: usize) -> Result<Vec<Entry>, SpoolFault>;
 }
 
@@ -110,14 +120,15 @@ pub struct LogStatus {
     pub first: Position,
     /// The position behind the last durable entry.
     pub end: Position,
-    /// Bytes that it takes, as far as they count against the limit.
+    /// Bytes that it takes, as far as they are known and count against the limit.
     pub bytes: u64,
-    /// How long ago the oldest entry that is not trimmed was written; `None` without entries.
+    /// How long ago the oldest entry that is not trimmed was written; `None` without entries, or
+    /// where it is not known.
     pub age: Option<Duration>,
 }
 
 impl LogStatus {
-    /// Entries that are not trimmed.
+    /// Entries that are not trimmed; where positions have gaps, at most so many.
     pub fn entries(&self) -> u64 {
         self.end.since(self.first)
     }

@@ -11,6 +11,7 @@ pub mod cockroachdb;
 pub mod command;
 pub mod cratedb;
 pub mod database;
+pub mod kafka;
 pub mod loads;
 pub mod mariadb;
 pub mod pgbouncer;

@@ -81,8 +81,14 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
 
     /// Directory of the spool, which keeps writes that are acknowledged before the database has
-    /// them
-    #[arg(long, value_name = "DIR", env = "WINDROW_SPOOL")]
+    /// them; or the topic of Kafka that it is, as kafka://HOST:PORT/TOPIC
+    // The value may hold a password, so help does not show it.
+    #[arg(
+        long,
+        value_name = "DIR|URL",
+        env = "WINDROW_SPOOL",
+        hide_env_values = true
+    )]
     spool: Option<PathBuf>,
 
     /// When HTTP clients are told of success, unless a request says otherwise [default: commit]
@@ -152,7 +158,9 @@ impl Serve {
         lay(&mut file.database.url, self.to);
         lay(&mut file.database.create_tables, self.create_tables);
         lay(&mut file.database.ack, self.ack);
-        lay(&mut file.spool.directory, self.spool);
+        if let Some(spool) = self.spool {
+            file.spool.name(spool);
+        }
         lay(&mut file.http.listen, self.http);
         lay(&mut file.pg.listen, self.pg);
         lay(&mut file.http.token, self.token);

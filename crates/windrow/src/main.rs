@@ -86,7 +86,7 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
         settings.database
     ));
     if let (Some(spool), Some(found)) = (&settings.spool, server.spool().await) {
-        telemetry::say(&format!("spool: {}, {found}", spool.directory.display()));
+        telemetry::say(&format!("spool: {}, {found}", spool.place));
     }
     if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {
         pg.greeting(address)

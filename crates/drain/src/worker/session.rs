@@ -2,6 +2,7 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use windrow_core::bookkeeping::Applied;
 use windrow_core::{
@@ -237,6 +238,8 @@ impl Worker {
         match stopped {
             Stopped::Closed => Ended::Stopping,
             Stopped::Never(why) => Ended::Never(why),
+            // If the database is still there, no reader begins there any more.
+            Stopped::Behind => Ended::Again(Duration::ZERO),
             Stopped::Later(fault) => {
                 self.partition.waits(&Fault::from(fault));
                 Ended::Again(self.options.long_pause)

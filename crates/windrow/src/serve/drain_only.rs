@@ -9,7 +9,7 @@ use windrow_core::Budget;
 
 use super::spool::{Around, Draining, SpoolWatch};
 use super::{check, open};
-use crate::settings::Settings;
+use crate::settings::{Place, Settings};
 
 /// What was applied, and what was not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,11 +36,13 @@ impl DrainOnly {
     /// Those of [`super::Server::bind`], and where there is no spool.
     pub async fn start(settings: &Settings) -> anyhow::Result<Self> {
         let spool = settings.spool.as_ref().context("no spool is named")?;
-        ensure!(
-            spool.directory.is_dir(),
-            "there is no spool: the directory {} is not there",
-            spool.directory.display()
-        );
+        if let Place::Directory(directory) = &spool.place {
+            ensure!(
+                directory.is_dir(),
+                "there is no spool: the directory {} is not there",
+                directory.display()
+            );
+        }
         let sink = open(settings).await?;
         check(&*sink, settings).await?;
         let around = Around {

@@ -1,6 +1,7 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
 mod drain_only;
+mod opened;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]

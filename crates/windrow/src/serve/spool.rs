@@ -9,14 +9,15 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::warn;
 use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, RowWrite, Spooling};
 use windrow_database::Driver;
 use windrow_drain::{
     Drain, DrainMetrics, DrainState, DrainStatus, Handle, PartitionStatus, Progress,
 };
-use windrow_spool::{Appender, FileSpool, Spool};
+use windrow_spool::{Appender, Options, Spool};
 
+use super::opened::Opened;
 use crate::databases::DRIVERS;
 use crate::settings::SpoolSettings;
 use crate::writer::LANE_CAPACITY;
@@ -58,7 +59,7 @@ impl RunningSpool {
         // There is one for now.
         let log = draining.spool.logs().first();
         let log = Arc::clone(log.context("the spool has no partition")?);
-        let appender = Appender::new(arrivals, log, &settings.options);
+        let appender = Appender::new(arrivals, log, &draining.options);
         let task = tokio::spawn(appender.run(stop.clone()));
         let ending = CancellationToken::new();
         let handle = Handle::new(intake, draining.progress.clone(), ending.clone());
@@ -98,7 +99,10 @@ impl RunningSpool {
 
 /// A spool that is being applied.
 pub(super) struct Draining {
-    spool: Arc<FileSpool>,
+    spool: Arc<dyn Spool>,
+    /// The spool's options that are in effect.
+    options: Options,
+    cut: u64,
     progress: Progress,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -114,10 +118,11 @@ impl Draining {
     ) -> anyhow::Result<Self> {
         check(&**around.database)?;
         let memory = around.budget.try_take(settings.memory())?;
-        let directory = settings.directory.display();
-        info!(%directory, "opening the spool; about a second for each gigabyte that waits in it");
-        let spool = FileSpool::open(&settings.directory, settings.options.clone()).await;
-        let spool = Arc::new(spool.context("the spool cannot be opened")?);
+        let Opened {
+            spool,
+            options,
+            cut,
+        } = Opened::open(settings).await?;
         let metrics = DrainMetrics::register(around.registry);
         let database = Arc::clone(around.database);
         let drain = Drain::new(&*spool, database, settings.drain(), &metrics)?;
@@ -125,6 +130,8 @@ impl Draining {
         let task = tokio::spawn(drain.run(stop.clone()));
         Ok(Self {
             spool,
+            options,
+            cut,
             progress,
             stop,
             task,
@@ -136,6 +143,7 @@ impl Draining {
     pub(super) fn watch(&self) -> SpoolWatch {
         SpoolWatch {
             spool: Arc::clone(&self.spool),
+            cut: self.cut,
             progress: self.progress.clone(),
         }
     }
@@ -190,7 +198,8 @@ fn check(database: &dyn Database) -> anyhow::Result<()> {
 /// What a spool is doing. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct SpoolWatch {
-    spool: Arc<FileSpool>,
+    spool: Arc<dyn Spool>,
+    cut: u64,
     progress: Progress,
 }
 
@@ -202,6 +211,10 @@ impl SpoolWatch {
     pub(super) fn healthy(&self) -> Result<(), Fault> {
         if let Some(why) = self.spool.failure() {
             let message = format!("the spool takes nothing more before the next start: {why}");
+            return Err(Fault::new(FaultClass::Unavailable, "58030", message));
+        }
+        if let Some(why) = self.spool.away() {
+            let message = format!("the spool takes nothing at this moment: {why}");
             return Err(Fault::new(FaultClass::Unavailable, "58030", message));
         }
         if let Some(why) = self.progress.stopped() {
@@ -220,7 +233,7 @@ impl SpoolWatch {
     pub(super) async fn greeting(&self) -> String {
         let status = self.progress.status().await;
         let entries: u64 = status.partitions.iter().map(|part| part.entries).sum();
-        let cut: u64 = self.spool.cuts().iter().map(|cut| cut.bytes).sum();
+        let cut = self.cut;
         // How many of them the database has already is not known yet.
         let mut text = match entries {
             0 => "empty".to_owned(),
@@ -248,6 +261,7 @@ impl SpoolWatch {
         json!({
             "id": status.spool.to_string(),
             "failed": self.spool.failure().as_deref(),
+            "away": self.spool.away().as_deref(),
             "partitions": partitions.collect::<Vec<_>>(),
         })
     }

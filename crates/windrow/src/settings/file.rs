@@ -66,11 +66,32 @@ pub enum Ack {
 pub struct Spool {
     /// The directory of its files. Without one there is no spool.
     pub directory: Option<PathBuf>,
+    /// The URL of a topic, in place of a directory. It may hold a password.
+    #[serde(deserialize_with = "secret")]
+    pub at: Option<Secret>,
+    /// What may be wrong with that topic all the same.
+    pub allow: Vec<String>,
     /// The most bytes that it may hold.
     pub max_bytes: Option<ByteSize>,
     /// How long its oldest entry may wait before nothing more is taken.
     #[serde(with = "humantime_serde")]
     pub max_age: Option<Duration>,
+}
+
+impl Spool {
+    /// Names where it is: a directory, or the URL of a topic.
+    pub fn name(&mut self, place: PathBuf) {
+        (self.directory, self.at) = (None, None);
+        match place.to_str().filter(|text| is_topic(text)) {
+            Some(url) => self.at = Some(url.into()),
+            None => self.directory = Some(place),
+        }
+    }
+}
+
+/// Whether a place is meant to be a topic of Kafka.
+pub(super) fn is_topic(place: &str) -> bool {
+    place.starts_with("kafka:") || place.starts_with("kafkas:")
 }
 
 /// `[database.sqlite]`

@@ -30,7 +30,7 @@ pub use file::{
     Sync, Tls,
 };
 pub use pg::PgSettings;
-pub use spool::SpoolSettings;
+pub use spool::{Place, SpoolSettings};
 
 use size::bytes;
 

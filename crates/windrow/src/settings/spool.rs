@@ -1,13 +1,16 @@
 //! The spool's part of the configuration.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::ensure;
+use windrow_core::Secret;
 use windrow_http::Ack;
 use windrow_spool::Options;
 
 use super::file::{self, File};
+use super::shown;
 
 /// What a spool may be given at least.
 const LEAST_BYTES: u64 = 4 << 20;
@@ -28,17 +31,45 @@ const REJECTED: &str = "rejected";
 /// What is meant by `[spool]`.
 #[derive(Clone, Debug)]
 pub struct SpoolSettings {
-    /// The directory of its files.
-    pub directory: PathBuf,
+    /// Where it is.
+    pub place: Place,
     /// Its limits.
     pub options: Options,
+}
+
+/// Where a spool is. Shown without a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the files of a directory.
+    Directory(PathBuf),
+    /// In a topic of Kafka.
+    Topic {
+        /// The topic's URL.
+        url: Secret,
+        /// What may be wrong with it all the same, by name.
+        allowed: Vec<String>,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(directory) => directory.display().fmt(f),
+            Self::Topic { url, .. } => shown::url(url.reveal()).fmt(f),
+        }
+    }
 }
 
 impl SpoolSettings {
     /// What is taken on the way from the spool to the database.
     pub fn drain(&self) -> windrow_drain::Options {
+        let aside = match &self.place {
+            Place::Directory(directory) => Some(directory.join(REJECTED)),
+            // What one gateway has on its disk is of no use to the others.
+            Place::Topic { .. } => None,
+        };
         windrow_drain::Options {
-            aside: Some(self.directory.join(REJECTED)),
+            aside,
             ..windrow_drain::Options::default()
         }
     }
@@ -46,24 +77,60 @@ impl SpoolSettings {
     /// Memory that is taken from the budget for it: what is read ahead, and one entry of the
     /// largest size besides.
     pub fn memory(&self) -> usize {
-        self.drain().memory + self.options.max_append
+        let of_topic = match &self.place {
+            Place::Directory(_) => 0,
+            Place::Topic { .. } => OF_TOPIC,
+        };
+        self.drain().memory + self.options.max_append + of_topic
     }
+}
+
+/// The most bytes of a topic's answers that a partition holds; see the crate's cursor.
+const OF_TOPIC: usize = 4 << 20;
+
+/// Where the spool is; `None` where nothing is named.
+fn place(spool: &file::Spool) -> anyhow::Result<Option<Place>> {
+    let Some(url) = &spool.at else {
+        ensure!(
+            spool.allow.is_empty(),
+            "spool.allow is about a topic of Kafka, and spool.at names none"
+        );
+        let Some(directory) = &spool.directory else {
+            return Ok(None);
+        };
+        ensure!(
+            !directory.as_os_str().is_empty(),
+            "spool.directory is empty; leave it out where no spool is wanted"
+        );
+        return Ok(Some(Place::Directory(directory.clone())));
+    };
+    ensure!(
+        spool.directory.is_none(),
+        "spool.at and spool.directory both say where the spool is: leave one of them out"
+    );
+    ensure!(
+        spool.max_bytes.is_none() && spool.max_age.is_none(),
+        "spool.max_bytes and spool.max_age are limits of a spool in files; watch the disks of the brokers instead"
+    );
+    if !file::is_topic(url.reveal()) {
+        return Ok(Some(Place::Directory(url.reveal().into())));
+    }
+    Ok(Some(Place::Topic {
+        url: url.clone(),
+        allowed: spool.allow.clone(),
+    }))
 }
 
 /// `None` where no directory is named.
 pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     let spool = &file.spool;
-    let Some(directory) = &spool.directory else {
+    let Some(place) = place(spool)? else {
         ensure!(
             spool.max_bytes.is_none() && spool.max_age.is_none(),
             "[spool] has limits, but spool.directory is not set: name the directory that the spool is kept in"
         );
         return Ok(None);
     };
-    ensure!(
-        !directory.as_os_str().is_empty(),
-        "spool.directory is empty; leave it out where no spool is wanted"
-    );
     let defaults = Options::default();
     let max_bytes = spool
         .max_bytes
@@ -80,7 +147,7 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<SpoolSettings>> {
     // A quarter of the spool is the most of one segment; nothing may be larger.
     let quarter = usize::try_from(max_bytes / 4).unwrap_or(usize::MAX);
     Ok(Some(SpoolSettings {
-        directory: directory.clone(),
+        place,
         options: Options {
             max_bytes,
             max_age: spool.max_age,
@@ -133,10 +200,20 @@ mod tests {
         let text = "[spool]\ndirectory = 'd'\nmax_bytes = '100MiB'\nmax_age = '1h'\n[database]\nack = 'spool'";
         let settings = read(text).unwrap();
         let spool = settings.spool.unwrap();
-        assert_eq!(spool.directory, PathBuf::from("d"));
+        assert_eq!(spool.place, Place::Directory("d".into()));
         let (bytes, age) = (spool.options.max_bytes, spool.options.max_age.unwrap());
         assert_eq!((bytes, age.as_secs()), (100 << 20, 3600));
         assert_eq!(settings.ack, Ack::Spool);
+    }
+
+    #[test]
+    fn a_topic_is_shown_without_its_password() {
+        let text = "[spool]\nat = 'kafka://me:hidden@k:1/t'\nallow = ['unclean']";
+        let place = read(text).unwrap().spool.unwrap().place;
+        assert!(matches!(&place, Place::Topic { allowed, .. } if allowed == &["unclean"]));
+        let shown = format!("{place} {place:?}");
+        assert!(shown.starts_with("kafka://me:***@k:1/t"), "{shown}");
+        assert!(!shown.contains("hidden"), "{shown}");
     }
 
     #[test]
@@ -145,6 +222,15 @@ mod tests {
             ("[database]\nack = 'spool'", "--spool DIR"),
             ("[spool]\nmax_age = '1h'", "spool.directory is not set"),
             ("[spool]\ndirectory = ''", "spool.directory is empty"),
+            ("[spool]\nallow = ['unclean']", "spool.at names none"),
+            (
+                "[spool]\ndirectory = 'd'\nat = 'kafka://k:1/t'",
+                "leave one of them out",
+            ),
+            (
+                "[spool]\nat = 'kafka://k:1/t'\nmax_bytes = '1GiB'",
+                "limits of a spool in files",
+            ),
             ("[spool]\ndirectory = 'd'\nmax_bytes = '1MiB'", "4 MiB"),
             ("[spool]\ndirectory = 'd'\nmax_age = '20s'", "spool.max_age"),
             (

@@ -20,3 +20,4 @@ mod rejects;
 mod sql;
 mod started;
 mod support;
+mod topic;

@@ -1,0 +1,56 @@
+//! Connecting to a broker, and logging in there.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::address::{Address, Login};
+use crate::failure::Failure;
+use crate::sasl;
+use crate::tls;
+use crate::wire::Wire;
+
+/// How long it may take, with TLS and the login.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How to reach brokers.
+pub(crate) struct Ways {
+    tls: Option<TlsConnector>,
+    login: Option<Login>,
+}
+
+impl Ways {
+    pub(crate) fn new(address: &Address) -> Result<Self, String> {
+        let tls = address.tls.then(|| tls::connector(address.ca.as_deref()));
+        Ok(Self {
+            tls: tls.transpose()?,
+            login: address.login.clone(),
+        })
+    }
+
+    /// Connects, and logs in where that is asked for. Cancel safe.
+    pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Wire, Failure> {
+        let dialing = timeout(PATIENCE, self.dial_patiently(host, port));
+        let too_slow = |_| {
+            let seconds = PATIENCE.as_secs();
+            Failure::unsent(format!(
+                "the broker {host}:{port} did not answer within {seconds} s"
+            ))
+        };
+        dialing.await.map_err(too_slow)?
+    }
+
+    async fn dial_patiently(&self, host: &str, port: u16) -> Result<Wire, Failure> {
+        let mut wire = Wire::connect(host, port, self.tls.as_ref()).await?;
+        if let Some(login) = &self.login {
+            let refused = |failure| {
+                Failure::unsent(format!(
+                    "the broker {host}:{port} refuses the login: {failure}"
+                ))
+            };
+            sasl::log_in(&mut wire, login).await.map_err(refused)?;
+        }
+        Ok(wire)
+    }
+}

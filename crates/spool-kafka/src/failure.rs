@@ -1,0 +1,88 @@
+//! What went wrong with a request.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kafka_protocol::ResponseError;
+use windrow_spool::SpoolFault;
+
+/// What went wrong with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// No connection was there: nothing was sent.
+    Unsent(Arc<str>),
+    /// The connection was lost behind the request, or nobody answered in time.
+    Lost(Arc<str>),
+    /// The broker said so.
+    Said(ResponseError),
+}
+
+impl Failure {
+    pub(crate) fn unsent(what: impl Into<String>) -> Self {
+        Self::Unsent(what.into().into())
+    }
+
+    pub(crate) fn lost(what: impl Into<String>) -> Self {
+        Self::Lost(what.into().into())
+    }
+
+    /// What a code means.
+    pub(crate) fn check(code: i16) -> Result<(), Self> {
+        match ResponseError::try_from_code(code) {
+            None => Ok(()),
+            Some(said) => Err(Self::Said(said)),
+        }
+    }
+
+    /// Whether the request cannot have done anything.
+    pub(crate) fn did_nothing(&self) -> bool {
+        match self {
+            Self::Unsent(_) => true,
+            Self::Lost(_) => false,
+            // What a broker checks before it appends. Others it may also say of a batch that it
+            // has appended, and that the replicas may still keep: that it leads no more, say.
+            Self::Said(said) => matches!(
+                said,
+                ResponseError::ClusterAuthorizationFailed
+                    | ResponseError::CorruptMessage
+                    | ResponseError::InvalidProducerEpoch
+                    | ResponseError::InvalidProducerIdMapping
+                    | ResponseError::InvalidRecord
+                    | ResponseError::MessageTooLarge
+                    | ResponseError::NotEnoughReplicas
+                    | ResponseError::OutOfOrderSequenceNumber
+                    | ResponseError::PolicyViolation
+                    | ResponseError::RecordListTooLarge
+                    | ResponseError::TopicAuthorizationFailed
+                    | ResponseError::UnknownProducerId
+                    | ResponseError::UnsupportedVersion
+            ),
+        }
+    }
+
+    /// Whether the same request may do better a moment later.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unsent(_) | Self::Lost(_) => true,
+            Self::Said(said) => {
+                said.is_retriable() || matches!(said, ResponseError::UnknownServerError)
+            }
+        }
+    }
+
+    /// As the spool's users are told: nothing was done.
+    pub(crate) fn fault(&self, doing: &str) -> SpoolFault {
+        SpoolFault::Unreached {
+            why: format!("{doing}: {self}").into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent(why) | Self::Lost(why) => f.write_str(why),
+            Self::Said(said) => write!(f, "the broker says {said} (code {})", said.code()),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A partition, as others see it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use windrow_spool::{Batch, Cursor, Log, LogStatus, Position, SpoolFault};
+
+use crate::cluster::Line;
+use crate::cursor::KafkaCursor;
+use crate::failure::Failure;
+use crate::record::{PER_BATCH, PER_RECORD};
+use crate::state::{Bounds, Common};
+use crate::writer::{PATIENCE, Request, Writer, size};
+
+/// A partition.
+pub(crate) struct KafkaLog {
+    common: Arc<Common>,
+    bounds: Arc<Bounds>,
+    partition: u32,
+    /// `None` once it was closed.
+    queue: Mutex<Option<mpsc::Sender<Request>>>,
+    writer: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl KafkaLog {
+    /// Asks where it begins and ends, and starts its writer.
+    pub(crate) async fn start(common: Arc<Common>, partition: u32) -> Result<Self, Failure> {
+        let number = i32::try_from(partition).unwrap_or(i32::MAX);
+        let bounds = Arc::<Bounds>::default();
+        let mut line = Line::new(Arc::clone(&common.cluster), number);
+        let (first, end) = line.bounds().await?;
+        bounds.note(first, end);
+        let (queue, requests) = mpsc::channel(common.options.queue);
+        let writer = Writer::new(Arc::clone(&common), Arc::clone(&bounds), number, requests);
+        Ok(Self {
+            common,
+            bounds,
+            partition,
+            queue: Mutex::new(Some(queue)),
+            writer: tokio::sync::Mutex::new(Some(tokio::spawn(writer.run()))),
+        })
+    }
+
+    /// Why nothing can be acknowledged at this moment.
+    pub(crate) fn away(&self) -> Option<Arc<str>> {
+        self.bounds.away()
+    }
+
+    /// Takes nothing more.
+    pub(crate) fn shut(&self) {
+        self.queue().take();
+    }
+
+    /// Waits until all has been answered, which takes no longer than an append may wait.
+    pub(crate) async fn closed(&self) {
+        let mut writer = self.writer.lock().await;
+        if let Some(task) = writer.as_mut() {
+            // An error says that the runtime is going down.
+            task.await.ok();
+        }
+        writer.take();
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, Option<mpsc::Sender<Request>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Log for KafkaLog {
+    fn partition(&self) -> u32 {
+        self.partition
+    }
+
+    async fn append(&self, batch: Batch) -> Result<Position, SpoolFault> {
+        self.common.check()?;
+        let limit = self.common.batch - PER_BATCH;
+        if size(&batch) > limit {
+            return Err(SpoolFault::TooLarge {
+                bytes: batch.bytes(),
+                entries: batch.len(),
+                limit,
+                per_entry: PER_RECORD,
+            });
+        }
+        if batch.is_empty() {
+            return Ok(self.end());
+        }
+        let queue = self.queue().clone().ok_or(SpoolFault::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request {
+            batch,
+            deadline: Instant::now() + PATIENCE,
+            reply,
+        };
+        queue.send(request).await.map_err(|_| SpoolFault::Closed)?;
+        // Held no longer than needed: the writer ends when the last one is gone.
+        drop(queue);
+        answer.await.unwrap_or_else(|_| {
+            let why = "the task that writes the spool has ended".into();
+            Err(SpoolFault::Unsettled { why })
+        })
+    }
+
+    fn end(&self) -> Position {
+        self.bounds.end()
+    }
+
+    fn cursor(&self, from: Position) -> Result<Box<dyn Cursor>, SpoolFault> {
+        let (common, bounds) = (Arc::clone(&self.common), Arc::clone(&self.bounds));
+        let cursor = KafkaCursor::new(common, bounds, self.partition, from)?;
+        Ok(Box::new(cursor))
+    }
+
+    async fn trim(&self, upto: Position) -> Result<(), SpoolFault> {
+        let end = self.end();
+        if upto > end {
+            return Err(SpoolFault::Beyond {
+                partition: self.partition,
+                asked: upto,
+                end,
+            });
+        }
+        if upto <= self.bounds.first() {
+            return Ok(());
+        }
+        let number = i32::try_from(self.partition).unwrap_or(i32::MAX);
+        let offset = i64::try_from(upto.0).unwrap_or(i64::MAX);
+        let mut line = Line::new(Arc::clone(&self.common.cluster), number);
+        let deleted = line.delete(offset).await;
+        let first = deleted.map_err(|e| e.fault("what was applied cannot be deleted"))?;
+        self.bounds.note(first, 0);
+        Ok(())
+    }
+
+    fn refuse(&self, why: &str) {
+        self.common.refuse(why);
+    }
+
+    async fn status(&self) -> Result<LogStatus, SpoolFault> {
+        Ok(LogStatus {
+            first: self.bounds.first(),
+            end: self.bounds.end(),
+            bytes: 0,
+            age: None,
+        })
+    }
+}
+
+impl fmt::Debug for KafkaLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KafkaLog({})", self.partition)
+    }
+}

@@ -1,0 +1,73 @@
+//! A spool, opened where it is.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use tracing::info;
+use windrow_spool::{FileSpool, Options, Spool};
+
+use crate::settings::{Place, SpoolSettings};
+
+/// An open spool.
+pub(super) struct Opened {
+    pub(super) spool: Arc<dyn Spool>,
+    /// The options that are in effect.
+    pub(super) options: Options,
+    /// Bytes that a crash had left unfinished, and that were cut off.
+    pub(super) cut: u64,
+}
+
+impl Opened {
+    /// Opens a spool, or makes one in a directory.
+    pub(super) async fn open(settings: &SpoolSettings) -> anyhow::Result<Self> {
+        let opened = match &settings.place {
+            Place::Directory(directory) => {
+                let directory = directory.display();
+                info!(%directory, "opening the spool; about a second for each gigabyte that waits in it");
+                Self::files(settings).await
+            }
+            Place::Topic { url, allowed } => {
+                let options = settings.options.clone();
+                topic(url.reveal(), allowed, options).await
+            }
+        };
+        opened.context("the spool cannot be opened")
+    }
+
+    async fn files(settings: &SpoolSettings) -> anyhow::Result<Self> {
+        let Place::Directory(directory) = &settings.place else {
+            anyhow::bail!("it is in no directory");
+        };
+        let spool = FileSpool::open(directory, settings.options.clone()).await?;
+        Ok(Self {
+            cut: spool.cuts().iter().map(|cut| cut.bytes).sum(),
+            spool: Arc::new(spool),
+            options: settings.options.clone(),
+        })
+    }
+}
+
+#[cfg(feature = "kafka")]
+async fn topic(url: &str, allowed: &[String], options: Options) -> anyhow::Result<Opened> {
+    use windrow_spool_kafka::{Address, KafkaSpool, Risk};
+
+    let address = Address::parse(url).map_err(|what| anyhow::anyhow!("spool.at: {what}"))?;
+    let risk = |name: &String| {
+        Risk::parse(name).with_context(|| {
+            let names = Risk::ALL.map(Risk::name).join(", ");
+            format!("spool.allow: {name:?} is not known; there are {names}")
+        })
+    };
+    let allowed: Vec<_> = allowed.iter().map(risk).collect::<Result<_, _>>()?;
+    let spool = KafkaSpool::open(&address, options, &allowed).await?;
+    Ok(Opened {
+        options: spool.options().clone(),
+        spool: Arc::new(spool),
+        cut: 0,
+    })
+}
+
+#[cfg(not(feature = "kafka"))]
+async fn topic(_: &str, _: &[String], _: Options) -> anyhow::Result<Opened> {
+    anyhow::bail!("this program was built without Kafka (the feature kafka)")
+}

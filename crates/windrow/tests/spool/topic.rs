@@ -1,0 +1,121 @@
+//! Gateways that share a spool in Kafka: each takes writes and applies them. Gateways are killed,
+//! and where there are several brokers, those as well, one at a time. Every acknowledged row is in
+//! the database once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use windrow_testkit::command;
+use windrow_testkit::kafka::{self, Kafka};
+
+use crate::load::{self, Shared, TABLES};
+use crate::support::{Db, Gateway, PATIENCE, draining, number};
+
+/// Rounds of kills, unless the environment says otherwise.
+const ROUNDS: usize = 3;
+
+/// Clients of each gateway.
+const CLIENTS: u64 = 3;
+
+const TOPIC: [(&str, &str); 3] = [
+    ("retention.ms", "-1"),
+    ("retention.bytes", "-1"),
+    ("unclean.leader.election.enable", "false"),
+];
+
+fn start() -> Option<Kafka> {
+    if let Some(why) = kafka::missing() {
+        println!("left out: {why}");
+        return None;
+    }
+    let brokers = number("WINDROW_KAFKA_BROKERS", 1);
+    let ports: Vec<_> = (0..brokers).map(|_| Kafka::free_port().unwrap()).collect();
+    let kafka = Kafka::start(&ports, None).unwrap();
+    let in_sync = if brokers < 3 { "1" } else { "2" };
+    let settings = [&TOPIC[..], &[("min.insync.replicas", in_sync)]].concat();
+    kafka.topic("writes", 1, &settings).unwrap();
+    Some(kafka)
+}
+
+async fn reaches(shared: &Shared, goal: u64, gateway: &Gateway) {
+    let start = Instant::now();
+    while shared.acknowledged() < goal {
+        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gateways_share_a_topic_and_are_killed() {
+    let Some(mut kafka) = start() else { return };
+    let brokers: usize = number("WINDROW_KAFKA_BROKERS", 1);
+    let db = Db::postgres();
+    db.sql(TABLES);
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("windrow.toml");
+    let allow = "[spool]\nallow = ['replication', 'min-insync']\n";
+    std::fs::write(&config, if brokers < 3 { allow } else { "" }).unwrap();
+    let config = config.to_str().unwrap();
+    let topic = PathBuf::from(format!("kafka://{}/writes", kafka.brokers()));
+    let gateway = || Gateway::with(&db.url(), &topic, &["--config", config]);
+
+    let shared = Arc::new(Shared::default());
+    let mut random = StdRng::seed_from_u64(4);
+    let mut ledgers = Vec::new();
+    for round in 0..number("WINDROW_KAFKA_ROUNDS", ROUNDS) {
+        let (one, two) = (gateway(), gateway());
+        let mut clients = Vec::new();
+        for client in 0..2 * CLIENTS {
+            let gateway = if client < CLIENTS { &one } else { &two };
+            let (url, seed) = (gateway.process.url(""), random.random());
+            clients.push(tokio::spawn(load::write(
+                url,
+                client,
+                seed,
+                Arc::clone(&shared),
+            )));
+        }
+        let mut goal = shared.acknowledged() + random.random_range(1..200);
+        reaches(&shared, goal, &one).await;
+        if brokers >= 3 {
+            kafka.kill(round % brokers).unwrap();
+            goal = shared.acknowledged() + random.random_range(1..200);
+            reaches(&shared, goal, &one).await;
+        }
+        // The other takes writes all the same, and applies those of the first.
+        one.kill9();
+        goal = shared.acknowledged() + random.random_range(1..200);
+        reaches(&shared, goal, &two).await;
+        two.kill9();
+        for client in clients {
+            ledgers.push(client.await.unwrap());
+        }
+        if brokers >= 3 {
+            kafka.restart(round % brokers).unwrap();
+        }
+    }
+    let rest = drained(&db, &topic, config);
+    command::run(&mut { rest }).ends(0);
+    load::check(&db, &ledgers);
+
+    // Two that apply the same entries are nobody's fault: both go on.
+    let (one, two) = (gateway(), gateway());
+    one.rows("events", &[serde_json::json!({"id": -1, "client": 0})])
+        .await;
+    one.level().await;
+    two.level().await;
+    assert_eq!(db.sql("select count(*) from events where id = -1"), "1");
+    for gateway in [one, two] {
+        assert_eq!(gateway.spool().await["state"], "level");
+        gateway.stop();
+    }
+}
+
+fn drained(db: &Db, topic: &Path, config: &str) -> std::process::Command {
+    let mut draining = draining(&db.url(), topic);
+    draining.args(["--config", config]);
+    draining
+}
