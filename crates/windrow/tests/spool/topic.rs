@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use windrow_testkit::command;
 use windrow_testkit::kafka::{self, Kafka};
 
-use crate::load::{self, Shared, TABLES};
+use crate::load::{self, Shared};
 use crate::support::{Db, Gateway, PATIENCE, draining, number};
 
 /// Rounds of kills, unless the environment says otherwise.
@@ -53,7 +53,7 @@ async fn gateways_share_a_topic_and_are_killed() {
     let Some(mut kafka) = start() else { return };
     let brokers: usize = number("WINDROW_KAFKA_BROKERS", 1);
     let db = Db::postgres();
-    db.sql(TABLES);
+    load::make_tables(&db);
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("windrow.toml");
     let allow = "[spool]\nallow = ['replication', 'min-insync']\n";
