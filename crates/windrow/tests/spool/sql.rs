@@ -49,7 +49,7 @@ async fn connect(gateway: &Gateway, db: &Db, options: &str) -> Client {
 }
 
 async fn connect_as(gateway: &Gateway, db: &Db, role: &str, options: &str) -> Client {
-    let address = gateway.process.pg_address().expect("it listens");
+    let address = gateway.process.pg_address().unwrap();
     let direct: tokio_postgres::Config = db.url().parse().unwrap();
     let mut config = tokio_postgres::Config::new();
     config.host(address.ip().to_string()).port(address.port());

@@ -26,6 +26,10 @@ const TOPIC: [(&str, &str); 3] = [
     ("unclean.leader.election.enable", "false"),
 ];
 
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the run is to know what it lacks"
+)]
 fn start() -> Option<Kafka> {
     if let Some(why) = kafka::missing() {
         println!("left out: {why}");
