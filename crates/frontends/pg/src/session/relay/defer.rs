@@ -26,21 +26,6 @@ use crate::statements::{CachedStatement, Unusable, in_lane};
 /// Of the text of a refused insert, so many bytes are told.
 const TOLD: usize = 1000;
 
-/// What a session on a server connection knows of the answers that it has given early.
-#[derive(Default)]
-pub(super) struct Deferred {
-    /// The first error of what was answered early, as its client is to be told it.
-    error: Option<Bytes>,
-    /// The statement that is bound to the unnamed portal.
-    bound: Option<Arc<CachedStatement>>,
-    /// Statements of the transaction that may run what is not proven, and so change tables.
-    doubtful: Vec<Arc<CachedStatement>>,
-    /// The lane that knows the tables.
-    lane: Option<Arc<Lane>>,
-    /// There is no lane, and why was said.
-    has_none: bool,
-}
-
 /// An answer that can be given early.
 pub(super) struct Early {
     /// What it is about.

@@ -8,6 +8,7 @@
 
 mod answers;
 mod defer;
+mod deferred;
 mod expect;
 mod forward;
 mod give_back;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use windrow_core::{Fault, FaultClass};
 
-use super::defer::Deferred;
+use super::deferred::Deferred;
 use super::expect::{Queue, What};
 use super::rewrite;
 use super::server_state::ServerState;
