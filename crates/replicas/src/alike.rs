@@ -73,7 +73,10 @@ fn moment(text: &str) -> Option<String> {
         return None;
     }
     let text = text.replacen('T', " ", 1);
-    let text = ["Z", "+00:00", "+00"].iter().find_map(|zone| text.strip_suffix(zone)).unwrap_or(&text);
+    let text = ["Z", "+00:00", "+00"]
+        .iter()
+        .find_map(|zone| text.strip_suffix(zone))
+        .unwrap_or(&text);
     let text = match text.rsplit_once('.') {
         Some((before, fraction)) => {
             let fraction = fraction.trim_end_matches('0');
@@ -111,7 +114,10 @@ mod tests {
             ("03:04:05.000000".into(), "03:04:05".into()),
             (Value::Null, Value::Null),
         ] {
-            assert!(alike(&one, &other) && alike(&other, &one), "{one:?} {other:?}");
+            assert!(
+                alike(&one, &other) && alike(&other, &one),
+                "{one:?} {other:?}"
+            );
         }
         for (one, other) in [
             (Value::Null, 0.into()),
@@ -124,7 +130,10 @@ mod tests {
             (time.into(), "2026-01-02 03:04:06".into()),
             (Value::from(vec![1]), Value::from(vec![2])),
         ] {
-            assert!(!alike(&one, &other) && !alike(&other, &one), "{one:?} {other:?}");
+            assert!(
+                !alike(&one, &other) && !alike(&other, &one),
+                "{one:?} {other:?}"
+            );
         }
     }
 }

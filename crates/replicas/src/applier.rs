@@ -101,9 +101,14 @@ impl Applier {
                 () = stop.cancelled() => break,
                 Err(fault) = self.session() => fault,
             };
-            pause = if began.elapsed() > LONG { SHORT } else { (pause * 2).min(LONG) };
+            pause = if began.elapsed() > LONG {
+                SHORT
+            } else {
+                (pause * 2).min(LONG)
+            };
             tracing::warn!(replica = %self.replica.name, %fault, "nothing can be written to the replica for now; it is tried again");
-            self.replica.is(ReplicaState::Waiting(fault.to_string().into()));
+            self.replica
+                .is(ReplicaState::Waiting(fault.to_string().into()));
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = tokio::time::sleep(pause) => {}
@@ -267,7 +272,9 @@ impl Applier {
             self.replica.tickets.ended(ticket).ok()
         };
         let all = self.open.iter();
-        let ended: Vec<_> = all.filter_map(|(at, open)| Some((*at, ended(open)?))).collect();
+        let ended: Vec<_> = all
+            .filter_map(|(at, open)| Some((*at, ended(open)?)))
+            .collect();
         for (position, how) in ended {
             let open = self.open.get_mut(&position);
             if let Some(read) = open.and_then(|open| open.waiting.take()) {
@@ -281,7 +288,8 @@ impl Applier {
         match read.kind {
             Kind::Note if untold => {
                 let found = tables(&read);
-                self.unknown.extend(found.into_iter().map(|table| (table, position)));
+                self.unknown
+                    .extend(found.into_iter().map(|table| (table, position)));
             }
             Kind::Note => self.settle(position, read.keys.len().max(1)),
             Kind::Keys | Kind::Closing if read.keys.is_empty() => self.settle(position, 1),
@@ -301,7 +309,10 @@ impl Applier {
         let rows = i64::try_from(keys).unwrap_or(i64::MAX);
         self.replica.rows.fetch_sub(rows, Ordering::Relaxed);
         if open.keys == 0
-            && let Some(Open { ticket: Some(ticket), .. }) = self.open.remove(&position)
+            && let Some(Open {
+                ticket: Some(ticket),
+                ..
+            }) = self.open.remove(&position)
         {
             self.replica.tickets.applied(ticket);
         }
@@ -311,7 +322,12 @@ impl Applier {
     async fn step(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         let most = (MOST_BYTES / self.row_bytes.max(1)).clamp(16, MOST_ROWS);
         let rows = self.replica.target.database.profile().batch_rows;
-        let taken = self.due.len().min(most).min(rows).min(self.source.database.profile().batch_rows);
+        let taken = self
+            .due
+            .len()
+            .min(most)
+            .min(rows)
+            .min(self.source.database.profile().batch_rows);
         let (keys, of) = collapse(self.due.get(..taken).unwrap_or_default());
         let found = read(&mut ends.primary, &keys).await?;
         self.weigh(&found);
@@ -384,8 +400,18 @@ impl Applier {
     }
 
     /// Puts a row aside that the replica does not take.
-    async fn reject(&mut self, ends: &mut Ends, held: &Held, refused: &RowWrite) -> Result<(), Fault> {
-        let Held { key, position, fault, .. } = held;
+    async fn reject(
+        &mut self,
+        ends: &mut Ends,
+        held: &Held,
+        refused: &RowWrite,
+    ) -> Result<(), Fault> {
+        let Held {
+            key,
+            position,
+            fault,
+            ..
+        } = held;
         let name = &self.replica.name;
         self.replica.meters.rejected.inc();
         self.replica.rejected.fetch_add(1, Ordering::Relaxed);
@@ -473,9 +499,14 @@ fn by_table(writes: &mut [(usize, RowWrite)]) {
 }
 
 fn tables(read: &Read) -> Vec<TableName> {
-    read.keys.iter().map(|key| key.shape.table.clone()).collect()
+    read.keys
+        .iter()
+        .map(|key| key.shape.table.clone())
+        .collect()
 }
 
 fn unreadable(position: Position, why: &str) -> Fault {
-    Fault::internal(format!("the log of the replica cannot be read at position {position}: {why}"))
+    Fault::internal(format!(
+        "the log of the replica cannot be read at position {position}: {why}"
+    ))
 }

@@ -147,13 +147,27 @@ async fn compare(
     };
     let mut checked = Checked::of(table.name.clone(), true);
     let followed = Followed::new(table);
-    checked.rows = walk(ends, (&*source.inventory, &followed.table), target, (&followed, repair), &mut checked).await?;
+    checked.rows = walk(
+        ends,
+        (&*source.inventory, &followed.table),
+        target,
+        (&followed, repair),
+        &mut checked,
+    )
+    .await?;
     let there = target.table_name(&followed.table.name);
     let inventory = target.database.inventory();
     if let (Some(inventory), Some(mut there)) = (inventory, target.described(&there).await?) {
         // The same columns in the same order name a row there.
         there.key.clone_from(&followed.table.key);
-        walk(ends, (&*inventory, &there), target, (&followed, repair), &mut checked).await?;
+        walk(
+            ends,
+            (&*inventory, &there),
+            target,
+            (&followed, repair),
+            &mut checked,
+        )
+        .await?;
     }
     Ok(Some(checked))
 }
@@ -231,7 +245,10 @@ async fn differences(
     keys: &[RowWrite],
 ) -> Result<Vec<Difference>, Fault> {
     let mut writes = Writes::new(target);
-    let there: Vec<RowWrite> = keys.iter().map(|key| writes.at_replica(key, Op::Get)).collect();
+    let there: Vec<RowWrite> = keys
+        .iter()
+        .map(|key| writes.at_replica(key, Op::Get))
+        .collect();
     let here = read(&mut ends.primary, keys).await?;
     let there = read(&mut ends.replica, &there).await?;
     let mut found = Vec::new();

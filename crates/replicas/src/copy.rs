@@ -70,7 +70,9 @@ async fn copy_table(replica: &Replica, source: &Source, table: KeyedTable) -> Re
     let mut after: Option<Box<[Value]>> = None;
     loop {
         let inventory = &source.inventory;
-        let keys = inventory.keys(&followed.table, after.as_deref(), KEYS).await?;
+        let keys = inventory
+            .keys(&followed.table, after.as_deref(), KEYS)
+            .await?;
         let found = keys.len();
         after = keys.last().cloned();
         let keys: Vec<_> = keys.into_iter().map(|key| followed.key(key)).collect();

@@ -116,7 +116,6 @@ impl ReplicatingExecutor {
     pub(crate) fn new(inner: Box<dyn Executor<RowWrite>>, shared: Arc<Shared>) -> Self {
         Self { inner, shared }
     }
-
 }
 
 impl Shared {
@@ -242,7 +241,10 @@ impl Executor<RowWrite> for ReplicatingExecutor {
             }
         };
         let widened = traces.units(units);
-        let mut report = self.inner.execute(widened.as_deref().unwrap_or(units)).await;
+        let mut report = self
+            .inner
+            .execute(widened.as_deref().unwrap_or(units))
+            .await;
         self.shared.end(ticket, &traces, &mut report).await;
         report
     }

@@ -132,8 +132,10 @@ impl Told {
         let places: Option<Vec<usize>> = self.followed.table.key.iter().map(place).collect();
         let places = places?;
         let of_row = |row: &Box<[Value]>| {
-            let values: Option<Box<[Value]>> =
-                places.iter().map(|place| row.get(*place).cloned()).collect();
+            let values: Option<Box<[Value]>> = places
+                .iter()
+                .map(|place| row.get(*place).cloned())
+                .collect();
             values.map(|values| self.followed.key(values))
         };
         returned.rows.iter().map(of_row).collect()
@@ -158,7 +160,11 @@ impl Tables {
             known.get(name).cloned()
         };
         if let Some((at, followed)) = known {
-            let fresh = if followed.is_some() { FRESH } else { FRESH_WITHOUT };
+            let fresh = if followed.is_some() {
+                FRESH
+            } else {
+                FRESH_WITHOUT
+            };
             if at.elapsed() < fresh {
                 return Ok(followed);
             }
@@ -175,7 +181,9 @@ impl Tables {
         if known.len() >= MOST {
             known.clear();
         }
-        if known.insert(name.clone(), (Instant::now(), followed.clone())).is_none()
+        if known
+            .insert(name.clone(), (Instant::now(), followed.clone()))
+            .is_none()
             && followed.is_none()
         {
             tracing::warn!(table = %name, "replicas do not get rows of this table as long as it has no primary key");
@@ -253,7 +261,9 @@ fn given(followed: &Followed, write: &RowWrite, old: Option<&RowWrite>) -> Optio
         let mut fields = write.shape.columns.iter().zip(write.values());
         let given = fields.find(|(column, _)| column.eq_ignore_ascii_case(name));
         let given = given.map(|(_, value)| value);
-        given.or_else(|| old.and_then(|old| old.row.get(place))).cloned()
+        given
+            .or_else(|| old.and_then(|old| old.row.get(place)))
+            .cloned()
     };
     followed.table.key.iter().enumerate().map(value).collect()
 }
@@ -286,7 +296,11 @@ fn told(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Tra
         Returning::All => Returning::All,
         Returning::Nothing => Returning::Columns(followed.table.key.clone()),
         Returning::Columns(names) => {
-            let lacking = followed.table.key.iter().filter(|name| !names.contains(name));
+            let lacking = followed
+                .table
+                .key
+                .iter()
+                .filter(|name| !names.contains(name));
             Returning::Columns(names.iter().chain(lacking).cloned().collect())
         }
     };
@@ -341,14 +355,21 @@ mod tests {
             Value::Int(n) => *n,
             _ => -1,
         };
-        keys.iter().map(|k| k.row.iter().map(int).collect()).collect()
+        keys.iter()
+            .map(|k| k.row.iter().map(int).collect())
+            .collect()
     }
 
     #[test]
     fn keys_are_known_where_they_are_given() {
         let ints = |ints: &[i64]| ints.iter().map(|n| Value::Int(*n)).collect::<Vec<_>>();
         let columns = |names: &[&str]| Key::Columns(names.iter().map(|n| Name::from(*n)).collect());
-        let insert = write(Op::Insert, &["a", "c", "b"], Key::Primary, &ints(&[1, 2, 3]));
+        let insert = write(
+            Op::Insert,
+            &["a", "c", "b"],
+            Key::Primary,
+            &ints(&[1, 2, 3]),
+        );
         assert_eq!(keys(&insert), [[3, 1]]);
         let delete = write(Op::Delete, &[], columns(&["a", "b"]), &ints(&[1, 3]));
         assert_eq!(keys(&delete), [[3, 1]]);
@@ -361,7 +382,10 @@ mod tests {
             write(Op::Delete, &[], columns(&["c"]), &ints(&[1])),
             write(Op::Update, &["c"], columns(&["c"]), &ints(&[1, 2])),
         ] {
-            assert!(matches!(trace(&followed(), &told), Traced::Told(_)), "{told:?}");
+            assert!(
+                matches!(trace(&followed(), &told), Traced::Told(_)),
+                "{told:?}"
+            );
         }
         let lost = write(Op::Update, &["a"], columns(&["c"]), &ints(&[1, 2]));
         assert!(matches!(trace(&followed(), &lost), Traced::Unknown(_)));

@@ -52,7 +52,8 @@ impl HeldRows {
     /// Those that may be tried again: the replica has all that stands before `reached`.
     pub(crate) fn due(&mut self, reached: u64) -> Vec<(RowWrite, u64, u32)> {
         let due = self.0.extract_if(.., |held| held.barrier <= reached);
-        due.map(|held| (held.key, held.position, held.tries)).collect()
+        due.map(|held| (held.key, held.position, held.tries))
+            .collect()
     }
 }
 

@@ -51,8 +51,16 @@ impl ReplicaMetrics {
     pub fn register(registry: &mut Registry) -> Self {
         let all = Self::default();
         let gauges = [
-            ("lag_entries", "Entries of its log that are not applied", &all.entries),
-            ("lag_rows", "Rows that are still to be looked at for it", &all.rows_behind),
+            (
+                "lag_entries",
+                "Entries of its log that are not applied",
+                &all.entries,
+            ),
+            (
+                "lag_rows",
+                "Rows that are still to be looked at for it",
+                &all.rows_behind,
+            ),
             ("connected", "1 while it can be written to", &all.connected),
         ];
         for (name, help, family) in gauges {

@@ -148,7 +148,10 @@ impl Sink<RowWrite> for Primary {
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
         let inner = self.shared.source.database.connect(purpose).await?;
-        Ok(Box::new(ReplicatingExecutor::new(inner, Arc::clone(&self.shared))))
+        Ok(Box::new(ReplicatingExecutor::new(
+            inner,
+            Arc::clone(&self.shared),
+        )))
     }
 
     fn statement_timeout(&self) -> Option<Duration> {

@@ -184,7 +184,10 @@ impl<'r> Writes<'r> {
             .filter(|(_, name)| is_written(name))
             .map(|(place, _)| place)
             .collect();
-        let names: Box<[Name]> = places.iter().filter_map(|p| columns.get(*p).cloned()).collect();
+        let names: Box<[Name]> = places
+            .iter()
+            .filter_map(|p| columns.get(*p).cloned())
+            .collect();
         let in_key = |name: &Name| matches!(&key.shape.key, Key::Columns(k) if k.contains(name));
         let on_conflict = match names.iter().all(in_key) {
             true => OnConflict::Ignore,

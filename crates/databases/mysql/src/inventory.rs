@@ -148,16 +148,16 @@ async fn describe(line: &mut Line, name: &TableName) -> Result<Option<KeyedTable
 fn key_columns(facts: &Facts) -> Vec<&Column> {
     let primary = facts.uniques.iter().find(|unique| unique.primary);
     let places = primary.map(|unique| &*unique.columns).unwrap_or_default();
-    places.iter().filter_map(|p| facts.columns.get(*p)).collect()
+    places
+        .iter()
+        .filter_map(|p| facts.columns.get(*p))
+        .collect()
 }
 
 /// Whether what is given is stored as it is, or refused.
 fn keeps(column: &Column) -> bool {
     use Kind::{Binary, Bool, Char, Date, Enum, Int, Text};
-    matches!(
-        column.kind,
-        Int | Bool | Char | Text | Enum | Date | Binary
-    )
+    matches!(column.kind, Int | Bool | Char | Text | Enum | Date | Binary)
 }
 
 async fn keys(

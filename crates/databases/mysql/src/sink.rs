@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, RowWrite, Sink, Standing, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, RowWrite, Sink,
+    Standing, Unit,
 };
 use windrow_database::Options;
 

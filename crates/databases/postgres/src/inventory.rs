@@ -120,9 +120,14 @@ async fn read(
     let mut quoted = String::new();
     push_table(&mut quoted, table);
     let mut own = None;
-    talk(wire, &[Ask::of(NAME).text(&quoted)], false, &mut |_, row| {
-        own = Some(name(&row, 0));
-    })
+    talk(
+        wire,
+        &[Ask::of(NAME).text(&quoted)],
+        false,
+        &mut |_, row| {
+            own = Some(name(&row, 0));
+        },
+    )
     .await?;
     let read = schema::read_unproven(wire, table, server.dialect()).await;
     let facts = read.map_err(|broken| broken.unavailable())??;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, RowWrite, Sink, Standing,
-    TableName, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, RowWrite, Sink,
+    Standing, TableName, Unit,
 };
 use windrow_database::Options;
 

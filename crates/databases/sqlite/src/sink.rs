@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Executor, Fault, FaultClass, Inventory, Limitation, Moves, Profile, Promise, RowWrite,
-    Sink, Standing,
+    Bookkeeping, Bulk, Executor, Fault, FaultClass, Inventory, Limitation, Moves, Profile, Promise,
+    RowWrite, Sink, Standing,
 };
 use windrow_database::Options;
 

@@ -47,8 +47,9 @@ impl RunningReplicas {
                 ..options.clone()
             };
             let opened = databases::open(one.url.reveal(), &options).await;
-            let opened = opened
-                .with_context(|| format!("the replica {name} ({}) cannot be opened", one.database))?;
+            let opened = opened.with_context(|| {
+                format!("the replica {name} ({}) cannot be opened", one.database)
+            })?;
             let place = settings.directory.join(name);
             let log = (&*place, settings.max_bytes);
             let ends = (opened, one.names.clone());

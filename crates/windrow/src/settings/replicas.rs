@@ -49,7 +49,10 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
         );
         return Ok(None);
     }
-    let directory = all.directory.clone().filter(|path| !path.as_os_str().is_empty());
+    let directory = all
+        .directory
+        .clone()
+        .filter(|path| !path.as_os_str().is_empty());
     let directory = directory.context(
         "there is a [[replica]], but replicas.directory is not set: name the directory that the logs of replicas are kept in",
     )?;
@@ -138,8 +141,14 @@ mod tests {
             ("[replicas]\nwait_for = 'all'", "no [[replica]]"),
             (one, "replicas.directory is not set"),
             (&twice, "two replicas"),
-            ("[replicas]\ndirectory = 'd'\n[[replica]]\nname = '../x'\nurl = 'x'", "names a folder"),
-            ("[replicas]\ndirectory = 'd'\n[[replica]]\nname = 'x'\nurl = 'x'\nleave_out = ['y']", "table.column"),
+            (
+                "[replicas]\ndirectory = 'd'\n[[replica]]\nname = '../x'\nurl = 'x'",
+                "names a folder",
+            ),
+            (
+                "[replicas]\ndirectory = 'd'\n[[replica]]\nname = 'x'\nurl = 'x'\nleave_out = ['y']",
+                "table.column",
+            ),
         ] {
             let refused = read(text).map(|_| ()).unwrap_err();
             assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");

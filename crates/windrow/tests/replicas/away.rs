@@ -41,11 +41,17 @@ async fn it_catches_up_with_what_was_written_meanwhile() {
     gateway.rows("t", &[json!({"k": 1000, "v": 1})]).await;
     proxy.refuse(false);
     gateway.level().await;
-    assert_eq!(replica.sql("select count(*), sum(v) from t"), format!("91|{}", 90 * 19 + 1));
+    assert_eq!(
+        replica.sql("select count(*), sum(v) from t"),
+        format!("91|{}", 90 * 19 + 1)
+    );
     check(&primary.url(), &url, &[]).ends(0);
     let (_, metrics) = gateway.send("GET", "/metrics", String::new()).await;
     let metrics = metrics.as_str().unwrap();
-    assert!(metrics.contains("windrow_replica_connected{replica=\"maria\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("windrow_replica_connected{replica=\"maria\"} 1"),
+        "{metrics}"
+    );
     gateway.stop();
 }
 
@@ -66,7 +72,12 @@ async fn the_end_does_not_wait_for_one_that_is_away() {
     proxy.refuse(true);
     proxy.cut();
     let address = gateway.process.url("/v1/tables/t/rows");
-    let waits = tokio::spawn(crate::support::client().post(address).body("{\"k\": 1}").send());
+    let waits = tokio::spawn(
+        crate::support::client()
+            .post(address)
+            .body("{\"k\": 1}")
+            .send(),
+    );
     while primary.sql("select count(*) from t") != "1" {
         tokio::task::yield_now().await;
     }

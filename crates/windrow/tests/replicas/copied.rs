@@ -13,20 +13,29 @@ async fn rows_are_copied_while_writes_go_on() {
         create table no_key (v int);
         insert into shop.items select n, nullif((n * 7) % 20001, n), n, 'x' from generate_series(0, 20000) n;",
     );
-    replica.sql(
-        "create table goods (id int primary key, parent int references goods, v int)",
-    );
+    replica.sql("create table goods (id int primary key, parent int references goods, v int)");
     let more = "tables = { \"shop.items\" = \"goods\" }\nleave_out = [\"shop.items.secret\"]";
     let place = Place::of("primary", &[("lite", &replica.url())], more);
-    let ends = ["--table", "shop.items=goods", "--leave-out", "shop.items.secret"];
+    let ends = [
+        "--table",
+        "shop.items=goods",
+        "--leave-out",
+        "shop.items.secret",
+    ];
     let (from, to) = (primary.url(), replica.url());
     let add = ["replica", "add", "lite", "--to", &from, "--replica", &to];
     let told = windrow(&[&add[..], &ends].concat()).ends(0);
-    assert!(told.out.contains("no_key has no primary key"), "{}", told.out);
+    assert!(
+        told.out.contains("no_key has no primary key"),
+        "{}",
+        told.out
+    );
     windrow(&add).fails_with("the table items");
     let gateway = place.start(&from, &[]);
     for round in 0..30 {
-        let rows: Vec<_> = (0..50).map(|n| json!({"id": n * 400, "v": -round})).collect();
+        let rows: Vec<_> = (0..50)
+            .map(|n| json!({"id": n * 400, "v": -round}))
+            .collect();
         gateway.rows("shop.items?on_conflict=update", &rows).await;
         let row = json!({"id": 30000 + round, "v": round, "secret": "y"});
         gateway.rows("shop.items", &[row]).await;

@@ -32,7 +32,10 @@ async fn two_replicas_get_all_rows() {
         gateway.rows("t", &body).await;
         let answered = began.elapsed();
         gateway.level().await;
-        println!("{wait_for}: {rows} rows answered after {answered:?}, on both after {:?}", began.elapsed());
+        println!(
+            "{wait_for}: {rows} rows answered after {answered:?}, on both after {:?}",
+            began.elapsed()
+        );
         from += rows;
         for replica in &replicas {
             assert_eq!(replica.sql("select count(*) from t"), from.to_string());
@@ -45,7 +48,13 @@ async fn two_replicas_get_all_rows() {
         let text: String = (from..from + rows)
             .map(|id| format!("insert into t values ({id}, '{}');\n", "x".repeat(50)))
             .collect();
-        replica.sql(&format!("begin; commit; {}", text.replace(";\n", "; commit; begin; ")));
+        replica.sql(&format!(
+            "begin; commit; {}",
+            text.replace(";\n", "; commit; begin; ")
+        ));
     }
-    println!("row by row: {rows} rows on both after {:?}", began.elapsed());
+    println!(
+        "row by row: {rows} rows on both after {:?}",
+        began.elapsed()
+    );
 }

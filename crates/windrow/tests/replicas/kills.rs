@@ -80,7 +80,8 @@ async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 
     gateway.stop();
 }
 
-const PG: &str = "create table events (id bigint generated always as identity primary key, v bigint)";
+const PG: &str =
+    "create table events (id bigint generated always as identity primary key, v bigint)";
 const MARIA: &str = "create table events (id bigint auto_increment primary key, v bigint)";
 const LITE: &str = "create table events (id integer primary key, v bigint)";
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use reqwest::Client;
 use serde_json::Value as Json;
 use tempfile::TempDir;
-use windrow_testkit::command::{self, Told};
 pub use windrow_testkit::command::number;
+use windrow_testkit::command::{self, Told};
 pub use windrow_testkit::process::PATIENCE;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::{mariadb, postgres};
@@ -185,7 +185,11 @@ impl Gateway {
                 return;
             }
             let log = || self.process.log();
-            assert!(start.elapsed() < PATIENCE, "{what}: {replicas:?}\n{}", log());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "{what}: {replicas:?}\n{}",
+                log()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

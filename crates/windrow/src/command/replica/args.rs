@@ -23,12 +23,7 @@ pub(crate) enum What {
 #[derive(Debug, Args)]
 pub(crate) struct Ends {
     /// The primary
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "WINDROW_TO",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     pub(crate) to: Secret,
 
     /// The replica (better: WINDROW_REPLICA)

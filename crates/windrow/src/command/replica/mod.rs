@@ -54,7 +54,11 @@ async fn open(ends: &Ends) -> anyhow::Result<Opened> {
         names.leave_out.insert(column.clone());
     }
     let primary = primary.context("the primary cannot be opened")?;
-    Ok((primary, replica.context("the replica cannot be opened")?, names))
+    Ok((
+        primary,
+        replica.context("the replica cannot be opened")?,
+        names,
+    ))
 }
 
 async fn compare(args: &Check) -> anyhow::Result<ExitCode> {
@@ -123,7 +127,9 @@ async fn add(args: &Add) -> anyhow::Result<ExitCode> {
             continue;
         };
         if table.key.is_empty() {
-            cli::print(&format!("# {name} has no primary key: the replica does not get it\n"))?;
+            cli::print(&format!(
+                "# {name} has no primary key: the replica does not get it\n"
+            ))?;
             continue;
         }
         let plain = match there.has_schemas() {
@@ -154,7 +160,8 @@ async fn add(args: &Add) -> anyhow::Result<ExitCode> {
 fn inventory(database: &Arc<dyn Database>) -> anyhow::Result<Arc<dyn Inventory>> {
     let name = database.profile().name;
     let inventory = database.inventory();
-    inventory.with_context(|| format!("{name} has no place in a set of replicas that can be compared"))
+    inventory
+        .with_context(|| format!("{name} has no place in a set of replicas that can be compared"))
 }
 
 fn section(args: &Add) -> String {
@@ -163,8 +170,14 @@ fn section(args: &Add) -> String {
          [[replica]]\nname = {:?}\nurl = \"...\"  # as given here\n",
         args.name
     );
-    let pairs = args.ends.table.iter().filter_map(|pair| pair.split_once('='));
-    let pairs: Vec<String> = pairs.map(|(own, there)| format!("{own:?} = {there:?}")).collect();
+    let pairs = args
+        .ends
+        .table
+        .iter()
+        .filter_map(|pair| pair.split_once('='));
+    let pairs: Vec<String> = pairs
+        .map(|(own, there)| format!("{own:?} = {there:?}"))
+        .collect();
     if !pairs.is_empty() {
         text.push_str(&format!("tables = {{ {} }}\n", pairs.join(", ")));
     }
