@@ -367,6 +367,11 @@ impl Applier {
         outcomes: &[Option<(RowWrite, Written)>],
     ) -> Result<(), Fault> {
         let (mut again, mut done) = (None, 0_u64);
+        let mut retried = due.iter().zip(of).filter(|((_, _, tries), _)| *tries > 0);
+        let helped = retried.any(|(_, place)| {
+            let outcome = outcomes.get(*place).and_then(Option::as_ref);
+            matches!(outcome, Some((_, Written::Done)))
+        });
         let end = self.replica.log.end().0;
         for ((key, position, tries), place) in due.into_iter().zip(of) {
             match outcomes.get(*place).and_then(Option::as_ref) {
@@ -379,6 +384,8 @@ impl Applier {
                     self.due.push((key, position, tries));
                 }
                 Some((write, Written::Refused(fault))) => {
+                    // While others of those that were refused are taken, it may be their child.
+                    let tries = tries.saturating_sub(helped.into());
                     let held = self.held.put((key, position), fault.clone(), end, tries);
                     if let Some(held) = held {
                         match self.reject(ends, &held, write).await {
@@ -392,7 +399,9 @@ impl Applier {
                 }
             }
         }
-        self.replica.meters.rows.inc_by(done);
+        let written = |outcome: &&Option<_>| matches!(outcome, Some((_, Written::Done)));
+        let written = outcomes.iter().filter(written).count();
+        self.replica.meters.rows.inc_by(written as u64);
         match again {
             Some(fault) if done == 0 => Err(fault),
             _ => Ok(()),

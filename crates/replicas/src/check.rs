@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use windrow_core::moves::is_own;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyedTable, Op, Purpose, RowWrite, TableName, Value,
+    Database, Fault, FaultClass, Inventory, KeyedTable, Name, Op, Purpose, RowWrite, TableName,
+    Value,
 };
 
 use crate::alike::alike;
@@ -147,24 +148,26 @@ async fn compare(
     };
     let mut checked = Checked::of(table.name.clone(), true);
     let followed = Followed::new(table);
+    let how = How {
+        repair,
+        back: false,
+    };
     checked.rows = walk(
         ends,
         (&*source.inventory, &followed.table),
         target,
-        (&followed, repair),
+        (&followed, how),
         &mut checked,
     )
     .await?;
     let there = target.table_name(&followed.table.name);
     let inventory = target.database.inventory();
-    if let (Some(inventory), Some(mut there)) = (inventory, target.described(&there).await?) {
-        // The same columns in the same order name a row there.
-        there.key.clone_from(&followed.table.key);
+    if let (Some(inventory), Some(there)) = (inventory, target.described(&there).await?) {
         walk(
             ends,
             (&*inventory, &there),
             target,
-            (&followed, repair),
+            (&followed, How { repair, back: true }),
             &mut checked,
         )
         .await?;
@@ -177,9 +180,21 @@ async fn walk(
     ends: &mut Ends,
     (inventory, table): (&dyn Inventory, &KeyedTable),
     target: &Target,
-    (followed, repair): (&Followed, bool),
+    (followed, how): (&Followed, How),
     checked: &mut Checked,
 ) -> Result<u64, Fault> {
+    let place = |name: &Name| table.key.iter().position(|k| k.eq_ignore_ascii_case(name));
+    let key = followed.table.key.iter();
+    let Some(places) = key.map(place).collect::<Option<Vec<usize>>>() else {
+        tracing::warn!(table = %table.name, "has another primary key at the replica: rows that it alone has are not found");
+        return Ok(0);
+    };
+    let ordered = |row: Box<[Value]>| -> Box<[Value]> {
+        places
+            .iter()
+            .filter_map(|place| row.get(*place).cloned())
+            .collect()
+    };
     let mut after: Option<Box<[Value]>> = None;
     let mut rows = 0;
     loop {
@@ -187,12 +202,24 @@ async fn walk(
         let found = keys.len();
         after = keys.last().cloned();
         rows += found as u64;
-        let keys = keys.into_iter().map(|key| followed.key(key)).collect();
-        part(ends, target, keys, repair, checked).await?;
+        let keys = keys
+            .into_iter()
+            .map(|key| followed.key(ordered(key)))
+            .collect();
+        part(ends, target, keys, how, checked).await?;
         if found < KEYS {
             return Ok(rows);
         }
     }
+}
+
+/// What is done about differences.
+#[derive(Clone, Copy)]
+struct How {
+    /// They are mended.
+    repair: bool,
+    /// Rows of the replica are looked up: those that are at both have been compared already.
+    back: bool,
 }
 
 /// What differs, and how.
@@ -206,10 +233,13 @@ async fn part(
     ends: &mut Ends,
     target: &Target,
     mut keys: Vec<RowWrite>,
-    repair: bool,
+    how: How,
     checked: &mut Checked,
 ) -> Result<(), Fault> {
     let mut found = differences(ends, target, &keys).await?;
+    if how.back {
+        found.retain(|difference| !matches!(difference.at_primary, Found::Row(..)));
+    }
     for look in 1..LOOKS {
         if found.is_empty() {
             return Ok(());
@@ -227,7 +257,7 @@ async fn part(
     }
     let before = found.len();
     for _ in 0..LOOKS {
-        if !repair || found.is_empty() {
+        if !how.repair || found.is_empty() {
             break;
         }
         bring(ends, target, &found, checked).await?;

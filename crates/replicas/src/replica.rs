@@ -59,6 +59,7 @@ impl Replica {
         (directory, max_bytes): (&Path, u64),
         meters: Meters,
     ) -> Result<Self, Fault> {
+        make(directory)?;
         let gateway = rand::random();
         let options = Options {
             max_bytes,
@@ -121,10 +122,14 @@ impl Replica {
     }
 
     pub(crate) fn is(&self, state: ReplicaState) {
-        let mut now = lock(&self.state);
-        if now.1 != state {
+        {
+            let mut now = lock(&self.state);
+            if now.1 == state {
+                return;
+            }
             *now = (Instant::now(), state);
         }
+        self.meters.measure(&self.status());
     }
 
     pub(crate) fn oldest(&self, written: Option<SystemTime>) {
@@ -157,6 +162,17 @@ impl Replica {
             tracing::error!(replica = %self.name, %fault, "the log of the replica did not end well");
         }
     }
+}
+
+/// Makes the directory of a replica, so that it survives the loss of power.
+fn make(directory: &Path) -> Result<(), Fault> {
+    let above = directory.parent().unwrap_or(directory);
+    let made =
+        std::fs::create_dir_all(directory).and_then(|()| std::fs::File::open(above)?.sync_all());
+    made.map_err(|error| {
+        let path = directory.display();
+        Fault::unavailable(format!("the directory {path} cannot be made: {error}"))
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

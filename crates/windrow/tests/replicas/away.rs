@@ -3,7 +3,7 @@
 use serde_json::json;
 use windrow_testkit::proxy::Proxy;
 
-use crate::support::{Db, Place, check};
+use crate::support::{Db, PATIENCE, Place, check, client};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_catches_up_with_what_was_written_meanwhile() {
@@ -72,14 +72,11 @@ async fn the_end_does_not_wait_for_one_that_is_away() {
     proxy.refuse(true);
     proxy.cut();
     let address = gateway.process.url("/v1/tables/t/rows");
-    let waits = tokio::spawn(
-        crate::support::client()
-            .post(address)
-            .body("{\"k\": 1}")
-            .send(),
-    );
+    let waits = tokio::spawn(client().post(address).json(&json!({"k": 1})).send());
+    let start = std::time::Instant::now();
     while primary.sql("select count(*) from t") != "1" {
-        tokio::task::yield_now().await;
+        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     assert!(!waits.is_finished(), "the replica does not have it");
     gateway.stop();

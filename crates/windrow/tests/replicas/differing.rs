@@ -11,6 +11,7 @@ async fn a_refused_row_is_put_aside_and_nobody_is_told_of_it() {
     replica.sql("create table t (id int primary key, v int check (v < 10))");
     let place = Place::of("all", &[("pg", &replica.url())], "");
     let gateway = place.start(&primary.url(), &[]);
+    gateway.level().await;
     let rows: Vec<_> = (0..20).map(|id| json!({"id": id, "v": id})).collect();
     gateway.rows("t", &rows).await;
     assert_eq!(replica.sql("select count(*) from t"), "10");
@@ -34,6 +35,7 @@ async fn what_somebody_else_has_changed_is_found_and_mended() {
     replica.sql(table);
     let place = Place::of("all", &[("maria", &replica.url())], "");
     let gateway = place.start(&primary.url(), &[]);
+    gateway.level().await;
     let rows: Vec<_> = (0..3000)
         .map(|n| json!({"a": n % 7, "b": format!("k{n}"), "v": n}))
         .collect();
