@@ -218,7 +218,7 @@ impl Applier {
             tokio::select! {
                 entries = self.cursor.next(CHUNK) => {
                     for entry in entries? {
-                        self.take(entry)?;
+                        self.take(&entry)?;
                     }
                 }
                 () = self.replica.tickets.news.notified() => {}
@@ -235,7 +235,7 @@ impl Applier {
         waiting.map_or(self.cursor.position().0, |(position, _)| *position)
     }
 
-    fn take(&mut self, entry: Entry) -> Result<(), Fault> {
+    fn take(&mut self, entry: &Entry) -> Result<(), Fault> {
         let position = entry.position.0;
         let read = match entry::read(&mut self.decoder, &entry.payload) {
             Ok(read) => read,

@@ -131,14 +131,14 @@ impl Told {
         };
         let places: Option<Vec<usize>> = self.followed.table.key.iter().map(place).collect();
         let places = places?;
-        let of_row = |row: &Box<[Value]>| {
+        let of_row = |row: &[Value]| {
             let values: Option<Box<[Value]>> = places
                 .iter()
                 .map(|place| row.get(*place).cloned())
                 .collect();
             values.map(|values| self.followed.key(values))
         };
-        returned.rows.iter().map(of_row).collect()
+        returned.rows.iter().map(|row| of_row(row)).collect()
     }
 }
 
