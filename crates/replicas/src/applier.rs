@@ -8,21 +8,19 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::bookkeeping::DeadLetter;
-use windrow_core::{Fault, Op, Purpose, RowWrite, TableName, Value, record};
-use windrow_spool::codec::{Decoder, encode_unit};
+use windrow_core::{Fault, Op, Purpose, RowWrite, TableName, Value};
+use windrow_spool::codec::Decoder;
 use windrow_spool::{Cursor, Entry, Position, SpoolFault};
 
 use crate::check::{Ends, Source, mend};
 use crate::entry::{self, Kind, Read};
-use crate::held::{Held, HeldRows};
+use crate::held::HeldRows;
+use crate::letter::reject;
+use crate::notes::{CHUNK, tables, unclosed, unreadable};
 use crate::replica::Replica;
 use crate::rows::{Found, Writes, Written, read, write};
 use crate::status::ReplicaState;
 use crate::tickets::Ended;
-
-/// Bytes of entries that are read at once.
-const CHUNK: usize = 1 << 20;
 
 /// Rows of one batch at most, and bytes of their values, as far as those before tell.
 const MOST_ROWS: usize = 10_000;
@@ -151,7 +149,7 @@ impl Applier {
     /// written rows whose keys it did not come to tell.
     async fn begin(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         self.source.inventory.settled().await?;
-        for table in self.unclosed().await? {
+        for table in unclosed(&self.replica, self.cursor.position()).await? {
             self.compare(ends, &table).await?;
         }
         self.begun = true;
@@ -165,35 +163,6 @@ impl Applier {
             tracing::info!(replica = %self.replica.name, %table, mended = checked.mended, "the table is compared");
         }
         Ok(())
-    }
-
-    /// The tables of notes that an earlier process did not close. Counts what is in the log, too.
-    async fn unclosed(&mut self) -> Result<Vec<TableName>, Fault> {
-        let (from, end) = (self.cursor.position(), self.replica.log.end());
-        let mut cursor = self.replica.log.cursor(from)?;
-        let (mut decoder, mut rows) = (Decoder::new(), 0);
-        let mut notes: BTreeMap<(u64, u64), Vec<TableName>> = BTreeMap::new();
-        while cursor.position() < end {
-            for entry in cursor.next(CHUNK).await? {
-                if entry.origin.gateway == self.replica.gateway || entry.position >= end {
-                    continue;
-                }
-                let read = entry::read(&mut decoder, &entry.payload);
-                let read = read.map_err(|why| unreadable(entry.position, &why))?;
-                let number = (entry.origin.gateway, read.ticket);
-                rows += i64::try_from(read.keys.len()).unwrap_or(0);
-                match read.kind {
-                    Kind::Keys => {}
-                    Kind::Note => notes.entry(number).or_default().extend(tables(&read)),
-                    Kind::Closing => drop(notes.remove(&number)),
-                }
-            }
-        }
-        self.replica.rows.fetch_add(rows, Ordering::Relaxed);
-        let mut tables: Vec<_> = notes.into_values().flatten().collect();
-        tables.sort();
-        tables.dedup();
-        Ok(tables)
     }
 
     /// Waits until there is something to be applied, and takes as much as there is for one batch.
@@ -388,7 +357,7 @@ impl Applier {
                     let tries = tries.saturating_sub(helped.into());
                     let held = self.held.put((key, position), fault.clone(), end, tries);
                     if let Some(held) = held {
-                        match self.reject(ends, &held, write).await {
+                        match reject(&self.replica, &mut ends.replica, &held, write).await {
                             Ok(()) => self.settle(position, 1),
                             Err(fault) => {
                                 again = Some(fault);
@@ -404,47 +373,6 @@ impl Applier {
         self.replica.meters.rows.inc_by(written as u64);
         match again {
             Some(fault) if done == 0 => Err(fault),
-            _ => Ok(()),
-        }
-    }
-
-    /// Puts a row aside that the replica does not take.
-    async fn reject(
-        &mut self,
-        ends: &mut Ends,
-        held: &Held,
-        refused: &RowWrite,
-    ) -> Result<(), Fault> {
-        let Held {
-            key,
-            position,
-            fault,
-            ..
-        } = held;
-        let name = &self.replica.name;
-        self.replica.meters.rejected.inc();
-        self.replica.rejected.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(replica = %name, table = %refused.shape.table, %fault, "the replica does not take a row that the primary has");
-        if self.replica.target.database.bookkeeping().is_none() {
-            return Ok(());
-        }
-        let columns = refused.shape.columns.iter().zip(refused.values());
-        let letter = DeadLetter {
-            source: format!("replica {name} position {position}").into(),
-            destination: refused.shape.table.to_string().into(),
-            key: record::array(key.row.iter()).into(),
-            row: record::object(columns).into(),
-            code: (&*fault.code).into(),
-            message: fault.message.clone(),
-            constraint: fault.constraint().map(Into::into),
-            entry: Some(encode_unit(std::slice::from_ref(refused)).into()),
-        };
-        match write(&mut ends.replica, &[letter.write()]).await?.first() {
-            Some(Written::Again(fault)) => Err(fault.clone()),
-            Some(Written::Refused(fault)) => {
-                tracing::error!(replica = %name, key = %letter.key, %fault, "the refused row cannot be put aside either");
-                Ok(())
-            }
             _ => Ok(()),
         }
     }
@@ -505,17 +433,4 @@ fn by_table(writes: &mut [(usize, RowWrite)]) {
         order.entry(write.shape.table.clone()).or_insert(next);
     }
     writes.sort_by_key(|(_, write)| order.get(&write.shape.table).copied());
-}
-
-fn tables(read: &Read) -> Vec<TableName> {
-    read.keys
-        .iter()
-        .map(|key| key.shape.table.clone())
-        .collect()
-}
-
-fn unreadable(position: Position, why: &str) -> Fault {
-    Fault::internal(format!(
-        "the log of the replica cannot be read at position {position}: {why}"
-    ))
 }

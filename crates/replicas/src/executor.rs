@@ -14,8 +14,8 @@ use windrow_core::{
 
 use crate::entry::Kind;
 use crate::follow::{Told, Traced};
-use crate::primary::Shared;
 use crate::replica::Replica;
+use crate::shared::Shared;
 use crate::tickets::Ended;
 
 /// The pause between questions to a primary that is away.

@@ -25,8 +25,10 @@
 //! | `target` | where its rows go: its database, its tables' names there |
 //! | `replica` | a replica: its target, its log |
 //! | `primary` | the primary with its replicas, as a database |
+//! | `shared` | what its connections share |
 //! | `executor` | a connection of it: the way of a batch |
 //! | `applier`, `held` | applies a log; rows that are refused for now |
+//! | `notes`, `letter` | rows that nobody has told of; rows that are not taken |
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `alike` | comparing a replica with the primary, and mending it |
@@ -40,17 +42,21 @@ mod entry;
 mod executor;
 mod follow;
 mod held;
+mod letter;
 mod metrics;
+mod notes;
 mod primary;
 mod replica;
 mod rows;
+mod shared;
 mod status;
 mod target;
 mod tickets;
 
 pub use check::{Checked, check};
 pub use metrics::ReplicaMetrics;
-pub use primary::{Primary, WaitFor};
+pub use primary::Primary;
 pub use replica::Replica;
+pub use shared::WaitFor;
 pub use status::{ReplicaState, ReplicaStatus};
 pub use target::Names;

@@ -1,7 +1,6 @@
 //! The primary with its replicas, as a database.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,55 +16,9 @@ use crate::applier::Applier;
 use crate::check::Source;
 use crate::copy;
 use crate::executor::ReplicatingExecutor;
-use crate::follow::Tables;
 use crate::replica::Replica;
+use crate::shared::{Shared, WaitFor};
 use crate::status::ReplicaStatus;
-
-/// When a client is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WaitFor {
-    /// Once the primary has committed.
-    #[default]
-    Primary,
-    /// Once a majority of primary and replicas has the rows.
-    Quorum,
-    /// Once all replicas have the rows.
-    All,
-}
-
-impl WaitFor {
-    /// How many of so many replicas are waited for.
-    fn replicas(self, replicas: usize) -> usize {
-        match self {
-            Self::Primary => 0,
-            Self::Quorum => replicas.div_ceil(2),
-            Self::All => replicas,
-        }
-    }
-}
-
-/// What executors share.
-pub(crate) struct Shared {
-    pub(crate) source: Source,
-    pub(crate) tables: Tables,
-    pub(crate) replicas: Vec<Arc<Replica>>,
-    wait_for: WaitFor,
-    tickets: AtomicU64,
-    /// Cancelled once nobody is to wait for replicas any more.
-    pub(crate) ending: CancellationToken,
-}
-
-impl Shared {
-    /// The number of a batch.
-    pub(crate) fn ticket(&self) -> u64 {
-        copy::NOBODY + 1 + self.tickets.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// How many of so many replicas a client waits for.
-    pub(crate) fn wanted(&self, replicas: usize) -> usize {
-        self.wait_for.replicas(replicas)
-    }
-}
 
 /// A database whose rows are brought to replicas.
 pub struct Primary {
@@ -87,14 +40,7 @@ impl Primary {
     ) -> Result<Self, Fault> {
         let source = Source::new(database)?;
         Ok(Self {
-            shared: Arc::new(Shared {
-                tables: Tables::new(Arc::clone(&source.inventory)),
-                source,
-                replicas,
-                wait_for,
-                tickets: AtomicU64::new(0),
-                ending: CancellationToken::new(),
-            }),
+            shared: Arc::new(Shared::new(source, replicas, wait_for)),
         })
     }
 
@@ -192,18 +138,5 @@ impl Database for Primary {
 
     fn standings(&self) -> Vec<Standing> {
         self.shared.source.database.standings()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_quorum_counts_the_primary() {
-        let quorum: Vec<usize> = (1..=4).map(|n| WaitFor::Quorum.replicas(n)).collect();
-        assert_eq!(quorum, [1, 1, 2, 2]);
-        assert_eq!(WaitFor::All.replicas(3), 3);
-        assert_eq!(WaitFor::Primary.replicas(3), 0);
     }
 }
