@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     unreachable_pub,
     reason = "a test ends where something is not as expected, in its helpers too"
