@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::bookkeeping::Bookkeeping;
 use crate::fault::Fault;
+use crate::inventory::Inventory;
 use crate::load::Bulk;
 use crate::moves::Moves;
 use crate::name::TableName;
@@ -38,6 +39,11 @@ pub trait Database: Sink<RowWrite> {
     /// not change in one transaction with what is written, so that no spool can be applied
     /// exactly once.
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        None
+    }
+
+    /// Its tables and the keys of their rows, for replicas; `None` where it cannot tell them.
+    fn inventory(&self) -> Option<Arc<dyn Inventory>> {
         None
     }
 

@@ -19,6 +19,7 @@
 //! | [`database`] | what a database can do besides: bulk loads, moves, a sign of life |
 //! | [`standing`] | what the writes of a table share in a batch, and what keeps them from more |
 //! | [`bookkeeping`] | the tables that Windrow keeps for itself in a database |
+//! | [`inventory`] | the port between replicas and a database: its tables, and the keys of their rows |
 //! | [`spooling`] | the port between frontends and a spool, which acknowledges before the database |
 //! | [`cancel`] | interrupting a batch that is under way |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
@@ -38,6 +39,7 @@ pub mod cancel;
 pub mod database;
 pub mod fault;
 pub mod intake;
+pub mod inventory;
 pub mod limits;
 pub mod load;
 pub mod moves;
@@ -63,6 +65,7 @@ pub use cancel::Canceller;
 pub use database::Database;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
+pub use inventory::{Inventory, KeyedTable};
 pub use limits::Limits;
 pub use load::{
     Bulk, Claim, CsvStyle, CsvText, Field, Filtered, Holds, LoadColumn, LoadFault, LoadPlan,

@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Move(Box<crate::command::moves::Move>),
     /// Look into a spool
     Spool(Box<crate::command::spool::Spool>),
+    /// Look after replicas: databases that get what the primary gets
+    Replica(Box<crate::command::replica::Replica>),
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
     Rejects(Box<crate::command::rejects::Rejects>),

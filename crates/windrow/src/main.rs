@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Load(args) => return command::load::run(&args),
         Command::Move(args) => return command::moves::run(&args),
         Command::Spool(args) => return command::spool::run(&args),
+        Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
@@ -87,6 +88,14 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
     ));
     if let (Some(spool), Some(found)) = (&settings.spool, server.spool().await) {
         telemetry::say(&format!("spool: {}, {found}", spool.place));
+    }
+    for replica in settings.replicas.iter().flat_map(|all| &all.replicas) {
+        telemetry::say(&format!("replica {}: {}", replica.name, replica.database));
+    }
+    if settings.replicas.is_some() && settings.pg.is_some() {
+        telemetry::say(
+            "warning: replicas do not get what SQL clients write; windrow replica check shows and mends it",
+        );
     }
     if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {
         pg.greeting(address)

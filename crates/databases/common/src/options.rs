@@ -22,6 +22,9 @@ pub struct Options {
     /// libpq's environment, the URL, the role or the database. Without it they are UTC and
     /// ISO, whatever is set there.
     pub own_times: bool,
+    /// Values that are given for columns which the database counts up are kept: PostgreSQL takes
+    /// them for a column GENERATED ALWAYS AS IDENTITY too, and in MySQL a zero stays a zero.
+    pub given_numbers: bool,
     /// SQLite only: a name means the table that is spelled so. Otherwise it means the one that
     /// differs at most in the case of its letters, of which there is only one.
     pub exact_names: bool,
@@ -37,6 +40,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(5),
             trusted_functions: Vec::new(),
             own_times: false,
+            given_numbers: false,
             exact_names: false,
             synchronous: Synchronous::Full,
         }

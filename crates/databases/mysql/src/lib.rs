@@ -31,6 +31,7 @@
 //! | `load` | many rows by LOAD DATA LOCAL |
 //! | `moves` | rows of a queue brought into their final tables |
 //! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `inventory` | which tables there are and what names their rows, for replicas |
 //! | `own_tables` | tables that Windrow keeps for itself |
 //! | `fault` | the server's errors as faults |
 //!
@@ -39,6 +40,7 @@
 mod bookkeeping;
 mod catalog;
 mod fault;
+mod inventory;
 mod ladder;
 mod line;
 mod load;

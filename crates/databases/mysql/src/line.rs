@@ -316,7 +316,10 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
     let wait = (purpose == Some(Purpose::Batches)).then_some(wait);
     conn.query_drop(FIRST).await.map_err(of_connecting)?;
     let known = conn.query::<Row, _>(Variables::question()).await;
-    let known = Variables::read(&known.map_err(of_connecting)?);
+    let mut known = Variables::read(&known.map_err(of_connecting)?);
+    if options.given_numbers {
+        known.keep_zeros();
+    }
     let settings = known.settings(purpose, wait);
     conn.query_drop(&*settings).await.map_err(of_connecting)?;
     let version = known.get("version");

@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use mysql_async::Opts;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Moves, Profile, RowWrite, Sink, Standing, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, RowWrite, Sink,
+    Standing, Unit,
 };
 use windrow_database::Options;
 
 use super::bookkeeping::MysqlBookkeeping;
+use super::inventory::MysqlInventory;
 use super::ladder::cache::Catalog;
 use super::ladder::connection::Connection;
 use super::line::Line;
@@ -106,6 +108,10 @@ impl Database for MysqlSink {
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         Some(Arc::new(MysqlBookkeeping::new(&self.opts, &self.options)))
+    }
+
+    fn inventory(&self) -> Option<Arc<dyn Inventory>> {
+        Some(Arc::new(MysqlInventory::new(&self.opts, &self.options)))
     }
 
     fn standings(&self) -> Vec<Standing> {

@@ -14,6 +14,7 @@
 //! | `load` | many rows of one table, by COPY |
 //! | `moves` | tables of pending rows, for `windrow move` |
 //! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `inventory` | which tables there are and what names their rows, for replicas |
 //! | `own_tables`, `talk` | tables that Windrow keeps for itself; several statements in one round trip |
 //! | `compiled`, `touch` | a statement joined with its table; what it touches and changes |
 //! | `server`, `dialect`, `cockroachdb`, `fault` | the server, what CockroachDB does otherwise, what is refused |
@@ -27,6 +28,7 @@ mod cockroachdb;
 mod compiled;
 mod dialect;
 mod fault;
+mod inventory;
 mod ladder;
 mod load;
 mod moves;

@@ -6,14 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Database, Executor, Fault, Moves, Name, Profile, RowWrite, Sink, Standing,
-    TableName, Unit,
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Name, Profile, RowWrite, Sink,
+    Standing, TableName, Unit,
 };
 use windrow_database::Options;
 
 use super::bookkeeping::PgBookkeeping;
 use super::catalog::cache::Catalog;
 use super::dialect::{COCKROACH_PROFILE, POSTGRES};
+use super::inventory::PgInventory;
 use super::ladder::connection::{Connection, Shared};
 use super::ladder::patience::Patience;
 use super::load::Copy;
@@ -36,6 +37,7 @@ impl PostgresSink {
             tables: Catalog::default(),
             trusted: trusted.collect(),
             creates: options.create_tables,
+            overrides: options.given_numbers,
         };
         Self {
             server: Arc::new(Server::new(target, named, options)),
@@ -92,6 +94,11 @@ impl Database for PostgresSink {
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         Some(Arc::new(PgBookkeeping::new(self.server.clone())))
+    }
+
+    fn inventory(&self) -> Option<Arc<dyn Inventory>> {
+        let is_postgres = *self.server.dialect() == POSTGRES;
+        is_postgres.then(|| Arc::new(PgInventory::new(self.server.clone())) as Arc<dyn Inventory>)
     }
 
     fn owns(&self, table: &TableName) -> bool {

@@ -29,6 +29,12 @@ impl Ask {
         self
     }
 
+    /// Adds a text of which the server finds out what type it is meant to be.
+    pub(crate) fn untyped(mut self, text: String) -> Self {
+        self.parameters.push((0, text));
+        self
+    }
+
     /// Adds an array of texts; `None` is NULL.
     pub(crate) fn texts<'a>(mut self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
         let mut literal = String::from("{");

@@ -24,6 +24,7 @@
 //! | `load` | many rows in one transaction |
 //! | `moves` | rows of a queue brought into their final tables |
 //! | `bookkeeping` | what a spool needs besides: how far it has come, what was refused |
+//! | `inventory` | which tables there are and what names their rows, for replicas |
 //! | `own_tables` | tables that Windrow keeps for itself |
 //! | `fault` | SQLite's result codes as faults |
 //!
@@ -49,6 +50,7 @@ mod catalog;
 mod connection;
 mod fault;
 mod identity;
+mod inventory;
 mod ladder;
 mod load;
 mod location;

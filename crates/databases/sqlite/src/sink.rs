@@ -7,13 +7,14 @@ use async_trait::async_trait;
 use tokio::time::timeout;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Bookkeeping, Bulk, Executor, Fault, FaultClass, Limitation, Moves, Profile, Promise, RowWrite,
-    Sink, Standing,
+    Bookkeeping, Bulk, Executor, Fault, FaultClass, Inventory, Limitation, Moves, Profile, Promise,
+    RowWrite, Sink, Standing,
 };
 use windrow_database::Options;
 
 use super::bookkeeping::SqliteBookkeeping;
 use super::fault::Failure;
+use super::inventory::SqliteInventory;
 use super::ladder::executor::SqliteExecutor;
 use super::ladder::writer::{Database, Writer};
 use super::load::SqliteBulk;
@@ -104,6 +105,10 @@ impl windrow_core::Database for SqliteSink {
 
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         Some(Arc::new(SqliteBookkeeping::new(&self.writer)))
+    }
+
+    fn inventory(&self) -> Option<Arc<dyn Inventory>> {
+        Some(Arc::new(SqliteInventory::new(&self.writer)))
     }
 
     fn standings(&self) -> Vec<Standing> {

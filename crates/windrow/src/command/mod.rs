@@ -4,5 +4,6 @@ pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;
 pub(crate) mod rejects;
+pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;

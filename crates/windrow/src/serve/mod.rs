@@ -8,6 +8,7 @@ mod pg;
 #[path = "no_pg.rs"]
 mod pg;
 mod ready;
+mod replicas;
 mod shared;
 mod spool;
 
@@ -27,6 +28,7 @@ use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
+use self::replicas::{ReplicaWatch, RunningReplicas};
 use self::shared::Shared;
 use self::spool::{Around, RunningSpool, SpoolWatch};
 use crate::databases;
@@ -42,6 +44,7 @@ pub struct Server {
     pg: Option<PgServer>,
     lane: Lane,
     spool: Option<RunningSpool>,
+    replicas: Option<RunningReplicas>,
     /// Cancelled by who ends the server from inside: the console.
     asked_to_end: CancellationToken,
     stop_wait: Duration,
@@ -74,6 +77,10 @@ impl Server {
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
+        let asked = settings.replicas.as_ref();
+        let running =
+            RunningReplicas::asked_for(asked, &sink, &settings.sink, &mut registry).await?;
+        let sink = running.as_ref().map_or(sink, RunningReplicas::database);
         let around = Around {
             database: &sink,
             budget: &budget,
@@ -104,6 +111,7 @@ impl Server {
             "default".into(),
         );
         let watch = spool.as_ref().map(RunningSpool::watch);
+        let replicas = running.as_ref().map(RunningReplicas::watch);
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
         let services = Services {
@@ -111,8 +119,8 @@ impl Server {
             spool: spool.as_ref().map(RunningSpool::spooling),
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
-            lanes: lanes(&lane, &sink, pg.as_ref(), watch.clone()),
-            ready: Arc::new(Ready::new(sink, watch, settings.ack)),
+            lanes: lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone())),
+            ready: Arc::new(Ready::new(sink, (watch, replicas), settings.ack)),
             metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
             metrics: http_metrics,
         };
@@ -125,6 +133,7 @@ impl Server {
             pg,
             lane,
             spool,
+            replicas: running,
             asked_to_end,
             stop_wait: settings.stop_wait,
             database,
@@ -192,6 +201,9 @@ impl Server {
             if let Some(waits) = waits {
                 waits.cancel();
             }
+            if let Some(replicas) = &self.replicas {
+                replicas.ending();
+            }
         };
         tokio::join!(http, pg, asked);
         info!("requests are finished; closing the database");
@@ -201,6 +213,9 @@ impl Server {
             None => None,
         };
         self.lane.shutdown().await;
+        if let Some(replicas) = self.replicas {
+            replicas.stop().await;
+        }
         Finished { left }
     }
 }
@@ -236,12 +251,12 @@ async fn bind_http(
 }
 
 /// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what
-/// the spool is doing.
+/// the spool and the replicas are doing.
 fn lanes(
     lane: &Lane,
     sink: &Arc<dyn Database>,
     pg: Option<&PgServer>,
-    spool: Option<SpoolWatch>,
+    (spool, replicas): (Option<SpoolWatch>, Option<ReplicaWatch>),
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
     let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
     let sink = Arc::clone(sink);
@@ -255,6 +270,10 @@ fn lanes(
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
         let spool = spool.as_ref().map(SpoolWatch::json);
-        crate::metrics::lanes_json(&lanes, &tables, spool)
+        let mut shown = crate::metrics::lanes_json(&lanes, &tables, spool);
+        if let (Some(replicas), Some(shown)) = (&replicas, shown.as_object_mut()) {
+            shown.insert("replicas".into(), replicas.json());
+        }
+        shown
     })
 }

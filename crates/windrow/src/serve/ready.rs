@@ -6,21 +6,28 @@ use async_trait::async_trait;
 use windrow_core::{Database, Fault};
 use windrow_http::{Ack, Readiness};
 
+use super::replicas::ReplicaWatch;
 use super::spool::SpoolWatch;
 
 /// Whether what clients usually ask for can be done.
 pub(super) struct Ready {
     database: Arc<dyn Database>,
     spool: Option<SpoolWatch>,
+    replicas: Option<ReplicaWatch>,
     /// When clients are told of success, unless a request says otherwise.
     ack: Ack,
 }
 
 impl Ready {
-    pub(super) fn new(database: Arc<dyn Database>, spool: Option<SpoolWatch>, ack: Ack) -> Self {
+    pub(super) fn new(
+        database: Arc<dyn Database>,
+        (spool, replicas): (Option<SpoolWatch>, Option<ReplicaWatch>),
+        ack: Ack,
+    ) -> Self {
         Self {
             database,
             spool,
+            replicas,
             ack,
         }
     }
@@ -32,6 +39,9 @@ impl Readiness for Ready {
     /// writes all the same. A spool that has failed, or is not applied any more, makes it unready
     /// in any case, for nothing but a person will change that.
     async fn ready(&self) -> Result<(), Fault> {
+        if let Some(replicas) = &self.replicas {
+            replicas.healthy()?;
+        }
         if let Some(spool) = &self.spool {
             spool.healthy()?;
             if self.ack == Ack::Spool {

@@ -21,6 +21,10 @@ pub struct File {
     pub pg: Pg,
     /// `[spool]`
     pub spool: Spool,
+    /// `[replicas]`
+    pub replicas: Replicas,
+    /// `[[replica]]`
+    pub replica: Vec<Replica>,
     /// `[limits]`
     pub limits: Limit,
     /// `[log]`
@@ -92,6 +96,48 @@ impl Spool {
 /// Whether a place is meant to be a topic of Kafka.
 pub(super) fn is_topic(place: &str) -> bool {
     place.starts_with("kafka:") || place.starts_with("kafkas:")
+}
+
+/// `[replicas]`: what all replicas have in common.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Replicas {
+    /// When clients are answered.
+    pub wait_for: WaitFor,
+    /// The directory of their logs.
+    pub directory: Option<PathBuf>,
+    /// The most bytes that the log of each may hold.
+    pub max_bytes: Option<ByteSize>,
+}
+
+/// Whom a client waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitFor {
+    /// The primary alone.
+    #[default]
+    Primary,
+    /// A majority of primary and replicas.
+    Quorum,
+    /// All replicas.
+    All,
+}
+
+/// `[[replica]]`: a database that gets what the primary gets.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replica {
+    /// What it is called, in metrics and as the folder of its log.
+    pub name: String,
+    /// Its URL.
+    #[serde(deserialize_with = "secret")]
+    pub url: Option<Secret>,
+    /// What tables are called there that have another name.
+    #[serde(default)]
+    pub tables: BTreeMap<String, String>,
+    /// Columns that it does not get, as `table.column`.
+    #[serde(default)]
+    pub leave_out: Vec<String>,
 }
 
 /// `[database.sqlite]`

@@ -10,6 +10,7 @@ mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod replicas;
 mod shown;
 mod size;
 mod spool;
@@ -26,10 +27,11 @@ use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
 pub use file::{
-    Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser, Spool, Sqlite,
-    Sync, Tls,
+    Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
+    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls, WaitFor as WrittenWaitFor,
 };
 pub use pg::PgSettings;
+pub use replicas::{OneReplica, ReplicaSettings};
 pub use spool::{Place, SpoolSettings};
 
 use size::bytes;
@@ -66,6 +68,8 @@ pub struct Settings {
     pub spool: Option<SpoolSettings>,
     /// When clients are told of success, unless a request says otherwise.
     pub ack: Ack,
+    /// The replicas, where there are any.
+    pub replicas: Option<ReplicaSettings>,
 }
 
 impl Settings {
@@ -138,6 +142,7 @@ impl Settings {
             http: http(&file.http)?,
             pg: pg::settings(file, url.reveal())?,
             ack: spool::ack(file, spool.as_ref())?,
+            replicas: replicas::settings(file)?,
             spool,
             url,
         })

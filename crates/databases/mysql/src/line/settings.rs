@@ -111,6 +111,13 @@ impl Variables {
         matches!(self.get(name), "ON" | "1")
     }
 
+    /// Zeros that are given for columns which the server counts up stay zeros.
+    pub(super) fn keep_zeros(&mut self) {
+        let mode = format!("{},NO_AUTO_VALUE_ON_ZERO", self.get("sql_mode"));
+        let mode = mode.trim_start_matches(',').to_owned();
+        self.0.insert("sql_mode".to_owned(), mode);
+    }
+
     /// The statements that set a connection up. `wait`: seconds that a statement waits for a lock.
     pub(super) fn settings(&self, purpose: Option<Purpose>, wait: Option<u64>) -> String {
         // A statement sees what was committed before it began, also within a transaction of many. A

@@ -69,6 +69,8 @@ pub(crate) struct Facts {
     pub(crate) referenced: bool,
     /// Windrow made it, so Windrow may widen it.
     pub(crate) ours: bool,
+    /// Values that are given for columns GENERATED ALWAYS AS IDENTITY are kept.
+    pub(crate) overrides: bool,
 }
 
 /// A unique index over plain columns, checked at once.
@@ -144,9 +146,19 @@ impl Facts {
             refers: true,
             referenced: false,
             ours: false,
+            overrides: false,
             proof: None,
             print: None,
         }
+    }
+
+    /// The same where values are taken for columns GENERATED ALWAYS AS IDENTITY.
+    pub(crate) fn overriding(mut self) -> Self {
+        for column in self.columns.iter_mut().filter(|column| column.identity) {
+            column.always_generated = false;
+        }
+        self.overrides = true;
+        self
     }
 
     /// What writes of this kind may share.

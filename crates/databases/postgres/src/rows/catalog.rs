@@ -14,6 +14,8 @@ pub(crate) struct RowCatalog {
     pub(crate) trusted: Trusted,
     /// Tables and columns that are not there are made.
     pub(crate) creates: bool,
+    /// Values are taken for columns GENERATED ALWAYS AS IDENTITY.
+    pub(crate) overrides: bool,
 }
 
 impl RowCatalog {

@@ -10,7 +10,7 @@ use windrow_pgwire::wire::Broken;
 
 use super::catalog::RowCatalog;
 use super::row_statement::{RowStatement, Trouble};
-use crate::catalog::table::Table;
+use crate::catalog::table::{Facts, Table};
 use crate::catalog::{create, schema};
 use crate::compiled::Compiled;
 use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
@@ -42,7 +42,13 @@ impl Form for RowStatement {
                 None => {
                     *server.round_trips += 1;
                     match schema::read(server.wire, name, server.dialect).await? {
-                        Ok(facts) => catalog.tables.put(name, facts),
+                        Ok(facts) => {
+                            let facts = match catalog.overrides {
+                                true => facts.map(Facts::overriding),
+                                false => facts,
+                            };
+                            catalog.tables.put(name, facts)
+                        }
                         Err(error) => {
                             let units = (0_u32..).zip(units);
                             refused.push(Refused::of(error.into(), units, is_of(name)));

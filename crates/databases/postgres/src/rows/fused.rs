@@ -299,7 +299,7 @@ impl<'a> Text<'a> {
         let names = self.shape.columns.iter().map(|n| &**n);
         push_idents(sql, names.chain(more.iter().map(|c| &*c.name)));
         sql.push(')');
-        if more.iter().any(|column| column.identity) {
+        if self.facts.overrides || more.iter().any(|column| column.identity) {
             sql.push_str(" OVERRIDING SYSTEM VALUE");
         }
     }

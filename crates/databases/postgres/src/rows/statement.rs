@@ -56,7 +56,11 @@ fn insert(sql: &mut String, shape: &Shape, key: &[Name], facts: &Facts) {
     } else {
         sql.push_str(" (");
         push_idents(sql, &shape.columns);
-        sql.push_str(") VALUES (");
+        sql.push(')');
+        if facts.overrides {
+            sql.push_str(" OVERRIDING SYSTEM VALUE");
+        }
+        sql.push_str(" VALUES (");
         for number in 1..=shape.columns.len() {
             let comma = if number > 1 { ", " } else { "" };
             push(sql, format_args!("{comma}${number}"));

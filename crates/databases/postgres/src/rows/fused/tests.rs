@@ -38,6 +38,7 @@ fn facts() -> Facts {
         refers: false,
         referenced: false,
         ours: false,
+        overrides: false,
         proof: None,
         print: None,
     }

@@ -1,0 +1,213 @@
+//! Which tables there are, and what names their rows, for replicas.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use windrow_core::inventory::parents_first;
+use windrow_core::write::Row;
+use windrow_core::{Fault, Inventory, KeyedTable, TableName, Value};
+use windrow_database::quote::{push_idents, push_table};
+use windrow_pgwire::wire::{DataRow, Wire};
+
+use super::catalog::column::{Column, Kind};
+use super::catalog::schema;
+use super::catalog::table::Facts;
+use super::server::Server;
+use super::talk::{Ask, talk, text, word};
+use super::values::{decode, text as spelling};
+
+/// Ordinary tables that hold rows of their own right: no partitions, which their table stands for.
+const TABLES: &str = "\
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
+  AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%'
+ORDER BY n.nspname, c.relname";
+
+const REFERENCES: &str = "\
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname,
+  CASE WHEN pg_table_is_visible(p.oid) THEN '' ELSE m.nspname END, p.relname
+FROM pg_constraint f
+JOIN pg_class c ON c.oid = f.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace m ON m.oid = p.relnamespace
+WHERE f.contype = 'f'";
+
+const NAME: &str = "\
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
+
+/// The transaction that would come next, and the oldest that has not ended. Both count on without
+/// an end.
+const NEXT: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())";
+const OLDEST: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())";
+
+/// How often is looked whether transactions have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The tables of a PostgreSQL database.
+pub(super) struct PgInventory {
+    server: Arc<Server>,
+}
+
+impl PgInventory {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+
+    async fn wire(&self) -> Result<Wire, Fault> {
+        Ok(self.server.wire().await?.0)
+    }
+}
+
+#[async_trait]
+impl Inventory for PgInventory {
+    fn has_schemas(&self) -> bool {
+        true
+    }
+
+    async fn tables(&self) -> Result<Vec<TableName>, Fault> {
+        let mut wire = self.wire().await?;
+        let (mut tables, mut references) = (Vec::new(), Vec::new());
+        let asks = [Ask::of(TABLES), Ask::of(REFERENCES)];
+        let told = talk(&mut wire, &asks, false, &mut |at, row| match at {
+            0 => tables.push(name(&row, 0)),
+            _ => references.push((name(&row, 0), name(&row, 2))),
+        })
+        .await;
+        wire.terminate().await;
+        told?;
+        Ok(parents_first(tables, &references))
+    }
+
+    async fn table(&self, table: &TableName) -> Result<Option<KeyedTable>, Fault> {
+        let mut wire = self.wire().await?;
+        let found = read(&mut wire, &self.server, table).await;
+        wire.terminate().await;
+        Ok(found?.map(|(own, facts)| keyed(own, &facts)))
+    }
+
+    async fn keys(
+        &self,
+        table: &KeyedTable,
+        after: Option<&[Value]>,
+        most: usize,
+    ) -> Result<Vec<Row>, Fault> {
+        let mut wire = self.wire().await?;
+        let keys = keys(&mut wire, &self.server, table, after, most).await;
+        wire.terminate().await;
+        keys
+    }
+
+    async fn settled(&self) -> Result<(), Fault> {
+        let mut wire = self.wire().await?;
+        let next = transaction(&mut wire, NEXT).await?;
+        while transaction(&mut wire, OLDEST).await? < next {
+            tokio::time::sleep(LOOK).await;
+        }
+        wire.terminate().await;
+        Ok(())
+    }
+}
+
+/// The table's one name and what is known of it.
+async fn read(
+    wire: &mut Wire,
+    server: &Server,
+    table: &TableName,
+) -> Result<Option<(TableName, Facts)>, Fault> {
+    let mut quoted = String::new();
+    push_table(&mut quoted, table);
+    let mut own = None;
+    talk(
+        wire,
+        &[Ask::of(NAME).text(&quoted)],
+        false,
+        &mut |_, row| {
+            own = Some(name(&row, 0));
+        },
+    )
+    .await?;
+    let read = schema::read_unproven(wire, table, server.dialect()).await;
+    let facts = read.map_err(|broken| broken.unavailable())??;
+    Ok(own.zip(facts))
+}
+
+fn keyed(name: TableName, facts: &Facts) -> KeyedTable {
+    let key: Vec<&Column> = key_columns(facts);
+    let generated = facts.columns.iter();
+    let generated = generated.filter(|column| column.always_generated && !column.identity);
+    KeyedTable {
+        name,
+        keeps_key: !facts.has_hooks && key.iter().all(|column| keeps(column)),
+        key: key.iter().map(|column| column.name.clone()).collect(),
+        columns: facts.columns.iter().map(|c| c.name.clone()).collect(),
+        generated: generated.map(|column| column.name.clone()).collect(),
+    }
+}
+
+fn key_columns(facts: &Facts) -> Vec<&Column> {
+    let places = facts.primary().unwrap_or_default().iter();
+    places.filter_map(|p| facts.columns.get(*p)).collect()
+}
+
+/// Whether what is given is stored as it is, or refused.
+fn keeps(column: &Column) -> bool {
+    match column.kind {
+        Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 => true,
+        Kind::Text | Kind::Char | Kind::Bytea | Kind::Uuid | Kind::Date | Kind::Enum(_) => true,
+        Kind::Numeric | Kind::Timestamp | Kind::Timestamptz => column.narrowed == -1,
+        _ => false,
+    }
+}
+
+async fn keys(
+    wire: &mut Wire,
+    server: &Server,
+    table: &KeyedTable,
+    after: Option<&[Value]>,
+    most: usize,
+) -> Result<Vec<Row>, Fault> {
+    let Some((_, facts)) = read(wire, server, &table.name).await? else {
+        return Ok(Vec::new());
+    };
+    let columns = key_columns(&facts);
+    let kinds: Vec<&Kind> = columns.iter().map(|column| &column.kind).collect();
+    let mut names = String::new();
+    push_idents(&mut names, columns.iter().map(|column| &*column.name));
+    let mut sql = format!("SELECT {names} FROM ");
+    push_table(&mut sql, &table.name);
+    if after.is_some() {
+        let values: Vec<_> = (1..=columns.len()).map(|n| format!("${n}")).collect();
+        sql.push_str(&format!(" WHERE ({names}) > ({})", values.join(", ")));
+    }
+    sql.push_str(&format!(" ORDER BY {names} LIMIT {most}"));
+    let mut ask = Ask::of(sql);
+    for (kind, value) in kinds.iter().zip(after.unwrap_or_default()) {
+        let mut text = Vec::new();
+        let written = spelling::push(kind, value, &mut text);
+        written.map_err(|unwritable| Fault::invalid(unwritable.0))?;
+        ask = ask.untyped(String::from_utf8_lossy(&text).into_owned());
+    }
+    let mut rows = Vec::new();
+    talk(wire, &[ask], false, &mut |_, row| {
+        let value = |(place, kind): (usize, &&Kind)| decode::value(kind, row.get(place));
+        rows.push(kinds.iter().enumerate().map(value).collect());
+    })
+    .await?;
+    Ok(rows)
+}
+
+fn name(row: &DataRow<'_>, place: usize) -> TableName {
+    let word = |place| text(row, place).unwrap_or_default();
+    TableName {
+        schema: Some(word(place)).filter(|s| !s.is_empty()).map(Into::into),
+        table: word(place + 1).into(),
+    }
+}
+
+async fn transaction(wire: &mut Wire, sql: &str) -> Result<u64, Fault> {
+    let number = word(wire, Ask::of(sql)).await?;
+    Ok(number.and_then(|n| n.parse().ok()).unwrap_or_default())
+}

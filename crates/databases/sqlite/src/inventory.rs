@@ -1,0 +1,176 @@
+//! Which tables there are, and what names their rows, for replicas.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rusqlite::types::Value as Stored;
+use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use windrow_core::inventory::parents_first;
+use windrow_core::write::Row;
+use windrow_core::{Fault, Inventory, KeyedTable, Name, TableName, Value};
+use windrow_database::quote::{push_ident, push_idents};
+
+use super::fault::Failure;
+use super::ladder::writer::Writer;
+use super::values::column::ColumnType;
+use super::values::read;
+
+const TABLES: &str = "\
+SELECT s.name FROM main.sqlite_schema s
+JOIN pragma_table_list l ON l.schema = 'main' AND l.name = s.name AND l.type = 'table'
+WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY s.name";
+
+const REFERENCES: &str = "\
+SELECT s.name, p.name FROM main.sqlite_schema s, pragma_foreign_key_list(s.name, 'main') f
+JOIN main.sqlite_schema p ON p.type = 'table' AND p.name = f.\"table\" COLLATE NOCASE
+WHERE s.type = 'table'";
+
+const NAME: &str =
+    "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+
+/// Hidden: 2 and 3 are generated columns.
+const COLUMNS: &str = "\
+SELECT name, pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+/// The tables of a file.
+#[derive(Debug)]
+pub(super) struct SqliteInventory {
+    writer: Arc<Writer>,
+}
+
+impl SqliteInventory {
+    pub(super) fn new(writer: &Arc<Writer>) -> Self {
+        Self {
+            writer: writer.clone(),
+        }
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.writer
+            .run(move |database| {
+                let done = work(database.session()?.connection());
+                done.map_err(|error| Failure::from(error).into_fault())
+            })
+            .await
+    }
+}
+
+#[async_trait]
+impl Inventory for SqliteInventory {
+    fn has_schemas(&self) -> bool {
+        false
+    }
+
+    async fn tables(&self) -> Result<Vec<TableName>, Fault> {
+        self.run(tables).await
+    }
+
+    async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault> {
+        let schema = name.schema.as_ref();
+        if schema.is_some_and(|schema| !schema.eq_ignore_ascii_case("main")) {
+            return Ok(None);
+        }
+        let table = name.table.clone();
+        self.run(move |connection| describe(connection, &table))
+            .await
+    }
+
+    async fn keys(
+        &self,
+        table: &KeyedTable,
+        after: Option<&[Value]>,
+        most: usize,
+    ) -> Result<Vec<Row>, Fault> {
+        let (table, after) = (table.clone(), after.map(<[Value]>::to_vec));
+        self.run(move |connection| keys(connection, &table, after.as_deref(), most))
+            .await
+    }
+
+    /// There is one writer, and whoever asks it has waited for all before.
+    async fn settled(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+fn tables(connection: &Connection) -> rusqlite::Result<Vec<TableName>> {
+    let name = |name: String| TableName::bare(name);
+    let mut ask = connection.prepare(TABLES)?;
+    let tables = ask.query_map([], |row| row.get(0).map(name))?;
+    let tables = tables.collect::<rusqlite::Result<_>>()?;
+    let mut ask = connection.prepare(REFERENCES)?;
+    let references = ask.query_map([], |row| Ok((row.get(0).map(name)?, row.get(1).map(name)?)))?;
+    let references: Vec<_> = references.collect::<rusqlite::Result<_>>()?;
+    Ok(parents_first(tables, &references))
+}
+
+fn describe(connection: &Connection, table: &Name) -> rusqlite::Result<Option<KeyedTable>> {
+    let mut ask = connection.prepare(NAME)?;
+    let found: Option<String> = ask.query_row([&**table], |row| row.get(0)).optional()?;
+    let Some(own) = found else { return Ok(None) };
+    let mut ask = connection.prepare(COLUMNS)?;
+    let mut rows = ask.query([&own])?;
+    let (mut columns, mut generated, mut key) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(row) = rows.next()? {
+        let name: Name = row.get::<_, String>(0)?.into();
+        let place: i64 = row.get(1)?;
+        if place > 0 {
+            key.push((place, name.clone()));
+        }
+        if row.get::<_, i64>(2)? > 1 {
+            generated.push(name.clone());
+        }
+        columns.push(name);
+    }
+    key.sort_unstable();
+    Ok(Some(KeyedTable {
+        name: TableName::bare(own),
+        key: key.into_iter().map(|(_, name)| name).collect(),
+        columns: columns.into(),
+        generated: generated.into(),
+        // A trigger cannot change the row that it is fired by, and what affinity makes of a value
+        // is found by that value.
+        keeps_key: true,
+    }))
+}
+
+fn keys(
+    connection: &Connection,
+    table: &KeyedTable,
+    after: Option<&[Value]>,
+    most: usize,
+) -> rusqlite::Result<Vec<Row>> {
+    let mut names = String::new();
+    push_idents(&mut names, table.key.iter());
+    let mut sql = format!("SELECT {names} FROM main.");
+    push_ident(&mut sql, &table.name.table);
+    let after: Vec<Stored> = after.unwrap_or_default().iter().map(stored).collect();
+    if !after.is_empty() {
+        let places: Vec<_> = (1..=after.len()).map(|n| format!("?{n}")).collect();
+        sql.push_str(&format!(" WHERE ({names}) > ({})", places.join(", ")));
+    }
+    sql.push_str(&format!(" ORDER BY {names} LIMIT {most}"));
+    let mut ask = connection.prepare(&sql)?;
+    let width = table.key.len();
+    let rows = ask.query_map(params_from_iter(after), |row| {
+        let value = |place| Ok(read::value(row.get_ref(place)?, ColumnType::Any));
+        (0..width).map(value).collect()
+    })?;
+    rows.collect()
+}
+
+/// A value of a key as it is stored: it was read from there.
+fn stored(value: &Value) -> Stored {
+    match value {
+        Value::Null => Stored::Null,
+        Value::Bool(truth) => Stored::Integer(i64::from(*truth)),
+        Value::Int(n) => Stored::Integer(*n),
+        Value::Number(digits) => digits
+            .parse()
+            .map_or_else(|_| Stored::Text(digits.to_string()), Stored::Real),
+        Value::Text(text) | Value::Json(text) => Stored::Text(text.to_string()),
+        Value::Bytes(bytes) => Stored::Blob(bytes.to_vec()),
+    }
+}

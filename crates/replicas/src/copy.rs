@@ -1,0 +1,95 @@
+//! All keys of the primary, for a replica that is new.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use windrow_core::moves::is_own;
+use windrow_core::{Fault, KeyedTable, Value};
+
+use crate::check::Source;
+use crate::entry::Kind;
+use crate::follow::Followed;
+use crate::replica::Replica;
+
+/// Keys that are asked for at once.
+const KEYS: usize = 5_000;
+
+/// Entries of the copy that are in the log at most and that the replica does not have.
+const AHEAD: u64 = 8;
+
+/// The pause before a copy is begun anew.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The batch of keys that nobody waits for.
+pub(crate) const NOBODY: u64 = 0;
+
+/// Gives a new replica all that is at the primary, unless it has got that before.
+pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: CancellationToken) {
+    while replica.copying.load(Ordering::Acquire) {
+        let copied = tokio::select! {
+            () = stop.cancelled() => return,
+            copied = copy(&replica, &source) => copied,
+        };
+        match copied {
+            Ok(rows) => tracing::info!(replica = %replica.name, rows, "all rows are copied"),
+            Err(fault) => {
+                tracing::warn!(replica = %replica.name, %fault, "copying begins anew");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn copy(replica: &Replica, source: &Source) -> Result<u64, Fault> {
+    // Whoever wrote before this process has logged nothing for this replica.
+    source.inventory.settled().await?;
+    let mut rows = 0;
+    for name in source.inventory.tables().await? {
+        let table = source.inventory.table(&name).await?;
+        let Some(table) = table.filter(|_| !is_own(&name.table)) else {
+            continue;
+        };
+        if table.key.is_empty() {
+            tracing::warn!(table = %name, "replicas do not get rows of this table as long as it has no primary key");
+            continue;
+        }
+        tracing::info!(replica = %replica.name, table = %name, "copying");
+        rows += copy_table(replica, source, table).await?;
+    }
+    reach(replica, replica.log.end().0).await;
+    replica.copied()?;
+    // Rows that were refused for now are tried again.
+    replica.tickets.news.notify_one();
+    Ok(rows)
+}
+
+async fn copy_table(replica: &Replica, source: &Source, table: KeyedTable) -> Result<u64, Fault> {
+    let (followed, mut rows) = (Followed::new(table), 0);
+    let mut after: Option<Box<[Value]>> = None;
+    loop {
+        let inventory = &source.inventory;
+        let keys = inventory
+            .keys(&followed.table, after.as_deref(), KEYS)
+            .await?;
+        let found = keys.len();
+        after = keys.last().cloned();
+        let keys: Vec<_> = keys.into_iter().map(|key| followed.key(key)).collect();
+        if found > 0 {
+            replica.append(NOBODY, Kind::Keys, &keys).await?;
+        }
+        rows += found as u64;
+        reach(replica, replica.log.end().0.saturating_sub(AHEAD)).await;
+        if found < KEYS {
+            return Ok(rows);
+        }
+    }
+}
+
+/// Waits until the replica has what stands before a position.
+async fn reach(replica: &Replica, position: u64) {
+    let mut reached = replica.reached.subscribe();
+    // The sender is the replica's own.
+    reached.wait_for(|reached| *reached >= position).await.ok();
+}

@@ -1,0 +1,414 @@
+//! What a write says of the keys of the rows that it may change.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use windrow_core::moves::is_own;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Fault, Inventory, Key, KeyedTable, Name, OnConflict, Op, Returned, Returning, RowDone,
+    RowWrite, Shape, TableName, Value,
+};
+
+/// How long a table's description is used.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The same of a table that is not there or has no key: it may be made at any moment.
+const FRESH_WITHOUT: Duration = Duration::from_secs(2);
+
+/// Tables and shapes that are kept; past it they are forgotten.
+const MOST: usize = 4096;
+
+/// A table whose rows are followed.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    pub(crate) table: KeyedTable,
+    get: Arc<Shape>,
+    get_spelled: Arc<Shape>,
+}
+
+/// The read of a row by its key, which stands for the key in logs.
+pub(crate) fn get_shape(table: &KeyedTable) -> ShapeParts {
+    ShapeParts {
+        op: Op::Get,
+        table: table.name.clone(),
+        columns: Box::default(),
+        key: Key::Columns(table.key.clone()),
+        on_conflict: OnConflict::Error,
+        returning: Returning::All,
+    }
+}
+
+impl Followed {
+    pub(crate) fn new(table: KeyedTable) -> Self {
+        Self {
+            get: Arc::new(Shape::new(get_shape(&table))),
+            get_spelled: Arc::new(Shape::spelled(get_shape(&table))),
+            table,
+        }
+    }
+
+    /// The row of a key.
+    pub(crate) fn key(&self, values: impl Into<Box<[Value]>>) -> RowWrite {
+        RowWrite::new(Arc::clone(&self.get), values.into())
+    }
+
+    /// All rows of the table that may have changed: a read without a key.
+    fn note(&self) -> RowWrite {
+        self.key([])
+    }
+
+    fn place(&self, column: &Name) -> Option<usize> {
+        let mut key = self.table.key.iter();
+        key.position(|name| name.eq_ignore_ascii_case(column))
+    }
+}
+
+/// What is known of a table.
+type Known = (Instant, Option<Arc<Followed>>);
+
+/// The tables that writes have named.
+pub(crate) struct Tables {
+    inventory: Arc<dyn Inventory>,
+    known: Mutex<HashMap<TableName, Known>>,
+}
+
+/// What becomes of the keys of one write.
+#[derive(Debug)]
+pub(crate) enum Traced {
+    /// It changes no row that is followed.
+    Nothing,
+    /// The rows that it may change.
+    Keys(Vec<RowWrite>),
+    /// The rows are told by what it gives back.
+    Told(Box<Told>),
+    /// Nothing tells them.
+    Unknown(RowWrite),
+}
+
+/// A write that gives back the key of its row, besides what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Told {
+    followed: Arc<Followed>,
+    /// The write in place of the client's.
+    pub(crate) write: RowWrite,
+    asked: Returning,
+    /// Rows that are known to be touched besides.
+    pub(crate) known: Vec<RowWrite>,
+}
+
+impl Told {
+    pub(crate) fn note(&self) -> RowWrite {
+        self.followed.note()
+    }
+
+    /// Takes the keys out of an answer, and leaves what was asked for. `None`: they are not there.
+    pub(crate) fn take(&self, done: &mut RowDone) -> Option<Vec<RowWrite>> {
+        let keys = match &done.returned {
+            None if done.rows == 0 => Vec::new(),
+            None => return None,
+            Some(returned) => self.keys(returned)?,
+        };
+        match (&self.asked, &mut done.returned) {
+            (Returning::Nothing, returned) => *returned = None,
+            (Returning::Columns(names), Some(returned)) => {
+                let asked = returned.columns.iter().take(names.len()).cloned();
+                returned.columns = asked.collect();
+                for row in &mut returned.rows {
+                    *row = row.iter().take(names.len()).cloned().collect();
+                }
+            }
+            _ => {}
+        }
+        Some(keys)
+    }
+
+    fn keys(&self, returned: &Returned) -> Option<Vec<RowWrite>> {
+        let place = |name: &Name| {
+            let mut columns = returned.columns.iter();
+            columns.position(|column| column.eq_ignore_ascii_case(name))
+        };
+        let places: Option<Vec<usize>> = self.followed.table.key.iter().map(place).collect();
+        let places = places?;
+        let of_row = |row: &[Value]| {
+            let values: Option<Box<[Value]>> = places
+                .iter()
+                .map(|place| row.get(*place).cloned())
+                .collect();
+            values.map(|values| self.followed.key(values))
+        };
+        returned.rows.iter().map(|row| of_row(row)).collect()
+    }
+}
+
+impl Tables {
+    pub(crate) fn new(inventory: Arc<dyn Inventory>) -> Self {
+        Self {
+            inventory,
+            known: Mutex::default(),
+        }
+    }
+
+    /// A table by any of its names; `None`: its rows are not followed.
+    pub(crate) async fn get(&self, name: &TableName) -> Result<Option<Arc<Followed>>, Fault> {
+        if is_own(&name.table) {
+            return Ok(None);
+        }
+        let known = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.get(name).cloned()
+        };
+        if let Some((at, followed)) = known {
+            let fresh = if followed.is_some() {
+                FRESH
+            } else {
+                FRESH_WITHOUT
+            };
+            if at.elapsed() < fresh {
+                return Ok(followed);
+            }
+        }
+        self.look(name).await
+    }
+
+    /// The same, asked for anew.
+    pub(crate) async fn look(&self, name: &TableName) -> Result<Option<Arc<Followed>>, Fault> {
+        let found = self.inventory.table(name).await?;
+        let keyed = found.filter(|table| !table.key.is_empty());
+        let followed = keyed.map(|table| Arc::new(Followed::new(table)));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.clear();
+        }
+        if known
+            .insert(name.clone(), (Instant::now(), followed.clone()))
+            .is_none()
+            && followed.is_none()
+        {
+            tracing::warn!(table = %name, "replicas do not get rows of this table as long as it has no primary key");
+        }
+        Ok(followed)
+    }
+
+    /// What a write says of its rows.
+    pub(crate) async fn trace(&self, write: &RowWrite) -> Result<Traced, Fault> {
+        if write.shape.op == Op::Get {
+            return Ok(Traced::Nothing);
+        }
+        let followed = self.get(&write.shape.table).await?;
+        Ok(followed.map_or(Traced::Nothing, |followed| trace(&followed, write)))
+    }
+}
+
+fn trace(followed: &Arc<Followed>, write: &RowWrite) -> Traced {
+    let shape = &write.shape;
+    let by_key = match &shape.key {
+        Key::Primary => true,
+        Key::Columns(names) => is_key(followed, names),
+    };
+    match shape.op {
+        Op::Get => Traced::Nothing,
+        Op::Insert => {
+            let by_key = by_key || shape.on_conflict == OnConflict::Error;
+            let given = given(followed, write, None);
+            match given.filter(|key| by_key && keeps(followed, key)) {
+                Some(key) => Traced::Keys(vec![followed.key(key)]),
+                None => told(followed, write, Vec::new()),
+            }
+        }
+        Op::Delete if by_key => Traced::Keys(vec![old_key(followed, write)]),
+        Op::Delete => told(followed, write, Vec::new()),
+        Op::Update => {
+            let rekeys = shape.columns.iter().any(|c| followed.place(c).is_some());
+            match (by_key, rekeys) {
+                (true, false) => Traced::Keys(vec![old_key(followed, write)]),
+                (true, true) => {
+                    let old = old_key(followed, write);
+                    let new = given(followed, write, Some(&old));
+                    match new.filter(|key| followed.table.keeps_key && keeps(followed, key)) {
+                        Some(new) if !shape.is_spelled() => {
+                            Traced::Keys(vec![old, followed.key(new)])
+                        }
+                        _ => told(followed, write, vec![old]),
+                    }
+                }
+                (false, false) => told(followed, write, Vec::new()),
+                // The key that the row had before is not told by anything.
+                (false, true) => Traced::Unknown(followed.note()),
+            }
+        }
+    }
+}
+
+fn is_key(followed: &Followed, names: &[Name]) -> bool {
+    names.len() == followed.table.key.len() && names.iter().all(|n| followed.place(n).is_some())
+}
+
+/// Whether a row that is given this key is found by it. A zero may stand for the next number.
+fn keeps(followed: &Followed, key: &[Value]) -> bool {
+    let is_plain = |value: &Value| match value {
+        Value::Null | Value::Int(0) | Value::Number(_) => false,
+        Value::Text(text) => !text.is_empty() && &**text != "0",
+        _ => true,
+    };
+    followed.table.keeps_key && key.iter().all(is_plain)
+}
+
+/// The key that a write gives to its row; `old`: the key it has, where that is known.
+fn given(followed: &Followed, write: &RowWrite, old: Option<&RowWrite>) -> Option<Box<[Value]>> {
+    let value = |(place, name): (usize, &Name)| {
+        let mut fields = write.shape.columns.iter().zip(write.values());
+        let given = fields.find(|(column, _)| column.eq_ignore_ascii_case(name));
+        let given = given.map(|(_, value)| value);
+        given
+            .or_else(|| old.and_then(|old| old.row.get(place)))
+            .cloned()
+    };
+    followed.table.key.iter().enumerate().map(value).collect()
+}
+
+/// The key that a write finds its row by, in the key's own order.
+fn old_key(followed: &Followed, write: &RowWrite) -> RowWrite {
+    let values = write.key_values();
+    let ordered: Box<[Value]> = match &write.shape.key {
+        Key::Primary => values.into(),
+        Key::Columns(names) => {
+            let value = |name: &Name| {
+                let place = names.iter().position(|n| n.eq_ignore_ascii_case(name))?;
+                values.get(place).cloned()
+            };
+            let key = followed.table.key.iter();
+            key.map(|name| value(name).unwrap_or(Value::Null)).collect()
+        }
+    };
+    let shape = match write.shape.is_spelled() {
+        true => &followed.get_spelled,
+        false => &followed.get,
+    };
+    RowWrite::new(Arc::clone(shape), ordered)
+}
+
+/// The write, with the key given back.
+fn told(followed: &Arc<Followed>, write: &RowWrite, known: Vec<RowWrite>) -> Traced {
+    let parts: &ShapeParts = &write.shape;
+    let returning = match &parts.returning {
+        Returning::All => Returning::All,
+        Returning::Nothing => Returning::Columns(followed.table.key.clone()),
+        Returning::Columns(names) => {
+            let lacking = followed
+                .table
+                .key
+                .iter()
+                .filter(|name| !names.contains(name));
+            Returning::Columns(names.iter().chain(lacking).cloned().collect())
+        }
+    };
+    let widened = ShapeParts {
+        returning,
+        ..parts.clone()
+    };
+    let shape = match write.shape.is_spelled() {
+        true => Shape::spelled(widened),
+        false => Shape::new(widened),
+    };
+    Traced::Told(Box::new(Told {
+        followed: Arc::clone(followed),
+        write: RowWrite::new(Arc::new(shape), write.row.clone()),
+        asked: parts.returning.clone(),
+        known,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn followed() -> Arc<Followed> {
+        let names = |names: &[&str]| names.iter().map(|n| Name::from(*n)).collect();
+        Arc::new(Followed::new(KeyedTable {
+            name: TableName::bare("t"),
+            key: names(&["b", "a"]),
+            columns: names(&["a", "b", "c"]),
+            generated: Box::default(),
+            keeps_key: true,
+        }))
+    }
+
+    fn write(op: Op, columns: &[&str], key: Key, row: &[Value]) -> RowWrite {
+        let shape = Shape::new(ShapeParts {
+            op,
+            table: TableName::bare("t"),
+            columns: columns.iter().map(|n| Name::from(*n)).collect(),
+            key,
+            on_conflict: OnConflict::Error,
+            returning: Returning::Nothing,
+        });
+        RowWrite::new(Arc::new(shape), row.to_vec())
+    }
+
+    fn keys(write: &RowWrite) -> Vec<Vec<i64>> {
+        let Traced::Keys(keys) = trace(&followed(), write) else {
+            return Vec::new();
+        };
+        let int = |value: &Value| match value {
+            Value::Int(n) => *n,
+            _ => -1,
+        };
+        keys.iter()
+            .map(|k| k.row.iter().map(int).collect())
+            .collect()
+    }
+
+    #[test]
+    fn keys_are_known_where_they_are_given() {
+        let ints = |ints: &[i64]| ints.iter().map(|n| Value::Int(*n)).collect::<Vec<_>>();
+        let columns = |names: &[&str]| Key::Columns(names.iter().map(|n| Name::from(*n)).collect());
+        let insert = write(
+            Op::Insert,
+            &["a", "c", "b"],
+            Key::Primary,
+            &ints(&[1, 2, 3]),
+        );
+        assert_eq!(keys(&insert), [[3, 1]]);
+        let delete = write(Op::Delete, &[], columns(&["a", "b"]), &ints(&[1, 3]));
+        assert_eq!(keys(&delete), [[3, 1]]);
+        let rekey = write(Op::Update, &["a"], Key::Primary, &ints(&[9, 3, 1]));
+        assert_eq!(keys(&rekey), [[3, 1], [3, 9]]);
+        // A zero may be counted up; a part of the key is missing; another key.
+        for told in [
+            write(Op::Insert, &["a", "b"], Key::Primary, &ints(&[1, 0])),
+            write(Op::Insert, &["a"], Key::Primary, &ints(&[1])),
+            write(Op::Delete, &[], columns(&["c"]), &ints(&[1])),
+            write(Op::Update, &["c"], columns(&["c"]), &ints(&[1, 2])),
+        ] {
+            assert!(
+                matches!(trace(&followed(), &told), Traced::Told(_)),
+                "{told:?}"
+            );
+        }
+        let lost = write(Op::Update, &["a"], columns(&["c"]), &ints(&[1, 2]));
+        assert!(matches!(trace(&followed(), &lost), Traced::Unknown(_)));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_taken_out_again() {
+        let insert = write(Op::Insert, &["c"], Key::Primary, &[Value::Int(2)]);
+        let Traced::Told(told) = trace(&followed(), &insert) else {
+            panic!("the key is not given");
+        };
+        let names = ["b", "a"].map(Name::from);
+        let returned = Returned {
+            columns: names.into(),
+            rows: vec![[Value::Int(7), Value::Int(8)].into()],
+        };
+        let mut done = RowDone {
+            rows: 1,
+            returned: Some(Box::new(returned)),
+        };
+        let keys = told.take(&mut done).unwrap();
+        assert_eq!(*keys[0].row, [Value::Int(7), Value::Int(8)]);
+        assert_eq!(done, RowDone::rows(1));
+        assert!(told.take(&mut RowDone::rows(1)).is_none());
+    }
+}

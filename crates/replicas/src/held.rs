@@ -1,0 +1,91 @@
+//! Rows that a replica has refused for now.
+//!
+//! What is written is what the primary holds now, which may rely on rows whose keys stand further
+//! back in the log: a child whose parent has been written since. So a row that is refused is tried
+//! again once the replica has all that was in the log by then. That is done twice: the keys of a
+//! batch that ended meanwhile may stand behind its note.
+
+use windrow_core::{Fault, RowWrite};
+
+/// How often a row is tried before its refusal counts.
+const TRIES: u32 = 3;
+
+/// A row that was refused.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) key: RowWrite,
+    /// The entry that it is of.
+    pub(crate) position: u64,
+    pub(crate) fault: Fault,
+    /// What the replica must have before it is tried again.
+    barrier: u64,
+    tries: u32,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct HeldRows(Vec<Held>);
+
+impl HeldRows {
+    /// Takes a row in. `end`: of the log. Gives it back where its refusal counts.
+    pub(crate) fn put(
+        &mut self,
+        (key, position): (RowWrite, u64),
+        fault: Fault,
+        end: u64,
+        tries: u32,
+    ) -> Option<Held> {
+        let held = Held {
+            key,
+            position,
+            fault,
+            barrier: end,
+            tries: tries + 1,
+        };
+        if held.tries >= TRIES {
+            return Some(held);
+        }
+        self.0.push(held);
+        None
+    }
+
+    /// Those that may be tried again: the replica has all that stands before `reached`.
+    pub(crate) fn due(&mut self, reached: u64) -> Vec<(RowWrite, u64, u32)> {
+        let due = self.0.extract_if(.., |held| held.barrier <= reached);
+        due.map(|held| (held.key, held.position, held.tries))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windrow_core::{KeyedTable, TableName};
+
+    use super::*;
+    use crate::follow::Followed;
+
+    #[test]
+    fn a_refusal_counts_once_nothing_more_can_help() {
+        let followed = Arc::new(Followed::new(KeyedTable {
+            name: TableName::bare("t"),
+            key: ["id".into()].into(),
+            columns: ["id".into()].into(),
+            generated: Box::default(),
+            keeps_key: true,
+        }));
+        let mut held = HeldRows::default();
+        let mut row = (followed.key([1.into()]), 5_u64);
+        for (tries, end) in [(0, 9), (1, 12)] {
+            assert!(held.put(row, Fault::invalid("no"), end, tries).is_none());
+            assert!(held.due(end - 1).is_empty());
+            let mut due = held.due(end);
+            let (key, position, tried) = due.pop().unwrap();
+            assert_eq!((position, tried), (5, tries + 1));
+            row = (key, position);
+        }
+        assert!(held.put(row, Fault::invalid("no"), 12, 2).is_some());
+        assert!(held.due(u64::MAX).is_empty());
+    }
+}

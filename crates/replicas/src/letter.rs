@@ -1,0 +1,52 @@
+//! Rows that a replica does not take, as dead letters.
+
+use std::sync::atomic::Ordering;
+
+use windrow_core::bookkeeping::DeadLetter;
+use windrow_core::{Fault, RowWrite, record};
+use windrow_spool::codec::encode_unit;
+
+use crate::held::Held;
+use crate::replica::Replica;
+use crate::rows::{Connection, Written, write};
+
+/// Puts a row aside that the replica does not take.
+pub(crate) async fn reject(
+    replica: &Replica,
+    connection: &mut Connection,
+    held: &Held,
+    refused: &RowWrite,
+) -> Result<(), Fault> {
+    let Held {
+        key,
+        position,
+        fault,
+        ..
+    } = held;
+    let name = &replica.name;
+    replica.meters.rejected.inc();
+    replica.rejected.fetch_add(1, Ordering::Relaxed);
+    tracing::warn!(replica = %name, table = %refused.shape.table, %fault, "the replica does not take a row that the primary has");
+    if replica.target.database.bookkeeping().is_none() {
+        return Ok(());
+    }
+    let columns = refused.shape.columns.iter().zip(refused.values());
+    let letter = DeadLetter {
+        source: format!("replica {name} position {position}").into(),
+        destination: refused.shape.table.to_string().into(),
+        key: record::array(key.row.iter()).into(),
+        row: record::object(columns).into(),
+        code: (&*fault.code).into(),
+        message: fault.message.clone(),
+        constraint: fault.constraint().map(Into::into),
+        entry: Some(encode_unit(std::slice::from_ref(refused)).into()),
+    };
+    match write(connection, &[letter.write()]).await?.first() {
+        Some(Written::Again(fault)) => Err(fault.clone()),
+        Some(Written::Refused(fault)) => {
+            tracing::error!(replica = %name, key = %letter.key, %fault, "the refused row cannot be put aside either");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

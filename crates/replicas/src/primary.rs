@@ -1,0 +1,142 @@
+//! The primary with its replicas, as a database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use windrow_core::{
+    Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Purpose, RowWrite,
+    Sink, Standing, TableName, Unit,
+};
+
+use crate::applier::Applier;
+use crate::check::Source;
+use crate::copy;
+use crate::executor::ReplicatingExecutor;
+use crate::replica::Replica;
+use crate::shared::{Shared, WaitFor};
+use crate::status::ReplicaStatus;
+
+/// A database whose rows are brought to replicas.
+pub struct Primary {
+    shared: Arc<Shared>,
+}
+
+/// How often the metrics of what only time changes are brought up to date.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl Primary {
+    /// Joins a database with its replicas. Nothing is applied before [`Primary::run`].
+    ///
+    /// # Errors
+    /// [`windrow_core::FaultClass::Unsupported`] for a database that cannot have replicas.
+    pub fn new(
+        database: &Arc<dyn Database>,
+        replicas: Vec<Arc<Replica>>,
+        wait_for: WaitFor,
+    ) -> Result<Self, Fault> {
+        let source = Source::new(database)?;
+        Ok(Self {
+            shared: Arc::new(Shared::new(source, replicas, wait_for)),
+        })
+    }
+
+    /// From now on nobody waits for replicas any more: what is committed at the primary is
+    /// answered.
+    pub fn end_waiting(&self) {
+        self.shared.ending.cancel();
+    }
+
+    /// How the replicas are.
+    pub fn status(&self) -> Vec<ReplicaStatus> {
+        self.shared.replicas.iter().map(|r| r.status()).collect()
+    }
+
+    /// Brings the replicas what is in their logs, until it is told to stop. What is left then is
+    /// there after the next start. A dropped future ends it at once.
+    ///
+    /// # Errors
+    /// A log cannot be read.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), Fault> {
+        let mut tasks = JoinSet::new();
+        for replica in &self.shared.replicas {
+            let source = &self.shared.source;
+            let applier = Applier::new(Arc::clone(replica), source.clone(), stop.clone())?;
+            tasks.spawn(applier.run());
+            tasks.spawn(copy::run(Arc::clone(replica), source.clone(), stop.clone()));
+        }
+        let measure = async {
+            let mut look = tokio::time::interval(LOOK);
+            loop {
+                look.tick().await;
+                for replica in &self.shared.replicas {
+                    replica.meters.measure(&replica.status());
+                }
+            }
+        };
+        tokio::select! {
+            () = async { while tasks.join_next().await.is_some() {} } => {}
+            () = measure => {}
+        }
+        join_all(self.shared.replicas.iter().map(|replica| replica.close())).await;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Sink<RowWrite> for Primary {
+    fn profile(&self) -> &Profile {
+        self.shared.source.database.profile()
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+        let inner = self.shared.source.database.connect(purpose).await?;
+        Ok(Box::new(ReplicatingExecutor::new(
+            inner,
+            Arc::clone(&self.shared),
+        )))
+    }
+
+    fn statement_timeout(&self) -> Option<Duration> {
+        self.shared.source.database.statement_timeout()
+    }
+
+    fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
+        self.shared.source.database.touches(unit, hashes);
+    }
+}
+
+/// All but bulk loads and moves, which would pass the replicas by.
+#[async_trait]
+impl Database for Primary {
+    async fn ping(&self) -> Result<(), Fault> {
+        self.shared.source.database.ping().await
+    }
+
+    fn bulk(&self) -> Option<Arc<dyn Bulk>> {
+        None
+    }
+
+    fn moves(&self) -> Option<Arc<dyn Moves>> {
+        None
+    }
+
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        self.shared.source.database.bookkeeping()
+    }
+
+    fn inventory(&self) -> Option<Arc<dyn Inventory>> {
+        self.shared.source.database.inventory()
+    }
+
+    fn owns(&self, table: &TableName) -> bool {
+        self.shared.source.database.owns(table)
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        self.shared.source.database.standings()
+    }
+}

@@ -1,0 +1,212 @@
+//! Reading the rows of many keys, and writing them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Executor, Fault, Key, Name, OnConflict, Op, Returning, Row, RowDone, RowWrite, Shape,
+    TableName, Unit, Verdict,
+};
+
+use crate::target::Target;
+
+/// A connection.
+pub(crate) type Connection = Box<dyn Executor<RowWrite>>;
+
+/// What stands under a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// A row: its columns, and their values.
+    Row(Arc<[Name]>, Row),
+    /// None.
+    Nothing,
+    /// No row can have this key: the database does not even read it.
+    Unreadable(Fault),
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Written {
+    Done,
+    Refused(Fault),
+    /// Not written for no fault of its own.
+    Again(Fault),
+}
+
+/// True where it helps to try the same again later: nothing of it is the fault of what was to be
+/// written.
+fn is_passing(fault: &Fault) -> bool {
+    let is_of_machine = |family: &&str| fault.code.starts_with(family);
+    fault.class.may_retry()
+        || fault.class == windrow_core::FaultClass::Unknown
+        || matches!(&*fault.code, "25006" | "XX001" | "XX002")
+        || ["53", "57", "58"].iter().any(is_of_machine)
+}
+
+/// Reads the rows of keys, in their order.
+pub(crate) async fn read(
+    connection: &mut Connection,
+    keys: &[RowWrite],
+) -> Result<Vec<Found>, Fault> {
+    let units: Vec<_> = keys.iter().cloned().map(Unit::one).collect();
+    let report = connection.execute(&units).await;
+    let found: Result<Vec<Found>, Fault> = report.verdicts.into_iter().map(found).collect();
+    match report.usable {
+        true => found,
+        false => Err(found.err().unwrap_or_else(lost)),
+    }
+}
+
+fn found(verdict: Verdict<RowDone>) -> Result<Found, Fault> {
+    match verdict {
+        Verdict::Final(Ok(dones)) => {
+            let returned = dones.into_iter().next().and_then(|done| done.returned);
+            let row = returned.and_then(|mut r| Some((r.rows.pop()?, r.columns)));
+            Ok(row.map_or(Found::Nothing, |(row, columns)| Found::Row(columns, row)))
+        }
+        Verdict::Final(Err(failed)) if is_passing(&failed.fault) => Err(failed.fault),
+        Verdict::Final(Err(failed)) => Ok(Found::Unreadable(failed.fault)),
+        Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Err(fault),
+        Verdict::NotTried => Err(Fault::internal("a read was not tried")),
+    }
+}
+
+fn lost() -> Fault {
+    Fault::unavailable("the connection was lost")
+}
+
+/// Executes writes, each of which stands for itself.
+pub(crate) async fn write(
+    connection: &mut Connection,
+    writes: &[RowWrite],
+) -> Result<Vec<Written>, Fault> {
+    if writes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let units: Vec<_> = writes.iter().cloned().map(Unit::one).collect();
+    let report = connection.execute(&units).await;
+    let written: Vec<Written> = report.verdicts.into_iter().map(written).collect();
+    let again = written.iter().find_map(|written| match written {
+        Written::Again(fault) => Some(fault.clone()),
+        _ => None,
+    });
+    match (report.usable, again) {
+        (true, _) => Ok(written),
+        (false, again) => Err(again.unwrap_or_else(lost)),
+    }
+}
+
+fn written(verdict: Verdict<RowDone>) -> Written {
+    match verdict {
+        Verdict::Final(Ok(_)) => Written::Done,
+        Verdict::Final(Err(failed)) if is_passing(&failed.fault) => Written::Again(failed.fault),
+        Verdict::Final(Err(failed)) => Written::Refused(failed.fault),
+        Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Written::Again(fault),
+        Verdict::NotTried => Written::Again(Fault::internal("a write was not tried")),
+    }
+}
+
+/// Makes the writes that bring a replica what was found.
+pub(crate) struct Writes<'r> {
+    target: &'r Target,
+    /// By the table at the primary, and the columns of its rows.
+    upserts: HashMap<(TableName, Arc<[Name]>), Upsert>,
+}
+
+#[derive(Clone)]
+struct Upsert {
+    shape: Arc<Shape>,
+    /// Which of the row's values are written.
+    places: Box<[usize]>,
+}
+
+impl<'r> Writes<'r> {
+    pub(crate) fn new(target: &'r Target) -> Self {
+        Self {
+            target,
+            upserts: HashMap::new(),
+        }
+    }
+
+    /// The write for a key; `None`: there is nothing to be written.
+    pub(crate) async fn of(
+        &mut self,
+        key: &RowWrite,
+        found: &Found,
+    ) -> Result<Option<RowWrite>, Fault> {
+        match found {
+            Found::Unreadable(_) => Ok(None),
+            Found::Nothing => Ok(Some(self.at_replica(key, Op::Delete))),
+            Found::Row(columns, row) => {
+                let upsert = self.upsert(key, columns).await?;
+                let values = upsert.places.iter().filter_map(|p| row.get(*p).cloned());
+                let values: Row = values.collect();
+                Ok(Some(RowWrite::new(upsert.shape, values)))
+            }
+        }
+    }
+
+    /// The same key at the replica, for a read or a delete.
+    pub(crate) fn at_replica(&self, key: &RowWrite, op: Op) -> RowWrite {
+        let parts = ShapeParts {
+            op,
+            table: self.target.table_name(&key.shape.table),
+            returning: match op {
+                Op::Get => Returning::All,
+                _ => Returning::Nothing,
+            },
+            ..(*key.shape).clone()
+        };
+        let shape = match key.shape.is_spelled() {
+            true => Shape::spelled(parts),
+            false => Shape::new(parts),
+        };
+        RowWrite::new(Arc::new(shape), key.row.clone())
+    }
+
+    async fn upsert(&mut self, key: &RowWrite, columns: &Arc<[Name]>) -> Result<Upsert, Fault> {
+        let own = &key.shape.table;
+        let known = self.upserts.get(&(own.clone(), Arc::clone(columns)));
+        if let Some(upsert) = known {
+            return Ok(upsert.clone());
+        }
+        let table = self.target.table_name(own);
+        let there = self.target.described(&table).await?;
+        let generated = there.map(|there| there.generated).unwrap_or_default();
+        let is_written = |name: &Name| {
+            let computed = generated.iter().any(|g| g.eq_ignore_ascii_case(name));
+            !computed && !self.target.leaves_out(own, name)
+        };
+        let places: Box<[usize]> = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| is_written(name))
+            .map(|(place, _)| place)
+            .collect();
+        let names: Box<[Name]> = places
+            .iter()
+            .filter_map(|p| columns.get(*p).cloned())
+            .collect();
+        let in_key = |name: &Name| matches!(&key.shape.key, Key::Columns(k) if k.contains(name));
+        let on_conflict = match names.iter().all(in_key) {
+            true => OnConflict::Ignore,
+            false => OnConflict::Update,
+        };
+        let parts = ShapeParts {
+            op: Op::Insert,
+            table,
+            columns: names,
+            on_conflict,
+            returning: Returning::Nothing,
+            ..(*key.shape).clone()
+        };
+        let upsert = Upsert {
+            shape: Arc::new(Shape::new(parts)),
+            places,
+        };
+        let kept = (own.clone(), Arc::clone(columns));
+        self.upserts.insert(kept, upsert.clone());
+        Ok(upsert)
+    }
+}

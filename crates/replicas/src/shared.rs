@@ -1,0 +1,81 @@
+//! What the connections of a primary share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::check::Source;
+use crate::copy;
+use crate::follow::Tables;
+use crate::replica::Replica;
+
+/// When a client is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitFor {
+    /// Once the primary has committed.
+    #[default]
+    Primary,
+    /// Once a majority of primary and replicas has the rows.
+    Quorum,
+    /// Once all replicas have the rows.
+    All,
+}
+
+impl WaitFor {
+    /// How many of so many replicas are waited for.
+    fn replicas(self, replicas: usize) -> usize {
+        match self {
+            Self::Primary => 0,
+            Self::Quorum => replicas.div_ceil(2),
+            Self::All => replicas,
+        }
+    }
+}
+
+/// What executors share.
+pub(crate) struct Shared {
+    pub(crate) source: Source,
+    pub(crate) tables: Tables,
+    pub(crate) replicas: Vec<Arc<Replica>>,
+    wait_for: WaitFor,
+    tickets: AtomicU64,
+    /// Cancelled once nobody is to wait for replicas any more.
+    pub(crate) ending: CancellationToken,
+}
+
+impl Shared {
+    pub(crate) fn new(source: Source, replicas: Vec<Arc<Replica>>, wait_for: WaitFor) -> Self {
+        Self {
+            tables: Tables::new(Arc::clone(&source.inventory)),
+            source,
+            replicas,
+            wait_for,
+            tickets: AtomicU64::new(copy::NOBODY + 1),
+            ending: CancellationToken::new(),
+        }
+    }
+
+    /// The number of a batch.
+    pub(crate) fn ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many of so many replicas a client waits for.
+    pub(crate) fn wanted(&self, replicas: usize) -> usize {
+        self.wait_for.replicas(replicas)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quorum_counts_the_primary() {
+        let quorum: Vec<usize> = (1..=4).map(|n| WaitFor::Quorum.replicas(n)).collect();
+        assert_eq!(quorum, [1, 1, 2, 2]);
+        assert_eq!(WaitFor::All.replicas(3), 3);
+        assert_eq!(WaitFor::Primary.replicas(3), 0);
+    }
+}

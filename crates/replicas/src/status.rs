@@ -1,0 +1,65 @@
+//! What is told of a replica.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a replica is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplicaState {
+    /// It was not reached yet.
+    Starting,
+    /// It gets what is in its log.
+    Applying,
+    /// It has all that is in its log.
+    Level,
+    /// Nothing can be applied, and it is tried again.
+    Waiting(Box<str>),
+    /// Nothing is applied before the next start.
+    Stopped(Box<str>),
+}
+
+impl ReplicaState {
+    /// The word that operators read.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Applying => "applying",
+            Self::Level => "level",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped(_) => "stopped",
+        }
+    }
+
+    /// Why nothing is applied.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Waiting(why) | Self::Stopped(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+/// How a replica is.
+#[derive(Clone, Debug)]
+pub struct ReplicaStatus {
+    /// Its name.
+    pub name: Box<str>,
+    /// The name of its database, as its makers write it.
+    pub database: &'static str,
+    /// What it is doing.
+    pub state: ReplicaState,
+    /// For how long it has been doing that.
+    pub for_now: Duration,
+    /// True while it is still given what was there before it.
+    pub copying: bool,
+    /// Entries of its log that are not applied.
+    pub entries: u64,
+    /// Keys in them.
+    pub rows: u64,
+    /// The age of the oldest of them.
+    pub age: Duration,
+    /// Rows that it has refused since the start.
+    pub rejected: u64,
+    /// Why its log takes nothing more.
+    pub failed: Option<Arc<str>>,
+}

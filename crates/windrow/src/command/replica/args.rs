@@ -1,0 +1,66 @@
+//! The options of `windrow replica`.
+
+use clap::{Args, Subcommand};
+use windrow_core::Secret;
+
+/// Look after replicas
+#[derive(Debug, Args)]
+pub(crate) struct Replica {
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// See whether a database can be a replica, and print what the configuration needs for it
+    Add(Add),
+    /// Compare a replica with the primary, row by row, and mend it if asked
+    Check(Check),
+}
+
+/// Which databases.
+#[derive(Debug, Args)]
+pub(crate) struct Ends {
+    /// The primary
+    #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
+    pub(crate) to: Secret,
+
+    /// The replica (better: WINDROW_REPLICA)
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "WINDROW_REPLICA",
+        hide_env_values = true
+    )]
+    pub(crate) replica: Secret,
+
+    /// A table that has another name at the replica; may be given several times
+    #[arg(long, value_name = "TABLE=NAME")]
+    pub(crate) table: Vec<String>,
+
+    /// A column that the replica does not get; may be given several times
+    #[arg(long, value_name = "TABLE.COLUMN")]
+    pub(crate) leave_out: Vec<String>,
+}
+
+/// Options of `add`.
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    /// What the replica is to be called
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+
+    /// Bring the replica what differs, and delete what it alone has
+    #[arg(long)]
+    pub(crate) repair: bool,
+}

@@ -1,0 +1,147 @@
+//! Replicas, wired: the primary that notes what it writes, and what brings it to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+use windrow_core::{Database, Fault, FaultClass};
+use windrow_database::Options;
+use windrow_replicas::{Primary, Replica, ReplicaMetrics, ReplicaStatus};
+
+use crate::databases;
+use crate::settings::ReplicaSettings;
+
+/// How long clients wait for replicas at most once the end was asked for.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// Replicas that are being written.
+pub(super) struct RunningReplicas {
+    primary: Arc<Primary>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl RunningReplicas {
+    /// Opens the replicas that are asked for, with their logs, and begins to apply these. `None`
+    /// where none is asked for.
+    pub(super) async fn asked_for(
+        settings: Option<&ReplicaSettings>,
+        database: &Arc<dyn Database>,
+        options: &Options,
+        registry: &mut Registry,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(settings) = settings else {
+            return Ok(None);
+        };
+        let metrics = ReplicaMetrics::register(registry);
+        let mut replicas = Vec::new();
+        for one in &settings.replicas {
+            let name = &one.name;
+            let options = Options {
+                given_numbers: true,
+                ..options.clone()
+            };
+            let opened = databases::open(one.url.reveal(), &options).await;
+            let opened = opened.with_context(|| {
+                format!("the replica {name} ({}) cannot be opened", one.database)
+            })?;
+            let place = settings.directory.join(name);
+            let log = (&*place, settings.max_bytes);
+            let ends = (opened, one.names.clone());
+            let replica = Replica::open(name, ends, log, metrics.replica(name)).await;
+            replicas.push(Arc::new(replica.context("a replica cannot be opened")?));
+            info!(replica = name, database = one.database, "replica");
+        }
+        let primary = Arc::new(Primary::new(database, replicas, settings.wait_for)?);
+        let stop = CancellationToken::new();
+        let (applied, ended) = (Arc::clone(&primary), stop.clone());
+        let task = tokio::spawn(async move {
+            if let Err(fault) = applied.run(ended).await {
+                error!(%fault, "replicas get nothing before the next start");
+            }
+        });
+        Ok(Some(Self {
+            primary,
+            stop,
+            task,
+        }))
+    }
+
+    /// The primary, which notes for its replicas what it writes.
+    pub(super) fn database(&self) -> Arc<dyn Database> {
+        Arc::clone(&self.primary) as Arc<dyn Database>
+    }
+
+    /// Who watches them.
+    pub(super) fn watch(&self) -> ReplicaWatch {
+        ReplicaWatch(Arc::clone(&self.primary))
+    }
+
+    /// The end was asked for: clients do not wait for replicas much longer.
+    pub(super) fn ending(&self) {
+        let primary = Arc::clone(&self.primary);
+        tokio::spawn(async move {
+            tokio::time::sleep(LAST_WAIT).await;
+            primary.end_waiting();
+        });
+    }
+
+    /// Ends applying. What is left is applied after the next start.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            error!(%error, "writing to replicas did not end well");
+        }
+    }
+}
+
+/// What replicas are doing. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct ReplicaWatch(Arc<Primary>);
+
+impl ReplicaWatch {
+    /// Whether what is written is noted for the replicas, who get it now or later.
+    ///
+    /// # Errors
+    /// A log takes nothing more before the next start, so that nothing can be written.
+    pub(super) fn healthy(&self) -> Result<(), Fault> {
+        for replica in self.0.status() {
+            if let Some(why) = &replica.failed {
+                let name = &replica.name;
+                let message = format!(
+                    "the log of the replica {name} takes nothing more before the next start: {why}"
+                );
+                return Err(Fault::new(FaultClass::Unavailable, "58030", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What they are doing, as `GET /v1/lanes` shows it.
+    pub(super) fn json(&self) -> Value {
+        self.0.status().iter().map(replica_json).collect()
+    }
+}
+
+fn replica_json(replica: &ReplicaStatus) -> Value {
+    json!({
+        "name": &*replica.name,
+        "database": replica.database,
+        "state": replica.state.as_str(),
+        "why": replica.state.why(),
+        "state_seconds": replica.for_now.as_secs_f64(),
+        "copying": replica.copying,
+        "lag": {
+            "entries": replica.entries,
+            "rows": replica.rows,
+            "seconds": replica.age.as_secs_f64(),
+        },
+        "rejected": replica.rejected,
+        "failed": replica.failed.as_deref(),
+    })
+}

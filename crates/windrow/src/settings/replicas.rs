@@ -1,0 +1,157 @@
+//! The replicas' part of the configuration.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use windrow_core::{Secret, TableName};
+use windrow_replicas::{Names, WaitFor};
+
+use super::file::{self, File};
+use super::shown;
+
+/// The most bytes of a log, unless set: keys of some ten million rows.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The least that a log may be given.
+const LEAST_BYTES: u64 = 64 << 20;
+
+/// What is meant by `[replicas]` and `[[replica]]`.
+pub struct ReplicaSettings {
+    /// When clients are answered.
+    pub wait_for: WaitFor,
+    /// The directory of the logs.
+    pub directory: PathBuf,
+    /// The most bytes that each log may hold.
+    pub max_bytes: u64,
+    /// The replicas. At least one.
+    pub replicas: Vec<OneReplica>,
+}
+
+/// A replica.
+pub struct OneReplica {
+    /// Its name.
+    pub name: String,
+    /// Its URL.
+    pub url: Secret,
+    /// The URL as it may be shown.
+    pub database: String,
+    /// What its tables are called.
+    pub names: Names,
+}
+
+/// `None` where there is no replica.
+pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
+    let all = &file.replicas;
+    if file.replica.is_empty() {
+        ensure!(
+            all.wait_for == file::WaitFor::Primary,
+            "replicas.wait_for is set, but there is no [[replica]]"
+        );
+        return Ok(None);
+    }
+    let directory = all
+        .directory
+        .clone()
+        .filter(|path| !path.as_os_str().is_empty());
+    let directory = directory.context(
+        "there is a [[replica]], but replicas.directory is not set: name the directory that the logs of replicas are kept in",
+    )?;
+    let max_bytes = all.max_bytes.map_or(MAX_BYTES, |size| size.as_u64());
+    ensure!(
+        max_bytes >= LEAST_BYTES,
+        "replicas.max_bytes must be at least 64 MiB"
+    );
+    let mut replicas: Vec<OneReplica> = Vec::new();
+    for replica in &file.replica {
+        let one = one(replica)?;
+        ensure!(
+            replicas.iter().all(|other| other.name != one.name),
+            "two replicas have the name {:?}",
+            one.name
+        );
+        replicas.push(one);
+    }
+    Ok(Some(ReplicaSettings {
+        wait_for: match all.wait_for {
+            file::WaitFor::Primary => WaitFor::Primary,
+            file::WaitFor::Quorum => WaitFor::Quorum,
+            file::WaitFor::All => WaitFor::All,
+        },
+        directory,
+        max_bytes,
+        replicas,
+    }))
+}
+
+fn one(replica: &file::Replica) -> anyhow::Result<OneReplica> {
+    let name = &replica.name;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    ensure!(
+        !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain),
+        "replica.name: {name:?} is to have 1 to 64 letters, digits, - and _: it names a folder"
+    );
+    let url = replica.url.clone();
+    let url = url.with_context(|| format!("the replica {name} has no url"))?;
+    let mut names = Names::default();
+    for (table, there) in &replica.tables {
+        let parsed = TableName::parse(table).and_then(|own| Ok((own, TableName::parse(there)?)));
+        let (own, there) = parsed.with_context(|| format!("the tables of the replica {name}"))?;
+        names.tables.insert(own.to_string(), there);
+    }
+    for column in &replica.leave_out {
+        ensure!(
+            column.contains('.'),
+            "leave_out of the replica {name}: {column:?} is no table.column"
+        );
+        names.leave_out.insert(column.clone());
+    }
+    Ok(OneReplica {
+        name: name.clone(),
+        database: shown::url(url.reveal()),
+        url,
+        names,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    fn read(text: &str) -> anyhow::Result<Settings> {
+        Settings::new(&toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn replicas_are_read_with_their_names() {
+        assert!(read("").unwrap().replicas.is_none());
+        let text = "[replicas]\ndirectory = 'd'\nwait_for = 'all'\n[[replica]]\nname = 'a'\n\
+            url = 'sqlite:a.db'\ntables = { 'shop.orders' = 'orders' }\nleave_out = ['orders.secret']";
+        let read = read(text).unwrap().replicas.unwrap();
+        assert_eq!((read.wait_for, read.replicas.len()), (WaitFor::All, 1));
+        let names = &read.replicas[0].names;
+        assert_eq!(names.tables["shop.orders"], TableName::bare("orders"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_to_do() {
+        let one = "[[replica]]\nname = 'a'\nurl = 'sqlite:a.db'\n";
+        let twice = format!("[replicas]\ndirectory = 'd'\n{one}{one}");
+        for (text, word) in [
+            ("[replicas]\nwait_for = 'all'", "no [[replica]]"),
+            (one, "replicas.directory is not set"),
+            (&twice, "two replicas"),
+            (
+                "[replicas]\ndirectory = 'd'\n[[replica]]\nname = '../x'\nurl = 'x'",
+                "names a folder",
+            ),
+            (
+                "[replicas]\ndirectory = 'd'\n[[replica]]\nname = 'x'\nurl = 'x'\nleave_out = ['y']",
+                "table.column",
+            ),
+        ] {
+            let refused = read(text).map(|_| ()).unwrap_err();
+            assert!(format!("{refused:#}").contains(word), "{text}: {refused:#}");
+        }
+    }
+}

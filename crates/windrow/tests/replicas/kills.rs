@@ -1,0 +1,104 @@
+//! The gateway is killed at any moment: the replicas are equal to the primary once they have caught
+//! up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+use crate::support::{Db, PATIENCE, Place, check, client, number};
+
+/// Kills, unless the environment says otherwise.
+const ROUNDS: usize = 3;
+
+const CLIENTS: u64 = 4;
+
+const KEYS: u64 = 40;
+
+/// Inserts with keys that are counted up, upserts, updates, deletes, until there is no answer.
+async fn write(url: String, seed: u64, answered: Arc<AtomicU64>) {
+    let (mut random, client) = (StdRng::seed_from_u64(seed), client());
+    loop {
+        let (key, value) = (random.random_range(1..KEYS), random.random::<u32>() / 4);
+        let of_key = format!("{url}/v1/tables/state/rows/{key}");
+        let asked = match random.random_range(0..5) {
+            0 => client
+                .post(format!("{url}/v1/tables/events/rows"))
+                .json(&json!({"v": value})),
+            1 | 2 => client
+                .post(format!("{url}/v1/tables/state/rows?on_conflict=update"))
+                .json(&json!({"k": key, "v": value})),
+            3 => client.patch(of_key).json(&json!({"v": value})),
+            _ => client.delete(of_key),
+        };
+        match asked.send().await {
+            Ok(_) => answered.fetch_add(1, Ordering::Relaxed),
+            Err(_) => return,
+        };
+    }
+}
+
+async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 2], seed: u64) {
+    let state = "create table state (k int primary key, v bigint)";
+    primary.sql(events);
+    primary.sql(state);
+    for (replica, events) in &replicas {
+        replica.sql(events);
+        replica.sql(state);
+    }
+    let urls = replicas.each_ref().map(|(db, _)| db.url());
+    let place = Place::of("primary", &[("one", &urls[0]), ("two", &urls[1])], "");
+    let mut random = StdRng::seed_from_u64(seed);
+    for _ in 0..number("WINDROW_KILL_ROUNDS", ROUNDS) {
+        let gateway = place.start(&primary.url(), &[]);
+        let answered = Arc::new(AtomicU64::new(0));
+        let goal = random.random_range(1..300);
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                let (url, seed) = (gateway.process.url(""), random.random());
+                tokio::spawn(write(url, seed, Arc::clone(&answered)))
+            })
+            .collect();
+        let start = std::time::Instant::now();
+        while answered.load(Ordering::Relaxed) < goal {
+            assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        gateway.kill9();
+        for client in clients {
+            client.await.unwrap();
+        }
+    }
+    let gateway = place.start(&primary.url(), &[]);
+    gateway.level().await;
+    for url in &urls {
+        let told = check(&primary.url(), url, &[]);
+        assert_eq!(told.status, 0, "{}{}", told.out, gateway.process.log());
+    }
+    gateway.stop();
+}
+
+const PG: &str =
+    "create table events (id bigint generated always as identity primary key, v bigint)";
+const MARIA: &str = "create table events (id bigint auto_increment primary key, v bigint)";
+const LITE: &str = "create table events (id integer primary key, v bigint)";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_postgresql() {
+    let replicas = [(Db::mariadb(), MARIA), (Db::sqlite(), LITE)];
+    killed_at_any_moment(Db::postgres(), PG, replicas, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_mariadb() {
+    let replicas = [(Db::postgres(), PG), (Db::sqlite(), LITE)];
+    killed_at_any_moment(Db::mariadb(), MARIA, replicas, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_sqlite() {
+    let replicas = [(Db::postgres(), PG), (Db::mariadb(), MARIA)];
+    killed_at_any_moment(Db::sqlite(), LITE, replicas, 3).await;
+}

@@ -1,0 +1,16 @@
+//! Replicas, through the real program and real databases.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    unreachable_pub,
+    reason = "a test ends where something is not as expected, in its helpers too"
+)]
+
+mod away;
+mod copied;
+mod differing;
+mod figures;
+mod kills;
+mod mixed;
+mod support;
