@@ -9,7 +9,7 @@ use windrow_replicas::{Names, WaitFor};
 use super::file::{self, File};
 use super::shown;
 
-/// The most bytes of a log, unless set: keys of some ten million rows.
+/// The most bytes of a log, unless set.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The least that a log may be given.
