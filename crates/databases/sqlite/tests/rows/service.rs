@@ -27,7 +27,7 @@ async fn opens_or_says_why_not() {
         ("none/x.db", "does not exist; create it first"),
         ("other.db?mode=rw", "mode=rw forbids"),
         ("", "is a directory"),
-        ("x.db?cache=shared", "no parameter \"cache\""),
+        ("x.db?cache=shared", "a parameter \"cache\""),
     ] {
         let fault = open(&at(name)).await.unwrap_err();
         assert_eq!(fault.class, FaultClass::Invalid, "{name}");
