@@ -20,4 +20,5 @@ mod rejects;
 mod sql;
 mod started;
 mod support;
+#[cfg(feature = "kafka")]
 mod topic;
