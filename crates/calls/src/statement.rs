@@ -183,7 +183,5 @@ pub trait Describer: Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`windrow_core::Sink::connect`].
-    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
-        self.holds(statement).await
-    }
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault>;
 }

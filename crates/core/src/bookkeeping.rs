@@ -1,8 +1,13 @@
 //! The tables that Windrow keeps for itself in a user's database, so that what it remembers and
 //! what it has written there change in one transaction.
 
+mod idempotency;
+
+use std::time::Duration;
+
 use async_trait::async_trait;
 
+pub use self::idempotency::{Executed, IDEMPOTENCY, KeyPart};
 use crate::fault::Fault;
 use crate::name::{Name, TableName};
 use crate::outcome::RowDone;
@@ -210,12 +215,25 @@ pub struct KeptLetter {
 /// What a database does for its own tables of Windrow's.
 #[async_trait]
 pub trait Bookkeeping: Send + Sync + 'static {
-    /// Makes [`PROGRESS`] and [`REJECTED`] if they are not there. Safe to run at the same time
-    /// elsewhere. Cancel safe.
+    /// Makes what a spool needs if it is not there: [`PROGRESS`], [`REJECTED`] and [`IDEMPOTENCY`].
+    /// Safe to run at the same time elsewhere. Cancel safe.
     ///
     /// # Errors
     /// What the database says.
     async fn prepare(&self) -> Result<(), Fault>;
+
+    /// Makes [`IDEMPOTENCY`] alone if it is not there, as [`Bookkeeping::prepare`] does.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn prepare_keys(&self) -> Result<(), Fault>;
+
+    /// Takes parts out of [`IDEMPOTENCY`] that are older than `age`, `most` at most. Gives how many
+    /// there were; none where there is no such table. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn forget_keys(&self, age: Duration, most: usize) -> Result<u64, Fault>;
 
     /// Dead letters whose number is above `after`, in the order of their numbers, `most` at most;
     /// none where there is no such table. Cancel safe.

@@ -15,6 +15,8 @@ pub(crate) enum Wanted {
     Exactly(usize),
     /// So many, and behind them the dead letter of the next.
     Letter(usize, Box<DeadLetter>),
+    /// So many, and behind them nothing of the next: it was executed before, under its key.
+    Without(usize),
 }
 
 /// What a unit stays within; a single entry may go beyond it.
@@ -52,12 +54,13 @@ impl Flight {
         bounds: Bounds,
     ) -> Result<Self, Stopped> {
         let there = reader.items().len();
-        let (plain, letter) = match wanted {
-            Wanted::Exactly(entries) if *entries <= there => (*entries, None),
-            Wanted::Letter(before, letter) if *before < there => (*before, Some(letter.clone())),
-            _ => (count(reader, sharing, bounds)?, None),
+        let (plain, letter, left_out) = match wanted {
+            Wanted::Exactly(entries) if *entries <= there => (*entries, None, 0),
+            Wanted::Letter(before, letter) if *before < there => (*before, Some(letter.clone()), 0),
+            Wanted::Without(before) if *before < there => (*before, None, 1),
+            _ => (count(reader, sharing, bounds)?, None, 0),
         };
-        let entries = plain + usize::from(letter.is_some());
+        let entries = plain + usize::from(letter.is_some()) + left_out;
         let last = entries
             .checked_sub(1)
             .and_then(|last| reader.items().get(last));
@@ -77,8 +80,8 @@ impl Flight {
         }
         if let Some(letter) = &letter {
             writes.push(letter.write());
-            ends.push(writes.len());
         }
+        ends.resize(entries, writes.len());
         Ok(Self {
             unit: Unit::of(writes),
             to,

@@ -25,8 +25,8 @@ use crate::window::Window;
 pub struct Survey {
     /// Its name.
     pub id: SpoolId,
-    /// When it was made.
-    pub made: SystemTime,
+    /// When it was made, where that is known.
+    pub made: Option<SystemTime>,
     /// Its partitions.
     pub partitions: Vec<PartitionSurvey>,
 }
@@ -42,7 +42,7 @@ pub struct PartitionSurvey {
     pub trimmed: Position,
     /// The position behind the last whole group, or before the first damage.
     pub end: Position,
-    /// Segments.
+    /// Segments; none where it is in no files.
     pub segments: usize,
     /// Bytes of all segments.
     pub bytes: u64,
@@ -67,7 +67,7 @@ pub fn survey(files: Arc<dyn Files>, directory: &Path) -> Result<Survey, SpoolFa
     let survey = |partition| survey_partition(&common, directory, &meta, partition);
     Ok(Survey {
         id: meta.id,
-        made: time(meta.made),
+        made: Some(time(meta.made)),
         partitions: (0..meta.partitions).map(survey).collect::<Result<_, _>>()?,
     })
 }

@@ -138,7 +138,7 @@ fn crates_import_only_what_they_may() {
             "core" => &[],
             "bench" => &["windrow-testkit"],
             "frontends/envelopes" => &[],
-            "frontends/http" => &["windrow-core", "windrow-envelopes"],
+            "frontends/http" => &["windrow-core", "windrow-envelopes", "windrow-idempotency"],
             // An extension of the HTTP frontend.
             "frontends/arango" => &["windrow-core", "windrow-http"],
             // Reading a statement gives what a call is made of.
@@ -158,6 +158,7 @@ fn crates_import_only_what_they_may() {
             "frontends/pg" => &[
                 "windrow-core",
                 "windrow-calls",
+                "windrow-idempotency",
                 "windrow-pgwire",
                 "windrow-proof",
                 "windrow-sql",
@@ -170,6 +171,7 @@ fn crates_import_only_what_they_may() {
         "calls",
         "lanes",
         "spool",
+        "idempotency",
         "pgwire",
         "sql",
         "proof",

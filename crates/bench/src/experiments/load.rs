@@ -40,6 +40,9 @@ pub struct Load {
     /// Repetitions before the first that counts: a server on a Java machine needs some.
     #[arg(long, default_value_t = 0)]
     pub warm_ups: u32,
+    /// Beside it the same requests, each with an `Idempotency-Key`.
+    #[arg(long)]
+    pub keys: bool,
     /// A CrateDB cluster that runs already, as cratedb://HOST:PORT.
     #[arg(long, required_if_eq("to", "cratedb"))]
     pub url: Option<String>,
@@ -56,6 +59,8 @@ pub struct Load {
 
 /// Windrow as it is.
 const WINDROW: &str = "windrow";
+/// The same with requests that have keys.
+const KEYED: &str = "windrow, with keys";
 /// Windrow that is told to send each row alone.
 const UNBATCHED: &str = "windrow --batch-rows 1";
 /// The database without Windrow.
@@ -105,6 +110,9 @@ impl Load {
 
     fn round(&self, store: &Store, run: &mut Run, round: u32) -> Result<()> {
         self.gateway(store, run, round, WINDROW, &[])?;
+        if self.keys {
+            self.gateway(store, run, round, KEYED, &[])?;
+        }
         self.direct(store, run, round)?;
         match self.to {
             Kind::Sqlite => self.gateway(store, run, round, UNBATCHED, &["--batch-rows", "1"])?,
@@ -130,9 +138,12 @@ impl Load {
         let mut all: Vec<&str> = arguments.to_vec();
         all.extend(self.windrow.iter().map(String::as_str));
         let windrow = servers::windrow(&table.url(), &all)?;
-        let warm = self.offer(&windrow, Duration::from_secs(1), WARM)?;
+        let keyed = arm == KEYED;
+        let warm = self.offer(&windrow, Duration::from_secs(1), WARM, keyed)?;
         let before = (store.cpu_time(), windrow.cpu_time()?);
-        let report = say::during(arm, self.time(), || self.offer(&windrow, self.time(), 0))?;
+        let report = say::during(arm, self.time(), || {
+            self.offer(&windrow, self.time(), 0, keyed)
+        })?;
         let requests = as_f64(report.requests()).max(1.0);
         let micros = |time: Duration| time.as_secs_f64() * 1e6 / requests;
         let mut metrics = latencies(&report);
@@ -148,12 +159,12 @@ impl Load {
         table.clear()
     }
 
-    fn offer(&self, windrow: &Windrow, time: Duration, first: u64) -> Result<Report> {
+    fn offer(&self, windrow: &Windrow, time: Duration, first: u64, keyed: bool) -> Result<Report> {
         let load = Closed {
             connections: self.connections,
             until: Until::Elapsed(time),
         };
-        let job: Arc<dyn Job> = Arc::new(Inserts::from(first));
+        let job: Arc<dyn Job> = Arc::new(Inserts::from(first).keyed(keyed));
         closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
     }
 

@@ -11,6 +11,11 @@ pub trait Job: Send + Sync {
     /// Appends the body of the `n`th request of a connection.
     fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>);
 
+    /// Appends headers of the `n`th request of a connection, each with CR LF behind it.
+    fn headers(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
+        let _ = (connection, n, out);
+    }
+
     /// True once a connection has sent all that it has: before its `n`th request.
     fn ends(&self, connection: usize, n: u64) -> bool {
         let _ = (connection, n);
@@ -35,6 +40,7 @@ pub fn id_of(connection: usize, n: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Inserts {
     first: u64,
+    keyed: bool,
 }
 
 impl Inserts {
@@ -45,7 +51,14 @@ impl Inserts {
 
     /// Readings numbered from `first`, for a second load on the same table.
     pub fn from(first: u64) -> Self {
-        Self { first }
+        let keyed = false;
+        Self { first, keyed }
+    }
+
+    /// The same, each with an `Idempotency-Key`.
+    #[must_use]
+    pub fn keyed(self, keyed: bool) -> Self {
+        Self { keyed, ..self }
     }
 }
 
@@ -65,6 +78,16 @@ impl Job for Inserts {
 
     fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
         Reading::new(id_of(connection, self.first + n)).json(out);
+    }
+
+    fn headers(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
+        if self.keyed {
+            let mut digits = itoa::Buffer::new();
+            out.extend_from_slice(b"Idempotency-Key: ");
+            let key = id_of(connection, self.first + n);
+            out.extend_from_slice(digits.format(key).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
     }
 }
 
@@ -99,7 +122,9 @@ impl Writer {
         let mut digits = itoa::Buffer::new();
         self.out
             .extend_from_slice(digits.format(self.body.len()).as_bytes());
-        self.out.extend_from_slice(b"\r\n\r\n");
+        self.out.extend_from_slice(b"\r\n");
+        job.headers(connection, n, &mut self.out);
+        self.out.extend_from_slice(b"\r\n");
         self.out.extend_from_slice(&self.body);
         &self.out
     }

@@ -1,13 +1,20 @@
 //! What a move has to know of tables.
 
 use super::{BATCHES, Moved, REJECTED, Takes};
-use crate::bookkeeping::PROGRESS;
+use crate::bookkeeping::{IDEMPOTENCY, PROGRESS};
 use crate::fault::{Fault, FaultClass};
 use crate::load::Mark;
 use crate::name::{MAX_NAME_BYTES, Name, TableName};
 
 /// Tables that Windrow keeps for itself.
-const OWN: [&str; 5] = [Moved::TABLE, REJECTED, BATCHES, Mark::TABLE, PROGRESS];
+const OWN: [&str; 6] = [
+    Moved::TABLE,
+    REJECTED,
+    BATCHES,
+    Mark::TABLE,
+    PROGRESS,
+    IDEMPOTENCY,
+];
 
 /// True for the name of a table that Windrow keeps for itself, however it is capitalized.
 pub fn is_own(table: &str) -> bool {

@@ -8,12 +8,13 @@
 //! | [`plan`] | the order in which the writes of a batch become statements |
 //! | [`sources`] | which units of a batch come from one client |
 //! | [`described`] | descriptions of tables that executors share |
-//! | [`infer`], [`new_table`], [`wish`] | tables and columns that are made from rows |
+//! | [`infer`], [`new_table`], [`demand`] | tables and columns that are made from rows |
 //! | [`binary`], [`decimal`] | values as texts |
 //! | [`web`] | HTTP, for the databases that speak it |
 
 pub mod binary;
 pub mod decimal;
+pub mod demand;
 pub mod described;
 pub mod driver;
 pub mod infer;
@@ -24,7 +25,6 @@ pub mod quote;
 pub mod sources;
 #[cfg(feature = "web")]
 pub mod web;
-pub mod wish;
 
 pub use driver::Driver;
 pub use options::{Options, Synchronous};

@@ -14,7 +14,7 @@ use super::catalog::information::about;
 use super::catalog::schema;
 use super::catalog::table::Facts;
 use super::fault::Trouble;
-use super::line::Line;
+use super::session::Session;
 use super::values::cell::{get, text};
 use super::values::column::{Column, Kind};
 use super::values::decode;
@@ -52,8 +52,8 @@ impl MysqlInventory {
         }
     }
 
-    async fn line(&self) -> Result<Line, Fault> {
-        Line::connect(&self.opts, None, &self.options).await
+    async fn session(&self) -> Result<Session, Fault> {
+        Session::connect(&self.opts, None, &self.options).await
     }
 }
 
@@ -64,16 +64,16 @@ impl Inventory for MysqlInventory {
     }
 
     async fn tables(&self) -> Result<Vec<TableName>, Fault> {
-        let mut line = self.line().await?;
-        let told = tables(&mut line).await;
-        line.close().await;
+        let mut session = self.session().await?;
+        let told = tables(&mut session).await;
+        session.close().await;
         told.map_err(Trouble::into_fault)
     }
 
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault> {
-        let mut line = self.line().await?;
-        let described = describe(&mut line, name).await;
-        line.close().await;
+        let mut session = self.session().await?;
+        let described = describe(&mut session, name).await;
+        session.close().await;
         described.map_err(Trouble::into_fault)
     }
 
@@ -83,53 +83,55 @@ impl Inventory for MysqlInventory {
         after: Option<&[Value]>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
-        let mut line = self.line().await?;
-        let keys = keys(&mut line, table, after, most).await;
-        line.close().await;
+        let mut session = self.session().await?;
+        let keys = keys(&mut session, table, after, most).await;
+        session.close().await;
         keys
     }
 
     async fn settled(&self) -> Result<(), Fault> {
-        let mut line = self.line().await?;
-        let (mut sql, mut seen) = (TRANSACTIONS, line.rows(TRANSACTIONS).await);
+        let mut session = self.session().await?;
+        let (mut sql, mut seen) = (TRANSACTIONS, session.rows(TRANSACTIONS).await);
         if matches!(&seen, Err(Trouble::Refused(_))) {
             sql = STATEMENTS;
-            seen = line.rows(sql).await;
+            seen = session.rows(sql).await;
         }
         let ids = |rows: &[Cells]| -> Vec<String> { rows.iter().map(|row| text(row, 0)).collect() };
         let mut left = ids(&seen.map_err(Trouble::into_fault)?);
         while !left.is_empty() {
             tokio::time::sleep(LOOK).await;
-            let now = ids(&line.rows(sql).await.map_err(Trouble::into_fault)?);
+            let now = ids(&session.rows(sql).await.map_err(Trouble::into_fault)?);
             left.retain(|id| now.contains(id));
         }
-        line.close().await;
+        session.close().await;
         Ok(())
     }
 }
 
-async fn tables(line: &mut Line) -> Result<Vec<TableName>, Trouble> {
+async fn tables(session: &mut Session) -> Result<Vec<TableName>, Trouble> {
     let name = |row: &Cells, place| TableName::bare(text(row, place));
-    let tables = line.rows(TABLES).await?;
+    let tables = session.rows(TABLES).await?;
     let tables = tables.iter().map(|row| name(row, 0)).collect();
-    let references = line.rows(REFERENCES).await?;
+    let references = session.rows(REFERENCES).await?;
     let references = references.iter().map(|row| (name(row, 0), name(row, 1)));
     Ok(parents_first(tables, &references.collect::<Vec<_>>()))
 }
 
-async fn describe(line: &mut Line, name: &TableName) -> Result<Option<KeyedTable>, Trouble> {
-    let Some(facts) = schema::read(line, name).await? else {
+async fn describe(session: &mut Session, name: &TableName) -> Result<Option<KeyedTable>, Trouble> {
+    let Some(facts) = schema::read(session, name).await? else {
         return Ok(None);
     };
     let what = "TABLE_NAME, TABLE_SCHEMA = DATABASE(), TABLE_SCHEMA";
-    let rows = line.rows(&about("TABLES", what, "TABLE", name, "")).await?;
+    let rows = session
+        .rows(&about("TABLES", what, "TABLE", name, ""))
+        .await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };
     let is_here = get::<u8>(row, 1) == Some(1);
     let before = " AND ACTION_TIMING = 'BEFORE'";
     let triggers = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, before);
-    let triggers = line.rows(&triggers).await?;
+    let triggers = session.rows(&triggers).await?;
     let hooked = triggers.first().and_then(|row| get::<u64>(row, 0)) > Some(0);
     let key = key_columns(&facts);
     let generated = facts.columns.iter().filter(|column| column.generated);
@@ -161,12 +163,12 @@ fn keeps(column: &Column) -> bool {
 }
 
 async fn keys(
-    line: &mut Line,
+    session: &mut Session,
     table: &KeyedTable,
     after: Option<&[Value]>,
     most: usize,
 ) -> Result<Vec<Row>, Fault> {
-    let facts = schema::read(line, &table.name).await;
+    let facts = schema::read(session, &table.name).await;
     let Some(facts) = facts.map_err(Trouble::into_fault)? else {
         return Ok(Vec::new());
     };
@@ -193,7 +195,7 @@ async fn keys(
         }
     }
     sql.push_str(&format!(" ORDER BY {list} LIMIT {most}"));
-    let fetched = line.fetch(&sql, cells, usize::MAX).await;
+    let fetched = session.fetch(&sql, cells, usize::MAX).await;
     let fetched = fetched.map_err(Trouble::into_fault)?;
     let row = |cells: Vec<mysql_async::Value>| {
         let cells = cells.into_iter().zip(fetched.columns.iter()).zip(&columns);

@@ -8,12 +8,12 @@
 //! | room | what it does |
 //! | --- | --- |
 //! | `location` | what a URL names |
-//! | `line` | a connection: its settings, its prepared statements, what it costs |
+//! | `session` | a connection: its settings, its prepared statements, what it costs |
 //! | `sink` | the sink: connections, and what they share |
 //! | `ladder` | the way of a batch, from units to statements, and from answers to verdicts |
 //! | `ladder::executor` | one batch: which transactions it takes, what runs again |
 //! | `ladder::connection` | a connection and what it has learned |
-//! | `ladder::bind`, `ladder::wishes` | writes joined with their tables; what rows ask of these |
+//! | `ladder::bind`, `ladder::demands` | writes joined with their tables; what rows ask of these |
 //! | `ladder::batch` | the units, their writes joined with the tables' descriptions |
 //! | `ladder::compiled`, `ladder::text` | a shape joined with its table, and its statements |
 //! | `ladder::one_statement` | units whose writes are one statement, a transaction of its own |
@@ -21,7 +21,7 @@
 //! | `ladder::step` | the writes of one shape: by one statement, and cut up when that fails |
 //! | `ladder::set` | one statement for many rows |
 //! | `ladder::single` | one write by its own statement |
-//! | `line::interrupt` | giving up what is under way |
+//! | `session::interrupt` | giving up what is under way |
 //! | `catalog` | what the database says of a table, read once and shared |
 //! | `catalog::guard` | whether it is still so |
 //! | `catalog::create` | tables and columns that are made from rows |
@@ -42,11 +42,11 @@ mod catalog;
 mod fault;
 mod inventory;
 mod ladder;
-mod line;
 mod load;
 mod location;
 mod moves;
 mod own_tables;
+mod session;
 mod sink;
 mod values;
 

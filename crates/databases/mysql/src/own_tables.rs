@@ -2,11 +2,11 @@
 //! date where an older program has made them.
 
 use windrow_core::TableName;
-use windrow_core::bookkeeping::{Applied, PROGRESS, Partition, REJECTED};
+use windrow_core::bookkeeping::{Applied, IDEMPOTENCY, KeyPart, PROGRESS, Partition, REJECTED};
 
 use super::catalog::information::about;
 use super::fault::Trouble;
-use super::line::{Line, Server};
+use super::session::{Server, Session};
 use super::values::cell::get;
 
 /// How often a table that somebody else makes or changes at the same time is looked at again.
@@ -42,20 +42,27 @@ pub(crate) const POSITIONS: OwnTable = OwnTable {
     lacks: |_| Vec::new(),
 };
 
+/// The table of requests that were executed under a key.
+pub(crate) const KEYS: OwnTable = OwnTable {
+    name: IDEMPOTENCY,
+    create: keys,
+    lacks: |_| Vec::new(),
+};
+
 /// Makes a table, unless it is there, and changes one that lacks something. It is looked at first:
 /// who may not make tables can have somebody else make them before.
-pub(crate) async fn make(line: &mut Line, table: OwnTable) -> Result<(), Trouble> {
+pub(crate) async fn make(session: &mut Session, table: OwnTable) -> Result<(), Trouble> {
     for attempt in 1.. {
-        let columns = columns(line, table.name).await?;
+        let columns = columns(session, table.name).await?;
         let sql = match columns.as_slice() {
-            [] => (table.create)(&line.server),
+            [] => (table.create)(&session.server),
             columns => match (table.lacks)(columns).as_slice() {
                 [] => return Ok(()),
                 missing => format!("ALTER TABLE {} {}", table.name, missing.join(", ")),
             },
         };
-        line.say(LONGEST_WAIT).await?;
-        match line.say(&sql).await {
+        session.say(LONGEST_WAIT).await?;
+        match session.say(&sql).await {
             Err(Trouble::Refused(refusal))
                 if attempt < TRIES && FASTER.contains(&refusal.number) => {}
             done => return done.map(drop),
@@ -65,10 +72,10 @@ pub(crate) async fn make(line: &mut Line, table: OwnTable) -> Result<(), Trouble
 }
 
 /// The columns of a table; none where there is no such table.
-pub(crate) async fn columns(line: &mut Line, table: &str) -> Result<Vec<String>, Trouble> {
+pub(crate) async fn columns(session: &mut Session, table: &str) -> Result<Vec<String>, Trouble> {
     let name = TableName::bare(table);
     let sql = about("COLUMNS", "COLUMN_NAME", "TABLE", &name, "");
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     Ok(rows.iter().filter_map(|row| get(row, 0)).collect())
 }
 
@@ -115,6 +122,17 @@ fn positions(server: &Server) -> String {
          `position` BIGINT NOT NULL, last_entry VARCHAR({}) NOT NULL DEFAULT '', PRIMARY KEY (spool, `partition`), UNIQUE KEY (spool, `partition`, `position`)) {}",
         Partition::NAME_BYTES,
         Applied::NAME_BYTES,
+        by_bytes(server)
+    )
+}
+
+fn keys(server: &Server) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {IDEMPOTENCY} (idempotency_key VARCHAR({}) NOT NULL, part BIGINT NOT NULL, \
+         request VARCHAR({}) NOT NULL, outcome LONGBLOB NULL, made_at DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), \
+         PRIMARY KEY (idempotency_key, part), KEY (made_at)) {}",
+        KeyPart::KEY_BYTES,
+        KeyPart::REQUEST_BYTES,
         by_bytes(server)
     )
 }

@@ -16,9 +16,9 @@ use super::bookkeeping::MysqlBookkeeping;
 use super::inventory::MysqlInventory;
 use super::ladder::cache::Catalog;
 use super::ladder::connection::Connection;
-use super::line::Line;
 use super::load::MysqlBulk;
 use super::moves;
+use super::session::Session;
 
 /// How long a sign of life may take.
 const PING: Duration = Duration::from_secs(5);
@@ -56,10 +56,11 @@ impl Sink<RowWrite> for MysqlSink {
     }
 
     async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
-        let mut line = Line::connect(&self.opts, Some(purpose), &self.options).await?;
-        let interrupt = line.interrupt(&self.opts).await?;
+        let mut session = Session::connect(&self.opts, Some(purpose), &self.options).await?;
+        let interrupt = session.interrupt(&self.opts).await?;
         let creates = self.options.create_tables;
-        let connection = Connection::new((line, interrupt), self.catalog.clone(), purpose, creates);
+        let connection =
+            Connection::new((session, interrupt), self.catalog.clone(), purpose, creates);
         Ok(Box::new(connection))
     }
 
@@ -81,9 +82,9 @@ impl Sink<RowWrite> for MysqlSink {
 impl Database for MysqlSink {
     async fn ping(&self) -> Result<(), Fault> {
         let sign = async {
-            let mut line = Line::connect(&self.opts, None, &self.options).await?;
-            let answer = line.rows("SELECT 1").await;
-            line.close().await;
+            let mut session = Session::connect(&self.opts, None, &self.options).await?;
+            let answer = session.rows("SELECT 1").await;
+            session.close().await;
             match answer {
                 Ok(_) => Ok(()),
                 Err(trouble) => Err(trouble.into_fault()),

@@ -1,15 +1,16 @@
-//! The tables of Windrow's own that a spool needs: how far it has been applied, and what was
-//! refused.
+//! The tables of Windrow's own: how far a spool has been applied, what was refused, and which
+//! requests were executed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use windrow_core::bookkeeping::{DeadLetter, KeptLetter, REJECTED};
+use windrow_core::bookkeeping::{DeadLetter, IDEMPOTENCY, KeptLetter, REJECTED};
 use windrow_core::{Bookkeeping, Fault};
 use windrow_pgwire::wire::{DataRow, Wire};
 
 use super::dialect::Dialect;
-use super::own_tables::{DEAD_LETTERS, POSITIONS, columns, make};
+use super::own_tables::{DEAD_LETTERS, KEYS, POSITIONS, columns, make};
 use super::server::Server;
 use super::talk::{Ask, number, talk, text};
 
@@ -39,11 +40,41 @@ impl Bookkeeping for PgBookkeeping {
         wire.terminate().await;
         letters
     }
+
+    async fn prepare_keys(&self) -> Result<(), Fault> {
+        let (mut wire, dialect) = self.server.wire().await?;
+        let made = make(&mut wire, dialect, KEYS).await;
+        wire.terminate().await;
+        made
+    }
+
+    async fn forget_keys(&self, age: Duration, most: usize) -> Result<u64, Fault> {
+        let (mut wire, _) = self.server.wire().await?;
+        let forgotten = forget(&mut wire, age, most).await;
+        wire.terminate().await;
+        forgotten
+    }
+}
+
+async fn forget(wire: &mut Wire, age: Duration, most: usize) -> Result<u64, Fault> {
+    if columns(wire, IDEMPOTENCY).await?.is_empty() {
+        return Ok(0);
+    }
+    let sql = format!(
+        "DELETE FROM {IDEMPOTENCY} WHERE (idempotency_key, part) IN \
+         (SELECT idempotency_key, part FROM {IDEMPOTENCY} WHERE made_at < now() - interval '{} seconds' \
+         ORDER BY made_at LIMIT {most}) RETURNING 1",
+        age.as_secs()
+    );
+    let mut forgotten = 0;
+    talk(wire, &[Ask::of(sql)], false, &mut |_, _| forgotten += 1).await?;
+    Ok(forgotten)
 }
 
 async fn prepare(wire: &mut Wire, dialect: &'static Dialect) -> Result<(), Fault> {
     make(wire, dialect, POSITIONS).await?;
-    make(wire, dialect, DEAD_LETTERS).await
+    make(wire, dialect, DEAD_LETTERS).await?;
+    make(wire, dialect, KEYS).await
 }
 
 async fn letters(

@@ -2,7 +2,7 @@
 //! date where an older program has made them.
 
 use windrow_core::Fault;
-use windrow_core::bookkeeping::{PROGRESS, REJECTED};
+use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
 use windrow_pgwire::wire::Wire;
 
 use crate::dialect::Dialect;
@@ -33,8 +33,8 @@ const LONGEST_WAIT: &str = "SELECT set_config('lock_timeout', '10s', true)";
 #[derive(Clone, Copy)]
 pub(crate) struct OwnTable {
     pub(crate) name: &'static str,
-    /// The statement that makes it.
-    pub(crate) create: fn(&Dialect) -> String,
+    /// The statements that make it.
+    pub(crate) create: fn(&Dialect) -> Vec<String>,
     /// The statements that bring one that has these columns up to date.
     pub(crate) lacks: fn(&[String]) -> Vec<String>,
 }
@@ -53,6 +53,13 @@ pub(crate) const POSITIONS: OwnTable = OwnTable {
     lacks: |_| Vec::new(),
 };
 
+/// The table of requests that were executed under a key.
+pub(crate) const KEYS: OwnTable = OwnTable {
+    name: IDEMPOTENCY,
+    create: keys,
+    lacks: |_| Vec::new(),
+};
+
 /// Makes a table, unless it is there, and changes one that lacks something. It is looked at first:
 /// who may not make tables can have somebody else make them before.
 pub(crate) async fn make(
@@ -63,7 +70,7 @@ pub(crate) async fn make(
     for attempt in 1.. {
         let columns = columns(wire, table.name).await?;
         let missing = match columns.as_slice() {
-            [] => vec![(table.create)(dialect)],
+            [] => (table.create)(dialect),
             columns => (table.lacks)(columns),
         };
         if missing.is_empty() {
@@ -107,7 +114,7 @@ async fn change(
     talk(wire, &asks, false, &mut |_, _| {}).await
 }
 
-fn dead_letters(dialect: &Dialect) -> String {
+fn dead_letters(dialect: &Dialect) -> Vec<String> {
     // CockroachDB's type for JSON keeps what a document means, and refuses what it has no meaning
     // for; what is put aside must be kept in any case, and as it is.
     let json = if dialect.plain_catalog {
@@ -115,11 +122,11 @@ fn dead_letters(dialect: &Dialect) -> String {
     } else {
         "json"
     };
-    format!(
+    vec![format!(
         "CREATE TABLE IF NOT EXISTS {REJECTED} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
          rejected_at timestamptz NOT NULL DEFAULT now(), source text NOT NULL, destination text NOT NULL, key {json} NOT NULL, \
          \"row\" {json} NOT NULL, code text NOT NULL, message text NOT NULL, \"constraint\" text, entry bytea)"
-    )
+    )]
 }
 
 /// A table of an older program called the moment otherwise, and had no entries.
@@ -137,15 +144,30 @@ fn missing_in_dead_letters(columns: &[String]) -> Vec<String> {
     missing
 }
 
-fn positions(dialect: &Dialect) -> String {
-    // Names are compared by their bytes; elsewhere that is so anyway.
-    let collation = if dialect.plain_catalog {
-        ""
-    } else {
-        " COLLATE \"C\""
-    };
-    format!(
+fn positions(dialect: &Dialect) -> Vec<String> {
+    let collation = by_bytes(dialect);
+    vec![format!(
         "CREATE TABLE IF NOT EXISTS {PROGRESS} (spool text{collation} NOT NULL, \"partition\" bigint NOT NULL, \
          \"position\" bigint NOT NULL, last_entry text NOT NULL DEFAULT '', PRIMARY KEY (spool, \"partition\"), UNIQUE (spool, \"partition\", \"position\"))"
-    )
+    )]
+}
+
+fn keys(dialect: &Dialect) -> Vec<String> {
+    let collation = by_bytes(dialect);
+    vec![
+        format!(
+            "CREATE TABLE IF NOT EXISTS {IDEMPOTENCY} (idempotency_key text{collation} NOT NULL, part bigint NOT NULL, \
+             request text NOT NULL, outcome bytea, made_at timestamptz NOT NULL DEFAULT now(), \
+             PRIMARY KEY (idempotency_key, part))"
+        ),
+        format!("CREATE INDEX IF NOT EXISTS {IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"),
+    ]
+}
+
+/// What stands behind the type of a text that is compared by its bytes; not needed where all are.
+pub(crate) fn by_bytes(dialect: &Dialect) -> &'static str {
+    match dialect.plain_catalog {
+        true => "",
+        false => " COLLATE \"C\"",
+    }
 }

@@ -1,16 +1,17 @@
-//! The tables of Windrow's own that a spool needs: how far it has been applied, and what was
-//! refused.
+//! The tables of Windrow's own: how far a spool has been applied, what was refused, and which
+//! requests were executed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, Row};
-use windrow_core::bookkeeping::{DeadLetter, KeptLetter, REJECTED};
+use windrow_core::bookkeeping::{DeadLetter, IDEMPOTENCY, KeptLetter, REJECTED};
 use windrow_core::{Bookkeeping, Fault};
 
 use super::fault::Failure;
 use super::ladder::writer::Writer;
-use super::own_tables::{columns, make_dead_letters, make_positions};
+use super::own_tables::{columns, make_dead_letters, make_keys, make_positions};
 
 /// What a spool needs of SQLite.
 #[derive(Debug)]
@@ -42,15 +43,39 @@ impl Bookkeeping for SqliteBookkeeping {
     async fn prepare(&self) -> Result<(), Fault> {
         self.run(|connection| {
             make_positions(connection)?;
-            make_dead_letters(connection)
+            make_dead_letters(connection)?;
+            make_keys(connection)
         })
         .await
+    }
+
+    async fn prepare_keys(&self) -> Result<(), Fault> {
+        self.run(make_keys).await
+    }
+
+    async fn forget_keys(&self, age: Duration, most: usize) -> Result<u64, Fault> {
+        self.run(move |connection| forget(connection, age, most))
+            .await
     }
 
     async fn letters(&self, after: u64, most: usize) -> Result<Vec<KeptLetter>, Fault> {
         self.run(move |connection| letters(connection, after, most))
             .await
     }
+}
+
+fn forget(connection: &Connection, age: Duration, most: usize) -> Result<u64, Failure> {
+    if columns(connection, IDEMPOTENCY)?.is_empty() {
+        return Ok(0);
+    }
+    let sql = format!(
+        "DELETE FROM main.{IDEMPOTENCY} WHERE rowid IN (SELECT rowid FROM main.{IDEMPOTENCY} \
+         WHERE made_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1) ORDER BY made_at LIMIT ?2)"
+    );
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let age = format!("-{} seconds", age.as_secs());
+    let forgotten = connection.execute(&sql, (age, most))?;
+    Ok(forgotten as u64)
 }
 
 fn letters(connection: &Connection, after: u64, most: usize) -> Result<Vec<KeptLetter>, Failure> {

@@ -2,7 +2,7 @@
 //! date where an older program has made them.
 
 use rusqlite::{Connection, TransactionBehavior};
-use windrow_core::bookkeeping::{PROGRESS, REJECTED};
+use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
 
 use crate::fault::Failure;
 
@@ -29,6 +29,15 @@ pub(crate) fn make_positions(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch(&format!(
         r#"CREATE TABLE IF NOT EXISTS main.{PROGRESS} (spool TEXT NOT NULL, "partition" INTEGER NOT NULL,
             "position" INTEGER NOT NULL, last_entry TEXT NOT NULL DEFAULT '', PRIMARY KEY (spool, "partition"), UNIQUE (spool, "partition", "position"))"#
+    ))?)
+}
+
+/// Makes the table of requests that were executed under a key.
+pub(crate) fn make_keys(connection: &Connection) -> Result<(), Failure> {
+    Ok(connection.execute_batch(&format!(
+        r#"CREATE TABLE IF NOT EXISTS main.{IDEMPOTENCY} (idempotency_key TEXT NOT NULL, part INTEGER NOT NULL,
+            request TEXT NOT NULL, outcome BLOB, made_at TEXT NOT NULL DEFAULT {NOW}, PRIMARY KEY (idempotency_key, part));
+        CREATE INDEX IF NOT EXISTS main.{IDEMPOTENCY}_made_at ON {IDEMPOTENCY} (made_at)"#
     ))?)
 }
 

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use windrow_core::{Executor, Fault, FaultClass, Report, RowDone, RowWrite, bookkeeping};
+use windrow_core::bookkeeping::KeyPart;
+use windrow_core::{Executor, Fault, FaultClass, Report, RowDone, RowWrite, Unit, bookkeeping};
 
+use super::session::answer_of;
 use super::state::{Ended, Worker};
 use crate::flight::{Flight, Wanted};
 use crate::judge::{Judged, TOO_SLOW, judge, may_be_its_own};
@@ -30,14 +32,16 @@ impl Worker {
             Judged::Unknown(fault) => return Err(self.unknown(&fault)),
             Judged::NoProgress(fault) => return Err(self.no_progress(&fault)),
             Judged::Again(fault) => match self.fails_by_itself(&flight, &fault) {
-                true => self.refused(&flight, None, &fault).await?,
+                true => self.refused(&flight, None, &fault, connection).await?,
                 false => self.again(&fault, usable).await?,
             },
             Judged::Locked(fault) => {
                 self.failing = None;
                 self.again(&fault, usable).await?;
             }
-            Judged::Refused(at, fault) => self.refused(&flight, at, &fault).await?,
+            Judged::Refused(at, fault) => {
+                self.refused(&flight, at, &fault, connection).await?;
+            }
             Judged::Overtaken(fault) if usable => {
                 self.partition.meters.tried.overtaken.inc();
                 self.overtaken(&flight, &fault, connection).await?;
@@ -182,7 +186,7 @@ impl Worker {
         let now = self.found.as_ref().and_then(|found| found.from);
         match now == before {
             // It stands where it stood: something else was refused at the commit.
-            true => self.refused(flight, None, fault).await,
+            true => self.refused(flight, None, fault, connection).await,
             false => Ok(()),
         }
     }
@@ -193,6 +197,7 @@ impl Worker {
         flight: &Flight,
         at: Option<usize>,
         fault: &Fault,
+        connection: &mut dyn Executor<RowWrite>,
     ) -> Result<(), Ended> {
         self.partition.meters.tried.refused.inc();
         let entry = at.map(|at| flight.entry_of(at));
@@ -215,12 +220,46 @@ impl Worker {
                 return Ok(());
             }
         };
+        if let Some(wanted) = self
+            .under_its_key(flight, refused, fault, connection)
+            .await?
+        {
+            self.wanted = wanted;
+            return Ok(());
+        }
         let at = at.unwrap_or_else(|| flight.first_write(refused));
         let Some(letter) = self.letter(flight, refused, at, fault) else {
             return Err(self.no_progress(fault));
         };
         self.wanted = Wanted::Letter(refused, Box::new(letter));
         Ok(())
+    }
+
+    /// What to do with a refused entry that has a client's key, where it is refused because of
+    /// that; `None` where it is not.
+    async fn under_its_key(
+        &mut self,
+        flight: &Flight,
+        entry: usize,
+        fault: &Fault,
+        connection: &mut dyn Executor<RowWrite>,
+    ) -> Result<Option<Wanted>, Ended> {
+        let mark = flight.unit.work().get(flight.first_write(entry));
+        let Some((part, request)) = mark.and_then(KeyPart::of) else {
+            return Ok(None);
+        };
+        if fault.class != FaultClass::Unique {
+            return Ok(None);
+        }
+        let report = connection.execute(&[Unit::one(part.read())]).await;
+        let executed = answer_of(report).and_then(|done| KeyPart::found(&done));
+        match executed.map_err(|fault| self.trouble(&fault))? {
+            Some(executed) if *executed.request == *request => Ok(Some(Wanted::Without(entry))),
+            // The same key may stand before it, in this unit, which was rolled back.
+            None if entry > 0 => Ok(Some(Wanted::Exactly(entry))),
+            // Another request has its key, or something else than the key was there.
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn letter(

@@ -107,7 +107,8 @@ impl Worker {
         let unit = Unit::one(self.row.read());
         let report = connection.execute(from_ref(&unit)).await;
         let usable = report.usable;
-        let found = applied_in(report).map_err(|fault| self.trouble(&fault))?;
+        let found = answer_of(report).and_then(|done| bookkeeping::Partition::found(&done));
+        let found = found.map_err(|fault| self.trouble(&fault))?;
         self.verify(found.as_ref()).await?;
         self.go_to(found.map(|applied| applied.position)).await?;
         match usable {
@@ -264,14 +265,11 @@ async fn execute(
     }
 }
 
-/// How far the database is, as it was read.
-fn applied_in(report: Report<RowDone>) -> Result<Option<Applied>, Fault> {
-    let nothing = || Fault::internal("reading the progress was not reported on");
+/// What the one write of one unit gave.
+pub(super) fn answer_of(report: Report<RowDone>) -> Result<RowDone, Fault> {
+    let nothing = || Fault::internal("a read was not reported on");
     match report.verdicts.into_iter().next().ok_or_else(nothing)? {
-        Verdict::Final(Ok(dones)) => {
-            let done = dones.first().ok_or_else(nothing)?;
-            bookkeeping::Partition::found(done)
-        }
+        Verdict::Final(Ok(dones)) => dones.into_iter().next().ok_or_else(nothing),
         Verdict::Final(Err(failed)) => Err(failed.fault),
         Verdict::RolledBack(fault) | Verdict::WaitsForLock(fault) => Err(fault),
         Verdict::NotTried => Err(nothing()),

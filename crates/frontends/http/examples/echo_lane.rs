@@ -41,6 +41,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
     let services = Services {
         intake,
         spool: None,
+        keys: None,
         ack: Ack::Commit,
         owns: Arc::new(|_| false),
         ready: Arc::new(Always),

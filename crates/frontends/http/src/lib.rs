@@ -12,6 +12,7 @@
 //! | `envelopes` | requests within a request: multipart bodies, run part by part |
 //! | `handlers` | the API of rows: one file for each kind of request |
 //! | `request`, `app` | one request with its surroundings, and what all of them share |
+//! | `idempotency` | requests that have a key, and are executed once |
 //! | `source` | one client's writes, by the lane or by the spool, in their order |
 //! | `rows` | text to rows: JSON objects, arrays, NDJSON, CSV |
 //! | `query`, `plan` | the parameters of a request, the shapes of its rows |
@@ -41,6 +42,7 @@ mod envelopes;
 pub mod extension;
 mod handlers;
 mod handover;
+mod idempotency;
 mod metrics;
 mod openapi;
 mod origin;

@@ -8,13 +8,15 @@ use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
     Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone, RowWrite, SpoolPlace,
-    Spooling, Unit, UnitOutcome,
+    Spooling, Unit, UnitFault, UnitOutcome,
 };
+use windrow_idempotency::{Extent, KeyedRequest};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
 use crate::app::App;
 use crate::handover::Handover;
+use crate::idempotency;
 use crate::query;
 use crate::source::{PATIENCE, Pass, WriteSource};
 
@@ -32,6 +34,8 @@ pub struct RequestContext<'a> {
     /// The place in the spool that the database must have reached first.
     after: Option<SpoolPlace>,
     source: &'a WriteSource,
+    /// Where it has a key, what executes it once.
+    key: Option<KeyedRequest>,
     /// Where it says that it has handed its writes over.
     pub(crate) handover: &'a Handover,
     /// Behind all of it that the spool has taken.
@@ -40,7 +44,7 @@ pub struct RequestContext<'a> {
 
 impl<'a> RequestContext<'a> {
     /// # Errors
-    /// 400 for a parameter `after` that is no place in a spool.
+    /// 400 for a parameter `after` that is no place in a spool; those of a key.
     pub(crate) fn new(
         app: &'a App,
         head: &'a Parts,
@@ -54,6 +58,7 @@ impl<'a> RequestContext<'a> {
             query,
             after,
             source,
+            key: idempotency::begin(app, head)?,
             handover,
             place: Mutex::default(),
         })
@@ -74,6 +79,16 @@ impl<'a> RequestContext<'a> {
     pub(crate) fn place(&self) -> Option<Arc<SpoolPlace>> {
         let place = self.place.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True where something of it was executed when it came before.
+    pub(crate) fn is_replayed(&self) -> bool {
+        self.key.as_ref().is_some_and(KeyedRequest::is_replayed)
+    }
+
+    /// True where it is to be executed once, however often it is sent.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
     }
 
     /// Its turn to hand writes over that are answered so. It waits for what its client has had
@@ -149,9 +164,7 @@ impl<'a> RequestContext<'a> {
         }
         let permit = cover(held, unit.bytes(), self.app.budget())?;
         let writes = unit.work().len();
-        let receipt = turn.submit([unit], writes, permit).await?;
-        self.handover.complete();
-        let mut outcomes = turn.settle(receipt.await);
+        let mut outcomes = turn.run([unit], writes, permit, Extent::Alone).await?;
         let outcome = outcomes.pop();
         Ok(
             outcome
@@ -211,11 +224,8 @@ impl<'a> RequestContext<'a> {
         let turn = self.turn(ack, reads).await?;
         let units: Vec<Unit<RowWrite>> = writes.into_iter().map(Unit::one).collect();
         let count = units.len();
-        let receipt = turn.submit(units, count, permit).await?;
-        if last {
-            self.handover.complete();
-        }
-        Ok(turn.settle(receipt.await))
+        let extent = if last { Extent::Last } else { Extent::More };
+        turn.run(units, count, permit, extent).await
     }
 }
 
@@ -230,6 +240,57 @@ pub(crate) struct Turn<'r> {
 }
 
 impl Turn<'_> {
+    /// Hands units with so many writes over; what became of them. The next part of an envelope may
+    /// begin once nothing more of this request follows.
+    ///
+    /// # Errors
+    /// Those of [`Turn::submit`], and of the request's key.
+    pub(crate) async fn run(
+        &self,
+        units: impl Into<Units<RowWrite>>,
+        writes: usize,
+        permit: Permit,
+        extent: Extent,
+    ) -> Result<Outcomes<RowDone>, Refusal> {
+        let handover = self.request.handover;
+        if let Some(key) = &self.request.key {
+            let units = units.into();
+            let outcomes = Box::pin(self.run_keyed(key, units, writes, permit, extent)).await?;
+            if extent != Extent::More {
+                handover.complete();
+            }
+            return Ok(outcomes);
+        }
+        let receipt = self.submit(units, writes, permit).await?;
+        if extent != Extent::More {
+            handover.complete();
+        }
+        Ok(self.settle(receipt.await))
+    }
+
+    /// As [`Turn::run`], for what is to be executed once.
+    async fn run_keyed(
+        &self,
+        key: &KeyedRequest,
+        units: Units<RowWrite>,
+        writes: usize,
+        permit: Permit,
+        extent: Extent,
+    ) -> Result<Outcomes<RowDone>, Refusal> {
+        if self.ack == Ack::Commit {
+            let metrics = &self.request.app.services.metrics;
+            metrics.handed_over(self.ack, writes as u64);
+            let source = self.request.source.id(self.ack);
+            return Ok(key.commit(source, units, permit, extent).await?);
+        }
+        let units = key.spooled(units, extent)?;
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let permit = cover(permit, bytes, self.request.app.budget())?;
+        let receipt = self.submit(units, writes, permit).await?;
+        let outcomes = receipt.await.into_iter().map(without_mark).collect();
+        Ok(self.settle(outcomes))
+    }
+
     /// Hands units with so many writes over.
     ///
     /// # Errors
@@ -268,6 +329,17 @@ impl Turn<'_> {
         self.request.source.has_spooled(&place);
         let kept = self.request.place.lock();
         *kept.unwrap_or_else(PoisonError::into_inner) = Some(place);
+    }
+}
+
+/// What a unit was told, without the row of its key in front of it.
+fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
+    match outcome {
+        Ok(dones) => Ok(dones.into_iter().skip(1).collect()),
+        Err(failed) => Err(UnitFault {
+            at: failed.at.saturating_sub(1),
+            ..failed
+        }),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::{Fault, Intake, RowWrite, Spooling, TableName};
+use windrow_idempotency::Keys;
 
 use crate::ack::Ack;
 use crate::metrics::HttpMetrics;
@@ -27,6 +28,8 @@ pub struct Services {
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
     pub spool: Option<Arc<dyn Spooling<RowWrite>>>,
+    /// What executes requests with an `Idempotency-Key`, where the database can keep them.
+    pub keys: Option<Keys>,
     /// When writes are answered whose request does not say so.
     pub ack: Ack,
     /// Whether a table is the database's own ([`windrow_core::Database::owns`]): it is not served

@@ -118,6 +118,7 @@ mod tests {
             "sqlite_master",
             "main.sqlite_schema",
             "windrow_progress",
+            "windrow_idempotency",
             "public.Windrow_Rejected",
             "\"windrow_moved\"",
         ] {

@@ -22,12 +22,12 @@ const FREELY: usize = 8;
 pub(crate) struct LaneBook {
     lanes: Arc<dyn Lanes>,
     open: Mutex<HashMap<LaneKey, Weak<Lane>>>,
-    wishes: Mutex<HashMap<LaneKey, Weak<Wish>>>,
+    interests: Mutex<HashMap<LaneKey, Weak<Interest>>>,
 }
 
 /// That somebody wants to be in a lane. All who want to be in the same one share it.
 #[derive(Debug)]
-pub(crate) struct Wish(());
+pub(crate) struct Interest(());
 
 /// A lane as sessions share it.
 pub(crate) struct Lane {
@@ -71,40 +71,44 @@ impl LaneBook {
         Self {
             lanes,
             open: Mutex::default(),
-            wishes: Mutex::default(),
+            interests: Mutex::default(),
         }
     }
 
     /// Notes that a session wants to be in the lane of a key, as long as it keeps what this gives.
-    pub(crate) fn wish(&self, key: &LaneKey) -> Arc<Wish> {
-        let mut wishes = lock(&self.wishes);
-        if let Some(wish) = wishes.get(key).and_then(Weak::upgrade) {
-            return wish;
+    pub(crate) fn interest(&self, key: &LaneKey) -> Arc<Interest> {
+        let mut interests = lock(&self.interests);
+        if let Some(interest) = interests.get(key).and_then(Weak::upgrade) {
+            return interest;
         }
-        wishes.retain(|_, wish| wish.strong_count() > 0);
-        let wish = Arc::new(Wish(()));
-        wishes.insert(key.clone(), Arc::downgrade(&wish));
-        wish
+        interests.retain(|_, interest| interest.strong_count() > 0);
+        let interest = Arc::new(Interest(()));
+        interests.insert(key.clone(), Arc::downgrade(&interest));
+        interest
     }
 
     /// True where settings are those of one session alone, so that a lane for them would join
     /// nothing.
-    fn is_unshared(&self, key: &LaneKey, wish: &Arc<Wish>) -> bool {
+    fn is_unshared(&self, key: &LaneKey, interest: &Arc<Interest>) -> bool {
         let freely = key.settings.set.is_empty() && lock(&self.open).len() < FREELY;
-        !freely && Arc::strong_count(wish) < 2
+        !freely && Arc::strong_count(interest) < 2
     }
 
-    /// The lane of a key; it is opened if no session has it open. `wish`: that this one wants it.
-    /// Cancel safe.
+    /// The lane of a key; it is opened if no session has it open. `interest`: that this one wants
+    /// it. Cancel safe.
     ///
     /// # Errors
     /// Those of [`Lanes::open`]; [`FaultClass::Overloaded`] where nobody else has
     /// these settings.
-    pub(crate) async fn open(&self, key: &LaneKey, wish: &Arc<Wish>) -> Result<Arc<Lane>, Fault> {
+    pub(crate) async fn open(
+        &self,
+        key: &LaneKey,
+        interest: &Arc<Interest>,
+    ) -> Result<Arc<Lane>, Fault> {
         if let Some(lane) = lock(&self.open).get(key).and_then(Weak::upgrade) {
             return Ok(lane);
         }
-        if self.is_unshared(key, wish) {
+        if self.is_unshared(key, interest) {
             return Err(Fault::new(FaultClass::Overloaded, "53400", UNSHARED));
         }
         let lane = Lane::new(self.lanes.open(key).await?);

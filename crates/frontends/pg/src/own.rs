@@ -1,15 +1,19 @@
 //! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and what belongs to it.
 
 use windrow_core::{Fault, FaultClass};
+use windrow_idempotency::IdempotencyKey;
 
 use crate::client::Identity;
-use crate::services::SqlSpool;
+use crate::services::{SqlKeys, SqlSpool};
 
 /// The settings that a session has.
-const SETTINGS: [&str; 4] = ["join", "ack", "read_your_writes", "defer"];
+const SETTINGS: [&str; 5] = ["join", "ack", "read_your_writes", "defer", KEY];
+
+/// The setting that is for the next write alone.
+pub(crate) const KEY: &str = "idempotency_key";
 
 /// Windrow's own settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
     /// `windrow.join`: writes are joined.
     pub(crate) join: bool,
@@ -20,6 +24,16 @@ pub(crate) struct Own {
     /// `windrow.defer`: in a transaction, certain inserts are answered before the server has
     /// executed them.
     pub(crate) defer: bool,
+    /// `windrow.idempotency_key`: what the next write is executed under, once.
+    pub(crate) key: Option<IdempotencyKey>,
+}
+
+/// What the sessions of a role in a database may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed<'a> {
+    pub(crate) spool: Option<&'a SqlSpool>,
+    pub(crate) keys: Option<&'a SqlKeys>,
+    pub(crate) identity: &'a Identity,
 }
 
 impl Own {
@@ -38,10 +52,11 @@ impl Own {
             spool: by_default && refused.is_none(),
             read_your_writes: spool.is_none_or(|spool| spool.read_your_writes),
             defer: false,
+            key: None,
         }
     }
 
-    /// Sets one; `None`: as in `default`. `may_spool`: whether the session may use the spool.
+    /// Sets one; `None`: as in `default`.
     ///
     /// # Errors
     /// What is wrong with the name or the value, in PostgreSQL's words.
@@ -50,7 +65,7 @@ impl Own {
         name: &str,
         value: Option<&str>,
         default: &Self,
-        may_spool: impl FnOnce() -> Result<(), Fault>,
+        allowed: Allowed<'_>,
     ) -> Result<(), Fault> {
         match name {
             "join" => self.join = value.map_or(Ok(default.join), |v| boolean(name, v))?,
@@ -61,11 +76,15 @@ impl Own {
             "ack" => {
                 let spool = value.map_or(Ok(default.spool), ack)?;
                 if spool {
-                    may_spool()?;
+                    may_spool(allowed.spool, allowed.identity)?;
                 }
                 self.spool = spool;
             }
             "defer" => self.defer = value.map_or(Ok(default.defer), |v| boolean(name, v))?,
+            KEY => {
+                let key = value.filter(|key| !key.is_empty());
+                self.key = key.map(|key| key_for(key, allowed)).transpose()?;
+            }
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -75,13 +94,17 @@ impl Own {
     ///
     /// # Errors
     /// There is none of that name.
-    pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &'static str), Fault> {
+    pub(crate) fn show(&self, name: &str) -> Result<(&'static str, &str), Fault> {
         let word = |on: bool| if on { "on" } else { "off" };
         match name {
             "join" => Ok(("windrow.join", word(self.join))),
             "ack" => Ok(("windrow.ack", if self.spool { "spool" } else { "commit" })),
             "read_your_writes" => Ok(("windrow.read_your_writes", word(self.read_your_writes))),
             "defer" => Ok(("windrow.defer", word(self.defer))),
+            KEY => {
+                let key = self.key.as_ref().map(IdempotencyKey::as_str);
+                Ok(("windrow.idempotency_key", key.unwrap_or_default()))
+            }
             _ => Err(unknown(name)),
         }
     }
@@ -105,6 +128,23 @@ pub(crate) fn may_spool(spool: Option<&SqlSpool>, identity: &Identity) -> Result
         identity.role, identity.database, spool.identity.role, spool.identity.database
     );
     Err(Fault::new(FaultClass::Denied, "42501", text))
+}
+
+/// A key, where the sessions of a role in a database may use one.
+fn key_for(key: &str, allowed: Allowed<'_>) -> Result<IdempotencyKey, Fault> {
+    let Some(keys) = allowed.keys else {
+        let text = "windrow.idempotency_key cannot be used: this Windrow writes to another database by itself, or to one that cannot keep keys";
+        return Err(Fault::new(FaultClass::Unsupported, "0A000", text));
+    };
+    let (theirs, own) = (allowed.identity, &keys.identity);
+    if theirs != own {
+        let text = format!(
+            "windrow.idempotency_key cannot be used by role \"{}\" in database \"{}\": writes with a key are executed as role \"{}\" in database \"{}\"",
+            theirs.role, theirs.database, own.role, own.database
+        );
+        return Err(Fault::new(FaultClass::Denied, "42501", text));
+    }
+    IdempotencyKey::new(key)
 }
 
 fn ack(value: &str) -> Result<bool, Fault> {
@@ -149,12 +189,23 @@ mod tests {
         spool: false,
         read_your_writes: true,
         defer: false,
+        key: None,
     };
 
+    /// Sets one for a role that may use no spool and no keys.
     fn set(name: &str, value: &str) -> Result<Own, Fault> {
         let mut own = OWN;
-        own.set(name, Some(value), &OWN, || Ok(()))?;
+        set_in(&mut own, name, Some(value))?;
         Ok(own)
+    }
+
+    fn set_in(own: &mut Own, name: &str, value: Option<&str>) -> Result<(), Fault> {
+        let allowed = Allowed {
+            spool: None,
+            keys: None,
+            identity: &identity("a"),
+        };
+        own.set(name, value, &OWN, allowed)
     }
 
     #[test]
@@ -175,7 +226,6 @@ mod tests {
 
     #[test]
     fn ack_reads_as_an_enum_of_the_server() {
-        assert!(set("ack", "Spool").unwrap().spool);
         assert!(!set("ack", "commit").unwrap().spool);
         let fault = set("ack", "disk").unwrap_err();
         let hint = fault.hint().unwrap();
@@ -183,16 +233,16 @@ mod tests {
             (&*fault.code, hint),
             ("22023", "Available values: commit, spool.")
         );
-        let mut own = OWN;
-        let refused = || may_spool(None, &identity("a"));
-        assert_eq!(
-            own.set("ack", Some("spool"), &OWN, refused)
-                .unwrap_err()
-                .code,
-            "0A000"
-        );
-        assert_eq!(own.set("ack", None, &OWN, refused), Ok(()));
+        assert_eq!(set("ack", "Spool").unwrap_err().code, "0A000");
+        assert_eq!(set_in(&mut OWN.clone(), "ack", None), Ok(()));
         assert!(set("defer", "on").unwrap().defer);
+    }
+
+    #[test]
+    fn a_key_needs_somebody_who_keeps_it() {
+        assert_eq!(set(KEY, "a").unwrap_err().code, "0A000");
+        assert_eq!(set(KEY, ""), Ok(OWN));
+        assert_eq!(set_in(&mut OWN.clone(), KEY, None), Ok(()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{Describer, SqlCall};
 use windrow_core::{Budget, Fault, Intake, Name, RowWrite, Spooling};
+use windrow_idempotency::Keys;
 use windrow_pgwire::target::Credential;
 
 use crate::client::{Identity, Settings};
@@ -60,12 +61,23 @@ pub struct SqlSpool {
     pub read_your_writes: bool,
 }
 
+/// What executes writes with keys, and whose: it writes to one database as one role.
+#[derive(Clone, Debug)]
+pub struct SqlKeys {
+    /// What executes them.
+    pub keys: Keys,
+    /// Who may use it: the name that clients know its database by, and its role.
+    pub identity: Identity,
+}
+
 /// What the frontend is given.
 #[derive(Clone)]
 pub struct Services {
     /// Where writes go that are answered before the database has them, if there is a spool. Its
     /// memory is charged to the same budget.
     pub spool: Option<SqlSpool>,
+    /// What executes writes with keys once, where the database can keep keys.
+    pub keys: Option<SqlKeys>,
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
     /// The memory of the process.

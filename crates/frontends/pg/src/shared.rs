@@ -8,15 +8,17 @@ use windrow_core::Budget;
 
 use crate::admit::{Access, Tls};
 use crate::bypass::Bypass;
+use crate::client::Identity;
 use crate::config::PgConfig;
 use crate::databases::Databases;
 use crate::gate::Gate;
 use crate::lanes::LaneBook;
 use crate::metrics::PgMetrics;
+use crate::own::Allowed;
 use crate::proofs::Proofs;
 use crate::register::Register;
 use crate::senders::Senders;
-use crate::services::{Console, Services, SqlSpool};
+use crate::services::{Console, Services, SqlKeys, SqlSpool};
 use crate::session::charge::LongMessages;
 use crate::statements::{Current, StatementCache};
 
@@ -52,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) long_messages: LongMessages,
     /// Where writes go that are answered before the database has them.
     pub(crate) spool: Option<SqlSpool>,
+    /// What executes writes with keys once, if there is something.
+    pub(crate) keys: Option<SqlKeys>,
     /// Which statements were found to mean what they meant.
     pub(crate) current: Current,
     /// What is counted.
@@ -63,6 +67,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// What the sessions of a role in a database may use.
+    pub(crate) fn allowed<'a>(&'a self, identity: &'a Identity) -> Allowed<'a> {
+        Allowed {
+            spool: self.spool.as_ref(),
+            keys: self.keys.as_ref(),
+            identity,
+        }
+    }
+
     /// All of it, with no client in and no connection open.
     ///
     /// # Errors
@@ -70,6 +83,7 @@ impl Shared {
     pub(crate) fn new(config: PgConfig, services: Services) -> Result<Self, String> {
         let Services {
             spool,
+            keys,
             lanes,
             budget,
             metrics,
@@ -94,6 +108,7 @@ impl Shared {
             console,
             stop: CancellationToken::new(),
             spool,
+            keys,
             current: Current::default(),
             config,
         })

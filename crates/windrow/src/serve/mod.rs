@@ -1,6 +1,7 @@
 //! The server: a sink, its lane, the frontends, wired and run until told to stop.
 
 mod drain_only;
+mod idempotency;
 mod opened;
 #[cfg(feature = "postgres")]
 mod pg;
@@ -26,6 +27,7 @@ use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
 
+use self::idempotency::RunningKeys;
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
 use self::replicas::{ReplicaWatch, RunningReplicas};
@@ -36,6 +38,7 @@ use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
 pub use self::drain_only::{DrainOnly, Drained};
+pub use self::opened::topic_to_read;
 pub use self::shared::Reread;
 
 /// A server that listens.
@@ -44,6 +47,7 @@ pub struct Server {
     pg: Option<PgServer>,
     lane: Lane,
     spool: Option<RunningSpool>,
+    keys: Option<RunningKeys>,
     replicas: Option<RunningReplicas>,
     /// Cancelled by who ends the server from inside: the console.
     asked_to_end: CancellationToken,
@@ -87,6 +91,8 @@ impl Server {
             registry: &mut registry,
         };
         let spool = RunningSpool::asked_for(settings.spool.as_ref(), around).await?;
+        let (intake, arrivals) = Intake::channel(budget.clone(), LANE_CAPACITY);
+        let keys = RunningKeys::start(&*sink, &intake, settings.idempotency_keep);
         let asked_to_end = CancellationToken::new();
         let pg = match &settings.pg {
             Some(pg) => {
@@ -97,12 +103,12 @@ impl Server {
                     reread,
                     stop: asked_to_end.clone(),
                     spool: spool.as_ref().map(RunningSpool::spooling),
+                    keys: keys.as_ref().map(RunningKeys::keys),
                 };
                 Some(PgServer::bind(pg, settings, shared).await?)
             }
             None => None,
         };
-        let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
         let lane = Lane::start(
             sink.clone(),
             settings.limits.clone(),
@@ -117,6 +123,7 @@ impl Server {
         let services = Services {
             intake,
             spool: spool.as_ref().map(RunningSpool::spooling),
+            keys: keys.as_ref().map(RunningKeys::keys),
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
             lanes: lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone())),
@@ -133,6 +140,7 @@ impl Server {
             pg,
             lane,
             spool,
+            keys,
             replicas: running,
             asked_to_end,
             stop_wait: settings.stop_wait,
@@ -212,6 +220,9 @@ impl Server {
             Some(spool) => Some(spool.stop().await),
             None => None,
         };
+        if let Some(keys) = self.keys {
+            keys.stop().await;
+        }
         self.lane.shutdown().await;
         if let Some(replicas) = self.replicas {
             replicas.stop().await;

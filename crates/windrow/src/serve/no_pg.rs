@@ -29,6 +29,7 @@ impl PgServer {
             reread: _reread,
             stop: _stop,
             spool: _spool,
+            keys: _keys,
         } = shared;
         match *pg {}
     }

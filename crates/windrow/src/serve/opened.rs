@@ -28,7 +28,7 @@ impl Opened {
             }
             Place::Topic { url, allowed } => {
                 let options = settings.options.clone();
-                topic(url.reveal(), allowed, options).await
+                topic(url.reveal(), Some(allowed), options).await
             }
         };
         opened.context("the spool cannot be opened")
@@ -47,8 +47,17 @@ impl Opened {
     }
 }
 
+/// A topic to be read, whatever it may lose. Nothing is changed there.
+///
+/// # Errors
+/// The URL makes no sense, no broker answers, or the topic is not there.
+pub async fn topic_to_read(url: &str) -> anyhow::Result<Arc<dyn Spool>> {
+    Ok(topic(url, None, Options::default()).await?.spool)
+}
+
+/// Opens a topic. `allowed`: what may be wrong with it; `None`: all that can be.
 #[cfg(feature = "kafka")]
-async fn topic(url: &str, allowed: &[String], options: Options) -> anyhow::Result<Opened> {
+async fn topic(url: &str, allowed: Option<&[String]>, options: Options) -> anyhow::Result<Opened> {
     use windrow_spool_kafka::{Address, KafkaSpool, Risk};
 
     let address = Address::parse(url).map_err(|what| anyhow::anyhow!("spool.at: {what}"))?;
@@ -58,7 +67,10 @@ async fn topic(url: &str, allowed: &[String], options: Options) -> anyhow::Resul
             format!("spool.allow: {name:?} is not known; there are {names}")
         })
     };
-    let allowed: Vec<_> = allowed.iter().map(risk).collect::<Result<_, _>>()?;
+    let allowed: Vec<_> = match allowed {
+        Some(allowed) => allowed.iter().map(risk).collect::<Result<_, _>>()?,
+        None => Risk::ALL.to_vec(),
+    };
     let spool = KafkaSpool::open(&address, options, &allowed).await?;
     Ok(Opened {
         options: spool.options().clone(),
@@ -68,6 +80,6 @@ async fn topic(url: &str, allowed: &[String], options: Options) -> anyhow::Resul
 }
 
 #[cfg(not(feature = "kafka"))]
-async fn topic(_: &str, _: &[String], _: Options) -> anyhow::Result<Opened> {
+async fn topic(_: &str, _: Option<&[String]>, _: Options) -> anyhow::Result<Opened> {
     anyhow::bail!("this program was built without Kafka (the feature kafka)")
 }

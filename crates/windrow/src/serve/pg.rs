@@ -14,7 +14,7 @@ use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
     ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Roles, Services,
-    SqlSpool,
+    SqlKeys, SqlSpool,
 };
 use windrow_pgwire::Target;
 
@@ -75,9 +75,12 @@ impl PgServer {
             shared.lane_metrics.clone(),
             pg.max_lanes,
         );
-        let spool = shared.spool.as_ref();
+        let identity = own_identity(settings, &config.databases);
+        let spool = shared.spool.zip(identity.clone());
+        let keys = shared.keys.zip(identity);
         let services = Services {
-            spool: spool.and_then(|spool| sql_spool(spool, settings, &config.databases)),
+            spool: spool.map(|(spooling, identity)| sql_spool(spooling, identity, settings)),
+            keys: keys.map(|(keys, identity)| SqlKeys { keys, identity }),
             lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
@@ -108,31 +111,36 @@ impl PgServer {
     }
 }
 
-/// The spool for the clients of the database that it is applied to. `None` where that is none of
-/// theirs.
-fn sql_spool(
-    spooling: &Arc<dyn Spooling<RowWrite>>,
-    settings: &Settings,
-    databases: &[DatabaseConfig],
-) -> Option<SqlSpool> {
+/// Which of the clients' databases row writes go to, and as which role. `None` where that is none
+/// of theirs.
+fn own_identity(settings: &Settings, databases: &[DatabaseConfig]) -> Option<Identity> {
     let target = Target::parse(settings.url.reveal()).ok()?;
     let is = |database: &&DatabaseConfig| {
         let theirs = &database.target;
         theirs.is_at(&target) && theirs.database() == target.database()
     };
     let database = databases.iter().find(is)?;
-    Some(SqlSpool {
-        spooling: Arc::clone(spooling),
-        identity: Identity {
-            database: Name::from(&*database.name),
-            role: Name::from(target.role()),
-        },
+    Some(Identity {
+        database: Name::from(&*database.name),
+        role: Name::from(target.role()),
+    })
+}
+
+/// The spool for the clients of the database that it is applied to.
+fn sql_spool(
+    spooling: Arc<dyn Spooling<RowWrite>>,
+    identity: Identity,
+    settings: &Settings,
+) -> SqlSpool {
+    SqlSpool {
+        spooling,
+        identity,
         by_default: settings.ack == Ack::Spool,
         read_your_writes: settings
             .http
             .as_ref()
             .is_none_or(|http| http.read_your_writes),
-    })
+    }
 }
 
 fn console(

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, RowWrite, Spooling};
+use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
 
 use crate::settings::Settings;
@@ -19,6 +20,8 @@ pub(super) struct Shared<'a> {
     pub(super) registry: &'a mut Registry,
     /// Where writes go that are answered before the database has them.
     pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
+    /// What executes writes with keys once.
+    pub(super) keys: Option<Keys>,
     pub(super) reread: Arc<Reread>,
     /// Ends the process.
     pub(super) stop: CancellationToken,

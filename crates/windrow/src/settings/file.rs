@@ -48,6 +48,9 @@ pub struct Database {
     /// How long connecting may take.
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Option<Duration>,
+    /// How long the keys of requests are remembered.
+    #[serde(with = "humantime_serde")]
+    pub idempotency_keep: Option<Duration>,
     /// Functions, as `schema.name`, that the operator answers for.
     pub trusted_functions: Vec<String>,
     /// `[database.sqlite]`
@@ -94,7 +97,7 @@ impl Spool {
 }
 
 /// Whether a place is meant to be a topic of Kafka.
-pub(super) fn is_topic(place: &str) -> bool {
+pub fn is_topic(place: &str) -> bool {
     place.starts_with("kafka:") || place.starts_with("kafkas:")
 }
 

@@ -29,6 +29,7 @@ use windrow_http::{Ack, HttpConfig};
 pub use file::{
     Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
     Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls, WaitFor as WrittenWaitFor,
+    is_topic,
 };
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
@@ -41,6 +42,9 @@ pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
 
 /// Less than what those who run programs usually wait for their end (30 seconds).
 const STOP_WAIT: Duration = Duration::from_secs(25);
+
+/// Long enough for clients that try again the next morning.
+const IDEMPOTENCY_KEEP: Duration = Duration::from_secs(24 * 3600);
 
 /// The database without any configuration.
 pub const EMBEDDED_URL: &str = "sqlite:windrow.db";
@@ -68,6 +72,8 @@ pub struct Settings {
     pub spool: Option<SpoolSettings>,
     /// When clients are told of success, unless a request says otherwise.
     pub ack: Ack,
+    /// How long the keys of requests are remembered at least.
+    pub idempotency_keep: Duration,
     /// The replicas, where there are any.
     pub replicas: Option<ReplicaSettings>,
 }
@@ -113,6 +119,12 @@ impl Settings {
             memory >= 1 << 20,
             "limits.memory must be at least 1 MiB; a single request needs memory too"
         );
+        let keep = file.database.idempotency_keep;
+        let idempotency_keep = keep.unwrap_or(IDEMPOTENCY_KEEP);
+        ensure!(
+            idempotency_keep >= Duration::from_secs(1),
+            "database.idempotency_keep must be at least 1s: a client that sends a request again needs some time for it"
+        );
         let spool = spool::settings(file)?;
         spool::check_memory(spool.as_ref(), memory)?;
         Ok(Self {
@@ -142,6 +154,7 @@ impl Settings {
             http: http(&file.http)?,
             pg: pg::settings(file, url.reveal())?,
             ack: spool::ack(file, spool.as_ref())?,
+            idempotency_keep,
             replicas: replicas::settings(file)?,
             spool,
             url,

@@ -15,7 +15,8 @@ use windrow_testkit::command;
 use windrow_testkit::mariadb::MariaDb;
 use windrow_testkit::postgres::Postgres;
 
-use crate::load::{self, Ledger, Shared};
+use crate::load::{self, Ledger, Shared, Way};
+use crate::sql::sql_config;
 use crate::support::{Db, Gateway, PATIENCE, draining, number, spool};
 
 /// Kills, unless the environment says otherwise.
@@ -143,10 +144,21 @@ impl<'s> Lap<'s> {
         if self.gateway.is_some() {
             return;
         }
-        let gateway = block_in_place(|| Gateway::start(&self.db.url(), self.directory.path()));
+        let (url, directory) = (self.db.url(), self.directory.path());
+        let is_postgres = matches!(self.server, Server::Postgres(_));
+        let more: &[&str] = if is_postgres {
+            &["--pg", "127.0.0.1:0"]
+        } else {
+            &[]
+        };
+        let gateway = block_in_place(|| Gateway::with(&url, directory, more));
         for client in 0..CLIENTS {
-            let (url, seed) = (gateway.process.url(""), self.random.random());
-            let writing = load::write(url, client, seed, Arc::clone(&self.shared));
+            let way = match gateway.process.pg_address() {
+                Some(_) if client % 2 == 1 => Way::Sql(Box::new(sql_config(&gateway, &self.db))),
+                _ => Way::Http(gateway.process.url("")),
+            };
+            let seed = self.random.random();
+            let writing = load::write(way, client, seed, Arc::clone(&self.shared));
             self.clients.push(tokio::spawn(writing));
         }
         self.gateway = Some(gateway);

@@ -69,13 +69,24 @@ pub struct Ledger {
     values: HashMap<u64, (Option<u64>, u64)>,
 }
 
+/// How a client reaches the gateway.
+pub enum Way {
+    /// HTTP, at this URL.
+    Http(String),
+    /// PostgreSQL's protocol.
+    Sql(Box<tokio_postgres::Config>),
+}
+
 /// Writes until there is no answer.
-pub async fn write(url: String, number: u64, seed: u64, shared: Arc<Shared>) -> Ledger {
+pub async fn write(way: Way, number: u64, seed: u64, shared: Arc<Shared>) -> Ledger {
     let mut random = StdRng::seed_from_u64(seed);
+    // Who is not let in has written nothing: the server that says who may come in is away.
+    let Some(line) = Line::to(way).await else {
+        return Ledger::default();
+    };
     let mut writing = Writing {
-        url,
+        line,
         number,
-        client: client(),
         ledger: Ledger::default(),
     };
     loop {
@@ -102,16 +113,57 @@ pub async fn write(url: String, number: u64, seed: u64, shared: Arc<Shared>) -> 
     }
 }
 
+/// A client's connection.
+enum Line {
+    Http(String, Client),
+    Sql(tokio_postgres::Client),
+}
+
+impl Line {
+    async fn to(way: Way) -> Option<Self> {
+        let config = match way {
+            Way::Http(url) => return Some(Self::Http(url, client())),
+            Way::Sql(config) => config,
+        };
+        let (client, connection) = config.connect(tokio_postgres::NoTls).await.ok()?;
+        tokio::spawn(connection);
+        Some(Self::Sql(client))
+    }
+
+    /// Inserts a row, or what is there gets its values. Whether that was acknowledged.
+    async fn execute(client: &tokio_postgres::Client, path: &str, row: &Json) -> bool {
+        let (table, _) = path.split_once('/').unwrap();
+        let row = row.as_object().unwrap();
+        let names: Vec<_> = row.keys().map(String::as_str).collect();
+        let values: Vec<_> = row.values().map(ToString::to_string).collect();
+        let (names, values) = (names.join(", "), values.join(", "));
+        let update = match path.contains("on_conflict=update") {
+            true => "on conflict (k) do update set v = excluded.v",
+            false => "",
+        };
+        let sql = format!("insert into {table} ({names}) values ({values}) {update}");
+        client.simple_query(&sql).await.is_ok()
+    }
+}
+
 /// A client.
 struct Writing {
-    url: String,
+    line: Line,
     number: u64,
-    client: Client,
     ledger: Ledger,
 }
 
 impl Writing {
     async fn insert(&mut self, rows: Vec<u64>, atomic: bool) -> bool {
+        if matches!(self.line, Line::Sql(_)) && rows.len() > 1 {
+            // Each is a statement, and acknowledged by itself.
+            for row in rows {
+                if !Box::pin(self.insert(vec![row], false)).await {
+                    return false;
+                }
+            }
+            return true;
+        }
         let query = if atomic { "?atomic=true" } else { "" };
         let number = self.number;
         let body = |id: &u64| json!({"id": id, "client": number});
@@ -158,13 +210,24 @@ impl Writing {
 
     /// Whether it was acknowledged; false: there was no answer.
     async fn post(&self, path: &str, rows: &[Json]) -> bool {
+        let (url, client) = match &self.line {
+            Line::Http(url, client) => (url, client),
+            Line::Sql(client) => {
+                for row in rows {
+                    if !Line::execute(client, path, row).await {
+                        return false;
+                    }
+                }
+                return true;
+            }
+        };
         let kind = match rows {
             [_] => "application/json",
             _ => "application/x-ndjson",
         };
         let body: String = rows.iter().map(|row| format!("{row}\n")).collect();
-        let url = format!("{}/v1/tables/{path}", self.url);
-        let asked = self.client.post(url).header("content-type", kind);
+        let url = format!("{url}/v1/tables/{path}");
+        let asked = client.post(url).header("content-type", kind);
         let Ok(answer) = asked.body(body).send().await else {
             return false;
         };

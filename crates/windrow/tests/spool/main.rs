@@ -17,7 +17,9 @@ mod looked;
 mod once;
 mod parents;
 mod rejects;
+mod sent_again;
 mod sql;
+mod sql_keys;
 mod started;
 mod support;
 #[cfg(feature = "kafka")]

@@ -2,8 +2,9 @@
 
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 use windrow_testkit::command;
+use windrow_testkit::proxy::{Direction, Proxy};
 
-use crate::support::{Db, Gateway, draining, spool};
+use crate::support::{Db, Gateway, PATIENCE, draining, spool};
 
 /// All that is read of a value for the spool, and some that is left to the database.
 const TYPES: &str = "create table types (id int primary key, small smallint, big bigint,
@@ -43,20 +44,28 @@ const STATEMENTS: &[&str] = &[
     "(id) values (null)",
 ];
 
-async fn connect(gateway: &Gateway, db: &Db, options: &str) -> Client {
+pub(crate) async fn connect(gateway: &Gateway, db: &Db, options: &str) -> Client {
     let config: tokio_postgres::Config = db.url().parse().unwrap();
     connect_as(gateway, db, config.get_user().unwrap(), options).await
 }
 
-async fn connect_as(gateway: &Gateway, db: &Db, role: &str, options: &str) -> Client {
+/// How a client of the database reaches it through the gateway.
+pub(crate) fn sql_config(gateway: &Gateway, db: &Db) -> tokio_postgres::Config {
     let address = gateway.process.pg_address().unwrap();
     let direct: tokio_postgres::Config = db.url().parse().unwrap();
     let mut config = tokio_postgres::Config::new();
     config.host(address.ip().to_string()).port(address.port());
-    config.dbname(direct.get_dbname().unwrap()).user(role);
+    config.dbname(direct.get_dbname().unwrap());
+    config.user(direct.get_user().unwrap());
     if let Some(password) = direct.get_password() {
         config.password(password);
     }
+    config
+}
+
+async fn connect_as(gateway: &Gateway, db: &Db, role: &str, options: &str) -> Client {
+    let mut config = sql_config(gateway, db);
+    config.user(role);
     if !options.is_empty() {
         config.options(options);
     }
@@ -65,13 +74,13 @@ async fn connect_as(gateway: &Gateway, db: &Db, role: &str, options: &str) -> Cl
     client
 }
 
-fn start(db: &Db, directory: &std::path::Path, more: &[&str]) -> Gateway {
+pub(crate) fn start(db: &Db, directory: &std::path::Path, more: &[&str]) -> Gateway {
     let all = [&["--pg", "127.0.0.1:0"], more].concat();
     Gateway::with(&db.url(), directory, &all)
 }
 
 /// What a statement is answered, or its error's code.
-async fn told(client: &Client, sql: &str) -> String {
+pub(crate) async fn told(client: &Client, sql: &str) -> String {
     let messages = match client.simple_query(sql).await {
         Ok(messages) => messages,
         Err(error) => return format!("error {}", error.code().map_or("", |code| code.code())),
@@ -335,4 +344,44 @@ async fn children_of_ten_sessions_find_their_parents_over_kills() {
     assert_eq!(db.sql("select count(*) from children"), count);
     assert_eq!(db.sql("select count(*) from parents"), count);
     assert_eq!(db.sql("select count(*) from windrow_rejected"), "0");
+}
+
+/// A statement waits for the spool as long as its client does.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_left_is_not_waited_for() {
+    let (db, directory) = (Db::postgres(), spool());
+    db.sql("create table t (id int primary key, v int)");
+    let direct: tokio_postgres::Config = db.url().parse().unwrap();
+    let upstream = format!("127.0.0.1:{}", direct.get_ports()[0]);
+    let proxy = Proxy::builder(upstream).start().await.unwrap();
+    let through = proxy.through(&db.url()).unwrap();
+    let more = ["--pg", "127.0.0.1:0"];
+    let gateway = Gateway::with(&through, directory.path(), &more);
+    let (client, connection) = sql_config(&gateway, &db).connect(NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
+    assert_eq!(told(&client, "insert into t values (1, 0)").await, "1");
+    gateway.level().await;
+    proxy.pause(Direction::ToServer);
+    assert_eq!(told(&client, "insert into t values (2, 0)").await, "1");
+    let delete = client.simple_query("delete from t");
+    let waits = tokio::time::timeout(std::time::Duration::from_millis(200), delete).await;
+    assert!(waits.is_err(), "it waits for the database");
+    connection.abort();
+    let start = std::time::Instant::now();
+    loop {
+        let (_, metrics) = gateway.get("/metrics").await;
+        if metrics
+            .as_str()
+            .unwrap()
+            .contains("\nwindrow_pg_clients 0\n")
+        {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    proxy.resume(Direction::ToServer);
+    gateway.level().await;
+    gateway.stop();
+    assert_eq!(db.sql("select count(*) from t"), "2");
 }

@@ -11,8 +11,8 @@ use rand::{RngExt, SeedableRng};
 use windrow_testkit::command;
 use windrow_testkit::kafka::{self, Kafka};
 
-use crate::load::{self, Shared};
-use crate::support::{Db, Gateway, PATIENCE, draining, number};
+use crate::load::{self, Shared, Way};
+use crate::support::{Db, Gateway, PATIENCE, draining, number, windrow};
 
 /// Rounds of kills, unless the environment says otherwise.
 const ROUNDS: usize = 3;
@@ -76,7 +76,7 @@ async fn gateways_share_a_topic_and_are_killed() {
             let gateway = if client < CLIENTS { &one } else { &two };
             let (url, seed) = (gateway.process.url(""), random.random());
             clients.push(tokio::spawn(load::write(
-                url,
+                Way::Http(url),
                 client,
                 seed,
                 Arc::clone(&shared),
@@ -116,6 +116,23 @@ async fn gateways_share_a_topic_and_are_killed() {
         assert_eq!(gateway.spool().await["state"], "level");
         gateway.stop();
     }
+    look_into(&db, topic.to_str().unwrap());
+}
+
+/// The commands that look into a spool read a topic as well.
+fn look_into(db: &Db, topic: &str) {
+    let looked = |what: &str, more: &[&str]| {
+        let arguments = [&["spool", what, "--directory", topic], more].concat();
+        windrow(&arguments).ends(0)
+    };
+    let status = looked("status", &["--json", "--to", &db.url()]);
+    let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+    let partition = &status["partitions"][0];
+    assert_eq!(partition["applied"], partition["end"], "{status}");
+    looked("verify", &[]);
+    let dumped = looked("dump", &["--limit", "1"]);
+    let entries = partition["end"].as_u64() > partition["first"].as_u64();
+    assert_eq!(!dumped.out.is_empty(), entries, "{}", dumped.out);
 }
 
 fn drained(db: &Db, topic: &Path, config: &str) -> std::process::Command {

@@ -129,18 +129,18 @@ impl Loss {
 #[derive(Debug)]
 pub struct Client {
     origin: Arc<Origin>,
-    line: Option<Line>,
+    connection: Option<Connection>,
     authorization: Option<HeaderValue>,
     extra: HeaderMap,
 }
 
 #[derive(Debug)]
-struct Line {
+struct Connection {
     sender: SendRequest<Whole>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Line {
+impl Drop for Connection {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -152,7 +152,7 @@ impl Client {
         Self {
             authorization: origin.basic(),
             origin,
-            line: None,
+            connection: None,
             extra,
         }
     }
@@ -185,12 +185,12 @@ impl Client {
     async fn attempt(&mut self, ask: &Ask) -> Result<Answer, (Loss, bool)> {
         let request = self.request(ask).map_err(|f| (Loss::NotSent(f), false))?;
         let used = self.ready().await.map_err(|f| (Loss::NotSent(f), false))?;
-        let Some(line) = self.line.as_mut() else {
+        let Some(connection) = self.connection.as_mut() else {
             let fault = Fault::internal("a connection is missing");
             return Err((Loss::NotSent(fault), false));
         };
         let limit = self.origin.target.timeout;
-        let answered = match timeout(limit, converse(line, request, ask.most)).await {
+        let answered = match timeout(limit, converse(connection, request, ask.most)).await {
             Ok(answered) => answered,
             Err(_) => Err(Trouble::Open(format!(
                 "no answer within {} seconds",
@@ -198,7 +198,7 @@ impl Client {
             ))),
         };
         answered.map_err(|trouble| {
-            self.line = None;
+            self.connection = None;
             (self.loss(trouble, ask.most), used)
         })
     }
@@ -235,18 +235,18 @@ impl Client {
 
     /// Sees to it that there is a connection; says whether it was there before.
     async fn ready(&mut self) -> Result<bool, Fault> {
-        if let Some(line) = &mut self.line
-            && line.sender.ready().await.is_ok()
+        if let Some(connection) = &mut self.connection
+            && connection.sender.ready().await.is_ok()
         {
             return Ok(true);
         }
-        self.line = None;
+        self.connection = None;
         let limit = self.origin.connect_timeout;
         let opened = timeout(limit, open(&self.origin)).await.map_err(|_| {
             let peer = self.origin.peer();
             Fault::unavailable(format!("no connection to {peer} within {limit:?}"))
         })??;
-        self.line = Some(opened);
+        self.connection = Some(opened);
         Ok(false)
     }
 }
@@ -258,11 +258,11 @@ enum Trouble {
 }
 
 async fn converse(
-    line: &mut Line,
+    connection: &mut Connection,
     request: Request<Whole>,
     most: usize,
 ) -> Result<Answer, Trouble> {
-    let response = line.sender.try_send_request(request).await;
+    let response = connection.sender.try_send_request(request).await;
     let response = response.map_err(|mut error| match error.take_message() {
         Some(_) => Trouble::NotSent(error.error().to_string()),
         None => Trouble::Open(error.error().to_string()),
@@ -275,7 +275,7 @@ async fn converse(
     }
 }
 
-async fn open(origin: &Origin) -> Result<Line, Fault> {
+async fn open(origin: &Origin) -> Result<Connection, Fault> {
     let target = &origin.target;
     let away = |error: &dyn std::fmt::Display| {
         Fault::unavailable(format!("no connection to {}: {error}", origin.peer()))
@@ -307,7 +307,7 @@ async fn open(origin: &Origin) -> Result<Line, Fault> {
     start(stream).await.map_err(|error| away(&error))
 }
 
-async fn start<S>(stream: S) -> Result<Line, hyper::Error>
+async fn start<S>(stream: S) -> Result<Connection, hyper::Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -316,7 +316,7 @@ where
         // Its end is seen by whoever waits for an answer.
         connection.await.ok();
     });
-    Ok(Line { sender, task })
+    Ok(Connection { sender, task })
 }
 
 #[cfg(test)]

@@ -12,14 +12,14 @@ use super::table::Facts;
 
 /// What the rows of a batch ask of one table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Demand {
     seen_columns: SeenColumns,
     /// Columns that held an array.
     arrays: Vec<Name>,
     new: NewTable,
 }
 
-impl Wish {
+impl Demand {
     /// Takes in one write.
     pub(crate) fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.seen_columns.see(&shape.columns, row);
@@ -48,9 +48,9 @@ impl Wish {
 
 /// What is to be done before the rows can be taken. Replicas, shards and all else are the cluster's
 /// own defaults.
-pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -> Vec<String> {
-    let typed = |seen_column| Some((seen_column, wish.type_of(seen_column)?));
-    let columns: Vec<_> = wish
+pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, demand: &Demand) -> Vec<String> {
+    let typed = |seen_column| Some((seen_column, demand.type_of(seen_column)?));
+    let columns: Vec<_> = demand
         .seen_columns
         .columns()
         .iter()
@@ -59,9 +59,9 @@ pub(crate) fn statements(name: &TableName, facts: Option<&Facts>, wish: &Wish) -
     let mut table = String::new();
     push_table(&mut table, name);
     let Some(facts) = facts else {
-        let makes = wish.new.is_wanted() && !columns.is_empty();
+        let makes = demand.new.is_wanted() && !columns.is_empty();
         return makes
-            .then(|| creation(&table, &columns, &wish.new.primary(&wish.seen_columns)))
+            .then(|| creation(&table, &columns, &demand.new.primary(&demand.seen_columns)))
             .into_iter()
             .collect();
     };
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_table_is_made_of_what_was_seen() {
-        let mut wish = Wish::default();
+        let mut demand = Demand::default();
         let columns = ["id", "f", "d", "o", "a", "later"];
         let row = |d: &str| {
             [
@@ -128,12 +128,12 @@ mod tests {
                 Value::Null,
             ]
         };
-        wish.see(&shape(&columns, Key::Primary), &row("1"));
-        wish.see(
+        demand.see(&shape(&columns, Key::Primary), &row("1"));
+        demand.see(
             &shape(&columns, Key::Primary),
             &row("0.12345678901234567890123"),
         );
-        let made = statements(&TableName::bare("t"), None, &wish);
+        let made = statements(&TableName::bare("t"), None, &demand);
         assert_eq!(
             made,
             [

@@ -1,13 +1,13 @@
 //! Tables and columns that are made because the rows of a batch name them.
 
 use windrow_core::{Fault, TableName, Tally};
+use windrow_database::demand;
 use windrow_database::web::{Batch, Loss, Meaning};
-use windrow_database::wish;
 
 use super::connection::{Connection, Stop};
 use super::knowledge::Knowledge;
 use crate::catalog::create;
-use crate::catalog::create::Wish;
+use crate::catalog::create::Demand;
 use crate::fault::meaning;
 
 impl Connection {
@@ -17,14 +17,14 @@ impl Connection {
         batch: &mut Batch<'_>,
         knowledge: &mut Knowledge,
     ) -> Result<(), Stop> {
-        let wishes = wish::by_table(batch.pending().map(|(_, write)| write), Wish::see);
-        for (name, wish) in wishes {
+        let demands = demand::by_table(batch.pending().map(|(_, write)| write), Demand::see);
+        for (name, demand) in demands {
             let Some(Ok(table)) = knowledge.tables.get(name) else {
                 continue;
             };
             let whole = self.session.whole_name(name);
             let facts = table.as_ref().map(|table| &table.facts);
-            let statements = create::statements(&whole, facts, &wish);
+            let statements = create::statements(&whole, facts, &demand);
             if statements.is_empty() {
                 continue;
             }

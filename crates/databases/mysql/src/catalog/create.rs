@@ -7,14 +7,14 @@
 use std::borrow::Cow;
 
 use windrow_core::{Fault, Holds, Name, TableName};
+use windrow_database::demand::Demand;
 use windrow_database::infer::{self, Change, Existing, SeenColumn, Times};
 use windrow_database::quote::backtick::{push_ident, push_table};
-use windrow_database::wish::Wish;
 
 use super::schema;
 use super::table::{Facts, NO_VALUE_YET, OURS};
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::column::{Column, Kind};
 use crate::values::literal::push_text;
 
@@ -25,15 +25,19 @@ const TRIES: usize = 3;
 ///
 /// # Errors
 /// As the server refuses, or the connection is lost.
-pub(crate) async fn grow(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
+pub(crate) async fn grow(
+    session: &mut Session,
+    name: &TableName,
+    demand: &Demand,
+) -> Result<(), Trouble> {
     // DDL is its own transaction, so that a lock of the table would not last from the look to the
     // change: another connection could have widened the column in between, and this one would
     // make it narrower.
     let lock = lock_name(name);
-    line.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
-    let grown = grow_locked(line, name, wish).await;
-    if line.is_usable() {
-        line.say(&format!("DO RELEASE_LOCK({lock})")).await?;
+    session.say(&format!("DO GET_LOCK({lock}, 5)")).await?;
+    let grown = grow_locked(session, name, demand).await;
+    if session.is_usable() {
+        session.say(&format!("DO RELEASE_LOCK({lock})")).await?;
     }
     grown
 }
@@ -46,11 +50,15 @@ fn lock_name(name: &TableName) -> String {
     sql
 }
 
-async fn grow_locked(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
+async fn grow_locked(
+    session: &mut Session,
+    name: &TableName,
+    demand: &Demand,
+) -> Result<(), Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        match attempt(line, name, wish).await {
+        match attempt(session, name, demand).await {
             // The table or the column is there, or gone, already.
             Err(Trouble::Refused(refusal))
                 if matches!(refusal.number, 1050 | 1060 | 1091 | 1146) && tries > 0 => {}
@@ -67,15 +75,15 @@ async fn grow_locked(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(
     }
 }
 
-async fn attempt(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), Trouble> {
-    let sql = match schema::read(line, name).await? {
-        None if !wish.new.is_wanted() => return Ok(()),
-        None => match creation(name, wish, line.server.mariadb) {
+async fn attempt(session: &mut Session, name: &TableName, demand: &Demand) -> Result<(), Trouble> {
+    let sql = match schema::read(session, name).await? {
+        None if !demand.new.is_wanted() => return Ok(()),
+        None => match creation(name, demand, session.server.mariadb) {
             Some(sql) => sql,
             None => return Err(Trouble::of(untyped(name))),
         },
         Some(facts) => {
-            let changes = changes(&facts, wish);
+            let changes = changes(&facts, demand);
             if changes.is_empty() {
                 return Ok(());
             }
@@ -86,7 +94,7 @@ async fn attempt(line: &mut Line, name: &TableName, wish: &Wish) -> Result<(), T
             sql
         }
     };
-    line.say(&sql).await?;
+    session.say(&sql).await?;
     tracing::info!(sql, "changed");
     Ok(())
 }
@@ -99,12 +107,12 @@ fn untyped(name: &TableName) -> Fault {
     )
 }
 
-fn creation(name: &TableName, wish: &Wish, mariadb: bool) -> Option<String> {
-    let columns = wish.seen_columns.columns();
+fn creation(name: &TableName, demand: &Demand, mariadb: bool) -> Option<String> {
+    let columns = demand.seen_columns.columns();
     if columns.is_empty() {
         return None;
     }
-    let primary = wish.new.primary(&wish.seen_columns);
+    let primary = demand.new.primary(&demand.seen_columns);
     let mut sql = "CREATE TABLE ".to_owned();
     push_table(&mut sql, name);
     sql.push_str(" (");
@@ -181,14 +189,14 @@ fn own_type(holds: Holds) -> Cow<'static, str> {
 }
 
 /// What an existing table lacks, as the parts of one ALTER TABLE.
-pub(crate) fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
+pub(crate) fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let column = |name: &Name| {
         facts
             .place_of(name)
             .and_then(|place| facts.columns.get(place))
     };
     let mut changes = Vec::new();
-    for seen_column in wish.seen_columns.columns() {
+    for seen_column in demand.seen_columns.columns() {
         if seen_column.kind.is_none() && column(&seen_column.name).is_none() {
             changes.push(addition("ADD COLUMN", seen_column));
         }
@@ -206,7 +214,11 @@ pub(crate) fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
         }
     }
     let existing = |name: &Name| {
-        let seen_column = wish.seen_columns.columns().iter().find(|s| s.name == *name);
+        let seen_column = demand
+            .seen_columns
+            .columns()
+            .iter()
+            .find(|s| s.name == *name);
         let zoned = seen_column.is_some_and(|s| s.times == Times::All(Holds::Timestamptz));
         match existing(facts, column(name)) {
             // A zone is no matter of the column's.
@@ -214,10 +226,14 @@ pub(crate) fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             existing => existing,
         }
     };
-    for change in wish.seen_columns.changes(existing) {
+    for change in demand.seen_columns.changes(existing) {
         match change {
             Change::Add(name, kind) => {
-                let seen_column = wish.seen_columns.columns().iter().find(|s| s.name == name);
+                let seen_column = demand
+                    .seen_columns
+                    .columns()
+                    .iter()
+                    .find(|s| s.name == name);
                 let double = seen_column.is_some_and(|s| s.double);
                 let verb = if column(&name).is_some() {
                     "MODIFY COLUMN"

@@ -6,7 +6,7 @@ use windrow_database::quote::backtick::push_table;
 
 use super::information::about;
 use super::table::Print;
-use crate::line::Seen;
+use crate::session::Seen;
 use crate::values::cell::text;
 
 /// Appends queries for a table's columns and its definition. The first one's lock keeps the table

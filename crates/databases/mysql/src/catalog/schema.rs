@@ -9,7 +9,7 @@ use super::information::about;
 use super::proof;
 use super::table::{Facts, NO_VALUE_YET, OURS, Trigger, Unique};
 use crate::fault::{Scope, Trouble};
-use crate::line::{Line, Seen};
+use crate::session::{Seen, Session};
 use crate::values::cell::{get, text};
 use crate::values::column::{Column, Kind};
 
@@ -18,58 +18,61 @@ use crate::values::column::{Column, Kind};
 ///
 /// # Errors
 /// As the server refuses, or the connection is lost.
-pub(crate) async fn read(line: &mut Line, name: &TableName) -> Result<Option<Facts>, Trouble> {
+pub(crate) async fn read(
+    session: &mut Session,
+    name: &TableName,
+) -> Result<Option<Facts>, Trouble> {
     let mut held = "START TRANSACTION; ".to_owned();
     guard::push_all(&mut held, name);
-    let (seen, ended) = line.looks(&held).await;
+    let (seen, ended) = session.looks(&held).await;
     let seen = match ended {
         Ok(()) => Some(seen),
         Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => {
             match refusal.number {
                 // No such table, or no such database.
                 1146 | 1049 => {
-                    line.say("ROLLBACK").await?;
+                    session.say("ROLLBACK").await?;
                     return Ok(None);
                 }
                 // Who may insert but not select gets no guard.
                 1142 | 1143 => None,
                 _ => {
-                    line.say("ROLLBACK").await?;
+                    session.say("ROLLBACK").await?;
                     return Err(Trouble::Refused(refusal));
                 }
             }
         }
         Err(trouble) => return Err(trouble),
     };
-    let facts = describe(line, name, seen.as_deref()).await;
-    line.say("ROLLBACK").await?;
+    let facts = describe(session, name, seen.as_deref()).await;
+    session.say("ROLLBACK").await?;
     facts
 }
 
 async fn describe(
-    line: &mut Line,
+    session: &mut Session,
     name: &TableName,
     seen: Option<&[Seen]>,
 ) -> Result<Option<Facts>, Trouble> {
-    let table = line
+    let table = session
         .rows(&about("TABLES", TABLES, "TABLE", name, ""))
         .await?;
     let Some(table) = table.first() else {
         return Ok(None);
     };
     let order = " ORDER BY ORDINAL_POSITION";
-    let rows = line
+    let rows = session
         .rows(&about("COLUMNS", COLUMNS, "TABLE", name, order))
         .await?;
     let mut columns: Vec<Column> = rows.iter().map(column).collect();
-    if line.server.mariadb {
+    if session.server.mariadb {
         let checks = "CHECK_CLAUSE";
-        let rows = line
+        let rows = session
             .rows(&about("CHECK_CONSTRAINTS", checks, "CONSTRAINT", name, ""))
             .await?;
         mark_json(&mut columns, &rows);
     }
-    let indexes = line
+    let indexes = session
         .rows(&about(
             "STATISTICS",
             INDEXES,
@@ -80,7 +83,7 @@ async fn describe(
         .await?;
     let own = " AND REFERENCED_TABLE_NAME = TABLE_NAME AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA LIMIT 1";
     let own = about("KEY_COLUMN_USAGE", "1", "TABLE", name, own);
-    let (more, ended) = line.looks(&format!("{own}; SHOW GRANTS")).await;
+    let (more, ended) = session.looks(&format!("{own}; SHOW GRANTS")).await;
     ended?;
     let more = |at: usize| more.get(at).map_or(&[][..], |seen| &seen.rows);
     let (own_parent, grants) = (more(0), more(1));

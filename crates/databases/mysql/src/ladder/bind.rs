@@ -9,8 +9,8 @@ use windrow_core::{Fault, FaultClass, RowDone, TableName, Verdict};
 
 use super::batch::{Batch, Tables};
 use super::connection::Connection;
+use super::demands;
 use super::transaction::Break;
-use super::wishes;
 use crate::catalog::create;
 use crate::catalog::schema;
 use crate::catalog::table::Table;
@@ -73,7 +73,7 @@ impl Connection {
             let known = self.catalog.fresh(name).filter(young);
             let table = match known {
                 Some(table) => Some(table),
-                None => match schema::read(&mut self.line, name).await {
+                None => match schema::read(&mut self.session, name).await {
                     Ok(facts) => {
                         let table = self.catalog.put(name, facts);
                         let version = table.as_ref().map(|table| table.version);
@@ -98,16 +98,16 @@ impl Connection {
 
     /// Makes what the rows that do not fit ask for; says whether anything was tried.
     async fn grow(&mut self, batch: &mut Batch<'_>) -> Result<bool, Break> {
-        let wishes = wishes::of(batch, &self.catalog);
+        let demands = demands::of(batch, &self.catalog);
         let mut grown = false;
-        for (name, wish) in &wishes {
+        for (name, demand) in &demands {
             grown = true;
-            match create::grow(&mut self.line, name, wish).await {
+            match create::grow(&mut self.session, name, demand).await {
                 Ok(()) => {}
                 Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
                 Err(Trouble::Refused(refusal)) => {
                     let verdict = self.refusal_of_table(refusal.fault);
-                    wishes::conclude(batch, name, &verdict);
+                    demands::conclude(batch, name, &verdict);
                 }
             }
         }

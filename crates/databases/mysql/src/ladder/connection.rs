@@ -12,12 +12,12 @@ use super::transaction::{Break, TRUSTED, Verified};
 use crate::catalog::guard;
 use crate::catalog::table::Table;
 use crate::fault::{Scope, Trouble};
-use crate::line::Line;
-use crate::line::interrupt::Interrupt;
+use crate::session::Session;
+use crate::session::interrupt::Interrupt;
 
 /// A connection and what it has learned.
 pub(crate) struct Connection {
-    pub(super) line: Line,
+    pub(super) session: Session,
     pub(super) catalog: Arc<Catalog>,
     pub(super) purpose: Purpose,
     pub(super) creates: bool,
@@ -30,13 +30,13 @@ pub(crate) struct Connection {
 impl Connection {
     /// `creates`: tables and columns that are not there are made.
     pub(crate) fn new(
-        (line, interrupt): (Line, Arc<Interrupt>),
+        (session, interrupt): (Session, Arc<Interrupt>),
         catalog: Arc<Catalog>,
         purpose: Purpose,
         creates: bool,
     ) -> Self {
         Self {
-            line,
+            session,
             interrupt,
             catalog,
             purpose,
@@ -65,7 +65,7 @@ impl Connection {
         }
         let mut sql = String::new();
         guard::push_all(&mut sql, &table.name);
-        let (seen, ended) = self.line.looks(&sql).await;
+        let (seen, ended) = self.session.looks(&sql).await;
         match ended {
             Ok(()) if guard::holds(expected, &seen) => {
                 if self.verified.len() > 10_000 {

@@ -106,7 +106,7 @@ impl Connection {
     ) -> Result<(), Break> {
         let unproven = work.units.iter().any(|unit| batch.runs_unproven(*unit));
         if unproven && self.numbered {
-            self.line.renew().await?;
+            self.session.renew().await?;
         }
         self.numbered = !unproven && (self.numbered || batch.takes_numbers(&work.units));
         let may_be_one = matches!(work.mode, Mode::Sets | Mode::Once);
@@ -114,15 +114,15 @@ impl Connection {
         {
             true => Ok(()),
             false => {
-                let (line, verified) = (&mut self.line, &mut self.verified);
+                let (session, verified) = (&mut self.session, &mut self.verified);
                 let purpose = self.purpose;
-                Transaction::new(line, batch, purpose, verified, tally, work.isolated)
+                Transaction::new(session, batch, purpose, verified, tally, work.isolated)
                     .run(&work.units, work.mode)
                     .await
             }
         };
-        let renewed = match unproven && self.line.is_usable() {
-            true => self.line.renew().await,
+        let renewed = match unproven && self.session.is_usable() {
+            true => self.session.renew().await,
             false => Ok(()),
         };
         ended.and(renewed.map_err(Break::from))
@@ -181,7 +181,7 @@ impl Executor<RowWrite> for Connection {
             Ok(()) => {}
             // Whatever had no verdict was not committed.
             Err(Break::Lost(why)) => {
-                self.line.give_up();
+                self.session.give_up();
                 batch.conclude_rest(&Verdict::RolledBack(unavailable(&why)));
             }
             Err(
@@ -190,21 +190,21 @@ impl Executor<RowWrite> for Connection {
                 | Break::Locked(_, fault)
                 | Break::Unknown(fault),
             ) => {
-                self.line.give_up();
+                self.session.give_up();
                 batch.conclude_rest(&Verdict::RolledBack(fault));
             }
             Err(Break::Apart | Break::Unsure | Break::Stale | Break::Overtaken(_)) => {
-                self.line.give_up();
+                self.session.give_up();
                 batch.conclude_rest(&Verdict::RolledBack(keeps_changing()));
             }
         }
         let defect = Verdict::Final(Err(Fault::internal("a unit got no verdict").into()));
         batch.conclude_rest(&defect);
-        self.line.settle(&mut tally);
+        self.session.settle(&mut tally);
         Report {
             verdicts: batch.verdicts.into_iter().flatten().collect(),
             tally,
-            usable: self.line.is_usable() && !self.interrupt.was_asked(),
+            usable: self.session.is_usable() && !self.interrupt.was_asked(),
         }
     }
 
@@ -213,6 +213,6 @@ impl Executor<RowWrite> for Connection {
     }
 
     async fn close(self: Box<Self>) {
-        self.line.close().await;
+        self.session.close().await;
     }
 }

@@ -35,10 +35,10 @@ impl Connection {
         let reads = first.compiled.shape.op == Op::Get;
         self.verify(&table).await?;
         let answered = match bound.as_slice() {
-            [one] => single::execute(&mut self.line, one)
+            [one] => single::execute(&mut self.session, one)
                 .await
                 .map(|done| vec![done]),
-            many => match set::execute(&mut self.line, many).await {
+            many => match set::execute(&mut self.session, many).await {
                 Ok(dones) => Ok(dones),
                 Err(Failed::Unsure) if reads => return Ok(false),
                 // It is committed, and that cannot be: nobody is told what may not be true.
@@ -101,7 +101,7 @@ impl Connection {
             (Scope::Lock, [unit]) => {
                 let mut verdict = self.waits(refusal.fault.clone());
                 // What is left of the first try would be written twice.
-                if batch.is_apart(*unit) && !self.line.undid_all().await? {
+                if batch.is_apart(*unit) && !self.session.undid_all().await? {
                     verdict = Verdict::Final(Err(refusal.fault.into()));
                 }
                 batch.conclude(*unit, verdict);
@@ -129,7 +129,7 @@ impl Connection {
                 Err(Break::Stale) => {}
                 other => return other.map(|()| false),
             }
-            let now = schema::read(&mut self.line, &table.name).await?;
+            let now = schema::read(&mut self.session, &table.name).await?;
             if now.is_none_or(|facts| facts.transactional) {
                 return Err(Break::Stale);
             }
@@ -154,9 +154,9 @@ impl Connection {
             .iter()
             .filter_map(|i| batch.bound.get(*i as usize))
             .collect();
-        let server = &self.line.server;
+        let server = &self.session.server;
         let fits = match bound.as_slice() {
-            [one] => !single::needs_transaction(&one.compiled, &self.line),
+            [one] => !single::needs_transaction(&one.compiled, &self.session),
             [first, ..] => {
                 plan::shape_of(step.group).is_some()
                     && first.compiled.table.transactional

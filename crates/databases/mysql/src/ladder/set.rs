@@ -12,7 +12,7 @@ use super::single::{given, key_cells, result_places, size};
 use super::text;
 use super::text::Met;
 use crate::fault::Trouble;
-use crate::line::{Line, Server};
+use crate::session::{Server, Session};
 use crate::values::column::Kind;
 use crate::values::key;
 use crate::values::key::{Canon, Found};
@@ -136,7 +136,7 @@ fn rows(fitting: usize, columns: usize) -> usize {
 /// # Errors
 /// As the server refuses one of the rows; which one is not told.
 pub(crate) async fn execute(
-    line: &mut Line,
+    session: &mut Session,
     items: &[&BoundWrite],
 ) -> Result<Vec<RowDone>, Failed> {
     let Some(first) = items.first() else {
@@ -144,18 +144,18 @@ pub(crate) async fn execute(
     };
     let compiled = &*first.compiled;
     match compiled.action {
-        Action::Insert | Action::Ignore | Action::Upsert => insert(line, compiled, items).await,
-        Action::Update => update(line, compiled, items).await,
-        Action::Delete => delete(line, compiled, items).await,
+        Action::Insert | Action::Ignore | Action::Upsert => insert(session, compiled, items).await,
+        Action::Update => update(session, compiled, items).await,
+        Action::Delete => delete(session, compiled, items).await,
         Action::Get => {
-            let rows = select(line, compiled, items, "").await?;
+            let rows = select(session, compiled, items, "").await?;
             matching::by_key(compiled, items, rows).ok_or(Failed::Unsure)
         }
     }
 }
 
 async fn insert(
-    line: &mut Line,
+    session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
 ) -> Result<Vec<RowDone>, Failed> {
@@ -166,7 +166,7 @@ async fn insert(
         None => Vec::new(),
     };
     let sql = text::insert(compiled, Met::of(compiled.action), items.len(), &back);
-    let answer = line.execute(&sql, all_given(items)).await?;
+    let answer = session.execute(&sql, all_given(items)).await?;
     let dones = match compiled.results {
         None if compiled.action == Action::Upsert || answer.affected == items.len() as u64 => {
             Some(vec![RowDone::rows(1); items.len()])
@@ -181,17 +181,17 @@ async fn insert(
 }
 
 async fn update(
-    line: &mut Line,
+    session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
 ) -> Result<Vec<RowDone>, Failed> {
     let rows: Vec<&[Cell]> = items.iter().map(|bound| &*bound.row).collect();
-    let sql = text::update_many(compiled, line.server.mariadb, &rows);
-    let found = line.say(&sql).await?;
+    let sql = text::update_many(compiled, session.server.mariadb, &rows);
+    let found = session.say(&sql).await?;
     if compiled.results.is_none() && found == items.len() as u64 {
         return Ok(vec![RowDone::rows(1); items.len()]);
     }
-    let rows = select(line, compiled, items, "").await?;
+    let rows = select(session, compiled, items, "").await?;
     // The rows that were found are locked; a row that came meanwhile would be one too many.
     if rows.len() as u64 != found {
         return Err(Failed::Unsure);
@@ -200,19 +200,19 @@ async fn update(
 }
 
 async fn delete(
-    line: &mut Line,
+    session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
 ) -> Result<Vec<RowDone>, Failed> {
     let padded = items.len().next_power_of_two();
-    let rows = if line.server.returning {
+    let rows = if session.server.returning {
         let back = joined(&compiled.key, result_places(compiled));
         let sql = text::delete_many(compiled, &back, padded);
-        line.execute(&sql, keys(items, padded)).await?.rows
+        session.execute(&sql, keys(items, padded)).await?.rows
     } else {
-        let rows = select(line, compiled, items, " FOR UPDATE").await?;
+        let rows = select(session, compiled, items, " FOR UPDATE").await?;
         let sql = text::delete_many(compiled, &[], padded);
-        let answer = line.execute(&sql, keys(items, padded)).await?;
+        let answer = session.execute(&sql, keys(items, padded)).await?;
         if answer.affected != rows.len() as u64 {
             return Err(Failed::Unsure);
         }
@@ -232,12 +232,12 @@ fn all_given(items: &[&BoundWrite]) -> Vec<Cell> {
 ///
 /// # Errors
 /// As the server refuses.
-pub(crate) async fn judge(line: &mut Line, items: &[&BoundWrite]) -> Result<bool, Trouble> {
+pub(crate) async fn judge(session: &mut Session, items: &[&BoundWrite]) -> Result<bool, Trouble> {
     let Some(first) = items.first() else {
         return Ok(true);
     };
     let sql = text::insert(&first.compiled, Met::Warns, items.len(), &[]);
-    let answer = line.execute(&sql, all_given(items)).await?;
+    let answer = session.execute(&sql, all_given(items)).await?;
     Ok(answer.affected == 0 && usize::from(answer.warnings) == items.len())
 }
 
@@ -246,7 +246,7 @@ pub(crate) async fn judge(line: &mut Line, items: &[&BoundWrite]) -> Result<bool
 /// # Errors
 /// As the server refuses.
 pub(crate) async fn existing(
-    line: &mut Line,
+    session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
     lock: &str,
@@ -255,7 +255,7 @@ pub(crate) async fn existing(
     for chunk in items.chunks(MOST_KEYS) {
         let padded = chunk.len().next_power_of_two();
         let sql = text::select_many(compiled, &compiled.key, padded, lock);
-        for row in line.execute(&sql, keys(chunk, padded)).await?.rows {
+        for row in session.execute(&sql, keys(chunk, padded)).await?.rows {
             match canon(compiled, &row) {
                 Found::Row(canon) => there.insert(canon),
                 Found::Nothing | Found::Unknown => return Ok(None),
@@ -275,7 +275,7 @@ fn canon(compiled: &Compiled, row: &Row) -> Found {
 }
 
 async fn select(
-    line: &mut Line,
+    session: &mut Session,
     compiled: &Compiled,
     items: &[&BoundWrite],
     lock: &str,
@@ -283,7 +283,7 @@ async fn select(
     let padded = items.len().next_power_of_two();
     let columns = joined(&compiled.key, result_places(compiled));
     let sql = text::select_many(compiled, &columns, padded, lock);
-    Ok(line.execute(&sql, keys(items, padded)).await?.rows)
+    Ok(session.execute(&sql, keys(items, padded)).await?.rows)
 }
 
 /// The keys of these rows; the last one again until there are so many.

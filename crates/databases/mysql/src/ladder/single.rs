@@ -10,7 +10,7 @@ use super::text;
 use super::text::Met;
 use crate::catalog::table::same;
 use crate::fault::{DUPLICATE, OVERFLOW, Refusal, Trouble};
-use crate::line::{Answer, Line};
+use crate::session::{Answer, Session};
 
 /// How often an insert is tried that meets a row which is gone when it is looked at.
 const TRIES: usize = 3;
@@ -19,12 +19,12 @@ const TRIES: usize = 3;
 const FRAME: usize = 4096;
 
 /// Whether a write needs a transaction around its statements: there are several of them.
-pub(crate) fn needs_transaction(compiled: &Compiled, line: &Line) -> bool {
+pub(crate) fn needs_transaction(compiled: &Compiled, session: &Session) -> bool {
     let back = compiled.results.is_some();
     match compiled.action {
         Action::Update => back,
         Action::Insert | Action::Ignore | Action::Upsert | Action::Delete => {
-            back && !line.server.returning
+            back && !session.server.returning
         }
         Action::Get => false,
     }
@@ -34,19 +34,19 @@ pub(crate) fn needs_transaction(compiled: &Compiled, line: &Line) -> bool {
 ///
 /// # Errors
 /// The write's own failure, or that of the connection.
-pub(crate) async fn execute(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+pub(crate) async fn execute(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     if bound.nothing {
         return Ok(matching::empty(compiled));
     }
-    check_size(line, bound)?;
+    check_size(session, bound)?;
     match compiled.action {
-        Action::Insert | Action::Upsert => insert(line, bound, Met::of(compiled.action)).await,
-        Action::Ignore => ignore(line, bound).await,
-        Action::Update => update(line, bound).await,
-        Action::Delete => delete(line, bound).await,
+        Action::Insert | Action::Upsert => insert(session, bound, Met::of(compiled.action)).await,
+        Action::Ignore => ignore(session, bound).await,
+        Action::Update => update(session, bound).await,
+        Action::Delete => delete(session, bound).await,
         Action::Get => {
-            let rows = select(line, bound, result_places(compiled), "").await?;
+            let rows = select(session, bound, result_places(compiled), "").await?;
             Ok(matching::all(compiled, rows.rows))
         }
     }
@@ -62,8 +62,8 @@ pub(crate) fn size(row: &[Cell]) -> usize {
 }
 
 /// The client would be cut off without a word.
-fn check_size(line: &Line, bound: &BoundWrite) -> Result<(), Trouble> {
-    let (size, most) = (size(&bound.row), line.server.packet);
+fn check_size(session: &Session, bound: &BoundWrite) -> Result<(), Trouble> {
+    let (size, most) = (size(&bound.row), session.server.packet);
     if size + FRAME <= most {
         return Ok(());
     }
@@ -74,13 +74,13 @@ fn check_size(line: &Line, bound: &BoundWrite) -> Result<(), Trouble> {
     Err(Trouble::of(Fault::too_large(message)))
 }
 
-async fn insert(line: &mut Line, bound: &BoundWrite, met: Met) -> Result<RowDone, Trouble> {
+async fn insert(session: &mut Session, bound: &BoundWrite, met: Met) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
-    if compiled.results.is_some() && !line.server.returning {
-        return insert_and_read(line, bound, met).await;
+    if compiled.results.is_some() && !session.server.returning {
+        return insert_and_read(session, bound, met).await;
     }
     let sql = text::insert(compiled, met, 1, result_places(compiled));
-    let answer = line.execute(&sql, given(bound).to_vec()).await?;
+    let answer = session.execute(&sql, given(bound).to_vec()).await?;
     Ok(written(compiled, answer))
 }
 
@@ -95,13 +95,13 @@ fn written(compiled: &Compiled, answer: Answer) -> RowDone {
 /// For servers that give no rows back: the row is found by the key that it was given, or by its
 /// number.
 async fn insert_and_read(
-    line: &mut Line,
+    session: &mut Session,
     bound: &BoundWrite,
     met: Met,
 ) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     let sql = text::insert(compiled, met, 1, &[]);
-    let answer = line.execute(&sql, given(bound).to_vec()).await?;
+    let answer = session.execute(&sql, given(bound).to_vec()).await?;
     let facts = &compiled.table.facts;
     let found = facts.uniques.iter().find_map(|unique| {
         let cell = |place: &usize| match compiled.columns.iter().position(|c| c == place) {
@@ -128,19 +128,19 @@ async fn insert_and_read(
     };
     let by_key = compiled.by_other_key(key);
     let sql = text::select(&by_key, result_places(compiled), "");
-    let rows = line.execute(&sql, cells).await?.rows;
+    let rows = session.execute(&sql, cells).await?.rows;
     Ok(matching::all(compiled, rows))
 }
 
 /// Only the key's own conflict is ignored: any other failure is told.
-async fn ignore(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn ignore(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        match insert(line, bound, Met::Fails).await {
+        match insert(session, bound, Met::Fails).await {
             Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE => {
                 if is_own_key(&bound.compiled, &refusal)
-                    || is_there(line, bound, " LOCK IN SHARE MODE").await?
+                    || is_there(session, bound, " LOCK IN SHARE MODE").await?
                 {
                     return Ok(matching::empty(&bound.compiled));
                 }
@@ -181,16 +181,16 @@ pub(crate) fn met_another(compiled: &Compiled, refusal: &Refusal) -> bool {
 ///
 /// # Errors
 /// As [`execute`].
-pub(crate) async fn look_up(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+pub(crate) async fn look_up(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        if is_there(line, bound, " FOR UPDATE").await? {
-            return update(line, bound).await;
+        if is_there(session, bound, " FOR UPDATE").await? {
+            return update(session, bound).await;
         }
-        match insert(line, bound, Met::Fails).await {
+        match insert(session, bound, Met::Fails).await {
             Err(Trouble::Refused(refusal)) if refusal.number == DUPLICATE && tries > 0 => {
-                if !is_there(line, bound, " FOR UPDATE").await? {
+                if !is_there(session, bound, " FOR UPDATE").await? {
                     return Err(Trouble::Refused(refusal));
                 }
             }
@@ -199,14 +199,14 @@ pub(crate) async fn look_up(line: &mut Line, bound: &BoundWrite) -> Result<RowDo
     }
 }
 
-async fn is_there(line: &mut Line, bound: &BoundWrite, lock: &str) -> Result<bool, Trouble> {
+async fn is_there(session: &mut Session, bound: &BoundWrite, lock: &str) -> Result<bool, Trouble> {
     if bound.compiled.finds.is_none() {
         return Ok(false);
     }
-    Ok(!select(line, bound, &[], lock).await?.rows.is_empty())
+    Ok(!select(session, bound, &[], lock).await?.rows.is_empty())
 }
 
-async fn update(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn update(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     // An upsert that has found its row leaves the key as it is.
     let upserts = compiled.action == Action::Upsert;
@@ -220,7 +220,7 @@ async fn update(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble>
             .map(|(_, cell)| cell.clone());
         let cells = values.chain(key_cells(bound)).collect();
         let sql = text::update(compiled, &columns);
-        rows = line.execute(&sql, cells).await?.affected;
+        rows = session.execute(&sql, cells).await?.affected;
     }
     if compiled.results.is_none() {
         return Ok(RowDone::rows(rows));
@@ -234,7 +234,7 @@ async fn update(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble>
     } else {
         new_key(bound)
     };
-    let found = line.execute(&sql, cells).await?.rows;
+    let found = session.execute(&sql, cells).await?.rows;
     Ok(matching::all(compiled, found))
 }
 
@@ -249,20 +249,20 @@ fn new_key(bound: &BoundWrite) -> Vec<Cell> {
     keys.map(new).collect()
 }
 
-async fn delete(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble> {
+async fn delete(session: &mut Session, bound: &BoundWrite) -> Result<RowDone, Trouble> {
     let compiled = &*bound.compiled;
     let back = compiled.results.is_some();
-    if back && line.server.returning {
+    if back && session.server.returning {
         let sql = text::delete(compiled, result_places(compiled));
-        let answer = line.execute(&sql, key_cells(bound).collect()).await?;
+        let answer = session.execute(&sql, key_cells(bound).collect()).await?;
         return Ok(matching::all(compiled, answer.rows));
     }
     let read = match back {
-        true => Some(select(line, bound, result_places(compiled), " FOR UPDATE").await?),
+        true => Some(select(session, bound, result_places(compiled), " FOR UPDATE").await?),
         false => None,
     };
     let sql = text::delete(compiled, &[]);
-    let answer = line.execute(&sql, key_cells(bound).collect()).await?;
+    let answer = session.execute(&sql, key_cells(bound).collect()).await?;
     Ok(match read {
         Some(read) => matching::all(compiled, read.rows),
         None => RowDone::rows(answer.affected),
@@ -270,13 +270,13 @@ async fn delete(line: &mut Line, bound: &BoundWrite) -> Result<RowDone, Trouble>
 }
 
 async fn select(
-    line: &mut Line,
+    session: &mut Session,
     bound: &BoundWrite,
     columns: &[usize],
     lock: &str,
 ) -> Result<Answer, Trouble> {
     let sql = text::select(&bound.compiled, columns, lock);
-    line.execute(&sql, key_cells(bound).collect()).await
+    session.execute(&sql, key_cells(bound).collect()).await
 }
 
 /// The values of the shape's columns.

@@ -11,7 +11,7 @@ use super::set::Failed;
 use super::single;
 use super::transaction::{Break, Transaction};
 use crate::fault::{DUPLICATE, Refusal, Scope, Trouble};
-use crate::line::Line;
+use crate::session::Session;
 
 /// From so many writes on one statement is cheaper than as many.
 const SET_FROM: usize = 2;
@@ -80,9 +80,9 @@ impl Transaction<'_, '_> {
             return Ok(());
         };
         let (unit, write) = (bound.unit, bound.write as usize);
-        let answered = match single::execute(self.line, bound).await {
+        let answered = match single::execute(self.session, bound).await {
             Err(Trouble::Refused(refusal)) if single::met_another(&bound.compiled, &refusal) => {
-                single::look_up(self.line, bound).await
+                single::look_up(self.session, bound).await
             }
             other => other,
         };
@@ -94,10 +94,10 @@ impl Transaction<'_, '_> {
             Err(Trouble::Lost(why)) => return Err(Break::Lost(why)),
             Err(Trouble::Refused(refusal)) => refusal,
         };
-        check_scope(self.line, &refusal)?;
+        check_scope(self.session, &refusal)?;
         let verdict = match refusal.scope {
             Scope::Lock if self.purpose == Purpose::Batches => {
-                self.line.hurry(true).await?;
+                self.session.hurry(true).await?;
                 Verdict::WaitsForLock(refusal.fault)
             }
             _ => Verdict::Final(Err(UnitFault {
@@ -113,7 +113,7 @@ impl Transaction<'_, '_> {
     /// Executes writes by one statement; a refusal that befell the statement alone is given back.
     async fn many(&mut self, items: &[u32]) -> Result<Option<Refusal>, Break> {
         let bound = bound(self.batch, items);
-        match set::execute(self.line, &bound).await {
+        match set::execute(self.session, &bound).await {
             Ok(dones) => {
                 for (item, done) in items.iter().zip(dones) {
                     self.done(*item, done, Rung::Fused);
@@ -123,9 +123,9 @@ impl Transaction<'_, '_> {
             Err(Failed::Unsure) => Err(Break::Unsure),
             Err(Failed::Trouble(Trouble::Lost(why))) => Err(Break::Lost(why)),
             Err(Failed::Trouble(Trouble::Refused(refusal))) => {
-                check_scope(self.line, &refusal)?;
+                check_scope(self.session, &refusal)?;
                 if refusal.scope == Scope::Lock {
-                    self.line.hurry(true).await?;
+                    self.session.hurry(true).await?;
                 }
                 Ok(Some(*refusal))
             }
@@ -187,8 +187,8 @@ impl Transaction<'_, '_> {
             if keyed.is_empty() {
                 continue;
             }
-            let found = set::existing(self.line, &by_key, &keyed, "").await;
-            let found = guessed(self.line, found).await?.unwrap_or_default();
+            let found = set::existing(self.session, &by_key, &keyed, "").await;
+            let found = guessed(self.session, found).await?.unwrap_or_default();
             let has = |bound: &&BoundWrite| bound.canon.as_ref().is_some_and(|c| found.contains(c));
             let blamed = keyed.iter().filter(|p| has(p));
             there.extend(blamed.map(|p| (p.unit, p.write)));
@@ -218,8 +218,8 @@ impl Transaction<'_, '_> {
         if compiled.finds.is_none() || keyed.is_empty() {
             return Ok(vec![piece(items, false)]);
         }
-        let there = set::existing(self.line, &compiled, &keyed, " LOCK IN SHARE MODE").await;
-        let there = guessed(self.line, there).await?.unwrap_or_default();
+        let there = set::existing(self.session, &compiled, &keyed, " LOCK IN SHARE MODE").await;
+        let there = guessed(self.session, there).await?.unwrap_or_default();
         let is_there = |item: &u32| {
             let bound = self.batch.bound.get(*item as usize);
             let canon = bound.and_then(|bound| bound.canon.as_ref());
@@ -234,8 +234,8 @@ impl Transaction<'_, '_> {
     async fn judged(&mut self, items: &[u32]) -> Result<bool, Break> {
         let rows = bound(self.batch, items);
         let empty = rows.first().map(|p| super::matching::empty(&p.compiled));
-        let judged = set::judge(self.line, &rows).await;
-        let fine = guessed(self.line, judged.map(Some))
+        let judged = set::judge(self.session, &rows).await;
+        let fine = guessed(self.session, judged.map(Some))
             .await?
             .unwrap_or_default();
         if let (true, Some(empty)) = (fine, empty) {
@@ -263,7 +263,7 @@ impl Transaction<'_, '_> {
     fn suits(&self, items: &[u32]) -> bool {
         let rows = bound(self.batch, items);
         rows.first().is_some_and(|first| {
-            set::is_possible(&first.compiled, &self.line.server)
+            set::is_possible(&first.compiled, &self.session.server)
                 && (first.compiled.action != Action::Update || set::is_uniform(&rows))
         })
     }
@@ -277,19 +277,22 @@ impl Transaction<'_, '_> {
     }
 
     fn next_size(&self, items: &[u32]) -> usize {
-        set::next_size(&bound(self.batch, items), &self.line.server)
+        set::next_size(&bound(self.batch, items), &self.session.server)
     }
 }
 
 /// What was found out for speed alone; `None` where the server refused to say it.
-async fn guessed<T>(line: &mut Line, said: Result<Option<T>, Trouble>) -> Result<Option<T>, Break> {
+async fn guessed<T>(
+    session: &mut Session,
+    said: Result<Option<T>, Trouble>,
+) -> Result<Option<T>, Break> {
     match said {
         Ok(said) => Ok(said),
         Err(Trouble::Lost(why)) => Err(Break::Lost(why)),
         Err(Trouble::Refused(refusal)) => {
-            check_scope(line, &refusal)?;
+            check_scope(session, &refusal)?;
             if refusal.scope == Scope::Lock {
-                line.hurry(true).await?;
+                session.hurry(true).await?;
             }
             Ok(None)
         }
@@ -297,12 +300,12 @@ async fn guessed<T>(line: &mut Line, said: Result<Option<T>, Trouble>) -> Result
 }
 
 /// What ends more than the statement.
-fn check_scope(line: &Line, refusal: &Refusal) -> Result<(), Break> {
+fn check_scope(session: &Session, refusal: &Refusal) -> Result<(), Break> {
     let fault = || refusal.fault.clone();
     match refusal.scope {
         Scope::Transaction => Err(Break::Gone(fault())),
         Scope::Connection => Err(Break::Ended(fault())),
-        Scope::Lock if line.server.timeout_ends_all => Err(Break::Gone(fault())),
+        Scope::Lock if session.server.timeout_ends_all => Err(Break::Gone(fault())),
         // The statement was killed: nobody's fault, and it would succeed.
         Scope::Statement if refusal.fault.class == FaultClass::Conflict => {
             Err(Break::Gone(fault()))

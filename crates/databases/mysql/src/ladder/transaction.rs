@@ -10,7 +10,7 @@ use windrow_core::{Fault, RowDone, Rung, TableName, Tally, Verdict};
 use super::batch::Batch;
 use crate::catalog::guard;
 use crate::fault::{Scope, Trouble, unknown};
-use crate::line::Line;
+use crate::session::Session;
 
 /// How a transaction goes about its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) type Verified = HashMap<u64, Instant>;
 
 /// A transaction under way.
 pub(crate) struct Transaction<'t, 'u> {
-    pub(crate) line: &'t mut Line,
+    pub(crate) session: &'t mut Session,
     pub(crate) batch: &'t mut Batch<'u>,
     pub(crate) purpose: Purpose,
     verified: &'t mut Verified,
@@ -88,7 +88,7 @@ pub(crate) struct Transaction<'t, 'u> {
 
 impl<'t, 'u> Transaction<'t, 'u> {
     pub(crate) fn new(
-        line: &'t mut Line,
+        session: &'t mut Session,
         batch: &'t mut Batch<'u>,
         purpose: Purpose,
         verified: &'t mut Verified,
@@ -96,7 +96,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
         isolated: bool,
     ) -> Self {
         Self {
-            line,
+            session,
             batch,
             purpose,
             verified,
@@ -111,8 +111,8 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     /// A unit that was tried once has failed. It waits for a lock only if it may be tried again.
     pub(super) async fn undo_once(&mut self, units: &[u32]) -> Result<(), Break> {
-        self.line.say("ROLLBACK").await?;
-        let undone = self.line.undid_all().await?;
+        self.session.say("ROLLBACK").await?;
+        let undone = self.session.undid_all().await?;
         let verdict = match self.blame.take() {
             Some((_, Verdict::WaitsForLock(fault))) if !undone => Verdict::Final(Err(fault.into())),
             Some((_, verdict)) => verdict,
@@ -143,7 +143,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
             }
             guarded.push((table, expected, guard::RESULTS + usize::from(!seen)));
         }
-        let (mut seen, ended) = self.line.looks(&sql).await;
+        let (mut seen, ended) = self.session.looks(&sql).await;
         match ended {
             Ok(()) => {}
             Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Lock => {
@@ -179,7 +179,7 @@ impl<'t, 'u> Transaction<'t, 'u> {
 
     pub(super) async fn commit(&mut self, units: &[u32]) -> Result<(), Break> {
         let reads = self.batch.only_read(units);
-        match self.line.say("COMMIT").await {
+        match self.session.say("COMMIT").await {
             Ok(_) => {}
             Err(_) if reads => {}
             Err(Trouble::Lost(why)) => return Err(Break::Unknown(unknown(&why))),

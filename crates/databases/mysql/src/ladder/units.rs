@@ -32,14 +32,14 @@ impl Transaction<'_, '_> {
             Err(Break::Lost(why)) => return Err(Break::Lost(why)),
             // Where the server has rolled back already this does nothing.
             Err(other) => self
-                .line
+                .session
                 .say("ROLLBACK")
                 .await
                 .map_err(Break::from)
                 .and(Err(other)),
         };
-        if self.line.is_usable() {
-            self.line.hurry(false).await?;
+        if self.session.is_usable() {
+            self.session.hurry(false).await?;
         }
         ended
     }
@@ -82,7 +82,7 @@ impl Transaction<'_, '_> {
     /// fails, it is told the first of its writes that fails. So those before the one that was to
     /// blame are tried again, and then that one by itself.
     async fn unit(&mut self, unit: u32) -> Result<(), Break> {
-        self.line.say("SAVEPOINT windrow").await?;
+        self.session.say("SAVEPOINT windrow").await?;
         let mut way = Way::Whole;
         for tries in 1.. {
             let counts = self.counts;
@@ -99,7 +99,7 @@ impl Transaction<'_, '_> {
                 Err(other) => return Err(other),
             };
             self.counts = counts;
-            self.line.say("ROLLBACK TO SAVEPOINT windrow").await?;
+            self.session.say("ROLLBACK TO SAVEPOINT windrow").await?;
             way = match (way, blame) {
                 (Way::InOrder, blame) => {
                     let (_, verdict) = blame.unwrap_or_else(|| (0, defect()));

@@ -8,26 +8,30 @@ use super::plan::Load;
 use super::probe::Probe;
 use super::selection::Selection;
 use crate::catalog::guard;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 
 /// A connection that loads.
 #[derive(Debug)]
 pub(super) struct MysqlLoader {
-    pub(super) line: Line,
+    pub(super) session: Session,
     pub(super) load: Load,
     pub(super) probe: Probe,
 }
 
 impl MysqlLoader {
-    pub(super) fn new(line: Line, load: Load) -> Self {
+    pub(super) fn new(session: Session, load: Load) -> Self {
         let probe = Probe::new();
-        Self { line, load, probe }
+        Self {
+            session,
+            load,
+            probe,
+        }
     }
 
     /// Opens the transaction; the table is as it was described.
     pub(super) async fn open(&mut self) -> Result<(), LoadFault> {
-        let (seen, ended) = self.line.looks(&self.load.open).await;
+        let (seen, ended) = self.session.looks(&self.load.open).await;
         ended.map_err(of_trouble)?;
         if guard::holds(&self.load.print, &seen) {
             return Ok(());
@@ -47,7 +51,7 @@ impl MysqlLoader {
         written: u64,
     ) -> Result<Fault, LoadFault> {
         let sql = "SHOW WARNINGS LIMIT 1";
-        let rows = self.line.rows(sql).await.map_err(of_trouble)?;
+        let rows = self.session.rows(sql).await.map_err(of_trouble)?;
         let warning = rows.first().and_then(|row| get::<String>(row, 2));
         Ok(match warning {
             Some(warning) => Fault::new(FaultClass::Other, "01000", warning),
@@ -59,7 +63,7 @@ impl MysqlLoader {
 /// Executes a LOAD DATA whose file is these rows, or those of a selection. Gives back how many rows
 /// were written, and how many warnings there are.
 pub(super) async fn send(
-    line: &mut Line,
+    session: &mut Session,
     load: &Load,
     sql: &str,
     rows: &Rows,
@@ -74,7 +78,7 @@ pub(super) async fn send(
     }
     let (file, contents) = feed::file();
     let (said, fed) = {
-        let mut loading = std::pin::pin!(line.load(sql, contents));
+        let mut loading = std::pin::pin!(session.load(sql, contents));
         let mut feeding = std::pin::pin!(feed::write(rows, load, selection, file));
         // Where the statement ends before it has read all, it says why.
         tokio::select! {

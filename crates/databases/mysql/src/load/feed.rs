@@ -9,7 +9,7 @@ use windrow_core::{Fault, Rows};
 
 use super::plan::Load;
 use super::selection::Selection;
-use crate::line::FileStream;
+use crate::session::FileStream;
 
 /// Bytes that are sent at once: below the smallest packet that a server can be told to take (16 MiB
 /// are usual).

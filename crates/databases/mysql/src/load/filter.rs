@@ -37,7 +37,7 @@ impl MysqlLoader {
         if let Some(claim) = claim {
             for spans in claim.spans(&left).chunks(MARKS) {
                 let sql = marks::insert(&claim.mark.load, spans);
-                self.line.say(&sql).await.map_err(of_mark)?;
+                self.session.say(&sql).await.map_err(of_mark)?;
             }
         }
         Ok(Filtered { loaded, left })
@@ -45,11 +45,11 @@ impl MysqlLoader {
 
     /// Leaves out the rows whose values their columns cannot hold, as far as that can be tried out.
     async fn probe(&mut self, rows: &Rows, selection: &mut Selection) -> Result<(), LoadFault> {
-        let ready = self.probe.ready(&mut self.line, &self.load).await;
+        let ready = self.probe.ready(&mut self.session, &self.load).await;
         let Some(fill) = ready.map_err(of_trouble)? else {
             return Ok(());
         };
-        let filled = send(&mut self.line, &self.load, fill, rows, Some(selection)).await;
+        let filled = send(&mut self.session, &self.load, fill, rows, Some(selection)).await;
         let found = match filled {
             Ok((_, warnings)) => self.verdict(warnings, selection, false).await.map(Some),
             // Whatever is wrong with the table, the rows may be right.
@@ -57,7 +57,7 @@ impl MysqlLoader {
             Err(fault) => Err(fault),
         };
         let useful = !matches!(found, Ok(None));
-        let emptied = self.probe.empty(&mut self.line, useful).await;
+        let emptied = self.probe.empty(&mut self.session, useful).await;
         let found = found?;
         emptied.map_err(of_trouble)?;
         if let Some(verdict) = found {
@@ -76,7 +76,7 @@ impl MysqlLoader {
             self.open().await?;
             let load = &self.load;
             let (written, warnings) =
-                send(&mut self.line, load, &load.sql, rows, Some(selection)).await?;
+                send(&mut self.session, load, &load.sql, rows, Some(selection)).await?;
             let ignores = load.ignores;
             let verdict = self.verdict(warnings, selection, ignores).await?;
             leave(selection, &verdict.spoiled);
@@ -90,7 +90,7 @@ impl MysqlLoader {
                     false => Err(LoadFault::Refused(miscounted(sent, written))),
                 };
             }
-            self.line.say("ROLLBACK").await.map_err(of_trouble)?;
+            self.session.say("ROLLBACK").await.map_err(of_trouble)?;
         }
         Err(LoadFault::Refused(Fault::internal(format!(
             "LOAD DATA found other values that do not fit each of {TRIES} times"
@@ -112,7 +112,7 @@ impl MysqlLoader {
             return Err(LoadFault::Refused(Fault::internal(message)));
         }
         let numbering = self.probe.numbering();
-        let warnings = warnings::read(&mut self.line, count).await;
+        let warnings = warnings::read(&mut self.session, count).await;
         let warnings = warnings.map_err(of_trouble)?;
         match warnings.and_then(|warnings| judge(&warnings, selection, numbering, ignores)) {
             Some(verdict) => Ok(verdict),

@@ -9,7 +9,7 @@ use crate::fault::{Scope, Trouble, unavailable, unknown};
 impl MysqlLoader {
     /// The connection can be used.
     fn check(&self) -> Result<(), LoadFault> {
-        if self.line.is_usable() {
+        if self.session.is_usable() {
             return Ok(());
         }
         let why = "it had ended before";
@@ -20,15 +20,15 @@ impl MysqlLoader {
     async fn finish<T>(&mut self, written: Result<T, LoadFault>) -> Result<T, LoadFault> {
         if written.is_ok() {
             self.commit().await?;
-        } else if self.line.is_usable() && self.line.say("ROLLBACK").await.is_err() {
+        } else if self.session.is_usable() && self.session.say("ROLLBACK").await.is_err() {
             // Without an answer the connection is lost, and the server rolls back by itself.
-            self.line.give_up();
+            self.session.give_up();
         }
         written
     }
 
     async fn commit(&mut self) -> Result<(), LoadFault> {
-        match self.line.say("COMMIT").await {
+        match self.session.say("COMMIT").await {
             Ok(_) => Ok(()),
             Err(Trouble::Lost(why)) => Err(LoadFault::Unknown(unknown(&why))),
             Err(Trouble::Refused(refusal)) => Err(match refusal.scope {
@@ -61,6 +61,6 @@ impl Loader for MysqlLoader {
     }
 
     async fn close(self: Box<Self>) {
-        self.line.close().await;
+        self.session.close().await;
     }
 }

@@ -6,8 +6,8 @@ use windrow_core::{Fault, Mark, Marks, Span};
 use windrow_database::Options;
 
 use crate::fault::Trouble;
-use crate::line::{Line, Server};
 use crate::own_tables::{OwnTable, make};
+use crate::session::{Server, Session};
 use crate::values::cell::get;
 use crate::values::literal::push_text;
 
@@ -25,18 +25,18 @@ impl MysqlMarks {
         }
     }
 
-    async fn connect(&self) -> Result<Line, Fault> {
-        Line::connect(&self.opts, None, &self.options).await
+    async fn connect(&self) -> Result<Session, Fault> {
+        Session::connect(&self.opts, None, &self.options).await
     }
 
     /// Executes statements on a connection of their own, one after another.
     async fn say(&self, statements: &[String]) -> Result<(), Fault> {
-        let mut line = self.connect().await?;
+        let mut session = self.connect().await?;
         for sql in statements {
             // What is open when the connection ends is rolled back.
-            line.say(sql).await.map_err(Trouble::into_fault)?;
+            session.say(sql).await.map_err(Trouble::into_fault)?;
         }
-        line.close().await;
+        session.close().await;
         Ok(())
     }
 }
@@ -44,9 +44,9 @@ impl MysqlMarks {
 #[async_trait]
 impl Marks for MysqlMarks {
     async fn prepare(&self) -> Result<(), Fault> {
-        let mut line = self.connect().await?;
-        let made = make(&mut line, MARKS).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let made = make(&mut session, MARKS).await;
+        session.close().await;
         made.map_err(Trouble::into_fault)
     }
 
@@ -60,9 +60,9 @@ impl Marks for MysqlMarks {
         );
         push_text(&mut sql, load);
         sql.push_str(&format!(" ORDER BY `{}`", Mark::FIRST));
-        let mut line = self.connect().await?;
-        let rows = line.rows(&sql).await.map_err(Trouble::into_fault)?;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let rows = session.rows(&sql).await.map_err(Trouble::into_fault)?;
+        session.close().await;
         let span = |row: &mysql_async::Row| {
             Some(Span {
                 first: get(row, 0)?,

@@ -53,14 +53,14 @@ use windrow_core::{
     Bulk, Fault, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
 use windrow_database::Options;
-use windrow_database::wish::Wish;
+use windrow_database::demand::Demand;
 
 use self::connection::MysqlLoader;
 use self::marks::MysqlMarks;
 use super::catalog::create;
 use super::catalog::schema;
 use super::fault::Trouble;
-use super::line::Line;
+use super::session::Session;
 use super::values::column::{Column, Kind};
 
 /// LOAD DATA LOCAL.
@@ -78,8 +78,8 @@ impl MysqlBulk {
     }
 
     /// A connection that waits for locks as long as the server lets it.
-    async fn connect(&self) -> Result<Line, Fault> {
-        Line::connect(&self.opts, None, &self.options).await
+    async fn connect(&self) -> Result<Session, Fault> {
+        Session::connect(&self.opts, None, &self.options).await
     }
 }
 
@@ -102,9 +102,9 @@ impl Bulk for MysqlBulk {
     }
 
     async fn columns(&self, table: &TableName) -> Result<Option<Vec<LoadColumn>>, Fault> {
-        let mut line = self.connect().await?;
-        let facts = schema::read(&mut line, table).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let facts = schema::read(&mut session, table).await;
+        session.close().await;
         let facts = facts.map_err(Trouble::into_fault)?;
         Ok(facts.map(|facts| {
             let grows = self.options.create_tables && facts.ours;
@@ -119,18 +119,18 @@ impl Bulk for MysqlBulk {
         rows: &Rows,
         declared: &[Option<Holds>],
     ) -> Result<bool, Fault> {
-        let mut line = self.connect().await?;
-        let wish = Wish::of_rows(plan, rows, declared, true);
-        let grown = create::grow(&mut line, &plan.table, &wish).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let demand = Demand::of_rows(plan, rows, declared, true);
+        let grown = create::grow(&mut session, &plan.table, &demand).await;
+        session.close().await;
         grown.map_err(Trouble::into_fault)?;
         Ok(true)
     }
 
     async fn loader(&self, plan: &LoadPlan) -> Result<Box<dyn Loader>, Fault> {
-        let mut line = self.connect().await?;
-        let load = plan::make(&mut line, plan, self.options.create_tables).await?;
-        Ok(Box::new(MysqlLoader::new(line, load)))
+        let mut session = self.connect().await?;
+        let load = plan::make(&mut session, plan, self.options.create_tables).await?;
+        Ok(Box::new(MysqlLoader::new(session, load)))
     }
 
     fn marks(&self) -> Option<Arc<dyn Marks>> {

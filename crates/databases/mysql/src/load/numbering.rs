@@ -12,7 +12,7 @@ use super::feed;
 use super::warnings;
 use super::warnings::Warning;
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 
 /// Which number a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,25 +33,26 @@ pub(super) const CHECK: u32 = 4025;
 ///
 /// # Errors
 /// There cannot be such a table; the connection is lost.
-pub(super) async fn find(line: &mut Line, table: &TableName) -> Result<Numbering, Trouble> {
-    if !line.server.numbers_rows {
+pub(super) async fn find(session: &mut Session, table: &TableName) -> Result<Numbering, Trouble> {
+    if !session.server.numbers_rows {
         return Ok(Numbering::Unknown);
     }
     let mut name = String::new();
     push_table(&mut name, table);
-    line.say(&format!(
-        "CREATE TEMPORARY TABLE {name} (n INT CHECK (n > 0)) ENGINE = Aria TRANSACTIONAL = 0"
-    ))
-    .await?;
+    session
+        .say(&format!(
+            "CREATE TEMPORARY TABLE {name} (n INT CHECK (n > 0)) ENGINE = Aria TRANSACTIONAL = 0"
+        ))
+        .await?;
     let (file, contents) = feed::file();
     // A row that the CHECK refuses, and one that is bent. There is room for them.
     file.try_send(Bytes::from_static(b"0\n1x\n")).ok();
     drop(file);
     let load =
         format!("LOAD DATA LOCAL INFILE 'windrow' INTO TABLE {name} LINES TERMINATED BY X'0A' (n)");
-    let (_, count) = line.load(&load, contents).await?;
-    let warnings = warnings::read(line, count).await?;
-    line.say(&format!("DROP TEMPORARY TABLE {name}")).await?;
+    let (_, count) = session.load(&load, contents).await?;
+    let warnings = warnings::read(session, count).await?;
+    session.say(&format!("DROP TEMPORARY TABLE {name}")).await?;
     Ok(warnings.map_or(Numbering::Unknown, |warnings| of(&warnings)))
 }
 

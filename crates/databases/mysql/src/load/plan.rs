@@ -14,7 +14,7 @@ use crate::catalog::schema;
 use crate::catalog::table::Facts;
 use crate::catalog::table::Print;
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::{Column, Kind};
 
@@ -66,25 +66,29 @@ impl Load {
 /// # Errors
 /// [`FaultClass::Unsupported`] where rows must go through a lane; no such table or column; the
 /// connection is lost.
-pub(super) async fn make(line: &mut Line, plan: &LoadPlan, creates: bool) -> Result<Load, Fault> {
+pub(super) async fn make(
+    session: &mut Session,
+    plan: &LoadPlan,
+    creates: bool,
+) -> Result<Load, Fault> {
     // Warnings are all to be seen.
     let settings = "SET SESSION max_error_count = 65535";
-    line.say(settings).await.map_err(Trouble::into_fault)?;
-    let allowed = line.rows("SELECT @@local_infile").await;
+    session.say(settings).await.map_err(Trouble::into_fault)?;
+    let allowed = session.rows("SELECT @@local_infile").await;
     let allowed = allowed.map_err(Trouble::into_fault)?;
     if allowed.first().and_then(|row| get::<u8>(row, 0)) != Some(1) {
         return Err(unsupported(
             "the server does not allow LOAD DATA LOCAL (local_infile is off)",
         ));
     }
-    let facts = schema::read(line, &plan.table).await;
+    let facts = schema::read(session, &plan.table).await;
     let facts = facts.map_err(Trouble::into_fault)?;
     let facts = facts.ok_or_else(|| {
         let message = format!("no such table: {}", plan.table);
         Fault::new(FaultClass::NoTable, "42P01", message).with_table(Some(&*plan.table.table))
     })?;
     let asked = about("COLUMNS", MORE, "TABLE", &plan.table, "");
-    let more = line.rows(&asked).await.map_err(Trouble::into_fault)?;
+    let more = session.rows(&asked).await.map_err(Trouble::into_fault)?;
     of_facts(plan, &facts, &more, creates)
 }
 

@@ -12,7 +12,7 @@ use super::numbering;
 use super::numbering::Numbering;
 use super::plan::{Load, statement};
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Column;
 
@@ -57,13 +57,13 @@ impl Probe {
     /// The connection is lost.
     pub(super) async fn ready(
         &mut self,
-        line: &mut Line,
+        session: &mut Session,
         load: &Load,
     ) -> Result<Option<&str>, Trouble> {
         if matches!(self.state, State::Untried) {
             self.state = State::None;
-            match self.make(line, load).await {
-                Err(Trouble::Refused(_)) if line.is_usable() => {}
+            match self.make(session, load).await {
+                Err(Trouble::Refused(_)) if session.is_usable() => {}
                 made => made?,
             }
         }
@@ -73,22 +73,22 @@ impl Probe {
         })
     }
 
-    async fn make(&mut self, line: &mut Line, load: &Load) -> Result<(), Trouble> {
-        if load.table.table.eq_ignore_ascii_case(TABLE) || is_logged(line).await? {
+    async fn make(&mut self, session: &mut Session, load: &Load) -> Result<(), Trouble> {
+        if load.table.table.eq_ignore_ascii_case(TABLE) || is_logged(session).await? {
             return Ok(());
         }
         let table = TableName {
             table: Name::from(TABLE),
             schema: load.table.schema.clone(),
         };
-        self.numbering = numbering::find(line, &table).await?;
+        self.numbering = numbering::find(session, &table).await?;
         let own: Vec<_> = load.columns.iter().filter(|c| is_probed(c)).collect();
         if own.is_empty() {
             return Ok(());
         }
         let mut sql = "CREATE TEMPORARY TABLE ".to_owned();
         push_table(&mut sql, &table);
-        sql.push_str(match line.server.mariadb {
+        sql.push_str(match session.server.mariadb {
             true => " ENGINE = Aria TRANSACTIONAL = 0 SELECT ",
             false => " ENGINE = InnoDB SELECT ",
         });
@@ -99,7 +99,7 @@ impl Probe {
         sql.push_str(" FROM ");
         push_table(&mut sql, &load.table);
         sql.push_str(" LIMIT 0");
-        line.say(&sql).await?;
+        session.say(&sql).await?;
         let mut empty = "TRUNCATE TABLE ".to_owned();
         push_table(&mut empty, &table);
         self.state = State::Ready(statement(&table, &load.columns, is_probed), empty);
@@ -110,13 +110,17 @@ impl Probe {
     ///
     /// # Errors
     /// The connection is lost.
-    pub(super) async fn empty(&mut self, line: &mut Line, useful: bool) -> Result<(), Trouble> {
+    pub(super) async fn empty(
+        &mut self,
+        session: &mut Session,
+        useful: bool,
+    ) -> Result<(), Trouble> {
         let State::Ready(_, empty) = &self.state else {
             return Ok(());
         };
-        let emptied = match line.say(empty).await {
+        let emptied = match session.say(empty).await {
             Ok(_) => true,
-            Err(Trouble::Refused(_)) if line.is_usable() => false,
+            Err(Trouble::Refused(_)) if session.is_usable() => false,
             Err(trouble) => return Err(trouble),
         };
         if !(useful && emptied) {
@@ -133,8 +137,8 @@ fn is_probed(column: &Column) -> bool {
 
 /// Whether what is done to temporary tables is told to the server's replicas: these would have all
 /// the work too, and could not be restarted meanwhile.
-async fn is_logged(line: &mut Line) -> Result<bool, Trouble> {
+async fn is_logged(session: &mut Session) -> Result<bool, Trouble> {
     let sql = "SELECT @@log_bin = 1 AND @@binlog_format <> 'ROW'";
-    let rows = line.rows(sql).await?;
+    let rows = session.rows(sql).await?;
     Ok(rows.first().and_then(|row| get::<u8>(row, 0)) != Some(0))
 }

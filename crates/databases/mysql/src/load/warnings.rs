@@ -3,7 +3,7 @@
 use mysql_async::Row;
 
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 
 /// The most warnings that are read. To read them costs time that grows with their square, and where
@@ -23,19 +23,22 @@ pub(super) struct Warning {
 ///
 /// # Errors
 /// The connection is lost.
-pub(super) async fn read(line: &mut Line, count: u64) -> Result<Option<Vec<Warning>>, Trouble> {
+pub(super) async fn read(
+    session: &mut Session,
+    count: u64,
+) -> Result<Option<Vec<Warning>>, Trouble> {
     if count > MOST_READ {
         return Ok(None);
     }
-    let numbers = line.server.numbers_rows;
+    let numbers = session.server.numbers_rows;
     let sql = if numbers {
         numbered(count)
     } else {
         "SHOW WARNINGS".to_owned()
     };
-    let rows = match line.rows(&sql).await {
+    let rows = match session.rows(&sql).await {
         Ok(rows) => rows,
-        Err(Trouble::Refused(_)) if line.is_usable() => return Ok(None),
+        Err(Trouble::Refused(_)) if session.is_usable() => return Ok(None),
         Err(trouble) => return Err(trouble),
     };
     let warnings = match numbers {

@@ -22,7 +22,7 @@ impl MysqlLoader {
         let loaded = self.rows(rows).await?;
         if let Some(mark) = mark {
             let sql = marks::insert(&mark.load, &[mark.span]);
-            self.line.say(&sql).await.map_err(of_mark)?;
+            self.session.say(&sql).await.map_err(of_mark)?;
         }
         Ok(loaded)
     }
@@ -32,7 +32,7 @@ impl MysqlLoader {
             return Ok(Loaded::default());
         }
         let load = &self.load;
-        let (written, warnings) = send(&mut self.line, load, &load.sql, rows, None).await?;
+        let (written, warnings) = send(&mut self.session, load, &load.sql, rows, None).await?;
         self.judge(rows.len() as u64, written, warnings).await
     }
 
@@ -60,7 +60,11 @@ impl MysqlLoader {
 
     /// How many warnings there are, if each of them is of a key that was there already.
     async fn duplicates(&mut self) -> Result<Option<u64>, LoadFault> {
-        let rows = self.line.rows("SHOW WARNINGS").await.map_err(of_trouble)?;
+        let rows = self
+            .session
+            .rows("SHOW WARNINGS")
+            .await
+            .map_err(of_trouble)?;
         let duplicate = |row: &mysql_async::Row| get::<u32>(row, 1) == Some(DUPLICATE.into());
         Ok(rows.iter().all(duplicate).then_some(rows.len() as u64))
     }

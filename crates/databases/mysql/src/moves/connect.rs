@@ -7,21 +7,21 @@ use windrow_core::Fault;
 use windrow_database::Options;
 
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 
 /// How long a statement of a mover waits for a lock that somebody else holds, before its batch is
 /// undone and run again.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// A connection for movers: a zero that is copied stays a zero in a column that counts up.
-pub(super) async fn connect(opts: &Opts, options: &Options) -> Result<Line, Fault> {
-    let mut line = Line::connect(opts, None, options).await?;
+pub(super) async fn connect(opts: &Opts, options: &Options) -> Result<Session, Fault> {
+    let mut session = Session::connect(opts, None, options).await?;
     let wait = LOCK_WAIT.as_secs();
     let settings = format!(
         "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'NO_AUTO_VALUE_ON_ZERO'), \
          innodb_lock_wait_timeout = {wait}, lock_wait_timeout = {wait}"
     );
-    let (_, ended) = line.script(&settings).await;
+    let (_, ended) = session.script(&settings).await;
     ended.map_err(Trouble::into_fault)?;
-    Ok(line)
+    Ok(session)
 }

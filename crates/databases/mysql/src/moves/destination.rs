@@ -7,17 +7,17 @@ use windrow_database::quote::backtick::push_table;
 use super::source::{Source, no_transactions};
 use super::survey;
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 
 /// Looks a table up, on a connection that has no transaction: making a table would commit it.
 pub(super) async fn open(
-    line: &mut Line,
+    session: &mut Session,
     source: &Source,
     table: &TableName,
     create: bool,
 ) -> Result<Destination, Fault> {
-    if is_same(line, &source.name, table)
+    if is_same(session, &source.name, table)
         .await
         .map_err(Trouble::into_fault)?
     {
@@ -25,12 +25,12 @@ pub(super) async fn open(
             "{table} is the source itself; rows cannot be moved into it"
         )));
     }
-    let mut facts = survey::facts(line, table).await?;
+    let mut facts = survey::facts(session, table).await?;
     if facts.is_none() && create {
-        make(line, source, table)
+        make(session, source, table)
             .await
             .map_err(Trouble::into_fault)?;
-        facts = survey::facts(line, table).await?;
+        facts = survey::facts(session, table).await?;
     }
     let Some(facts) = facts else {
         return Err(Fault::new(
@@ -44,7 +44,7 @@ pub(super) async fn open(
         return Err(no_transactions(table));
     }
     let mut outside = survey::outside(&facts);
-    let required = survey::required(line, table, &facts).await;
+    let required = survey::required(session, table, &facts).await;
     outside.required = required.map_err(Trouble::into_fault)?;
     // The server does not tell names of columns apart that differ in their case.
     let names = outside.columns.iter_mut().chain(&mut outside.generated);
@@ -57,8 +57,8 @@ pub(super) async fn open(
     Destination::new(table, &outside, &source.columns)
 }
 
-async fn is_same(line: &mut Line, a: &TableName, b: &TableName) -> Result<bool, Trouble> {
-    let rows = line
+async fn is_same(session: &mut Session, a: &TableName, b: &TableName) -> Result<bool, Trouble> {
+    let rows = session
         .rows("SELECT DATABASE(), @@lower_case_table_names")
         .await?;
     let row = rows.first();
@@ -80,12 +80,12 @@ async fn is_same(line: &mut Line, a: &TableName, b: &TableName) -> Result<bool, 
 
 /// Columns, defaults, checks and indexes come along; foreign keys and triggers do not. Numbers are
 /// counted up by each table for itself, and rows that are brought here have theirs.
-async fn make(line: &mut Line, source: &Source, table: &TableName) -> Result<(), Trouble> {
+async fn make(session: &mut Session, source: &Source, table: &TableName) -> Result<(), Trouble> {
     let mut sql = "CREATE TABLE IF NOT EXISTS ".to_owned();
     push_table(&mut sql, table);
     sql.push_str(" LIKE ");
     push_table(&mut sql, &source.name);
-    line.say(&sql).await?;
+    session.say(&sql).await?;
     tracing::info!(sql, "changed");
     Ok(())
 }

@@ -12,8 +12,8 @@ use super::keys::{Key, Runs, conditions};
 use super::source::Source;
 use super::text::push_list;
 use crate::fault::Trouble;
-use crate::line::{Line, Server};
 use crate::own_tables::{DEAD_LETTERS, OwnTable, by_bytes, make};
+use crate::session::{Server, Session};
 use crate::values::cell::get;
 use crate::values::column::Kind;
 use crate::values::decode;
@@ -33,10 +33,10 @@ const NOTED: OwnTable = OwnTable {
 };
 
 /// Makes the tables.
-pub(super) async fn prepare(line: &mut Line, across: bool) -> Result<(), Trouble> {
-    make(line, DEAD_LETTERS).await?;
+pub(super) async fn prepare(session: &mut Session, across: bool) -> Result<(), Trouble> {
+    make(session, DEAD_LETTERS).await?;
     if across {
-        make(line, NOTED).await?;
+        make(session, NOTED).await?;
     }
     Ok(())
 }
@@ -51,13 +51,13 @@ fn create_batches(server: &Server) -> String {
 
 /// Puts rows into the dead letters; they are still in the source.
 pub(super) async fn write(
-    line: &mut Line,
+    session: &mut Session,
     source: &Source,
     picked: &[Key],
     rejected: &[Rejected<'_>],
 ) -> Result<(), Fault> {
     let keys: Vec<&Key> = rejected.iter().filter_map(|r| picked.get(r.row)).collect();
-    let mut rows = read(line, source, &keys).await?;
+    let mut rows = read(session, source, &keys).await?;
     let mut letters = Vec::with_capacity(rejected.len());
     for rejected in rejected {
         let found = picked.get(rejected.row).and_then(|key| rows.remove(key));
@@ -66,15 +66,15 @@ pub(super) async fn write(
         };
         letters.push(letter(source, rejected, &key, &row));
     }
-    let most = line.server.packet / 2;
+    let most = session.server.packet / 2;
     for chunk in letters.chunks(TOGETHER) {
         let bytes: usize = chunk.iter().flatten().map(size).sum();
         if chunk.len() == TOGETHER && bytes <= most {
-            insert(line, chunk.concat(), TOGETHER).await?;
+            insert(session, chunk.concat(), TOGETHER).await?;
             continue;
         }
         for letter in chunk {
-            insert(line, letter.clone(), 1).await?;
+            insert(session, letter.clone(), 1).await?;
         }
     }
     Ok(())
@@ -94,13 +94,14 @@ fn letter(source: &Source, rejected: &Rejected<'_>, key: &str, row: &str) -> Vec
     ]
 }
 
-async fn insert(line: &mut Line, cells: Vec<Cell>, letters: usize) -> Result<(), Fault> {
+async fn insert(session: &mut Session, cells: Vec<Cell>, letters: usize) -> Result<(), Fault> {
     let group = format!("({})", ["?"; GIVEN].join(", "));
     let sql = format!(
         "INSERT INTO {REJECTED} (source, destination, `key`, `row`, code, message, `constraint`) VALUES {}",
         vec![group; letters].join(", ")
     );
-    line.execute(&sql, cells)
+    session
+        .execute(&sql, cells)
         .await
         .map_err(Trouble::into_fault)?;
     Ok(())
@@ -108,7 +109,7 @@ async fn insert(line: &mut Line, cells: Vec<Cell>, letters: usize) -> Result<(),
 
 /// Keys and rows as JSON.
 async fn read(
-    line: &mut Line,
+    session: &mut Session,
     source: &Source,
     keys: &[&Key],
 ) -> Result<HashMap<Key, (String, String)>, Fault> {
@@ -125,7 +126,7 @@ async fn read(
     let mut rows = HashMap::new();
     for (condition, _) in conditions(&source.key, keys, Runs::Whole) {
         let sql = format!("{head}{condition}");
-        let fetched = line.fetch(&sql, Vec::new(), usize::MAX).await;
+        let fetched = session.fetch(&sql, Vec::new(), usize::MAX).await;
         let fetched = fetched.map_err(Trouble::into_fault)?;
         for mut cells in fetched.rows {
             let mut columns = fetched.columns.iter();
@@ -153,21 +154,24 @@ async fn read(
 }
 
 /// Notes a batch.
-pub(super) async fn note(line: &mut Line, batch: &str) -> Result<(), Trouble> {
+pub(super) async fn note(session: &mut Session, batch: &str) -> Result<(), Trouble> {
     let sql = format!("INSERT INTO {BATCHES} (batch) VALUES (?)");
-    line.execute(&sql, vec![batch.into()]).await?;
+    session.execute(&sql, vec![batch.into()]).await?;
     Ok(())
 }
 
 /// Of each batch, whether it is noted.
-pub(super) async fn noted(line: &mut Line, batches: &[Box<str>]) -> Result<Vec<bool>, Trouble> {
+pub(super) async fn noted(
+    session: &mut Session,
+    batches: &[Box<str>],
+) -> Result<Vec<bool>, Trouble> {
     let mut found: Vec<String> = Vec::new();
     for chunk in batches.chunks(keys::MOST) {
         let sql = format!(
             "SELECT batch FROM {BATCHES} WHERE batch IN ({})",
             list(chunk)
         );
-        let rows = line.rows(&sql).await?;
+        let rows = session.rows(&sql).await?;
         found.extend(rows.iter().filter_map(|row| get::<String>(row, 0)));
     }
     let is_found = |batch: &str| found.iter().any(|f| f == batch);
@@ -175,21 +179,22 @@ pub(super) async fn noted(line: &mut Line, batches: &[Box<str>]) -> Result<Vec<b
 }
 
 /// The oldest batches that are noted.
-pub(super) async fn oldest(line: &mut Line, most: usize) -> Result<Vec<Box<str>>, Trouble> {
+pub(super) async fn oldest(session: &mut Session, most: usize) -> Result<Vec<Box<str>>, Trouble> {
     let sql = format!("SELECT batch FROM {BATCHES} ORDER BY moved_at, batch LIMIT {most}");
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     let text = |row| get::<String>(row, 0).map(String::into_boxed_str);
     Ok(rows.iter().filter_map(text).collect())
 }
 
 /// Takes notes out.
-pub(super) async fn forget(line: &mut Line, batches: &[Box<str>]) -> Result<(), Trouble> {
+pub(super) async fn forget(session: &mut Session, batches: &[Box<str>]) -> Result<(), Trouble> {
     for chunk in batches.chunks(keys::MOST) {
-        line.say(&format!(
-            "DELETE FROM {BATCHES} WHERE batch IN ({})",
-            list(chunk)
-        ))
-        .await?;
+        session
+            .say(&format!(
+                "DELETE FROM {BATCHES} WHERE batch IN ({})",
+                list(chunk)
+            ))
+            .await?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use windrow_core::moves::Moved;
 
 use crate::catalog::information::about;
 use crate::fault::{Scope, Trouble};
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::literal::push_text;
 
@@ -18,8 +18,8 @@ const THERE: [u16; 2] = [1061, 1068];
 /// Orders the table by batches. An index beside the primary key would not do: for a batch that is a
 /// good part of the table the server reads all markers of the move, those of other batches too, and
 /// waits for whoever writes them.
-pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
-    if is_ordered(line).await? {
+pub(super) async fn index(session: &mut Session) -> Result<(), Trouble> {
+    if is_ordered(session).await? {
         return Ok(());
     }
     let (table, batch) = (Moved::TABLE, Moved::BATCH);
@@ -28,7 +28,7 @@ pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
         "ALTER TABLE {table} MODIFY `{batch}` VARCHAR({most}) NOT NULL, DROP PRIMARY KEY, \
          ADD PRIMARY KEY (`{batch}`, `{key}`), ADD UNIQUE KEY {BY_KEY} (`{relocation}`, `{key}`)"
     );
-    match line.say(&sql).await {
+    match session.say(&sql).await {
         Ok(_) => {
             tracing::info!(sql, "changed");
             Ok(())
@@ -48,7 +48,7 @@ pub(super) async fn index(line: &mut Line) -> Result<(), Trouble> {
 
 /// Whether there are markers of a move with other tags than this one.
 pub(super) async fn has_strange(
-    line: &mut Line,
+    session: &mut Session,
     relocation: &str,
     tag: &str,
 ) -> Result<bool, Trouble> {
@@ -58,17 +58,17 @@ pub(super) async fn has_strange(
     sql.push_str(&format!(" AND LEFT(`{key}`, {}) <> ", Moved::TAG_BYTES));
     push_text(&mut sql, tag);
     sql.push(')');
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
 }
 
-async fn is_ordered(line: &mut Line) -> Result<bool, Trouble> {
+async fn is_ordered(session: &mut Session) -> Result<bool, Trouble> {
     let first = format!(
         " AND INDEX_NAME = 'PRIMARY' AND SEQ_IN_INDEX = 1 AND COLUMN_NAME = '{}'",
         Moved::BATCH
     );
     let table = TableName::bare(Moved::TABLE);
     let sql = about("STATISTICS", "COUNT(*)", "TABLE", &table, &first);
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
 }

@@ -55,7 +55,7 @@ use self::connect::connect;
 use self::mover::MysqlMover;
 use self::source::Source;
 use super::fault::Trouble;
-use super::line::Line;
+use super::session::Session;
 use super::values::cell::get;
 
 /// The most characters of a table's name.
@@ -75,7 +75,7 @@ impl MysqlMoves {
         }
     }
 
-    async fn connect(&self) -> Result<Line, Fault> {
+    async fn connect(&self) -> Result<Session, Fault> {
         connect(&self.opts, &self.options).await
     }
 }
@@ -83,16 +83,16 @@ impl MysqlMoves {
 #[async_trait]
 impl Moves for MysqlMoves {
     async fn place(&self) -> Result<String, Fault> {
-        let mut line = self.connect().await?;
-        let place = survey::place(&mut line).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let place = survey::place(&mut session).await;
+        session.close().await;
         place.map_err(Trouble::into_fault)
     }
 
     async fn name_limit(&self) -> Result<NameLimit, Fault> {
-        let mut line = self.connect().await?;
-        let rows = line.rows("SELECT @@lower_case_table_names").await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let rows = session.rows("SELECT @@lower_case_table_names").await;
+        session.close().await;
         let rows = rows.map_err(Trouble::into_fault)?;
         let folds = rows.first().and_then(|row| get::<u64>(row, 0));
         Ok(NameLimit::Plain {
@@ -102,9 +102,9 @@ impl Moves for MysqlMoves {
     }
 
     async fn describe(&self, table: &TableName) -> Result<Option<TableFacts>, Fault> {
-        let mut line = self.connect().await?;
-        let described = survey::describe(&mut line, table).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let described = survey::describe(&mut session, table).await;
+        session.close().await;
         described
     }
 
@@ -113,37 +113,37 @@ impl Moves for MysqlMoves {
         plan: &MovePlan,
         most: usize,
     ) -> Result<Vec<(Option<Box<str>>, u64)>, Fault> {
-        let mut line = self.connect().await?;
-        let counted = survey::count(&mut line, plan, most).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let counted = survey::count(&mut session, plan, most).await;
+        session.close().await;
         counted.map_err(Trouble::into_fault)
     }
 
     async fn prepare(&self, plan: &MovePlan) -> Result<(), Fault> {
-        let mut line = self.connect().await?;
-        let made = letters::prepare(&mut line, plan.across).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let made = letters::prepare(&mut session, plan.across).await;
+        session.close().await;
         made.map_err(Trouble::into_fault)
     }
 
     async fn index_markers(&self) -> Result<(), Fault> {
-        let mut line = self.connect().await?;
-        let indexed = markers::index(&mut line).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let indexed = markers::index(&mut session).await;
+        session.close().await;
         indexed.map_err(Trouble::into_fault)
     }
 
     async fn has_strange_markers(&self, relocation: &str, tag: &str) -> Result<bool, Fault> {
-        let mut line = self.connect().await?;
-        let strange = markers::has_strange(&mut line, relocation, tag).await;
-        line.close().await;
+        let mut session = self.connect().await?;
+        let strange = markers::has_strange(&mut session, relocation, tag).await;
+        session.close().await;
         strange.map_err(Trouble::into_fault)
     }
 
     async fn mover(&self, plan: &MovePlan) -> Result<Box<dyn Mover>, Fault> {
-        let mut line = self.connect().await?;
-        if !line.server.skips_locked {
-            line.close().await;
+        let mut session = self.connect().await?;
+        if !session.server.skips_locked {
+            session.close().await;
             return Err(Fault::new(
                 FaultClass::Unsupported,
                 "0A000",
@@ -151,9 +151,9 @@ impl Moves for MysqlMoves {
                  it takes MariaDB 10.6 or MySQL 8.0.1 at least",
             ));
         }
-        let source = Source::read(&mut line, plan).await?;
+        let source = Source::read(&mut session, plan).await?;
         let (opts, options) = (self.opts.clone(), self.options.clone());
-        Ok(Box::new(MysqlMover::new(line, source, opts, options)))
+        Ok(Box::new(MysqlMover::new(session, source, opts, options)))
     }
 }
 

@@ -16,7 +16,7 @@ use super::script::{Broken, Lookup, Script, Verb, not_deleted};
 use super::source::Source;
 use super::{destination, letters};
 use crate::fault::{Scope, Trouble, unknown};
-use crate::line::{Fetched, Line};
+use crate::session::{Fetched, Session};
 use crate::values::cell::get;
 use crate::values::decode;
 
@@ -25,12 +25,12 @@ const SAVEPOINT: &str = "windrow";
 
 /// A connection, the rows that it holds, and what it has learned.
 pub(super) struct MysqlMover {
-    line: Line,
+    session: Session,
     source: Source,
     opts: Opts,
     options: Options,
     /// For what would commit the transaction: looking tables up and making them.
-    side: Option<Line>,
+    side: Option<Session>,
     picked: Held,
     in_transaction: bool,
     /// The last key that was locked, where there may be more behind it.
@@ -39,14 +39,14 @@ pub(super) struct MysqlMover {
 }
 
 impl MysqlMover {
-    pub(super) fn new(line: Line, source: Source, opts: Opts, options: Options) -> Self {
-        let lookup = match (line.server.mariadb, line.server.timeout_ends_all) {
+    pub(super) fn new(session: Session, source: Source, opts: Opts, options: Options) -> Self {
+        let lookup = match (session.server.mariadb, session.server.timeout_ends_all) {
             (false, _) => Lookup::Named,
             (true, false) => Lookup::Quick,
             (true, true) => Lookup::Single,
         };
         Self {
-            line,
+            session,
             source,
             opts,
             options,
@@ -76,18 +76,18 @@ impl MysqlMover {
 
     async fn try_lock(&mut self, most: PickMost) -> Result<Fetched, Trouble> {
         self.picked.clear();
-        self.line.say("START TRANSACTION").await?;
+        self.session.say("START TRANSACTION").await?;
         self.in_transaction = true;
         let limit = Cell::UInt(most.rows.max(1) as u64);
-        let (source, line) = (&self.source, &mut self.line);
+        let (source, session) = (&self.source, &mut self.session);
         let mut fetched = Fetched::default();
         if let (Some(sql), Some(after)) = (&source.lock_after, self.after.take()) {
             let cells = vec![after, limit.clone()];
-            fetched = line.fetch(sql, cells, most.bytes).await?;
+            fetched = session.fetch(sql, cells, most.bytes).await?;
         }
         // What others have let go of meanwhile may lie before.
         if fetched.rows.is_empty() {
-            fetched = line.fetch(&source.lock, vec![limit], most.bytes).await?;
+            fetched = session.fetch(&source.lock, vec![limit], most.bytes).await?;
         }
         if fetched.rows.len() == most.rows {
             let last = fetched.rows.last().and_then(|row| row.first());
@@ -138,11 +138,11 @@ impl MysqlMover {
         if fetched.rows.is_empty() {
             return Ok(0);
         }
-        let mut script = Script::new(&self.source, self.lookup, self.line.server.packet);
+        let mut script = Script::new(&self.source, self.lookup, self.session.server.packet);
         let keys: Vec<&Key> = self.picked.keys().iter().collect();
         script.copy(0, to, &keys);
         script.delete(0, &keys);
-        if let Err(broken) = script.run(&mut self.line).await {
+        if let Err(broken) = script.run(&mut self.session).await {
             self.learn(&broken);
             return Err(self.fault(broken, &[&to.table]));
         }
@@ -153,11 +153,11 @@ impl MysqlMover {
     /// Runs statements on some of the picked rows: all of them, or none.
     async fn apply(&mut self, write: impl Fn(&mut Script<'_>, &Held)) -> Result<(), Broken> {
         loop {
-            let begun = self.line.say(&format!("SAVEPOINT {SAVEPOINT}")).await;
+            let begun = self.session.say(&format!("SAVEPOINT {SAVEPOINT}")).await;
             begun.map_err(at_start)?;
-            let mut script = Script::new(&self.source, self.lookup, self.line.server.packet);
+            let mut script = Script::new(&self.source, self.lookup, self.session.server.packet);
             write(&mut script, &self.picked);
-            let Err(broken) = script.run(&mut self.line).await else {
+            let Err(broken) = script.run(&mut self.session).await else {
                 return Ok(());
             };
             self.back(&broken).await?;
@@ -176,7 +176,7 @@ impl MysqlMover {
             return Ok(());
         }
         let undone = self
-            .line
+            .session
             .say(&format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}"))
             .await;
         undone.map(|_| ()).map_err(at_start)
@@ -188,7 +188,7 @@ impl MysqlMover {
             Trouble::Lost(_) => false,
             Trouble::Refused(refusal) => match refusal.scope {
                 Scope::Statement => true,
-                Scope::Lock => !self.line.server.timeout_ends_all,
+                Scope::Lock => !self.session.server.timeout_ends_all,
                 Scope::Transaction | Scope::Connection => false,
             },
         }
@@ -222,13 +222,13 @@ impl MysqlMover {
         self.rollback().await.ok();
     }
 
-    async fn side(&mut self) -> Result<&mut Line, Fault> {
-        let usable = self.side.as_ref().is_some_and(Line::is_usable);
+    async fn side(&mut self) -> Result<&mut Session, Fault> {
+        let usable = self.side.as_ref().is_some_and(Session::is_usable);
         if !usable {
             self.side = None;
         }
         match &mut self.side {
-            Some(line) => Ok(line),
+            Some(session) => Ok(session),
             empty @ None => Ok(empty.insert(connect(&self.opts, &self.options).await?)),
         }
     }
@@ -253,7 +253,7 @@ impl Mover for MysqlMover {
                 Err(fault) => fault,
             };
             self.undo().await;
-            if self.lookup == lookup || !self.line.is_usable() {
+            if self.lookup == lookup || !self.session.is_usable() {
                 return Err(fault);
             }
         }
@@ -316,16 +316,17 @@ impl Mover for MysqlMover {
     }
 
     async fn reject(&mut self, rows: &[Rejected<'_>]) -> Result<(), Fault> {
-        let begun = self.line.say("SAVEPOINT windrow_letters").await;
+        let begun = self.session.say("SAVEPOINT windrow_letters").await;
         begun.map_err(Trouble::into_fault)?;
-        let mut done = letters::write(&mut self.line, &self.source, self.picked.keys(), rows).await;
+        let mut done =
+            letters::write(&mut self.session, &self.source, self.picked.keys(), rows).await;
         if done.is_ok() {
             let places: Vec<usize> = rows.iter().map(|rejected| rejected.row).collect();
             done = self.delete(&places).await;
         }
-        if done.is_err() && self.line.is_usable() {
+        if done.is_err() && self.session.is_usable() {
             // Where the transaction itself is gone, so is the savepoint.
-            self.line
+            self.session
                 .say("ROLLBACK TO SAVEPOINT windrow_letters")
                 .await
                 .ok();
@@ -334,29 +335,29 @@ impl Mover for MysqlMover {
     }
 
     async fn note(&mut self, batch: &str) -> Result<(), Fault> {
-        let noted = letters::note(&mut self.line, batch).await;
+        let noted = letters::note(&mut self.session, batch).await;
         noted.map_err(Trouble::into_fault)
     }
 
     async fn noted(&mut self, batches: &[Box<str>]) -> Result<Vec<bool>, Fault> {
-        let noted = letters::noted(&mut self.line, batches).await;
+        let noted = letters::noted(&mut self.session, batches).await;
         noted.map_err(Trouble::into_fault)
     }
 
     async fn batches(&mut self, most: usize) -> Result<Vec<Box<str>>, Fault> {
-        let oldest = letters::oldest(&mut self.line, most).await;
+        let oldest = letters::oldest(&mut self.session, most).await;
         oldest.map_err(Trouble::into_fault)
     }
 
     async fn forget(&mut self, batches: &[Box<str>]) -> Result<(), Fault> {
-        let forgotten = letters::forget(&mut self.line, batches).await;
+        let forgotten = letters::forget(&mut self.session, batches).await;
         forgotten.map_err(Trouble::into_fault)
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
         self.in_transaction = false;
         self.picked.clear();
-        match self.line.say("COMMIT").await {
+        match self.session.say("COMMIT").await {
             Ok(_) => Ok(()),
             Err(Trouble::Lost(why)) => Err(unknown(&why)),
             Err(Trouble::Refused(refusal)) => match refusal.scope {
@@ -373,21 +374,21 @@ impl Mover for MysqlMover {
         if !std::mem::take(&mut self.in_transaction) {
             return Ok(());
         }
-        if !self.line.is_usable() {
+        if !self.session.is_usable() {
             return Err(Fault::unavailable("the connection to MySQL is lost"));
         }
-        let undone = self.line.say("ROLLBACK").await;
+        let undone = self.session.say("ROLLBACK").await;
         undone.map(|_| ()).map_err(Trouble::into_fault)
     }
 
     async fn left(&mut self) -> Result<bool, Fault> {
-        let rows = self.line.rows(&self.source.left).await;
+        let rows = self.session.rows(&self.source.left).await;
         let rows = rows.map_err(Trouble::into_fault)?;
         Ok(rows.first().and_then(|row| get::<u64>(row, 0)) == Some(1))
     }
 
     async fn close(self: Box<Self>) {
-        self.line.close().await;
+        self.session.close().await;
         if let Some(side) = self.side {
             side.close().await;
         }

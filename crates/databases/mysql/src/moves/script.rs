@@ -10,7 +10,7 @@ use super::keys::{Key, Runs, conditions};
 use super::source::Source;
 use super::text::push_list;
 use crate::fault::{Scope, Trouble};
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::literal::push_hex;
 
 /// The most bytes of one text, where the server's packets allow it.
@@ -200,9 +200,9 @@ impl<'s> Script<'s> {
 
     /// Executes all statements, up to the first that fails or does not meet as many rows as it
     /// names.
-    pub(super) async fn run(self, line: &mut Line) -> Result<(), Broken> {
+    pub(super) async fn run(self, session: &mut Session) -> Result<(), Broken> {
         for (text, steps) in &self.texts {
-            let (counts, ended) = line.script(text).await;
+            let (counts, ended) = session.script(text).await;
             let wrong = steps
                 .iter()
                 .zip(&counts)

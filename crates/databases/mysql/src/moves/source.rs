@@ -7,7 +7,7 @@ use super::survey;
 use super::text::{bytes_of_route, push_filter, push_list, push_route};
 use crate::catalog::information::about;
 use crate::fault::Trouble;
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::Kind;
 
@@ -45,9 +45,9 @@ impl Source {
     /// [`FaultClass::NoTable`], [`FaultClass::NoColumn`], [`FaultClass::Unsupported`] where the
     /// engine knows no transactions or the key holds values that cannot be looked up exactly;
     /// what the server says.
-    pub(super) async fn read(line: &mut Line, plan: &MovePlan) -> Result<Self, Fault> {
+    pub(super) async fn read(session: &mut Session, plan: &MovePlan) -> Result<Self, Fault> {
         let name = &plan.source;
-        let Some(facts) = survey::facts(line, name).await? else {
+        let Some(facts) = survey::facts(session, name).await? else {
             return Err(Fault::new(
                 FaultClass::NoTable,
                 "42P01",
@@ -68,7 +68,7 @@ impl Source {
         for (column, kind) in &key {
             check_key(name, column, *kind)?;
         }
-        let index = index(line, name, &plan.key).await?;
+        let index = index(session, name, &plan.key).await?;
         let read = kinds(if plan.across { &plan.columns } else { &[] })?;
         let names = kinds(if plan.across { &plan.names } else { &[] })?;
         let texts = Texts {
@@ -159,7 +159,7 @@ impl Texts<'_> {
 
 /// Finds a unique index all of whose columns are in the key: the one that has the key's own order
 /// first.
-async fn index(line: &mut Line, table: &TableName, key: &[Name]) -> Result<Index, Fault> {
+async fn index(session: &mut Session, table: &TableName, key: &[Name]) -> Result<Index, Fault> {
     let more = " AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX";
     let sql = about(
         "STATISTICS",
@@ -168,7 +168,7 @@ async fn index(line: &mut Line, table: &TableName, key: &[Name]) -> Result<Index
         table,
         more,
     );
-    let rows = line.rows(&sql).await.map_err(Trouble::into_fault)?;
+    let rows = session.rows(&sql).await.map_err(Trouble::into_fault)?;
     let mut indexes: Vec<(String, Vec<Option<String>>)> = Vec::new();
     for row in &rows {
         let name: String = get(row, 0).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::catalog::information::about;
 use crate::catalog::schema;
 use crate::catalog::table::Facts;
 use crate::fault::{Scope, Trouble};
-use crate::line::Line;
+use crate::session::Session;
 use crate::values::cell::get;
 use crate::values::column::{Column, Kind};
 
@@ -21,22 +21,22 @@ const SERVER: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid
 const NO_DEFAULT: u16 = 1364;
 
 /// What tells this database apart.
-pub(super) async fn place(line: &mut Line) -> Result<String, Trouble> {
-    let server = server(line).await?;
-    let rows = line.rows("SELECT DATABASE()").await?;
+pub(super) async fn place(session: &mut Session) -> Result<String, Trouble> {
+    let server = server(session).await?;
+    let rows = session.rows("SELECT DATABASE()").await?;
     let database = rows.first().and_then(|row| get::<String>(row, 0));
     Ok(format!("{server} {database:?}"))
 }
 
-async fn server(line: &mut Line) -> Result<String, Trouble> {
-    let rows = line.rows(SERVER).await?;
+async fn server(session: &mut Session) -> Result<String, Trouble> {
+    let rows = session.rows(SERVER).await?;
     let mut parts: Vec<String> = rows
         .iter()
         .filter_map(|row| Some(format!("{:?}", get::<String>(row, 1)?)))
         .collect();
     parts.insert(
         0,
-        if line.server.mariadb {
+        if session.server.mariadb {
             "mariadb"
         } else {
             "mysql"
@@ -48,16 +48,16 @@ async fn server(line: &mut Line) -> Result<String, Trouble> {
 
 /// What a table is like.
 pub(super) async fn describe(
-    line: &mut Line,
+    session: &mut Session,
     name: &TableName,
 ) -> Result<Option<TableFacts>, Fault> {
-    let Some(facts) = facts(line, name).await? else {
+    let Some(facts) = facts(session, name).await? else {
         return Ok(None);
     };
-    let identity = identity(line, name).await.map_err(Trouble::into_fault)?;
+    let identity = identity(session, name).await.map_err(Trouble::into_fault)?;
     let mut outside = outside(&facts);
-    if !fills(line, name).await.map_err(Trouble::into_fault)? {
-        let required = required(line, name, &facts).await;
+    if !fills(session, name).await.map_err(Trouble::into_fault)? {
+        let required = required(session, name, &facts).await;
         outside.required = required.map_err(Trouble::into_fault)?;
     }
     Ok(Some(TableFacts {
@@ -68,10 +68,10 @@ pub(super) async fn describe(
 
 /// Whether a trigger may give values to columns that were given none. MariaDB lets it do so where
 /// rows come as values, and not where they come from another table.
-async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
+async fn fills(session: &mut Session, name: &TableName) -> Result<bool, Trouble> {
     let more = " AND ACTION_TIMING = 'BEFORE' AND EVENT_MANIPULATION = 'INSERT'";
     let sql = about("TRIGGERS", "COUNT(*)", "EVENT_OBJECT", name, more);
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     Ok(rows.first().and_then(|row| get::<u64>(row, 0)) > Some(0))
 }
 
@@ -79,13 +79,13 @@ async fn fills(line: &mut Line, name: &TableName) -> Result<bool, Trouble> {
 /// those that may be, the server says whether it insists: its mode or a trigger can be a reason
 /// that it does not.
 pub(super) async fn required(
-    line: &mut Line,
+    session: &mut Session,
     name: &TableName,
     facts: &Facts,
 ) -> Result<Vec<Name>, Trouble> {
     let more = " AND IS_NULLABLE = 'NO' AND COLUMN_DEFAULT IS NULL AND DATA_TYPE <> 'enum' \
         AND EXTRA NOT LIKE '%auto_increment%' AND EXTRA NOT LIKE '%generated%' ORDER BY ORDINAL_POSITION";
-    let rows = line
+    let rows = session
         .rows(&about("COLUMNS", "COLUMN_NAME", "TABLE", name, more))
         .await?;
     let required: Vec<Name> = rows
@@ -95,7 +95,7 @@ pub(super) async fn required(
     if required.is_empty() {
         return Ok(required);
     }
-    match line.say(&trial(name, facts, &required)).await {
+    match session.say(&trial(name, facts, &required)).await {
         Err(Trouble::Refused(refusal)) if refusal.number == NO_DEFAULT => Ok(required),
         Err(Trouble::Refused(refusal)) if refusal.scope == Scope::Statement => Ok(Vec::new()),
         Ok(_) => Ok(Vec::new()),
@@ -130,15 +130,15 @@ fn trial(name: &TableName, facts: &Facts, required: &[Name]) -> String {
 }
 
 /// Reads a table's description, and refuses what is no table.
-pub(super) async fn facts(line: &mut Line, name: &TableName) -> Result<Option<Facts>, Fault> {
-    let facts = schema::read(line, name)
+pub(super) async fn facts(session: &mut Session, name: &TableName) -> Result<Option<Facts>, Fault> {
+    let facts = schema::read(session, name)
         .await
         .map_err(Trouble::into_fault)?;
     let Some(facts) = facts else {
         return Ok(None);
     };
     let kind = about("TABLES", "TABLE_TYPE", "TABLE", name, "");
-    let rows = line.rows(&kind).await.map_err(Trouble::into_fault)?;
+    let rows = session.rows(&kind).await.map_err(Trouble::into_fault)?;
     let kind: String = rows.first().and_then(|row| get(row, 0)).unwrap_or_default();
     if kind == "BASE TABLE" || kind == "SYSTEM VERSIONED" {
         return Ok(Some(facts));
@@ -150,9 +150,9 @@ pub(super) async fn facts(line: &mut Line, name: &TableName) -> Result<Option<Fa
     ))
 }
 
-async fn identity(line: &mut Line, name: &TableName) -> Result<String, Trouble> {
-    let server = server(line).await?;
-    let row = line.rows("SELECT DATABASE()").await?;
+async fn identity(session: &mut Session, name: &TableName) -> Result<String, Trouble> {
+    let server = server(session).await?;
+    let row = session.rows("SELECT DATABASE()").await?;
     let here: Option<String> = row.first().and_then(|row| get(row, 0));
     let schema = name.schema.as_deref().or(here.as_deref());
     Ok(format!("{server} {schema:?} {:?}", &*name.table))
@@ -201,7 +201,7 @@ pub(super) fn outside(facts: &Facts) -> TableFacts {
 /// Rows by their route. Routes are told apart by their bytes, whatever the column's collation holds
 /// for equal.
 pub(super) async fn count(
-    line: &mut Line,
+    session: &mut Session,
     plan: &MovePlan,
     most: usize,
 ) -> Result<Vec<(Option<Box<str>>, u64)>, Trouble> {
@@ -218,7 +218,7 @@ pub(super) async fn count(
             " GROUP BY windrow_route ORDER BY windrow_route LIMIT {most}"
         ));
     }
-    let rows = line.rows(&sql).await?;
+    let rows = session.rows(&sql).await?;
     Ok(rows
         .iter()
         .map(|row| {

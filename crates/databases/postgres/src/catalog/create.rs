@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 
 use windrow_core::{Fault, Holds, Name, TableName};
+use windrow_database::demand::Demand;
 use windrow_database::infer::{self, Change, Existing};
 use windrow_database::quote::{push_ident, push_idents, push_table};
-use windrow_database::wish::Wish;
 
 use super::column::{Column, Kind, oid};
 use super::schema;
@@ -19,10 +19,10 @@ use crate::dialect::Dialect;
 use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// Whether rows ask anything of a table, by a description that may be old.
-pub(crate) fn asks_of(wish: &Wish, facts: Option<&Facts>) -> bool {
+pub(crate) fn asks_of(demand: &Demand, facts: Option<&Facts>) -> bool {
     match facts {
-        None => wish.new.is_wanted(),
-        Some(facts) => !changes(facts, wish).is_empty(),
+        None => demand.new.is_wanted(),
+        Some(facts) => !changes(facts, demand).is_empty(),
     }
 }
 
@@ -40,11 +40,11 @@ pub(crate) async fn grow(
     wire: &mut Wire,
     dialect: &'static Dialect,
     name: &TableName,
-    wish: &Wish,
+    demand: &Demand,
 ) -> Result<Result<(), Fault>, Broken> {
     let mut last = None;
     for _ in 0..TRIES {
-        match attempt(wire, dialect, name, wish).await? {
+        match attempt(wire, dialect, name, demand).await? {
             Ok(()) => return Ok(Ok(())),
             Err(error) => {
                 // Whatever it says of a transaction that has ended by itself does not matter.
@@ -80,21 +80,21 @@ async fn attempt(
     wire: &mut Wire,
     dialect: &'static Dialect,
     name: &TableName,
-    wish: &Wish,
+    demand: &Demand,
 ) -> Result<Result<(), ServerError>, Broken> {
     let known = match schema::read_unproven(wire, name, dialect).await? {
         Ok(facts) => facts,
         Err(error) => return Ok(Err(error)),
     };
     let there = known.is_some();
-    if !there && !wish.new.is_wanted() {
+    if !there && !demand.new.is_wanted() {
         return Ok(Ok(()));
     }
     if !dialect.alters {
         // Each change by itself; one that somebody else was faster with is looked at again.
         let statements = known.map_or_else(
-            || creation(name, wish, dialect),
-            |facts| changes(&facts, wish),
+            || creation(name, demand, dialect),
+            |facts| changes(&facts, demand),
         );
         return change(wire, &statements).await;
     }
@@ -118,8 +118,8 @@ async fn attempt(
         Err(error) => return Ok(Err(error)),
     };
     let mut statements = match facts {
-        Some(facts) => changes(&facts, wish),
-        None => creation(name, wish, dialect),
+        Some(facts) => changes(&facts, demand),
+        None => creation(name, demand, dialect),
     };
     statements.push("COMMIT".to_owned());
     change(wire, &statements).await
@@ -152,11 +152,11 @@ fn quoted(name: &TableName) -> String {
     sql
 }
 
-fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
+fn creation(name: &TableName, demand: &Demand, dialect: &Dialect) -> Vec<String> {
     let table = quoted(name);
     let mut sql = format!("CREATE TABLE {table} (");
     let mut comments = vec![format!("COMMENT ON TABLE {table} IS '{OURS}'")];
-    for (place, seen) in wish.seen_columns.columns().iter().enumerate() {
+    for (place, seen) in demand.seen_columns.columns().iter().enumerate() {
         sql.push_str(if place > 0 { ", " } else { "" });
         push_ident(&mut sql, &seen.name);
         sql.push(' ');
@@ -165,7 +165,7 @@ fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
             comments.push(comment(&table, &seen.name));
         }
     }
-    let primary = wish.new.primary(&wish.seen_columns);
+    let primary = demand.new.primary(&demand.seen_columns);
     if !primary.is_empty() {
         sql.push_str(", PRIMARY KEY (");
         push_idents(&mut sql, &primary);
@@ -181,7 +181,7 @@ fn creation(name: &TableName, wish: &Wish, dialect: &Dialect) -> Vec<String> {
 }
 
 /// What an existing table lacks.
-fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
+fn changes(facts: &Facts, demand: &Demand) -> Vec<String> {
     let table = quoted(&facts.name);
     let column = |name: &Name| {
         facts
@@ -189,7 +189,7 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             .and_then(|place| facts.columns.get(place))
     };
     let mut statements = Vec::new();
-    for seen in wish.seen_columns.columns() {
+    for seen in demand.seen_columns.columns() {
         if seen.kind.is_none() && column(&seen.name).is_none() {
             statements.push(addition(&table, &seen.name, None));
             if facts.dialect.alters {
@@ -197,7 +197,7 @@ fn changes(facts: &Facts, wish: &Wish) -> Vec<String> {
             }
         }
     }
-    for change in wish
+    for change in demand
         .seen_columns
         .changes(|name| existing(facts, column(name)))
     {

@@ -9,7 +9,7 @@ use windrow_core::{Fault, Mark, Marks, Span};
 
 use super::message::push_statement;
 use crate::dialect::Dialect;
-use crate::own_tables::{OwnTable, make};
+use crate::own_tables::{OwnTable, by_bytes, make};
 use crate::server::Server;
 use windrow_pgwire::wire::{Answer, ServerError, Wire};
 
@@ -93,19 +93,15 @@ const MARKS: OwnTable = OwnTable {
     lacks: |_| Vec::new(),
 };
 
-fn creation(dialect: &Dialect) -> String {
-    // Names are ASCII; elsewhere text is compared by its bytes anyway.
-    let collation = match dialect.plain_catalog {
-        true => "",
-        false => " COLLATE \"C\"",
-    };
-    format!(
+fn creation(dialect: &Dialect) -> Vec<String> {
+    let collation = by_bytes(dialect);
+    vec![format!(
         "CREATE TABLE IF NOT EXISTS {table} ({load} text{collation} NOT NULL, {first} bigint NOT NULL, {end} bigint NOT NULL, PRIMARY KEY ({load}, {first}))",
         table = Mark::TABLE,
         load = Mark::LOAD,
         first = Mark::FIRST,
         end = Mark::END,
-    )
+    )]
 }
 
 /// Sends what is appended, with the Sync that commits it; gives all rows.

@@ -47,7 +47,7 @@ use async_trait::async_trait;
 use windrow_core::{
     Bulk, Fault, FaultClass, Holds, LoadColumn, LoadPlan, Loader, Marks, Means, Rows, TableName,
 };
-use windrow_database::wish::Wish;
+use windrow_database::demand::Demand;
 
 use self::describe::{describe, no_table};
 use self::layout::Layout;
@@ -156,8 +156,8 @@ impl Bulk for Copy {
     ) -> Result<bool, Fault> {
         let (mut wire, dialect) = self.wire().await?;
         // A column of times that cannot become one of texts would refuse what may still come.
-        let wish = Wish::of_rows(plan, rows, declared, dialect.alters);
-        let grown = create::grow(&mut wire, dialect, &plan.table, &wish).await;
+        let demand = Demand::of_rows(plan, rows, declared, dialect.alters);
+        let grown = create::grow(&mut wire, dialect, &plan.table, &demand).await;
         if wire.is_usable() {
             self.spare().replace((wire, dialect));
         }

@@ -131,7 +131,7 @@ async fn database(wire: &mut Wire) -> Result<String, Fault> {
 /// The table of batches.
 const NOTED: OwnTable = OwnTable {
     name: BATCHES,
-    create: |_| text::make_batches(),
+    create: |_| vec![text::make_batches()],
     lacks: |_| Vec::new(),
 };
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use windrow_core::{Fault, FaultClass, RowWrite, Shape, TableName, Unit};
+use windrow_database::demand::{self, Demand};
 use windrow_database::quote::push_table;
-use windrow_database::wish::{self, Wish};
 use windrow_pgwire::wire::Broken;
 
 use super::catalog::RowCatalog;
@@ -74,14 +74,14 @@ impl Form for RowStatement {
         let open = open.filter_map(|place| Some((place, units.get(place as usize)?)));
         let writes = open.clone().flat_map(|(_, unit)| unit.work());
         let mut grown = None;
-        for (name, wish) in &wish::by_table(writes, Wish::see) {
+        for (name, demand) in &demand::by_table(writes, Demand::see) {
             let known = catalog.tables.get(name);
-            if !create::asks_of(wish, known.as_ref().map(|table| &table.facts)) {
+            if !create::asks_of(demand, known.as_ref().map(|table| &table.facts)) {
                 continue;
             }
             let refused = grown.get_or_insert_with(Vec::new);
             *server.round_trips += 1;
-            if let Err(fault) = create::grow(server.wire, server.dialect, name, wish).await? {
+            if let Err(fault) = create::grow(server.wire, server.dialect, name, demand).await? {
                 refused.push(Refused::of(fault, open.clone(), is_of(name)));
             }
         }

@@ -207,6 +207,14 @@ impl Bookkeeping for Fake {
         Ok(())
     }
 
+    async fn prepare_keys(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn forget_keys(&self, _: Duration, _: usize) -> Result<u64, Fault> {
+        Ok(0)
+    }
+
     async fn letters(&self, _: u64, _: usize) -> Result<Vec<KeptLetter>, Fault> {
         Ok(Vec::new())
     }

@@ -16,6 +16,9 @@ use crate::connection_state::Answering;
 /// A place in the spool behind all rows of a request that it has taken.
 const PLACE: HeaderName = HeaderName::from_static("windrow-place");
 
+/// Says that something of a request was executed before, and not again.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer with its body.
@@ -134,4 +137,10 @@ pub(crate) fn add_place<B>(answer: &mut Response<B>, place: &SpoolPlace) {
     if let Ok(value) = HeaderValue::try_from(place.to_string()) {
         answer.headers_mut().insert(PLACE, value);
     }
+}
+
+/// Says that something of a request was executed when it came before.
+pub(crate) fn add_replayed<B>(answer: &mut Response<B>) {
+    let yes = HeaderValue::from_static("true");
+    answer.headers_mut().insert(REPLAYED, yes);
 }

@@ -8,7 +8,8 @@ mod report;
 
 pub use answer::whole_json;
 pub(crate) use answer::{
-    Answer, AnswerBody, Chunks, add_place, add_retry, chunked_json, of_json, typed, with_type,
+    Answer, AnswerBody, Chunks, add_place, add_replayed, add_retry, chunked_json, of_json, typed,
+    with_type,
 };
 pub(crate) use refusal::Refusal;
 pub(crate) use report::Report;

@@ -11,7 +11,8 @@ use bytes::{Buf, Bytes};
 use http::StatusCode;
 use tokio::time::timeout;
 use windrow_core::intake::Receipt;
-use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit};
+use windrow_core::{Budget, Fault, Outcomes, Permit, RowDone, RowWrite, Unit, Units};
+use windrow_idempotency::Extent;
 
 use crate::ack::Ack;
 use crate::answers::ledger::Ledger;
@@ -67,6 +68,9 @@ pub(crate) async fn run(
     let mut early = pump.read(first).await.err();
     let last = pump.finish().await;
     early = early.or(last.err());
+    if early.is_none() {
+        early = pump.end().await.err();
+    }
     if early.is_none() && pump.turn.is_none() && ack == Ack::Spool {
         // A body without rows: nothing was taken, and the answer has its place all the same.
         request.turn(ack, false).await?.remember();
@@ -239,6 +243,11 @@ impl Pump<'_, '_> {
             None => self.request.turn(self.ack, false).await?,
         };
         let turn = self.turn.insert(turn);
+        if self.request.has_key() {
+            let run = turn.run(portion.units, count, permit, Extent::More);
+            let outcomes = Box::pin(run).await?;
+            return self.enter(outcomes).await;
+        }
         let receipt = turn.submit(portion.units, count, permit).await?;
         self.under_way.push_back(receipt);
         Ok(())
@@ -276,6 +285,11 @@ impl Pump<'_, '_> {
             Some(turn) => turn.settle(outcomes),
             None => outcomes,
         };
+        self.enter(outcomes).await
+    }
+
+    /// Keeps what rows were told, for the answer.
+    async fn enter(&mut self, outcomes: Outcomes<RowDone>) -> Result<(), Refusal> {
         outcomes.into_iter().for_each(|o| self.ledger.push(o));
         self.feed.pause();
         let patience = self.request.app.config.body_timeout;
@@ -291,6 +305,18 @@ impl Pump<'_, '_> {
             end = end.and(self.settle_oldest().await);
         }
         end
+    }
+
+    /// All rows were read and answered: a request with a key was executed as a whole.
+    async fn end(&self) -> Result<(), Refusal> {
+        match &self.turn {
+            Some(turn) if self.request.has_key() && self.ack == Ack::Commit => {
+                let nothing = Units::new();
+                let run = turn.run(nothing, 0, Permit::empty(), Extent::Last);
+                Box::pin(run).await.map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn untouched(&self) -> bool {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HeaderName, HeaderValue};
+use http::header::{CONNECTION, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
@@ -21,6 +21,7 @@ use crate::envelopes::{self, Part, PartAnswerer};
 use crate::extension::Extension;
 use crate::handlers::{batch, insert, keyed, ops};
 use crate::handover::Handover;
+use crate::idempotency;
 use crate::openapi;
 use crate::origin;
 use crate::query;
@@ -28,9 +29,6 @@ use crate::request::RequestContext;
 use crate::routes::find::find;
 use crate::services::Services;
 use crate::source::WriteSource;
-
-/// Promises that this version does not make must not be asked for in vain.
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Brings each request to what answers it.
 pub(crate) struct Router {
@@ -87,8 +85,11 @@ impl Router {
         let found = self.find(&head);
         let admitted = authorize(&self.app.config, &head, is_health(&found));
         let checked = admitted.and_then(|()| self.check(&head, found));
-        let context = RequestContext::new(&self.app, &head, source, &handover);
-        let mut answer = match checked.and_then(|target| Ok((target, context?))) {
+        let context = |target| {
+            let request = RequestContext::new(&self.app, &head, source, &handover)?;
+            Ok((target, request))
+        };
+        let mut answer = match checked.and_then(context) {
             Ok((target, request)) => {
                 let result = self.run(&request, target, &mut feed).await;
                 self.answer_of(&request, result)
@@ -136,9 +137,8 @@ impl Router {
         found: Result<Target<'r>, NoRoute>,
     ) -> Result<Target<'r>, Refusal> {
         let target = found.map_err(|why| self.no_route(why))?;
-        let is_read = head.method == Method::GET || head.method == Method::HEAD;
-        if !is_read && head.headers.contains_key(IDEMPOTENCY_KEY) {
-            return Err(Refusal::later("the Idempotency-Key header"));
+        if target.is_envelope(&head.headers) && idempotency::is_asked_for(head) {
+            return Err(idempotency::on_an_envelope());
         }
         if !target.takes_parameters(&head.headers) {
             query::none(head.uri.query().unwrap_or_default())?;
@@ -195,6 +195,9 @@ impl Router {
         let mut answer = result.unwrap_or_else(|refusal| self.refuse(request.head, refusal));
         if let Some(place) = request.place() {
             answers::add_place(&mut answer, &place);
+        }
+        if request.is_replayed() {
+            answers::add_replayed(&mut answer);
         }
         answer
     }
@@ -270,9 +273,11 @@ impl PartAnswerer for Router {
         let head = &part.head;
         let mut feed = Feed::held(part.body, part.connection);
         let found = self.find(head);
-        let checked = self.check(head, found);
-        let context = RequestContext::new(&self.app, head, part.source, part.handover);
-        let answer = match checked.and_then(|target| Ok((target, context?))) {
+        let context = |target| {
+            let request = RequestContext::new(&self.app, head, part.source, part.handover)?;
+            Ok((target, request))
+        };
+        let answer = match self.check(head, found).and_then(context) {
             Ok((target, request)) => {
                 let result = self.run_single(&request, target, &mut feed).await;
                 self.answer_of(&request, result)

@@ -32,7 +32,7 @@ async fn an_unknown_path_is_told_the_routes() {
 }
 
 #[tokio::test]
-async fn what_another_version_has_is_said_to_be_missing() {
+async fn a_database_that_cannot_keep_keys_refuses_them() {
     let (server, seen) = serve(good).await;
     let request = client()
         .post(server.rows())
@@ -44,7 +44,7 @@ async fn what_another_version_has_is_said_to_be_missing() {
         told["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("not available in this version")
+            .contains("no transactions")
     );
     assert!(seen.writes().is_empty());
 }

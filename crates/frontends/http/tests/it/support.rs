@@ -83,6 +83,7 @@ pub(crate) fn services(
     let services = Services {
         intake,
         spool: None,
+        keys: None,
         ack: Ack::Commit,
         owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),

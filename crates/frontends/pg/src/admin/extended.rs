@@ -5,15 +5,15 @@ use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
 
 use super::command::Command;
+use super::console_session::{ConsoleSession, End, columns};
 use super::prepared::unknown;
 use super::table;
-use super::visitor::{End, Visitor, columns};
 use crate::codec::answer;
 use crate::codec::message::{Bind, Kind, Message, Parse};
 
 type Done = Result<(), Fault>;
 
-impl Visitor<'_> {
+impl ConsoleSession<'_> {
     /// One message of the extended protocol.
     pub(super) async fn extended(&mut self, message: Message<'_>) -> Result<Done, End> {
         let done = match message {

@@ -5,11 +5,11 @@
 mod act;
 mod command;
 mod config;
+mod console_session;
 mod extended;
 mod prepared;
 mod show;
 mod table;
-mod visitor;
 
 use bytes::BufMut;
 use windrow_core::{Fault, FaultClass};
@@ -20,19 +20,19 @@ use crate::codec::message::Message;
 use crate::codec::{answer, failure};
 use crate::shared::Shared;
 use command::Command;
-use visitor::{End, LONGEST, Visitor, columns};
+use console_session::{ConsoleSession, End, LONGEST, columns};
 
 /// Serves somebody at the console until it leaves. The greeting was sent.
 pub(crate) async fn run(stream: ClientStream, shared: &Shared) {
-    let mut visitor = Visitor::new(stream, shared);
-    if let Err(End::Fatal(fault)) = visitor.serve().await {
-        failure::fatal(&mut visitor.out, &fault);
+    let mut session = ConsoleSession::new(stream, shared);
+    if let Err(End::Fatal(fault)) = session.serve().await {
+        failure::fatal(&mut session.out, &fault);
         // Whoever does not take it has left.
-        drop(visitor.flush().await);
+        drop(session.flush().await);
     }
 }
 
-impl Visitor<'_> {
+impl ConsoleSession<'_> {
     async fn serve(&mut self) -> Result<(), End> {
         loop {
             while let Some(total) = self.whole()? {

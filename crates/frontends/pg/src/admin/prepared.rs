@@ -1,4 +1,4 @@
-//! The statements and portals of a visitor at the console.
+//! The statements and portals of a session at the console.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use windrow_core::{Fault, FaultClass};
 use super::command::Command;
 use crate::codec::message::Kind;
 
-/// The most statements, and the most portals, of one visitor.
+/// The most statements, and the most portals, of one session.
 const MOST: usize = 64;
 
-/// What a visitor has prepared and bound, by name.
+/// What a session has prepared and bound, by name.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     pub(super) statements: HashMap<Box<[u8]>, Command>,

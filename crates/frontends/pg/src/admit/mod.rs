@@ -49,7 +49,7 @@ use crate::client::Identity;
 use crate::client_stream::ClientStream;
 use crate::config::DatabaseConfig;
 use crate::metrics::Login;
-use crate::own::{Own, may_spool};
+use crate::own::Own;
 use crate::pool::Who;
 use crate::register::Entry;
 use crate::role_state::RoleState;
@@ -222,11 +222,11 @@ impl<'a> Greeter<'a> {
 
     /// Windrow's own settings that the client's session begins with.
     fn own(&self, asked: &[(Name, Name)], join: bool, identity: &Identity) -> Result<Own, Fault> {
-        let spool = self.shared.spool.as_ref();
-        let mut own = Own::at_start(join, spool, identity);
-        let default = own;
+        let allowed = self.shared.allowed(identity);
+        let mut own = Own::at_start(join, allowed.spool, identity);
+        let default = own.clone();
         for (name, value) in asked {
-            own.set(name, Some(value), &default, || may_spool(spool, identity))?;
+            own.set(name, Some(value), &default, allowed)?;
         }
         Ok(own)
     }

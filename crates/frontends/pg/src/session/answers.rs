@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
-use super::line::HIGH;
+use super::client_connection::HIGH;
 use super::state::{End, Session};
 
 impl Session {
@@ -12,11 +12,11 @@ impl Session {
     pub(super) fn poll_say(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         loop {
             self.poll_answers(cx);
-            let held_back = self.line.out.len() >= HIGH;
-            let flushed = self.line.poll_flush(cx)?.is_ready();
+            let held_back = self.connection.out.len() >= HIGH;
+            let flushed = self.connection.poll_flush(cx)?.is_ready();
             // What was held back for the sake of memory is looked at again, or nobody would wake
             // this up for it.
-            if !held_back || self.line.out.len() >= HIGH {
+            if !held_back || self.connection.out.len() >= HIGH {
                 return Ok(flushed);
             }
         }
@@ -24,7 +24,7 @@ impl Session {
 
     fn poll_answers(&mut self, cx: &mut Context<'_>) {
         while let Some(front) = self.pending.front_mut()
-            && self.line.out.len() < HIGH
+            && self.connection.out.len() < HIGH
         {
             let outcome = match &mut front.awaited {
                 None => None,
@@ -38,7 +38,12 @@ impl Session {
             }
             if let Some(pending) = self.pending.pop_front() {
                 let stopping = self.stop.is_cancelled();
-                pending.say(outcome, &mut self.line.out, &mut self.values, stopping);
+                pending.say(
+                    outcome,
+                    &mut self.connection.out,
+                    &mut self.values,
+                    stopping,
+                );
             }
         }
     }

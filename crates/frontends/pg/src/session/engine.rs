@@ -11,7 +11,7 @@ use tokio_util::sync::WaitForCancellationFuture;
 use windrow_core::Fault;
 
 use super::charge;
-use super::line::HIGH;
+use super::client_connection::HIGH;
 use super::state::{End, Session, shutdown};
 use crate::codec::frame::{Front, HEADER, Violation};
 use crate::codec::{answer, failure};
@@ -23,7 +23,7 @@ const UNDER_WAY: usize = 128;
 impl Session {
     /// Serves the client until something ends it.
     pub(super) async fn serve(&mut self) -> End {
-        self.line.out.put_slice(answer::READY);
+        self.connection.out.put_slice(answer::READY);
         let stop = self.stop.clone();
         let mut stopped = pin!(stop.cancelled());
         loop {
@@ -53,14 +53,14 @@ impl Session {
         match end {
             End::Broken => return,
             End::Left | End::EndedByServer => {}
-            End::Fatal(fault) => failure::fatal(&mut self.line.out, &fault),
+            End::Fatal(fault) => failure::fatal(&mut self.connection.out, &fault),
         }
-        self.line.close(patience).await;
+        self.connection.close(patience).await;
     }
 
     /// True where the client has to take answers, or to wait for some, before more of it is read.
     fn is_full(&self) -> bool {
-        self.pending.len() >= UNDER_WAY || self.line.out.len() >= HIGH
+        self.pending.len() >= UNDER_WAY || self.connection.out.len() >= HIGH
     }
 
     /// Waits until there is something to do: an answer to be given, or a message to be read.
@@ -70,11 +70,11 @@ impl Session {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), End>> {
         let was_full = self.is_full();
-        self.line.settle();
+        self.connection.settle();
         let flushed = self.poll_say(cx)?;
         let part = self.segment.bytes;
         if self
-            .line
+            .connection
             .poll_stalled(&self.shared.budget, part, cx)
             .is_ready()
         {
@@ -86,8 +86,8 @@ impl Session {
         if was_full {
             return Poll::Ready(Ok(()));
         }
-        if !self.line.ended && self.line.poll_read(cx)?.is_ready() {
-            if self.line.ended
+        if !self.connection.ended && self.connection.poll_read(cx)?.is_ready() {
+            if self.connection.ended
                 && let Some(source) = &self.source
             {
                 // It has not said good-bye: whoever was to be told may be gone.
@@ -99,11 +99,11 @@ impl Session {
             return Poll::Pending;
         }
         if flushed {
-            if self.line.ended {
+            if self.connection.ended {
                 return Poll::Ready(Err(End::Left));
             }
             self.info.set_state(State::Idle);
-            self.line.rest();
+            self.connection.rest();
         }
         stopped.poll(cx).map(|()| Err(End::Fatal(shutdown())))
     }
@@ -111,29 +111,29 @@ impl Session {
     /// Deals with the next message, if it is there. False: it is not.
     async fn step(&mut self) -> Result<bool, End> {
         let at = self.segment.bytes;
-        let (tag, total) = match self.line.front(at) {
+        let (tag, total) = match self.connection.front(at) {
             Ok(Front::Whole { tag, total }) => (tag, total),
             Ok(Front::Part { header }) => return Box::pin(self.part(header)).await,
             Err(violation) => return Box::pin(self.violated(violation)).await,
         };
         if self.segment.failed && !matches!(tag, b'S' | b'X') {
-            self.line.take(total);
+            self.connection.take(total);
             return Ok(true);
         }
         match tag {
             b'S' => self.sync(total).await?,
-            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.line.needs_charge(at + total) => {
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' if self.connection.needs_charge(at + total) => {
                 return Box::pin(self.cover(tag, total)).await;
             }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(tag, total).await?,
             b'H' => Box::pin(self.flush(total)).await?,
             b'Q' if at == 0 => self.simple(total).await?,
             b'X' => {
-                self.line.ended = true;
+                self.connection.ended = true;
                 return Ok(false);
             }
             // What is left of a COPY that failed.
-            b'd' | b'c' | b'f' if at == 0 => self.line.take(total),
+            b'd' | b'c' | b'f' if at == 0 => self.connection.take(total),
             _ => {
                 self.relay("a function call, or messages without Sync")
                     .await?;
@@ -156,17 +156,17 @@ impl Session {
     /// Passes over a message of which a part is there; what it belongs to fails.
     fn pass_over(&mut self, tag: u8, total: usize, fault: &Fault) {
         let before = std::mem::take(&mut self.segment.bytes);
-        self.line.take(before);
-        self.line.discard(total);
+        self.connection.take(before);
+        self.connection.discard(total);
         if self.segment.failed {
             return;
         }
         // All of a segment that fails is undone.
         self.segment.clear();
-        failure::fault(&mut self.line.out, fault);
+        failure::fault(&mut self.connection.out, fault);
         match tag {
             b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => self.segment.failed = true,
-            _ => self.line.out.put_slice(answer::READY),
+            _ => self.connection.out.put_slice(answer::READY),
         }
     }
 
@@ -174,7 +174,7 @@ impl Session {
     async fn part(&mut self, header: Option<(u8, usize)>) -> Result<bool, End> {
         match header {
             Some((b'd', total)) if self.segment.bytes == 0 => {
-                self.line.discard(total);
+                self.connection.discard(total);
                 Ok(true)
             }
             Some((b'd', _)) => {
@@ -182,7 +182,7 @@ impl Session {
                 self.relay("COPY data without COPY").await?;
                 Ok(true)
             }
-            Some((tag, total)) if self.line.needs_charge(self.segment.bytes + total) => {
+            Some((tag, total)) if self.connection.needs_charge(self.segment.bytes + total) => {
                 self.cover(tag, total).await
             }
             _ => Ok(false),
@@ -194,12 +194,12 @@ impl Session {
     async fn cover(&mut self, tag: u8, total: usize) -> Result<bool, End> {
         let (until, shared) = (self.segment.bytes + total, Arc::clone(&self.shared));
         let memory = (&shared.long_messages, &shared.budget);
-        if self.line.is_charged() {
+        if self.connection.is_charged() {
             // Nobody holds some memory and waits for more.
-            if !self.line.grow(memory, until) {
+            if !self.connection.grow(memory, until) {
                 self.relay("more than the memory budget holds").await?;
             }
-        } else if let Err(fault) = self.line.charge(memory, until).await {
+        } else if let Err(fault) = self.connection.charge(memory, until).await {
             self.drain().await?;
             self.pass_over(tag, total, &fault);
         }

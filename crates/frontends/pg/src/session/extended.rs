@@ -64,7 +64,7 @@ impl Session {
     fn fail(&mut self, fault: &Fault, total: usize) -> Result<(), End> {
         failure::fault(&mut self.segment.script.text, fault);
         self.segment.failed = true;
-        self.line.take(self.segment.bytes + total);
+        self.connection.take(self.segment.bytes + total);
         self.segment.bytes = 0;
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Session {
     fn look(&mut self, (tag, total): (u8, usize), answer: Option<&Answer>) -> Result<Next, Next> {
         let lane = self.source.as_ref().map(|source| &source.lane);
         let Self {
-            line,
+            connection,
             segment,
             statements,
             ..
@@ -89,7 +89,7 @@ impl Session {
             generated: self.values.last().is_some(),
             asks: self.asks,
         };
-        match Message::read(tag, line.body(segment.bytes, total)) {
+        match Message::read(tag, connection.body(segment.bytes, total)) {
             Message::Parse(parse) => {
                 let known = segment.statement(parse.name, statements).is_some();
                 if !parse.name.is_empty() && !segment.calls.is_empty() {
@@ -205,7 +205,7 @@ impl Session {
                 ending: Ending::Sync,
             });
             self.segment.define(&mut self.statements);
-            self.line.take(taken);
+            self.connection.take(taken);
             self.segment.clear();
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Going over to a server connection, and coming back.
 
+use super::keyed::runs_without_key;
 use super::relay;
 use super::state::{End, Session};
 use crate::client::Settings;
@@ -10,6 +11,12 @@ impl Session {
     /// left there.
     pub(super) async fn relay(&mut self, reason: &'static str) -> Result<(), End> {
         self.drain().await?;
+        if !self.front_is(runs_without_key)
+            && let Some(fault) = self.refused_for_key()
+        {
+            self.segment.clear();
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
         if self.waits_for_spool()
             && let Err(fault) = Box::pin(self.reach()).await?
         {

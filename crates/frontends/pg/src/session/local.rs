@@ -6,7 +6,7 @@ use windrow_core::{Fault, FaultClass};
 use windrow_sql::Effect;
 
 use crate::codec::answer;
-use crate::own::Own;
+use crate::own::{Allowed, KEY, Own};
 use crate::statements::CachedStatement;
 
 /// An answer of the session itself.
@@ -17,7 +17,7 @@ pub(crate) enum Reply {
     /// A command without rows: its tag.
     Done(&'static str),
     /// One row of one text.
-    Text(&'static str, &'static str),
+    Text(&'static str, Box<str>),
     /// One row of one number: its column's name and the number.
     Number(&'static str, i64),
 }
@@ -64,20 +64,25 @@ pub(crate) fn columns(cached: &CachedStatement) -> usize {
     fields(cached).map_or(0, |body| answer::columns(&body))
 }
 
-/// That a statement about Windrow's own settings can be answered. `may_spool`: whether the session
-/// may use the spool.
+/// That a statement about Windrow's own settings can be answered while the session has a server
+/// connection of its own.
 ///
 /// # Errors
 /// Why it cannot.
 pub(crate) fn check(
     cached: &CachedStatement,
     own: &Own,
-    may_spool: impl FnOnce() -> Result<(), Fault>,
+    allowed: Allowed<'_>,
 ) -> Result<(), Fault> {
     match cached.effect() {
+        Some(Effect::SetWindrow { name, value }) if &**name == KEY && value.is_some() => {
+            let text = "windrow.idempotency_key cannot be set within a transaction, or while the session keeps a server connection";
+            let hint = "A write with a key is a transaction by itself.";
+            Err(Fault::new(FaultClass::Unsupported, "0A000", text).with_hint(Some(hint)))
+        }
         Some(Effect::SetWindrow { name, value }) => {
-            let mut tried = *own;
-            tried.set(name, value.as_deref(), own, may_spool)
+            let mut tried = own.clone();
+            tried.set(name, value.as_deref(), own, allowed)
         }
         Some(Effect::ShowWindrow { name }) => own.show(name).map(drop),
         _ => Ok(()),
@@ -142,9 +147,10 @@ pub(crate) fn substitute(cached: &CachedStatement, own: &Own) -> Option<String> 
         Effect::SetWindrow { .. } => Some("SET LOCAL windrow.join = 'on'".to_owned()),
         Effect::ShowWindrow { name } => {
             let value = own.show(name).map_or("", |(_, value)| value);
+            let value = value.replace('\\', "\\\\").replace('\'', "''");
             let name = name.replace('"', "\"\"");
             Some(format!(
-                "SELECT '{value}'::pg_catalog.text AS \"windrow.{name}\""
+                "SELECT E'{value}'::pg_catalog.text AS \"windrow.{name}\""
             ))
         }
         _ => None,

@@ -6,7 +6,6 @@ use windrow_sql::Effect;
 
 use super::local::{self, Reply};
 use super::state::Session;
-use crate::own::may_spool;
 use crate::statements::CachedStatement;
 
 impl Session {
@@ -38,15 +37,14 @@ impl Session {
                 let Self {
                     own, own_default, ..
                 } = self;
-                let (spool, identity) = (self.shared.spool.as_ref(), &self.who.identity);
-                let may_spool = || may_spool(spool, identity);
-                own.set(name, value.as_deref(), own_default, may_spool)?;
+                let allowed = self.shared.allowed(&self.who.identity);
+                own.set(name, value.as_deref(), own_default, allowed)?;
                 let tag = if value.is_some() { "SET" } else { "RESET" };
                 Ok(Reply::Done(tag))
             }
             Some(Effect::ShowWindrow { name }) => {
                 let (name, value) = self.own.show(name)?;
-                Ok(Reply::Text(name, value))
+                Ok(Reply::Text(name, value.into()))
             }
             Some(Effect::Lastval) if self.values.asks_for_lost_last() => Err(local::in_the_spool()),
             Some(Effect::Lastval) => match self.values.last() {

@@ -9,6 +9,7 @@
 //! | `describe`, `meaning` | what a statement means to the session: joined, relayed, its own |
 //! | `submit` | units handed to their lane |
 //! | `spool`, `spooled` | rows that are answered by the spool, and waiting until the database has them |
+//! | `keyed` | writes that are executed once, under a key |
 //! | `handover` | going over to a server connection, and coming back |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
@@ -16,17 +17,18 @@
 //! | `state` | the state of a session |
 //! | `shared` | what all sessions share |
 //! | `lane` | the lanes that sessions have opened, and what texts mean in them |
-//! | `line` | the client's connection and its buffers |
+//! | `client_connection` | the client's connection and its buffers |
 //! | [`charge`] | memory for long messages |
 
 mod answers;
 pub(crate) mod charge;
 mod client;
+mod client_connection;
 mod describe;
 mod engine;
 mod extended;
 mod handover;
-mod line;
+mod keyed;
 mod local;
 mod local_reply;
 mod meaning;

@@ -6,9 +6,11 @@ use std::task::{Context, Poll};
 
 use bytes::{BufMut, BytesMut};
 use smallvec::SmallVec;
+use tokio::task::JoinHandle;
 use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
-use windrow_core::{Fault, FaultClass, Op, RowDone, UnitFault, UnitOutcome};
+use windrow_core::{Fault, FaultClass, Op, Outcomes, RowDone, UnitFault, UnitOutcome};
+use windrow_idempotency::Refused;
 
 use super::values::Values;
 use crate::codec::{answer, failure};
@@ -32,7 +34,14 @@ pub(crate) enum Awaited {
     Lane(Receipt<CallDone>),
     /// The spool's, where each write counts one row.
     Spool(Receipt<RowDone>),
+    /// The spool's, of a unit that has a key in front of its writes.
+    KeyedSpool(Receipt<RowDone>),
+    /// That of rows which are committed under a key.
+    Keyed(JoinHandle<KeyedOutcome>),
 }
+
+/// What becomes of rows that are committed under a key.
+pub(crate) type KeyedOutcome = Result<Outcomes<RowDone>, Refused>;
 
 impl Awaited {
     /// The outcome, once it is there.
@@ -42,16 +51,38 @@ impl Awaited {
             Self::Lane(receipt) => Pin::new(receipt)
                 .poll(cx)
                 .map(|mut outcomes| outcomes.pop().unwrap_or_else(unanswered)),
-            Self::Spool(receipt) => {
-                Pin::new(receipt)
-                    .poll(cx)
-                    .map(|mut outcomes| match outcomes.pop() {
-                        None => unanswered(),
-                        Some(Ok(dones)) => Ok(dones.iter().map(|_| CallDone::rows(1)).collect()),
-                        Some(Err(failed)) => Err(failed.fault.into()),
-                    })
-            }
+            Self::Spool(receipt) => Pin::new(receipt)
+                .poll(cx)
+                .map(|mut outcomes| outcomes.pop().map_or_else(unanswered, |o| taken(o, 0))),
+            Self::KeyedSpool(receipt) => Pin::new(receipt)
+                .poll(cx)
+                .map(|mut outcomes| outcomes.pop().map_or_else(unanswered, |o| taken(o, 1))),
+            Self::Keyed(rows) => Pin::new(rows).poll(cx).map(|ended| match ended {
+                Ok(Ok(mut outcomes)) => outcomes.pop().map_or_else(unanswered, committed),
+                Ok(Err(refused)) => Err(refused.fault().clone().into()),
+                Err(_) => unanswered(),
+            }),
         }
+    }
+}
+
+/// What the spool has taken: each write counts one row, but for those of the key in front of them.
+fn taken(outcome: UnitOutcome<RowDone>, marks: usize) -> UnitOutcome<CallDone> {
+    match outcome {
+        Ok(dones) => Ok(dones
+            .iter()
+            .skip(marks)
+            .map(|_| CallDone::rows(1))
+            .collect()),
+        Err(failed) => Err(failed.fault.into()),
+    }
+}
+
+/// What rows that were committed under a key are told, or were told before.
+fn committed(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
+    match outcome {
+        Ok(dones) => Ok(dones.iter().map(|done| CallDone::rows(done.rows)).collect()),
+        Err(failed) => Err(failed.fault.into()),
     }
 }
 
@@ -111,12 +142,18 @@ pub(crate) enum Ending {
 impl Pending {
     /// True where a lane has it.
     pub(crate) fn is_of_lane(&self) -> bool {
-        matches!(self.awaited, Some(Awaited::Lane(_)))
+        matches!(self.awaited, Some(Awaited::Lane(_) | Awaited::Keyed(_)))
+    }
+
+    /// True where it is written as rows: by the spool, or under a key.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        self.is_of_spool() || matches!(self.awaited, Some(Awaited::Keyed(_)))
     }
 
     /// True where the spool has it.
     pub(crate) fn is_of_spool(&self) -> bool {
-        matches!(self.awaited, Some(Awaited::Spool(_)))
+        let of_spool = |a: &Awaited| matches!(a, Awaited::Spool(_) | Awaited::KeyedSpool(_));
+        self.awaited.as_ref().is_some_and(of_spool)
     }
 
     /// Says all of it. `outcome`: of the unit, where there is one.

@@ -86,7 +86,7 @@ impl Session {
 
     /// Reads the simple query at the front of the inbox. `None`: it is malformed.
     fn read_query(&self, total: usize) -> Option<Simple> {
-        let (zero, text) = self.line.body(0, total).split_last()?;
+        let (zero, text) = self.connection.body(0, total).split_last()?;
         (*zero == 0 && !text.contains(&0)).then(|| self.simple_query(text))
     }
 
@@ -127,13 +127,13 @@ impl Session {
     }
 
     fn query_text(&self, total: usize) -> Option<Box<str>> {
-        let (_, text) = self.line.body(0, total).split_last()?;
+        let (_, text) = self.connection.body(0, total).split_last()?;
         std::str::from_utf8(text).ok().map(Box::from)
     }
 
     /// Answers the simple query at the front of the inbox.
     fn answer_query(&mut self, total: usize, text: BytesMut) {
-        self.line.take(total);
+        self.connection.take(total);
         self.statements.set(b"", None);
         self.pending.push_back(Pending {
             awaited: None,

@@ -15,17 +15,19 @@ use tokio_util::sync::CancellationToken;
 use windrow_calls::{AsRow, SqlCall};
 use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, Unit};
 
+use super::client_connection::HIGH;
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::spooled::Spooled;
 use super::state::{End, Session, shutdown};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
-use crate::own::may_spool;
+use crate::own::Allowed;
 use crate::proofs::writes;
 use crate::services::SqlSpool;
 use crate::session_info::{Interrupt, State};
 use crate::statements::CachedStatement;
+use windrow_idempotency::{Extent, KeyedRequest};
 
 /// How long a statement waits for the database to apply what is in the spool.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,28 +58,27 @@ const HARMLESS: [&str; 16] = [
 
 /// Rows that go by the spool together.
 pub(super) struct Rows {
-    unit: Unit<RowWrite>,
-    generates: bool,
+    pub(super) unit: Unit<RowWrite>,
+    pub(super) generates: bool,
 }
 
 impl Session {
-    /// Whether the session may use the spool.
-    ///
-    /// # Errors
-    /// Why it may not.
-    pub(crate) fn may_spool(&self) -> Result<(), Fault> {
-        may_spool(self.shared.spool.as_ref(), &self.who.identity)
+    /// What the session may use.
+    pub(crate) fn allowed(&self) -> Allowed<'_> {
+        self.shared.allowed(&self.who.identity)
     }
 
     /// The rows that calls are, where they go by the spool. `asks`: the client asks behind them
     /// what they took from sequences.
     pub(super) async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Option<Rows> {
-        if !self.own.spool || !self.has_harmless_settings() {
+        let is_wanted = self.own.spool || self.own.key.is_some();
+        if !is_wanted || !self.has_harmless_settings() {
             return None;
         }
         let row = |call: &SqlCall| call.statement.as_row(&call.arguments, &call.formats);
         let rows: SmallVec<[AsRow; 1]> = calls.iter().map(row).collect::<Option<_>>()?;
         let generates = rows.iter().any(|row| row.generates);
+        // What rows take that are executed under a key is not known here either.
         if generates && (asks || self.asks || self.values.was_asked()) {
             return None;
         }
@@ -99,10 +100,34 @@ impl Session {
         set.all(|(name, _)| HARMLESS.contains(&&**name))
     }
 
-    /// Hands rows to the spool, once what is under way by a lane is answered.
-    pub(super) async fn spool(
+    /// Has rows written that are row writes as well: by the spool, or under the session's key.
+    pub(super) async fn write(
         &mut self,
         rows: Rows,
+        script: Script,
+        ending: Ending,
+        taken: usize,
+    ) -> Result<(), End> {
+        let key = match self.begin_keyed() {
+            Ok(key) => key,
+            Err(fault) => {
+                self.segment.clear();
+                return relay::refuse(self, &fault).await;
+            }
+        };
+        match key {
+            Some(key) if !self.own.spool => {
+                self.commit_keyed(key, rows, script, ending, taken).await
+            }
+            key => self.spool(key, rows, script, ending, taken).await,
+        }
+    }
+
+    /// Hands rows to the spool, once what is under way by a lane is answered.
+    async fn spool(
+        &mut self,
+        key: Option<KeyedRequest>,
+        mut rows: Rows,
         script: Script,
         ending: Ending,
         taken: usize,
@@ -114,7 +139,16 @@ impl Session {
         if self.pending.iter().any(Pending::is_of_lane) {
             self.drain().await?;
         }
-        let count = rows.unit.work().len();
+        if let Some(key) = &key {
+            match key.spooled([rows.unit], Extent::Alone) {
+                Ok(units) => rows.unit = units.into_iter().next().unwrap_or_else(|| Unit::of([])),
+                Err(refused) => {
+                    self.segment.clear();
+                    return relay::refuse(self, refused.fault()).await;
+                }
+            }
+        }
+        let count = script.calls.len();
         let Some(permit) = self.memory(rows.unit.bytes()).await else {
             drop((rows, script, ending));
             return self.relay("more than the memory budget holds").await;
@@ -131,7 +165,10 @@ impl Session {
         });
         match intake.submit(spooled.source, [rows.unit], permit).await {
             Ok(receipt) => {
-                let awaited = Some(Awaited::Spool(receipt));
+                let awaited = Some(match key {
+                    Some(_) => Awaited::KeyedSpool(receipt),
+                    None => Awaited::Spool(receipt),
+                });
                 let pending = Pending {
                     awaited,
                     script,
@@ -150,8 +187,8 @@ impl Session {
     /// Memory for units of so many bytes; `None`: there is too little.
     pub(super) async fn memory(&mut self, bytes: usize) -> Option<Permit> {
         let shared = Arc::clone(&self.shared);
-        match self.line.is_charged() {
-            true => self.line.pay(&shared.budget, bytes),
+        match self.connection.is_charged() {
+            true => self.connection.pay(&shared.budget, bytes),
             false => shared.budget.take(bytes).await.ok(),
         }
     }
@@ -160,8 +197,8 @@ impl Session {
     pub(super) fn handed_over(&mut self, pending: Pending, count: usize, taken: usize) {
         let is_query = matches!(pending.ending, Ending::Query(_));
         self.pending.push_back(pending);
-        self.line.take(taken);
-        self.line.settle();
+        self.connection.take(taken);
+        self.connection.settle();
         if is_query {
             // A simple query takes the unnamed statement away.
             self.statements.set(b"", None);
@@ -203,14 +240,14 @@ impl Session {
         };
         self.info.set_state(State::Waiting);
         let cancelled = CancellationToken::new();
-        let interrupt = Interrupt::Waiting(cancelled.clone());
+        let (interrupt, cancellation) = (Interrupt::Waiting(cancelled.clone()), cancelled.clone());
         self.info.set_interrupt(interrupt).await;
         let stop = self.stop.clone();
         let waiting = async {
             tokio::select! {
                 biased;
                 applied = spool.spooling.applied(&place) => Ok(applied),
-                () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
+                () = cancellation.cancelled() => Ok(Err(Fault::called_back())),
                 () = stop.cancelled() => Err(End::Fatal(shutdown())),
                 () = tokio::time::sleep(PATIENCE) => Ok(Err(behind(spool, &place))),
             }
@@ -218,8 +255,17 @@ impl Session {
         let mut waiting = Box::pin(waiting);
         let applied = poll_fn(|cx| {
             // What was answered before goes out meanwhile.
-            if let Poll::Ready(Err(error)) = self.line.poll_flush(cx) {
+            if let Poll::Ready(Err(error)) = self.connection.poll_flush(cx) {
                 return Poll::Ready(Err(End::from(error)));
+            }
+            // Whoever has closed its side may be gone: nobody is there to wait for.
+            while !self.connection.ended && self.connection.inbox.len() < HIGH {
+                if self.connection.poll_read(cx)?.is_pending() {
+                    break;
+                }
+            }
+            if self.connection.ended {
+                cancelled.cancel();
             }
             waiting.as_mut().poll(cx)
         })
@@ -238,26 +284,26 @@ impl Session {
         if !self.is_ahead() {
             return false;
         }
-        self.own.read_your_writes || !self.front_reads()
+        self.own.read_your_writes || !self.front_is(reads)
     }
 
-    /// True where the front of the inbox is a SELECT, or messages about one.
-    fn front_reads(&self) -> bool {
-        let Ok(Front::Whole { tag, total }) = self.line.front(0) else {
+    /// True where the front of the inbox is such a statement, or messages about one.
+    pub(super) fn front_is(&self, such: fn(&CachedStatement) -> bool) -> bool {
+        let Ok(Front::Whole { tag, total }) = self.connection.front(0) else {
             return false;
         };
-        match Message::read(tag, self.line.body(0, total)) {
+        match Message::read(tag, self.connection.body(0, total)) {
             Message::Parse(parse) => {
                 let (text, types) = (parse.text, parse.type_oids());
-                reads(&self.shared.cache.get(text, types, self.utf8))
+                such(&self.shared.cache.get(text, types, self.utf8))
             }
             Message::Bind(bind) => {
                 let statement = self.statements.get(bind.statement);
-                statement.is_some_and(|statement| reads(&statement.cached))
+                statement.is_some_and(|statement| such(&statement.cached))
             }
             _ if tag == b'Q' => {
-                let text = self.line.body(0, total).split_last();
-                text.is_some_and(|(_, text)| reads(&self.simple_query(text).cached))
+                let text = self.connection.body(0, total).split_last();
+                text.is_some_and(|(_, text)| such(&self.simple_query(text).cached))
             }
             _ => false,
         }

@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
 use super::client::Client;
-use super::line::Line;
+use super::client_connection::ClientConnection;
 use super::pending::Pending;
 use super::segment::Segment;
 use super::spooled::Spooled;
 use super::values::Values;
 use crate::codec::frame::Violation;
-use crate::lanes::{LaneSource, Wish};
+use crate::lanes::{Interest, LaneSource};
 use crate::own::Own;
 use crate::pool::Who;
 use crate::session_info::SessionInfo;
@@ -25,7 +25,7 @@ use crate::statements::{PreparedStatements, Simple};
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) info: Arc<SessionInfo>,
-    pub(crate) line: Line,
+    pub(crate) connection: ClientConnection,
     /// Who the client is, and under which settings it works.
     pub(crate) who: Who,
     /// Windrow's own settings, and what they were at the start.
@@ -47,7 +47,7 @@ pub(crate) struct Session {
     /// Its place among those who hand units to a lane; `None` while it has none.
     pub(super) source: Option<LaneSource>,
     /// The lane that it wants to be in.
-    pub(super) wish: Option<Arc<Wish>>,
+    pub(super) interest: Option<Arc<Interest>>,
     /// True once what the client is about to have executed is not to be: it asked for that while a
     /// lane described it.
     pub(crate) cancel_requested: bool,
@@ -84,7 +84,11 @@ impl From<Violation> for End {
 impl Session {
     pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
         Self {
-            line: Line::new(client.stream, client.received, shared.config.max_message),
+            connection: ClientConnection::new(
+                client.stream,
+                client.received,
+                shared.config.max_message,
+            ),
             stop: client.info.admission.revoked.clone(),
             info: client.info,
             who: Who {
@@ -93,7 +97,7 @@ impl Session {
                 application_name: client.application_name,
                 credential: client.credential,
             },
-            own: client.own,
+            own: client.own.clone(),
             own_default: client.own,
             spooled: None,
             standard_strings: client.standard_strings,
@@ -105,7 +109,7 @@ impl Session {
             segment: Segment::default(),
             pending: VecDeque::new(),
             source: None,
-            wish: None,
+            interest: None,
             cancel_requested: false,
             shared,
         }

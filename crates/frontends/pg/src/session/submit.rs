@@ -36,10 +36,10 @@ impl Session {
         };
         let lanes = &self.shared.lanes;
         // One that it has from before is not counted.
-        self.wish = None;
-        let wish = lanes.wish(&key);
-        let opened = lanes.open(&key, &wish).await;
-        self.wish = Some(wish);
+        self.interest = None;
+        let interest = lanes.interest(&key);
+        let opened = lanes.open(&key, &interest).await;
+        self.interest = Some(interest);
         opened
     }
 
@@ -53,9 +53,13 @@ impl Session {
     ) -> Result<(), End> {
         let asks = !script.lastvals.is_empty();
         if let Some(rows) = Box::pin(self.rows_of(&calls, asks)).await {
-            return Box::pin(self.spool(rows, script, ending, taken)).await;
+            return Box::pin(self.write(rows, script, ending, taken)).await;
         }
-        if self.pending.iter().any(Pending::is_of_spool) {
+        if let Some(fault) = self.refused_for_key() {
+            self.segment.clear();
+            return Box::pin(relay::refuse(self, &fault)).await;
+        }
+        if self.pending.iter().any(Pending::is_of_rows) {
             self.drain().await?;
         }
         if self.is_ahead()

@@ -315,6 +315,10 @@ mod tests {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(true)
         }
+
+        async fn is_current(&self, _: &Statement) -> Result<bool, Fault> {
+            Ok(true)
+        }
     }
 
     fn lane(describer: &Arc<Counted>) -> Arc<Lane> {

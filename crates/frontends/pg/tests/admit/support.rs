@@ -63,6 +63,7 @@ pub(crate) fn config(url: &str) -> PgConfig {
 pub(crate) fn services(metrics: &PgMetrics, console: Console) -> Services {
     Services {
         spool: None,
+        keys: None,
         lanes: Arc::new(NoLanes),
         budget: Budget::new(1 << 24),
         metrics: metrics.clone(),

@@ -122,6 +122,10 @@ impl Describer for Asker {
         }
         Ok(holds)
     }
+
+    async fn is_current(&self, statement: &Statement) -> Result<bool, Fault> {
+        self.holds(statement).await
+    }
 }
 
 impl Asker {

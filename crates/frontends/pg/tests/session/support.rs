@@ -56,6 +56,7 @@ impl Stand {
         let control = Arc::new(Control::default());
         let services = Services {
             spool: None,
+            keys: None,
             lanes: Arc::new(Played {
                 address: direct.clone(),
                 budget: budget.clone(),

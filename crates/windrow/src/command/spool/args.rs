@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use windrow::settings::is_topic;
 use windrow_core::Secret;
 
 /// Options of `spool`.
@@ -87,7 +88,20 @@ pub(super) struct Dump {
 /// Where the spool is.
 #[derive(Args)]
 pub(super) struct Place {
-    /// The spool's directory
-    #[arg(long, value_name = "DIR", env = "WINDROW_SPOOL")]
+    /// The spool's directory, or the URL of its topic
+    // The URL may hold a password, so help does not show it.
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "WINDROW_SPOOL",
+        hide_env_values = true
+    )]
     pub(super) directory: PathBuf,
+}
+
+impl Place {
+    /// The URL, where it is a topic.
+    pub(super) fn topic(&self) -> Option<&str> {
+        self.directory.to_str().filter(|place| is_topic(place))
+    }
 }

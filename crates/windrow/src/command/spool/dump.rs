@@ -15,24 +15,25 @@ use windrow_spool::{Entry, Files, Position, RealFiles, SpoolFault, inspect};
 use super::args::Dump;
 use super::looks::{DAMAGED, LOOKS, has_gone};
 use super::show::time;
+use super::topic;
 use crate::telemetry;
 
 /// Prints what can be read; what cannot be is told on standard error.
 pub(super) async fn run(args: &Dump) -> anyhow::Result<ExitCode> {
+    let partition = args.partition;
+    if let Some(url) = args.place.topic() {
+        let mut printing = Printing::new(args);
+        let from = Position(args.from);
+        topic::read(url, partition, from, |found| printing.take(found)).await?;
+        return printing.end();
+    }
     let directory = args.place.directory.clone();
     ensure!(
         directory.is_dir(),
         "there is no directory {}",
         directory.display()
     );
-    let mut printing = Printing {
-        out: BufWriter::new(io::stdout()),
-        next: Position(args.from),
-        left: args.limit.unwrap_or(u64::MAX),
-        faults: 0,
-        failed: None,
-    };
-    let partition = args.partition;
+    let mut printing = Printing::new(args);
     let printed = spawn_blocking(move || -> Result<_, SpoolFault> {
         let files: Arc<dyn Files> = Arc::new(RealFiles);
         for look in 1..=LOOKS {
@@ -60,6 +61,16 @@ struct Printing {
 }
 
 impl Printing {
+    fn new(args: &Dump) -> Self {
+        Self {
+            out: BufWriter::new(io::stdout()),
+            next: Position(args.from),
+            left: args.limit.unwrap_or(u64::MAX),
+            faults: 0,
+            failed: None,
+        }
+    }
+
     fn take(&mut self, found: Result<Entry, SpoolFault>) -> ControlFlow<()> {
         if self.left == 0 {
             return ControlFlow::Break(());

@@ -4,8 +4,8 @@ mod args;
 mod dump;
 mod looks;
 mod show;
+mod topic;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use windrow_spool::RealFiles;
 use windrow_spool::inspect::{self, Survey};
 
 pub(crate) use self::args::Spool;
-use self::args::{Status, Verify, What};
+use self::args::{Place, Status, Verify, What};
 use self::looks::{DAMAGED, LOOKS, has_gone};
 use crate::cli;
 use crate::command::run;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Spool) -> ExitCode {
 }
 
 async fn status(args: &Status) -> anyhow::Result<ExitCode> {
-    let survey = survey(&args.place.directory).await?;
+    let survey = survey(&args.place, false).await?;
     let applied = match &args.to {
         Some(url) => Some(applied(url, &survey).await?),
         None => None,
@@ -52,7 +52,7 @@ async fn status(args: &Status) -> anyhow::Result<ExitCode> {
 }
 
 async fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
-    let survey = survey(&args.place.directory).await?;
+    let survey = survey(&args.place, true).await?;
     cli::print(&match args.json {
         true => show::status_json(&survey, None),
         false => show::findings(&survey),
@@ -65,14 +65,18 @@ fn exit(survey: &Survey) -> ExitCode {
     ExitCode::from(if damaged { DAMAGED } else { 0 })
 }
 
-/// Reads all of a spool.
-async fn survey(directory: &Path) -> anyhow::Result<Survey> {
+/// Reads all of a spool. That in a topic is read only if `whole`: the brokers check what they keep.
+async fn survey(place: &Place, whole: bool) -> anyhow::Result<Survey> {
+    if let Some(url) = place.topic() {
+        return topic::survey(url, whole).await;
+    }
+    let directory = &place.directory;
     ensure!(
         directory.is_dir(),
         "there is no directory {}",
         directory.display()
     );
-    let directory = directory.to_owned();
+    let directory = directory.clone();
     let found = spawn_blocking(move || {
         for _ in 1..LOOKS {
             match inspect::survey(Arc::new(RealFiles), &directory) {

@@ -9,21 +9,25 @@ use windrow_spool::inspect::{PartitionSurvey, Survey};
 
 /// A spool in some lines. `applied`: how far the database has applied each partition.
 pub(super) fn status(survey: &Survey, applied: Option<&[Option<u64>]>) -> String {
-    let mut text = format!("spool {}, made {}\n", survey.id, time(survey.made));
+    let made = survey.made.map(|made| format!(", made {}", time(made)));
+    let mut text = format!("spool {}{}\n", survey.id, made.unwrap_or_default());
     for (at, partition) in survey.partitions.iter().enumerate() {
         let oldest = match partition.oldest {
             Some(oldest) => format!("the oldest written {}", time(oldest)),
             None => "none is kept".to_owned(),
         };
+        let files = match partition.segments {
+            0 => String::new(),
+            files => format!(" in {files} files"),
+        };
         add(
             &mut text,
             format_args!(
-                "partition {}: entries {} to {}, {oldest}; {} in {} files",
+                "partition {}: entries {} to {}, {oldest}; {}{files}",
                 partition.partition,
                 partition.first,
                 partition.end,
                 ByteSize(partition.bytes),
-                partition.segments,
             ),
         );
         if let Some(applied) = applied.and_then(|all| all.get(at)) {
@@ -105,7 +109,7 @@ pub(super) fn status_json(survey: &Survey, applied: Option<&[Option<u64>]>) -> S
     });
     let spool = json!({
         "spool": survey.id.to_string(),
-        "made": time(survey.made),
+        "made": survey.made.map(time),
         "partitions": partitions.collect::<Vec<_>>(),
     });
     format!("{spool}\n")

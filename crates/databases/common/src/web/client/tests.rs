@@ -111,8 +111,8 @@ async fn a_connection_that_was_closed_meanwhile_is_opened_again() {
     let answer = client.exchange(&ask(9)).await.unwrap();
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     // The end of the connection has to be seen first.
-    if let Some(line) = &mut client.line {
-        while line.sender.ready().await.is_ok() {
+    if let Some(connection) = &mut client.connection {
+        while connection.sender.ready().await.is_ok() {
             tokio::task::yield_now().await;
         }
     }

@@ -10,7 +10,7 @@ use super::rewrite;
 use super::state::{Relay, fingerprint};
 use crate::codec::{answer, failure};
 use crate::pool::Names;
-use crate::session::line::HIGH;
+use crate::session::client_connection::HIGH;
 use crate::session::local::{aborted, cannot_tell, is_windrow_setting};
 
 /// A message that is looked at as a whole is no longer than this, in bytes; a longer one passes
@@ -20,7 +20,7 @@ const LOOKED_AT: usize = 64 * 1024;
 impl Relay<'_> {
     /// Passes on what the server has sent, as far as the client takes it.
     pub(super) fn deliver(&mut self) {
-        while self.session.line.out.len() < HIGH {
+        while self.session.connection.out.len() < HIGH {
             if self.to_client == 0 {
                 self.say_local();
                 if !self.begin() {
@@ -33,7 +33,7 @@ impl Relay<'_> {
                 return;
             }
             if let (false, Some(bytes)) = (self.muted, received.get(..piece)) {
-                self.session.line.out.extend_from_slice(bytes);
+                self.session.connection.out.extend_from_slice(bytes);
             }
             self.loan.wire.consume(piece);
             self.to_client -= piece;
@@ -47,7 +47,7 @@ impl Relay<'_> {
             .pop_if(|what| matches!(what, What::LocalAnswer(..)))
         {
             if let (false, What::LocalAnswer(message, _)) = (local.muted, local.what) {
-                self.session.line.out.extend_from_slice(message);
+                self.session.connection.out.extend_from_slice(message);
             }
         }
     }
@@ -199,7 +199,7 @@ impl Relay<'_> {
             _ => None,
         };
         let instead = instead.or_else(|| self.unknown_sequence(body));
-        let out = &mut self.session.line.out;
+        let out = &mut self.session.connection.out;
         if let Some(fault) = instead {
             self.muted = true;
             match self.status {
@@ -283,7 +283,7 @@ impl Relay<'_> {
         let process = i32::from_be_bytes(*process);
         if let Some(session) = self.session.shared.senders.session(process) {
             self.muted = true;
-            answer::message(&mut self.session.line.out, b'A', |out| {
+            answer::message(&mut self.session.connection.out, b'A', |out| {
                 out.extend_from_slice(&session.to_be_bytes());
                 out.extend_from_slice(rest);
             });

@@ -50,7 +50,7 @@ impl Relay<'_> {
             let told = Told::Sync;
             return Some(Early { told, answer });
         }
-        let message = Message::read(tag, self.session.line.body(0, total));
+        let message = Message::read(tag, self.session.connection.body(0, total));
         let cached = self.certain(&message, &mut answer)?;
         let told = match message {
             Message::Query(text) => Told::Query(beginning(text).into()),
@@ -65,7 +65,7 @@ impl Relay<'_> {
         if let Some(Early { told, answer }) = early
             && self.queue.tell(before, &told)
         {
-            self.session.line.out.put_slice(&answer);
+            self.session.connection.out.put_slice(&answer);
         }
     }
 
@@ -223,7 +223,7 @@ impl Relay<'_> {
         let error = self.deferred.error.take();
         let is_there = error.is_some();
         if let Some(error) = error {
-            self.session.line.out.put_slice(&error);
+            self.session.connection.out.put_slice(&error);
         }
         is_there
     }

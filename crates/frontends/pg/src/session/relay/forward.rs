@@ -24,7 +24,7 @@ impl Relay<'_> {
             if self.is_busy() {
                 return Ok(());
             }
-            match self.session.line.front(0) {
+            match self.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
                     let waits = self.has_to_reach() || self.needs_drawn_values(tag, total);
                     if waits || !self.message(tag, total) {
@@ -49,7 +49,7 @@ impl Relay<'_> {
         let Violation::TooLong { tag, length, .. } = violation else {
             return Err(violation.into());
         };
-        self.session.line.discard(HEADER + length);
+        self.session.connection.discard(HEADER + length);
         if self.queue.skipping {
             return Ok(());
         }
@@ -72,30 +72,30 @@ impl Relay<'_> {
 
     /// True where the front of the inbox is a part of a message.
     pub(super) fn needs_more(&self) -> bool {
-        matches!(self.session.line.front(0), Ok(Front::Part { .. }))
+        matches!(self.session.connection.front(0), Ok(Front::Part { .. }))
     }
 
     /// A long message of which a part is there, and for which memory has to be taken.
     pub(super) fn uncharged(&self) -> Option<(u8, usize)> {
-        match self.session.line.front(0) {
+        match self.session.connection.front(0) {
             Ok(Front::Part {
                 header: Some((tag, total)),
-            }) if tag != b'd' && self.session.line.needs_charge(total) => Some((tag, total)),
+            }) if tag != b'd' && self.session.connection.needs_charge(total) => Some((tag, total)),
             _ => None,
         }
     }
 
     /// Passes on a piece of a message that was begun. False: nothing more is there.
     fn pass_piece(&mut self) -> bool {
-        let line = &mut self.session.line;
-        let piece = self.to_server.min(line.inbox.len());
+        let connection = &mut self.session.connection;
+        let piece = self.to_server.min(connection.inbox.len());
         if piece == 0 || self.loan.wire.out().len() >= TO_SERVER {
             return false;
         }
-        if let Some(bytes) = line.inbox.get(..piece) {
+        if let Some(bytes) = connection.inbox.get(..piece) {
             self.loan.wire.out().extend_from_slice(bytes);
         }
-        line.take(piece);
+        connection.take(piece);
         self.to_server -= piece;
         true
     }
@@ -103,15 +103,15 @@ impl Relay<'_> {
     /// Deals with a whole message. False: it has to wait for the answers before it.
     fn message(&mut self, tag: u8, total: usize) -> bool {
         if tag == b'X' {
-            self.session.line.ended = true;
-            self.session.line.inbox.clear();
+            self.session.connection.ended = true;
+            self.session.connection.inbox.clear();
             return false;
         }
         if self.queue.skipping && tag != b'S' {
             // What was answered early has failed, and the client waits for more of it.
             self.say_error();
             self.awaited = None;
-            self.session.line.take(total);
+            self.session.connection.take(total);
             return true;
         }
         match tag {
@@ -142,7 +142,7 @@ impl Relay<'_> {
         if !self.queue.is_unsettled() {
             return false;
         }
-        let name = match Message::read(tag, self.session.line.body(0, total)) {
+        let name = match Message::read(tag, self.session.connection.body(0, total)) {
             Message::Parse(parse) if parse.name.is_empty() => return false,
             Message::Parse(parse) => parse.name,
             Message::Bind(bind) => bind.statement,
@@ -175,7 +175,7 @@ impl Relay<'_> {
         self.open = true;
         let (early, before) = (self.early(tag, total), self.queue.len());
         // Its bytes are looked at while the session changes.
-        let bytes = self.session.line.split(total);
+        let bytes = self.session.connection.split(total);
         let muted = self.answered > 0 || early.is_some();
         self.answered = self.answered.saturating_sub(1);
         match Message::read(tag, bytes.get(HEADER..).unwrap_or_default()) {

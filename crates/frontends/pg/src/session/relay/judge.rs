@@ -97,7 +97,7 @@ impl Relay<'_> {
 
     /// A function call of its own message names its function by number.
     pub(super) fn call_by_number(&mut self, total: usize) {
-        let body = self.session.line.body(0, total);
+        let body = self.session.connection.body(0, total);
         let number = body.first_chunk::<4>().copied().map(u32::from_be_bytes);
         let is_proven = number.is_some_and(|number| LARGE_OBJECTS.contains(&number));
         if !is_proven && !self.server_state.for_good {

@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Fault, FaultClass};
 
 use super::charge;
-use super::line::HIGH;
+use super::client_connection::HIGH;
 use super::state::{End, Session, shutdown};
 use crate::codec::{answer, failure};
 use crate::pool::Loan;
@@ -90,7 +90,7 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
     let mut cancelled = std::pin::pin!(cancelled.cancelled());
     let taken = poll_fn(|cx| {
         // What was answered before goes out meanwhile.
-        if let Poll::Ready(Err(error)) = session.line.poll_flush(cx) {
+        if let Poll::Ready(Err(error)) = session.connection.poll_flush(cx) {
             return Poll::Ready(Err(End::from(error)));
         }
         if let Poll::Ready(taken) = taking.as_mut().poll(cx) {
@@ -120,11 +120,11 @@ async fn take(session: &mut Session) -> Result<Result<Box<Loan>, Fault>, End> {
 pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), End> {
     use crate::codec::frame::Front;
 
-    failure::fault(&mut session.line.out, fault);
+    failure::fault(&mut session.connection.out, fault);
     loop {
-        match session.line.front(0)? {
+        match session.connection.front(0)? {
             Front::Whole { tag, total } => {
-                session.line.take(total);
+                session.connection.take(total);
                 match tag {
                     b'S' | b'Q' | b'F' => break,
                     b'X' => return Err(End::Left),
@@ -133,20 +133,20 @@ pub(crate) async fn refuse(session: &mut Session, fault: &Fault) -> Result<(), E
             }
             Front::Part { header } => {
                 if let Some((b'd', total)) = header {
-                    session.line.discard(total);
+                    session.connection.discard(total);
                 }
-                if session.line.ended {
+                if session.connection.ended {
                     return Err(End::Left);
                 }
                 poll_fn(|cx| {
-                    let _flushing: Poll<()> = session.line.poll_flush(cx).map(drop);
-                    session.line.poll_read(cx)
+                    let _flushing: Poll<()> = session.connection.poll_flush(cx).map(drop);
+                    session.connection.poll_read(cx)
                 })
                 .await?;
             }
         }
     }
-    answer::ready(&mut session.line.out, b'I');
+    answer::ready(&mut session.connection.out, b'I');
     Ok(())
 }
 
@@ -161,7 +161,7 @@ impl Relay<'_> {
             self.session.info.set_busy(is_busy);
             if !is_busy && self.loan.wire.out().is_empty() {
                 // Until it is answered, a text is kept: it has to be known what it did.
-                self.session.line.settle();
+                self.session.connection.settle();
             }
             if self.has_to_reach() {
                 Box::pin(self.reach()).await?;
@@ -191,14 +191,19 @@ impl Relay<'_> {
             if let Some((_, total)) = self.uncharged() {
                 let shared = Arc::clone(&self.session.shared);
                 let memory = (&shared.long_messages, &shared.budget);
-                let charged = self.session.line.charge(memory, total);
+                let charged = self.session.connection.charge(memory, total);
                 charged.await.map_err(End::Fatal)?;
             }
             poll_fn(|cx| {
                 let moved = self.poll_move(cx)?;
                 self.release_buffers();
                 let budget = &self.session.shared.budget;
-                if self.session.line.poll_stalled(budget, 0, cx).is_ready() {
+                if self
+                    .session
+                    .connection
+                    .poll_stalled(budget, 0, cx)
+                    .is_ready()
+                {
                     return Poll::Ready(Err(End::Fatal(charge::stalled())));
                 }
                 if moved {
@@ -226,7 +231,7 @@ impl Relay<'_> {
             let outstanding = self.queue.len();
             self.deliver();
             // What waited for an answer can go on.
-            if self.queue.len() == outstanding || self.session.line.inbox.is_empty() {
+            if self.queue.len() == outstanding || self.session.connection.inbox.is_empty() {
                 break;
             }
         }
@@ -245,10 +250,10 @@ impl Relay<'_> {
 
     /// Moves bytes between the sockets and the buffers. True if something came.
     fn poll_move(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
-        let line = &mut self.session.line;
-        let was_high = line.out.len() >= HIGH;
+        let connection = &mut self.session.connection;
+        let was_high = connection.out.len() >= HIGH;
         let waited = self.loan.wire.out().len() >= TO_SERVER;
-        if let Poll::Ready(flushed) = line.poll_flush(cx) {
+        if let Poll::Ready(flushed) = connection.poll_flush(cx) {
             flushed?;
         }
         if let Poll::Ready(Err(error)) = self.loan.wire.poll_send(cx) {
@@ -256,9 +261,9 @@ impl Relay<'_> {
             tracing::debug!(%error, "a server connection takes nothing any more");
             self.loan.wire.out().clear();
         }
-        let mut came = (was_high && line.out.len() < HIGH)
+        let mut came = (was_high && connection.out.len() < HIGH)
             || (waited && self.loan.wire.out().len() < TO_SERVER);
-        if line.out.len() < HIGH
+        if connection.out.len() < HIGH
             && !self.ended
             && let Poll::Ready(received) = self.loan.wire.poll_receive(cx)
         {
@@ -266,7 +271,7 @@ impl Relay<'_> {
             came = true;
         }
         if self.may_read()
-            && let Poll::Ready(read) = self.session.line.poll_read(cx)
+            && let Poll::Ready(read) = self.session.connection.poll_read(cx)
         {
             read?;
             came = true;
@@ -276,22 +281,22 @@ impl Relay<'_> {
 
     /// Gives back what a silent client does not need.
     fn release_buffers(&mut self) {
-        if self.queue.is_empty() && self.session.line.out.is_empty() {
-            self.session.line.rest();
+        if self.queue.is_empty() && self.session.connection.out.is_empty() {
+            self.session.connection.rest();
         }
     }
 
     /// True where the client is read on.
     fn may_read(&mut self) -> bool {
-        !self.session.line.ended
+        !self.session.connection.ended
             && !self.is_busy()
-            && (self.session.line.inbox.len() < TO_SERVER || self.needs_more())
+            && (self.session.connection.inbox.len() < TO_SERVER || self.needs_more())
     }
 
     /// True where the client has left, and nothing that it asked for is under way.
     fn is_over(&mut self) -> bool {
         // COPY data or a Sync that will never come is not waited for.
-        self.session.line.ended
+        self.session.connection.ended
             && !self.is_busy()
             && !self.queue.is_owed()
             && self.awaited.is_none()

@@ -11,7 +11,7 @@ use super::rewrite;
 use super::sequences::named;
 use super::state::Relay;
 use crate::codec::answer;
-use crate::session::local::is_windrow_setting;
+use crate::session::local::{self, is_windrow_setting};
 use crate::statements::{CachedStatement, names};
 
 /// Statements that change a setting and are bound at the same time: past it what they do is found
@@ -21,7 +21,7 @@ const SETTING_PORTALS: usize = 16;
 impl Relay<'_> {
     /// Deals with a simple query. False: it has to wait for the answers before it.
     pub(super) fn query(&mut self, total: usize) -> bool {
-        let body = self.session.line.body(0, total);
+        let body = self.session.connection.body(0, total);
         let Some((0, text)) = body.split_last() else {
             self.raw(total);
             self.queue.push(What::Fails(None), false);
@@ -33,17 +33,17 @@ impl Relay<'_> {
                 return false;
             }
             if self.status != b'E' {
-                self.session.line.take(total);
+                self.session.connection.take(total);
                 self.answer_query(&cached);
                 return true;
             }
         }
         if self.asks_for_spooled(&cached) {
-            self.session.line.take(total);
+            self.session.connection.take(total);
             self.fail_spooled_query();
             return true;
         }
-        let body = self.session.line.body(0, total);
+        let body = self.session.connection.body(0, total);
         let text = body.split_last().map_or(body, |(_, text)| text);
         let named = named(&cached, text);
         let instead = self.answerable(&cached, text, named.as_ref());
@@ -63,7 +63,7 @@ impl Relay<'_> {
         let undoes = defer::undoes(&cached.text);
         match instead {
             Some(sql) => {
-                self.session.line.take(total);
+                self.session.connection.take(total);
                 rewrite::query(self.loan.wire.out(), sql.as_bytes());
             }
             None => self.raw(total),
@@ -78,9 +78,10 @@ impl Relay<'_> {
 
     /// Answers a question to the session itself. Nothing is under way.
     fn answer_query(&mut self, cached: &Arc<CachedStatement>) {
-        match self.session.reply(cached) {
+        let checked = local::check(cached, &self.session.own, self.session.allowed());
+        match checked.and_then(|()| self.session.reply(cached)) {
             Ok(reply) => {
-                let out = &mut self.session.line.out;
+                let out = &mut self.session.connection.out;
                 reply.say(out, &Formats::Text, true);
                 answer::ready(out, self.status);
             }

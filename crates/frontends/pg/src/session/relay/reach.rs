@@ -14,7 +14,7 @@ impl Relay<'_> {
     /// True where the next message waits until the database has what the session has in the
     /// spool.
     pub(super) fn has_to_reach(&self) -> bool {
-        let front = self.session.line.front(0);
+        let front = self.session.connection.front(0);
         let Ok(Front::Whole { tag, .. }) = front else {
             return false;
         };
@@ -34,10 +34,10 @@ impl Relay<'_> {
         let Err(fault) = reached else {
             return Ok(());
         };
-        let Ok(Front::Whole { tag, total }) = self.session.line.front(0) else {
+        let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
             return Err(End::Fatal(lost()));
         };
-        self.session.line.take(total);
+        self.session.connection.take(total);
         match tag {
             b'Q' => self.fail_query(fault),
             b'P' | b'B' => {

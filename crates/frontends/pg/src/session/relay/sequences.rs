@@ -100,14 +100,14 @@ impl Relay<'_> {
         {
             return false;
         }
-        let message = Message::read(tag, session.line.body(0, total));
+        let message = Message::read(tag, session.connection.body(0, total));
         self.statement_of(&message)
             .is_some_and(|cached| asks(&cached))
     }
 
     /// True where what comes next waits until the connection has been asked, and that can be done.
     pub(super) fn waits_for_drawn_values(&mut self) -> bool {
-        let Ok(Front::Whole { tag, total }) = self.session.line.front(0) else {
+        let Ok(Front::Whole { tag, total }) = self.session.connection.front(0) else {
             return false;
         };
         self.is_quiet() && self.needs_drawn_values(tag, total)

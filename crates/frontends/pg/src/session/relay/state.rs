@@ -113,16 +113,16 @@ impl Relay<'_> {
 
     /// Passes on a whole message as it is.
     pub(super) fn raw(&mut self, total: usize) {
-        let (line, out) = (&mut self.session.line, self.loan.wire.out());
+        let (connection, out) = (&mut self.session.connection, self.loan.wire.out());
         if out.is_empty() && total > FREE {
             // Not copied: a long message would be there twice.
-            *out = line.split(total);
+            *out = connection.split(total);
             return;
         }
-        if let Some(bytes) = line.inbox.get(..total) {
+        if let Some(bytes) = connection.inbox.get(..total) {
             out.extend_from_slice(bytes);
         }
-        line.take(total);
+        connection.take(total);
     }
 
     /// Passes on bytes for which this is expected.

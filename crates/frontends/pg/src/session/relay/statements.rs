@@ -48,7 +48,7 @@ impl Relay<'_> {
         }
         let cache = &session.shared.cache;
         let cached = cache.get(parse.text, parse.type_oids(), session.utf8);
-        if let Err(fault) = local::check(&cached, &session.own, || session.may_spool()) {
+        if let Err(fault) = local::check(&cached, &session.own, session.allowed()) {
             return self.fail(fault);
         }
         let statement = PreparedStatement::new(cached);
@@ -139,7 +139,7 @@ impl Relay<'_> {
         if let Some(fixed) = &self.awaited {
             return fixed.get().is_none() && !self.queue.is_empty();
         }
-        let name: ClientName = match Message::read(tag, self.session.line.body(0, total)) {
+        let name: ClientName = match Message::read(tag, self.session.connection.body(0, total)) {
             Message::Bind(bind) => bind.statement.into(),
             Message::Describe(Kind::Statement, name) => name.into(),
             _ => return false,

@@ -23,7 +23,7 @@ impl Relay<'_> {
     pub(super) fn may_stay(&self) -> bool {
         let server_state = &self.server_state;
         let plain = !server_state.unknown && server_state.unproven.is_none();
-        server_state.generates && plain && !self.session.line.ended
+        server_state.generates && plain && !self.session.connection.ended
     }
 
     /// Waits for what the client does next. True: it goes on here.
@@ -41,12 +41,12 @@ impl Relay<'_> {
                 return Ok(stays);
             }
             let Self { session, loan, .. } = self;
-            let line = &mut session.line;
+            let connection = &mut session.connection;
             let reading = poll_fn(|cx| {
-                if let Poll::Ready(Err(error)) = line.poll_flush(cx) {
+                if let Poll::Ready(Err(error)) = connection.poll_flush(cx) {
                     return Poll::Ready(Err(End::from(error)));
                 }
-                line.poll_read(cx).map_err(End::from)
+                connection.poll_read(cx).map_err(End::from)
             });
             tokio::select! {
                 biased;
@@ -59,12 +59,12 @@ impl Relay<'_> {
 
     /// Whether the session stays for what its client has sent; `None`: that is not there yet.
     fn stays(&self) -> Option<bool> {
-        if self.session.line.ended {
+        if self.session.connection.ended {
             return Some(false);
         }
-        match self.session.line.front(0) {
+        match self.session.connection.front(0) {
             Ok(Front::Whole { tag, total }) => {
-                let body = self.session.line.body(0, total);
+                let body = self.session.connection.body(0, total);
                 Some(self.is_for_here(&Message::read(tag, body)))
             }
             Ok(Front::Part { .. }) => None,

@@ -6,7 +6,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Error, Params, Row, Statement, Value as Cell};
 use tokio::time::Instant;
 
-use super::Line;
+use super::Session;
 use crate::fault::Trouble;
 
 /// Rows as they were read.
@@ -16,7 +16,7 @@ pub(crate) struct Fetched {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-impl Line {
+impl Session {
     /// Executes a text of several statements that give no rows back, up to the first that fails.
     /// Gives back the rows that each of those before it wrote or deleted.
     pub(crate) async fn script(&mut self, sql: &str) -> (Vec<u64>, Result<(), Trouble>) {

@@ -54,7 +54,7 @@ pub(super) struct Server {
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Session {
     conn: Conn,
     pub(super) server: Server,
     /// What sets it up.
@@ -87,7 +87,7 @@ pub(super) struct Seen {
     pub(super) rows: Vec<Row>,
 }
 
-impl Line {
+impl Session {
     /// Connects. `purpose`: for whom; `None` for all that is no batch: a sign of life, many rows at
     /// once.
     pub(super) async fn connect(
@@ -304,7 +304,7 @@ async fn seen(conn: &mut Conn, sql: &str, all: &mut Vec<Seen>) -> Result<(), Err
     result.drop_result().await
 }
 
-async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Result<Line, Fault> {
+async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Result<Session, Fault> {
     let mut conn = Conn::new(opts.clone()).await.map_err(of_connecting)?;
     // Whole seconds; a shorter wait is rounded up, for 0 would not wait at all.
     let wait = options
@@ -324,7 +324,7 @@ async fn open(opts: &Opts, purpose: Option<Purpose>, options: &Options) -> Resul
     conn.query_drop(&*settings).await.map_err(of_connecting)?;
     let version = known.get("version");
     let mariadb = version.contains("MariaDB");
-    Ok(Line {
+    Ok(Session {
         conn,
         server: Server {
             mariadb,

@@ -1,25 +1,25 @@
 //! What the rows of a batch ask of their tables, and who is told where they do not get it.
 
 use windrow_core::{Op, RowDone, RowWrite, TableName, Verdict};
-use windrow_database::wish::{self, Wish};
+use windrow_database::demand::{self, Demand};
 
 use super::batch::Batch;
 use super::cache::Catalog;
 use crate::catalog::create;
 
 /// What the rows of a batch ask of their tables, as far as the descriptions say.
-pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Wish)> {
+pub(super) fn of<'a>(batch: &Batch<'a>, catalog: &Catalog) -> Vec<(&'a TableName, Demand)> {
     let open = batch
         .units
         .iter()
         .zip(&batch.verdicts)
         .filter(|(_, verdict)| verdict.is_none());
-    let mut wishes = wish::by_table(open.flat_map(|(unit, _)| unit.work()), Wish::see);
-    wishes.retain(|(name, wish)| match catalog.get(name) {
-        None => wish.new.is_wanted(),
-        Some(table) => !create::changes(&table.facts, wish).is_empty(),
+    let mut demands = demand::by_table(open.flat_map(|(unit, _)| unit.work()), Demand::see);
+    demands.retain(|(name, demand)| match catalog.get(name) {
+        None => demand.new.is_wanted(),
+        Some(table) => !create::changes(&table.facts, demand).is_empty(),
     });
-    wishes
+    demands
 }
 
 /// The units without a verdict whose rows do not fit the table get this one.

@@ -16,7 +16,7 @@ use crate::shared::Shared;
 pub(super) const LONGEST: usize = 64 * 1024;
 
 /// Somebody at the console.
-pub(super) struct Visitor<'a> {
+pub(super) struct ConsoleSession<'a> {
     shared: &'a Shared,
     stream: ClientStream,
     pub(super) input: BytesMut,
@@ -28,13 +28,13 @@ pub(super) struct Visitor<'a> {
     pub(super) skipping: bool,
 }
 
-/// Why a visit ends.
+/// Why it ends.
 pub(super) enum End {
     Left,
     Fatal(Fault),
 }
 
-impl<'a> Visitor<'a> {
+impl<'a> ConsoleSession<'a> {
     pub(super) fn new(stream: ClientStream, shared: &'a Shared) -> Self {
         Self {
             shared,
@@ -48,7 +48,7 @@ impl<'a> Visitor<'a> {
     }
 }
 
-impl Visitor<'_> {
+impl ConsoleSession<'_> {
     /// Waits for more of what the client sends.
     pub(super) async fn receive(&mut self) -> Result<(), End> {
         tokio::select! {

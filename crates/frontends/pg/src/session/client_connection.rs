@@ -33,7 +33,7 @@ fn unload(buffer: &mut BytesMut) {
 
 /// A client's connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct ClientConnection {
     stream: ClientStream,
     /// What was received and is not taken yet.
     pub(crate) inbox: BytesMut,
@@ -49,7 +49,7 @@ pub(crate) struct Line {
     unwanted: usize,
     /// Memory taken for a long message.
     charge: Option<Box<Charge>>,
-    /// The same for one that has left the inbox, until [`Line::settle`].
+    /// The same for one that has left the inbox, until [`ClientConnection::settle`].
     spent: Option<Box<Charge>>,
     /// Something is in the buffers that does not move.
     still: Option<Box<Still>>,
@@ -57,7 +57,7 @@ pub(crate) struct Line {
     moved: u64,
 }
 
-impl Line {
+impl ClientConnection {
     pub(crate) fn new(stream: ClientStream, inbox: BytesMut, longest: usize) -> Self {
         Self {
             stream,
@@ -141,8 +141,8 @@ impl Line {
         self.take(dropped);
     }
 
-    /// True where a message that ends at `until` in the inbox needs [`Line::charge`]: what was
-    /// announced is believed once some of it is there.
+    /// True where a message that ends at `until` in the inbox needs a [`ClientConnection::charge`]:
+    /// what was announced is believed once some of it is there.
     pub(crate) fn needs_charge(&self, until: usize) -> bool {
         let held = self.charge.as_ref().map_or(0, |charge| charge.until());
         until > held && until > charge::FREE && self.inbox.len() >= charge::FREE

@@ -5,40 +5,40 @@ use windrow_core::{Holds, LoadPlan, Op, RowWrite, Rows, Shape, TableName, Value}
 use super::infer::SeenColumns;
 use super::new_table::NewTable;
 
-/// What writes ask of their tables, in the order in which these were first named. `see`: how a wish
-/// takes in one write.
+/// What writes ask of their tables, in the order in which these were first named. `see`: how a
+/// demand takes in one write.
 pub fn by_table<'w, W: Default>(
     writes: impl IntoIterator<Item = &'w RowWrite>,
     see: impl Fn(&mut W, &Shape, &[Value]),
 ) -> Vec<(&'w TableName, W)> {
-    let mut wishes: Vec<(&TableName, W)> = Vec::new();
+    let mut demands: Vec<(&TableName, W)> = Vec::new();
     for write in writes {
         let shape = &write.shape;
         if !matches!(shape.op, Op::Insert | Op::Update) {
             continue;
         }
-        let place = wishes.iter().position(|(name, _)| **name == shape.table);
+        let place = demands.iter().position(|(name, _)| **name == shape.table);
         let place = place.unwrap_or_else(|| {
-            wishes.push((&shape.table, W::default()));
-            wishes.len() - 1
+            demands.push((&shape.table, W::default()));
+            demands.len() - 1
         });
-        if let Some((_, wish)) = wishes.get_mut(place) {
-            see(wish, shape, write.values());
+        if let Some((_, demand)) = demands.get_mut(place) {
+            see(demand, shape, write.values());
         }
     }
-    wishes
+    demands
 }
 
 /// What rows ask of one table.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct Demand {
     /// Its columns, by what the rows held.
     pub seen_columns: SeenColumns,
     /// Whether it is to be made, and with which key.
     pub new: NewTable,
 }
 
-impl Wish {
+impl Demand {
     /// Takes in one write.
     pub fn see(&mut self, shape: &Shape, row: &[Value]) {
         self.seen_columns.see(&shape.columns, row);
@@ -48,14 +48,14 @@ impl Wish {
     /// What many rows of one table ask for, and what is said of them. `times`: texts that all are
     /// times make a column of times.
     pub fn of_rows(plan: &LoadPlan, rows: &Rows, declared: &[Option<Holds>], times: bool) -> Self {
-        let (mut wish, shape) = (Self::default(), plan.shape());
+        let (mut demand, shape) = (Self::default(), plan.shape());
         let mut fields = rows.fields();
         for _ in 0..rows.len() {
             let row = fields.by_ref().take(rows.columns());
             let row: Vec<Value> = row.map(|field| field.value()).collect();
-            wish.see(&shape, &row);
+            demand.see(&shape, &row);
         }
-        wish.seen_columns.settle(&plan.columns, declared, times);
-        wish
+        demand.seen_columns.settle(&plan.columns, declared, times);
+        demand
     }
 }

@@ -1,0 +1,175 @@
+//! The table of what was done under keys that clients give to their requests, so that a request
+//! that is sent twice is executed once.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::fault::Fault;
+use crate::name::Name;
+use crate::outcome::RowDone;
+use crate::shape::{Key, OnConflict, Op, Returning, Shape, ShapeParts};
+use crate::value::Value;
+use crate::write::RowWrite;
+
+/// The table of keys. Its columns: `idempotency_key` (a client's) and `part` (of the request; its
+/// key together), `request` (a fingerprint of what was asked for), `outcome` (what the client was
+/// told, in bytes that the database does not look into; NULL until it is known), `made_at` (when,
+/// in UTC; set by the database).
+///
+/// The row of a part is inserted in the transaction that executes it: where the row is there, the
+/// part was executed, and the row's key keeps a second transaction from doing it again.
+pub const IDEMPOTENCY: &str = "windrow_idempotency";
+
+/// One part of a request with a key: a unit of writes that commit together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyPart {
+    /// The client's key; at most [`KeyPart::KEY_BYTES`] bytes of ASCII.
+    pub key: Box<str>,
+    /// Which part of the request.
+    pub part: u64,
+}
+
+/// What is known of a part that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// The fingerprint of what was asked for.
+    pub request: Box<str>,
+    /// What its client was told; `None` where that was not stored.
+    pub outcome: Option<Box<[u8]>>,
+}
+
+impl KeyPart {
+    /// The most bytes of a client's key.
+    pub const KEY_BYTES: usize = 255;
+
+    /// The most bytes of a fingerprint.
+    pub const REQUEST_BYTES: usize = 64;
+
+    /// The write that says that the part was executed. It fails where another one has said so.
+    pub fn insert(&self, request: &str, outcome: Option<&[u8]>) -> RowWrite {
+        let shape = ShapeParts {
+            columns: [KEY, PART, REQUEST, OUTCOME].map(Name::from).into(),
+            key: Key::Primary,
+            ..parts(Op::Insert)
+        };
+        let row = [
+            self.key(),
+            self.part(),
+            Value::text(request),
+            outcome.map_or(Value::Null, |bytes| Value::Bytes(bytes.into())),
+        ];
+        RowWrite::new(sealed(shape), row)
+    }
+
+    /// The write that adds what the client was told.
+    pub fn complete(&self, outcome: &[u8]) -> RowWrite {
+        let shape = ShapeParts {
+            columns: [OUTCOME].map(Name::from).into(),
+            ..parts(Op::Update)
+        };
+        let row = [Value::Bytes(outcome.into()), self.key(), self.part()];
+        RowWrite::new(sealed(shape), row)
+    }
+
+    /// Reads what is known of it.
+    pub fn read(&self) -> RowWrite {
+        let shape = ShapeParts {
+            returning: Returning::Columns([REQUEST, OUTCOME].map(Name::from).into()),
+            ..parts(Op::Get)
+        };
+        RowWrite::new(sealed(shape), [self.key(), self.part()])
+    }
+
+    /// What [`KeyPart::read`] has found; `None` where the part was not executed.
+    ///
+    /// # Errors
+    /// What stands there was not written by Windrow.
+    pub fn found(done: &RowDone) -> Result<Option<Executed>, Fault> {
+        let row = done.returned.as_ref().and_then(|found| found.rows.first());
+        let Some(row) = row else { return Ok(None) };
+        let executed = match &**row {
+            [Value::Text(request), outcome] => executed(request, outcome),
+            _ => None,
+        };
+        let strange = || {
+            Fault::internal(format!(
+                "the table {IDEMPOTENCY} holds what Windrow has not written"
+            ))
+        };
+        executed.ok_or_else(strange).map(Some)
+    }
+
+    /// The part and the fingerprint, of a write that [`KeyPart::insert`] has made.
+    pub fn of(write: &RowWrite) -> Option<(Self, &str)> {
+        if write.shape.op != Op::Insert || write.shape.table != super::own(IDEMPOTENCY) {
+            return None;
+        }
+        match &*write.row {
+            [Value::Text(key), Value::Int(part), Value::Text(request), _] => {
+                let part = u64::try_from(*part).ok()?;
+                let key = key.clone();
+                Some((Self { key, part }, request))
+            }
+            _ => None,
+        }
+    }
+
+    fn key(&self) -> Value {
+        Value::text(&*self.key)
+    }
+
+    fn part(&self) -> Value {
+        super::number(self.part)
+    }
+}
+
+/// Databases give binary data as base64.
+fn executed(request: &str, outcome: &Value) -> Option<Executed> {
+    let outcome = match outcome {
+        Value::Null => None,
+        Value::Bytes(bytes) => Some(bytes.clone()),
+        Value::Text(text) => Some(STANDARD.decode(&**text).ok()?.into()),
+        _ => return None,
+    };
+    Some(Executed {
+        request: request.into(),
+        outcome,
+    })
+}
+
+const KEY: &str = "idempotency_key";
+const PART: &str = "part";
+const REQUEST: &str = "request";
+const OUTCOME: &str = "outcome";
+
+fn parts(op: Op) -> ShapeParts {
+    ShapeParts {
+        op,
+        table: super::own(IDEMPOTENCY),
+        columns: Box::default(),
+        key: Key::Columns([KEY, PART].map(Name::from).into()),
+        on_conflict: OnConflict::Error,
+        returning: Returning::Nothing,
+    }
+}
+
+fn sealed(parts: ShapeParts) -> std::sync::Arc<Shape> {
+    super::shape_of(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_known_by_the_write_that_says_that_it_was_executed() {
+        let part = KeyPart {
+            key: "a".into(),
+            part: 7,
+        };
+        let write = part.insert("f00", None);
+        assert_eq!(KeyPart::of(&write), Some((part.clone(), "f00")));
+        assert_eq!(KeyPart::of(&part.complete(b"x")), None);
+        assert_eq!(KeyPart::of(&part.read()), None);
+    }
+}

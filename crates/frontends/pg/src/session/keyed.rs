@@ -1,0 +1,100 @@
+//! Writes of a session that are executed once, under a key.
+
+use windrow_core::{Fault, FaultClass};
+use windrow_idempotency::{Extent, KeyedRequest};
+
+use super::pending::{Awaited, Ending, Pending, Script};
+use super::relay;
+use super::spool::Rows;
+use super::state::{End, Session};
+use crate::proofs::writes;
+use crate::statements::CachedStatement;
+
+/// Statements that write nothing, and need no key while one is set.
+const WITHOUT_KEY: [&str; 10] = [
+    "deallocate",
+    "discard",
+    "listen",
+    "reset",
+    "select",
+    "set",
+    "show",
+    "table",
+    "unlisten",
+    "values",
+];
+
+impl Session {
+    /// Begins the write that the session's key is for; `None` where it has none.
+    ///
+    /// # Errors
+    /// Another one with the same key is under way.
+    pub(super) fn begin_keyed(&mut self) -> Result<Option<KeyedRequest>, Fault> {
+        let (Some(key), Some(keys)) = (self.own.key.take(), &self.shared.keys) else {
+            return Ok(None);
+        };
+        match keys.keys.begin(key) {
+            Ok(request) => Ok(Some(request)),
+            Err(refused) => Err(refused.fault().clone()),
+        }
+    }
+
+    /// Has rows committed under a key, once all that the session has under way is answered and the
+    /// database has what it has in the spool.
+    pub(super) async fn commit_keyed(
+        &mut self,
+        key: KeyedRequest,
+        rows: Rows,
+        script: Script,
+        ending: Ending,
+        taken: usize,
+    ) -> Result<(), End> {
+        self.drain().await?;
+        if self.is_ahead()
+            && let Err(fault) = Box::pin(self.reach()).await?
+        {
+            self.segment.clear();
+            return relay::refuse(self, &fault).await;
+        }
+        let Some(permit) = self.memory(rows.unit.bytes()).await else {
+            self.segment.clear();
+            let fault = Fault::new(
+                FaultClass::Overloaded,
+                "53200",
+                "the row does not fit the memory budget (limits.memory); nothing was written",
+            );
+            return relay::refuse(self, &fault).await;
+        };
+        if rows.generates {
+            self.values.note_spooled();
+        }
+        let count = script.calls.len();
+        let source = key.source();
+        let committing =
+            async move { key.commit(source, [rows.unit], permit, Extent::Alone).await };
+        let pending = Pending {
+            awaited: Some(Awaited::Keyed(tokio::spawn(committing))),
+            script,
+            ending,
+        };
+        self.handed_over(pending, count, taken);
+        Ok(())
+    }
+
+    /// Why nothing but a plain insert is executed while a key is set; `None` where none is.
+    pub(super) fn refused_for_key(&self) -> Option<Fault> {
+        let key = self.own.key.as_ref()?;
+        let text = format!(
+            "windrow.idempotency_key is set (\"{}\"), and this statement cannot be executed under a key: that is possible for an INSERT of plain values without RETURNING, outside of a transaction, into a table of which Windrow knows how it stores them",
+            key.as_str()
+        );
+        let hint = "RESET windrow.idempotency_key to execute it without one.";
+        Some(Fault::new(FaultClass::Unsupported, "0A000", text).with_hint(Some(hint)))
+    }
+}
+
+/// True for a statement that writes nothing.
+pub(super) fn runs_without_key(cached: &CachedStatement) -> bool {
+    let names = cached.names();
+    names.is_some_and(|names| names.begins_with(&WITHOUT_KEY) && !writes(names))
+}

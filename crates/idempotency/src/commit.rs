@@ -1,0 +1,260 @@
+//! Having units committed that were not committed before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use windrow_core::bookkeeping::{Executed, KeyPart};
+use windrow_core::{
+    Dones, Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault,
+    UnitOutcome,
+};
+
+use crate::part::{Part, foretold, kept_bytes};
+use crate::refused::Refused;
+use crate::stored::Stored;
+use crate::under_way::UnderWay;
+
+/// How long units of which it is not known whether they were committed are tried again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The first rest between two attempts, and the longest.
+const RESTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// Units on their way, with what they need.
+pub(crate) struct Commit {
+    pub(crate) under_way: Arc<UnderWay>,
+    pub(crate) replayed: Arc<AtomicBool>,
+    pub(crate) source: SourceId,
+}
+
+impl Commit {
+    /// What each part is told. To be run as a task: it is not to end early.
+    pub(crate) async fn run(
+        self,
+        parts: Vec<Part>,
+        permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Refused> {
+        let shared = &self.under_way.shared;
+        let _kept = shared.lane.budget().try_take(kept_bytes(&parts))?;
+        let mut outcomes = self.attempt(&parts, permit).await?;
+        let (mut rest, begun) = (RESTS.0, Instant::now());
+        loop {
+            self.settle(&parts, &mut outcomes).await?;
+            let open = places(&outcomes, |fault| fault.class == FaultClass::Unknown);
+            if open.is_empty() || begun.elapsed() > PATIENCE {
+                return Ok(outcomes);
+            }
+            sleep(rest).await;
+            rest = (rest * 2).min(RESTS.1);
+            if !self.attempt_again(&parts, &open, &mut outcomes).await {
+                return Ok(outcomes);
+            }
+        }
+    }
+
+    /// Hands all parts over, once; stores what was not foretold of those that were executed.
+    async fn attempt(
+        &self,
+        parts: &[Part],
+        mut permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Fault> {
+        let lane = &self.under_way.shared.lane;
+        let units: Vec<Unit<RowWrite>> = parts.iter().map(Part::marked).collect();
+        let bytes: usize = units.iter().map(Unit::bytes).sum();
+        permit.merge(
+            lane.budget()
+                .try_take(bytes.saturating_sub(permit.bytes()))?,
+        );
+        let outcomes = lane.submit(self.source, units, permit).await?.await;
+        let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
+        self.complete(parts, &outcomes).await;
+        Ok(outcomes)
+    }
+
+    /// Tries those again of which nothing is known. Where that does not tell more, nothing changes:
+    /// what refuses the second attempt says nothing of the first. False: the lane has shut down.
+    async fn attempt_again(
+        &self,
+        parts: &[Part],
+        open: &[usize],
+        outcomes: &mut Outcomes<RowDone>,
+    ) -> bool {
+        let again: Vec<Part> = open
+            .iter()
+            .filter_map(|at| parts.get(*at))
+            .cloned()
+            .collect();
+        let told = match self.attempt(&again, Permit::empty()).await {
+            Ok(told) => told,
+            Err(fault) => return fault.class != FaultClass::Cancelled,
+        };
+        for (at, told) in open.iter().zip(told) {
+            let is_passing = |failed: &UnitFault<RowDone>| failed.fault.class.may_retry();
+            if let Some(outcome) = outcomes.get_mut(*at)
+                && !told.as_ref().is_err_and(is_passing)
+            {
+                *outcome = told;
+            }
+        }
+        true
+    }
+
+    /// Looks what an earlier request was told, for all parts that have failed; stores the failures
+    /// of those that were not executed before.
+    async fn settle(
+        &self,
+        parts: &[Part],
+        outcomes: &mut Outcomes<RowDone>,
+    ) -> Result<(), Refused> {
+        let failed = places(outcomes, |fault| !fault.class.may_retry());
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let shared = &self.under_way.shared;
+        let found = self.read(parts, &failed).await;
+        let mut refused = Vec::new();
+        for (at, found) in failed.into_iter().zip(found) {
+            let (Some(part), Some(outcome)) = (parts.get(at), outcomes.get_mut(at)) else {
+                continue;
+            };
+            let Err(failure) = &*outcome else { continue };
+            shared.noticed(&failure.fault);
+            let is_open = failure.fault.class == FaultClass::Unknown;
+            match found {
+                Ok(Some(executed)) => {
+                    self.replayed.store(true, Ordering::Relaxed);
+                    *outcome = told(part, &executed)?;
+                }
+                Ok(None) if !is_open => refused.push(at),
+                // Of the part itself no more is known than before.
+                Ok(None) => {}
+                Err(fault) if !is_open => *outcome = Err(fault.into()),
+                Err(_) => {}
+            }
+        }
+        self.store_failures(parts, &refused, outcomes).await
+    }
+
+    async fn read(&self, parts: &[Part], places: &[usize]) -> Vec<Result<Option<Executed>, Fault>> {
+        let asked = places.iter().filter_map(|at| parts.get(*at));
+        let units: Vec<Unit<RowWrite>> = asked.map(|part| Unit::one(part.id.read())).collect();
+        let outcomes = match self.submit(units).await {
+            Ok(outcomes) => outcomes,
+            Err(fault) => return vec![Err(fault); places.len()],
+        };
+        let found = |outcome: UnitOutcome<RowDone>| match outcome {
+            Ok(dones) => dones.first().map_or(Ok(None), KeyPart::found),
+            Err(failed) => Err(failed.fault),
+        };
+        outcomes.into_iter().map(found).collect()
+    }
+
+    /// Stores why parts were refused. Where somebody else was faster, theirs counts.
+    async fn store_failures(
+        &self,
+        parts: &[Part],
+        refused: &[usize],
+        outcomes: &mut Outcomes<RowDone>,
+    ) -> Result<(), Refused> {
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let mark = |at: &usize| {
+            let (part, outcome) = (parts.get(*at)?, outcomes.get(*at)?);
+            let stored = Stored::of(outcome).bytes();
+            let request = part.fingerprint.to_string();
+            Some(Unit::one(part.id.insert(&request, Some(&stored))))
+        };
+        let units: Vec<Unit<RowWrite>> = refused.iter().filter_map(mark).collect();
+        let Ok(stored) = self.submit(units).await else {
+            return Ok(());
+        };
+        let was_there = |outcome: &UnitOutcome<RowDone>| {
+            let failed = outcome.as_ref().err();
+            failed.is_some_and(|failed| failed.fault.class == FaultClass::Unique)
+        };
+        let pairs = refused.iter().zip(&stored);
+        let theirs: Vec<usize> = pairs
+            .filter(|(_, outcome)| was_there(outcome))
+            .map(|(at, _)| *at)
+            .collect();
+        let found = self.read(parts, &theirs).await;
+        for (at, found) in theirs.into_iter().zip(found) {
+            if let (Some(part), Some(outcome), Ok(Some(executed))) =
+                (parts.get(at), outcomes.get_mut(at), found)
+            {
+                *outcome = told(part, &executed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores what parts were told, where it is not what was foretold.
+    async fn complete(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
+        let late = |(part, outcome): (&Part, &UnitOutcome<RowDone>)| {
+            let dones = outcome.as_ref().ok()?;
+            let known = foretold(part.unit.work());
+            let stored = || Stored::of(outcome).bytes();
+            (known.as_ref() != Some(dones)).then(|| Unit::one(part.id.complete(&stored())))
+        };
+        let units: Vec<Unit<RowWrite>> = parts.iter().zip(outcomes).filter_map(late).collect();
+        if units.is_empty() {
+            return;
+        }
+        let count = units.len();
+        let failure = match self.submit(units).await {
+            Ok(stored) => stored.into_iter().find_map(Result::err).map(|e| e.fault),
+            Err(fault) => Some(fault),
+        };
+        if let Some(fault) = failure {
+            tracing::warn!(
+                %fault, count,
+                "what requests with keys were told was not stored; a repetition is told that it was executed, and no more"
+            );
+        }
+    }
+
+    async fn submit(&self, units: Vec<Unit<RowWrite>>) -> Result<Outcomes<RowDone>, Fault> {
+        let shared = &self.under_way.shared;
+        let bytes = units.iter().map(Unit::bytes).sum();
+        let permit = shared.lane.budget().try_take(bytes)?;
+        Ok(shared.lane.submit(self.source, units, permit).await?.await)
+    }
+}
+
+/// What an earlier request was told of this part.
+fn told(part: &Part, executed: &Executed) -> Result<UnitOutcome<RowDone>, Refused> {
+    if *executed.request != *part.fingerprint.to_string() {
+        return Err(Refused::mismatch());
+    }
+    let Some(outcome) = &executed.outcome else {
+        let message = "a request with this idempotency key was executed before, and is not executed again; but what it gave back was not stored (yet): read the row to see it";
+        return Ok(Err(Fault::new(FaultClass::Unique, "23505", message).into()));
+    };
+    let stored = Stored::read(outcome)?.outcome();
+    stored.ok_or_else(Refused::mismatch)
+}
+
+/// The places of those that have failed in this way.
+fn places(outcomes: &Outcomes<RowDone>, is_wanted: impl Fn(&Fault) -> bool) -> Vec<usize> {
+    let failed = outcomes.iter().enumerate();
+    failed
+        .filter(|(_, outcome)| {
+            let fault = outcome.as_ref().err().map(|failed| &failed.fault);
+            fault.is_some_and(&is_wanted)
+        })
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// What the unit was told, without the row in front of it.
+fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
+    match outcome {
+        Ok(dones) => Ok(dones.into_iter().skip(1).collect::<Dones<_>>()),
+        Err(failed) => Err(UnitFault {
+            at: failed.at.saturating_sub(1),
+            ..failed
+        }),
+    }
+}

@@ -1,0 +1,44 @@
+//! One unit with its place in the request.
+
+use windrow_core::bookkeeping::KeyPart;
+use windrow_core::{Dones, OnConflict, Op, Returning, RowDone, RowWrite, Unit, Work};
+
+use crate::fingerprint::Fingerprint;
+use crate::stored::Stored;
+
+/// One unit with its place in the request.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) id: KeyPart,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) unit: Unit<RowWrite>,
+}
+
+impl Part {
+    /// The unit behind the row that keeps it from being executed twice.
+    pub(crate) fn marked(&self) -> Unit<RowWrite> {
+        let told = foretold(self.unit.work()).map(|dones| Stored::of(&Ok(dones)).bytes());
+        let mark = self
+            .id
+            .insert(&self.fingerprint.to_string(), told.as_deref());
+        Unit::of([mark].into_iter().chain(self.unit.work().iter().cloned()))
+    }
+}
+
+/// What writes do of which that is certain beforehand: they insert one row each.
+pub(crate) fn foretold(writes: &[RowWrite]) -> Option<Dones<RowDone>> {
+    let is_certain = |write: &RowWrite| {
+        let shape = &write.shape;
+        shape.op == Op::Insert
+            && shape.returning == Returning::Nothing
+            && shape.on_conflict != OnConflict::Ignore
+    };
+    let one = |write| is_certain(write).then(|| RowDone::rows(1));
+    writes.iter().map(one).collect()
+}
+
+/// Memory for what a request keeps beside what it hands over.
+pub(crate) fn kept_bytes(parts: &[Part]) -> usize {
+    let of = |part: &Part| part.unit.work().iter().map(Work::bytes).sum::<usize>();
+    parts.iter().map(of).sum()
+}

@@ -1,0 +1,251 @@
+//! One request with a key: its parts, and what becomes of them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windrow_core::bookkeeping::KeyPart;
+use windrow_core::{Fault, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, Units};
+
+use crate::commit::Commit;
+use crate::fingerprint::Fingerprint;
+use crate::part::Part;
+use crate::refused::Refused;
+use crate::stored::Stored;
+use crate::under_way::UnderWay;
+
+/// The part that stands for a request that is one unit, or, behind all others, for the whole of a
+/// request that is several.
+const WHOLE: u64 = 0;
+
+/// What else a request hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Nothing: these units are all of it.
+    Alone,
+    /// More follows.
+    More,
+    /// Nothing follows, and something came before.
+    Last,
+}
+
+/// A request with a key. Its parts are handed over one after the other.
+pub struct KeyedRequest {
+    under_way: Arc<UnderWay>,
+    replayed: Arc<AtomicBool>,
+    progress: Mutex<Progress>,
+}
+
+/// How far a request has come.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    /// Parts that have a number; the whole is none of them.
+    parts: u64,
+    /// Whether the whole is a part by itself.
+    alone: bool,
+    /// Of all units so far.
+    fingerprint: Fingerprint,
+    /// What an earlier request with the key was in all; `None` before it was looked for.
+    earlier: Option<Earlier>,
+}
+
+/// What is known of an earlier request of several units with the same key.
+#[derive(Clone, Copy)]
+enum Earlier {
+    /// It has not ended, or there is none.
+    Open,
+    /// It had so many parts.
+    Ended(u64),
+}
+
+impl KeyedRequest {
+    pub(crate) fn new(under_way: UnderWay) -> Self {
+        Self {
+            under_way: Arc::new(under_way),
+            replayed: Arc::default(),
+            progress: Mutex::default(),
+        }
+    }
+
+    /// Who asks, where nobody has a source of their own.
+    pub fn source(&self) -> SourceId {
+        self.under_way.shared.source
+    }
+
+    /// True once something of it was found to be executed before.
+    pub fn is_replayed(&self) -> bool {
+        self.replayed.load(Ordering::Relaxed)
+    }
+
+    /// Has units committed that were not committed before; what all of them are told, in their
+    /// order. `permit` is memory that was taken for them. Dropping the future keeps nothing from
+    /// being executed and stored: a client that leaves and comes back finds the answer.
+    ///
+    /// Where the connection to the database is lost, the units are tried again for half a minute:
+    /// so an outcome that is not known is rare.
+    ///
+    /// # Errors
+    /// [`Refused::Mismatch`] for another request than the first with this key. Faults of a unit
+    /// alone are its outcome.
+    pub async fn commit(
+        &self,
+        source: SourceId,
+        units: impl IntoIterator<Item = Unit<RowWrite>>,
+        permit: Permit,
+        extent: Extent,
+    ) -> Result<Outcomes<RowDone>, Refused> {
+        let shared = &self.under_way.shared;
+        shared.prepare().await?;
+        if extent != Extent::Alone {
+            self.look_for_earlier().await?;
+        }
+        let parts = self.parts("commit", units, extent);
+        self.check_length()?;
+        let outcomes = match parts.is_empty() {
+            true => Outcomes::new(),
+            false => self.run(source, parts, permit).await?,
+        };
+        if extent == Extent::Last {
+            self.end().await?;
+        }
+        Ok(outcomes)
+    }
+
+    async fn run(
+        &self,
+        source: SourceId,
+        parts: Vec<Part>,
+        permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Refused> {
+        let commit = Commit {
+            under_way: Arc::clone(&self.under_way),
+            replayed: Arc::clone(&self.replayed),
+            source,
+        };
+        let run = tokio::spawn(commit.run(parts, permit));
+        let ended = |e| Fault::unknown(format!("executing a request has ended badly: {e}"));
+        run.await.map_err(ended)?
+    }
+
+    /// Puts the row in front of each unit that keeps it from being applied twice by the drain. What
+    /// the spool answers has one success more for each of them: that of the row.
+    ///
+    /// # Errors
+    /// [`Refused::Mismatch`] for another request than the one that was remembered with this key.
+    pub fn spooled(
+        &self,
+        units: impl IntoIterator<Item = Unit<RowWrite>>,
+        extent: Extent,
+    ) -> Result<Units<RowWrite>, Refused> {
+        let is_first = self.progress().parts == 0;
+        let parts = self.parts("spool", units, extent);
+        if is_first && let Some(first) = parts.first() {
+            let UnderWay { shared, key } = &*self.under_way;
+            if !shared.is_same(key, first.fingerprint) {
+                return Err(Refused::mismatch());
+            }
+        }
+        Ok(parts.iter().map(Part::marked).collect())
+    }
+
+    /// Gives units their places.
+    fn parts(
+        &self,
+        way: &str,
+        units: impl IntoIterator<Item = Unit<RowWrite>>,
+        extent: Extent,
+    ) -> Vec<Part> {
+        let mut progress = self.progress();
+        let is_whole = extent == Extent::Alone && progress.parts == 0 && !progress.alone;
+        let mut place = |unit: Unit<RowWrite>| {
+            progress.fingerprint = progress.fingerprint.with(way, unit.work());
+            let part = match is_whole {
+                true => {
+                    progress.alone = true;
+                    WHOLE
+                }
+                false => {
+                    progress.parts += 1;
+                    progress.parts
+                }
+            };
+            let key = self.under_way.key.as_str().into();
+            Part {
+                id: KeyPart { key, part },
+                fingerprint: progress.fingerprint,
+                unit,
+            }
+        };
+        units.into_iter().map(&mut place).collect()
+    }
+
+    /// Looks, once, how many parts an earlier request had that was answered as a whole.
+    async fn look_for_earlier(&self) -> Result<(), Refused> {
+        if self.progress().earlier.is_some() {
+            return Ok(());
+        }
+        let found = self.under_way.shared.read(&self.whole()).await?;
+        let earlier = match found {
+            None => Earlier::Open,
+            Some(executed) => match executed.outcome.as_deref().map(Stored::read) {
+                Some(Ok(Stored::Parts(parts))) => Earlier::Ended(parts),
+                // It was one unit.
+                _ => return Err(Refused::mismatch()),
+            },
+        };
+        self.progress().earlier = Some(earlier);
+        Ok(())
+    }
+
+    /// Checks that there are no more parts than there were before.
+    fn check_length(&self) -> Result<(), Refused> {
+        let Progress { parts, earlier, .. } = *self.progress();
+        match earlier {
+            Some(Earlier::Ended(before)) if parts > before => Err(Refused::mismatch()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores how many parts there were in all, or compares it.
+    async fn end(&self) -> Result<(), Refused> {
+        let Progress {
+            parts,
+            fingerprint,
+            earlier,
+            ..
+        } = *self.progress();
+        if let Some(Earlier::Ended(before)) = earlier {
+            return match before == parts {
+                true => Ok(()),
+                false => Err(Refused::mismatch()),
+            };
+        }
+        let stored = Stored::Parts(parts).bytes();
+        let mark = self.whole().insert(&fingerprint.to_string(), Some(&stored));
+        let shared = &self.under_way.shared;
+        if let Err(failed) = shared.lane.run(shared.source, Unit::one(mark)).await {
+            // Nothing is lost by it but that a longer request with the same key would be refused.
+            tracing::debug!(fault = %failed.fault, "the end of a request with a key was not stored");
+        }
+        Ok(())
+    }
+
+    fn whole(&self) -> KeyPart {
+        KeyPart {
+            key: self.under_way.key.as_str().into(),
+            part: WHOLE,
+        }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for KeyedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedRequest")
+            .field("key", &self.under_way.key)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,42 @@
+//! Forgetting keys that are old.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use windrow_core::Bookkeeping;
+
+/// Parts that are forgotten in one transaction.
+const STEP: usize = 1000;
+/// The shortest and the longest rest between two looks.
+const RESTS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
+
+/// Forgets keys once they are older than `age`, at the latest a twentieth of it later, until it is
+/// told to stop. A database that is away keeps them until it is back.
+pub async fn sweep(tables: Arc<dyn Bookkeeping>, age: Duration, stop: CancellationToken) {
+    let rest = (age / 20).clamp(RESTS.0, RESTS.1);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = sleep(rest) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = forget(&*tables, age) => {}
+        }
+    }
+}
+
+async fn forget(tables: &dyn Bookkeeping, age: Duration) {
+    loop {
+        match tables.forget_keys(age, STEP).await {
+            Ok(forgotten) if forgotten >= STEP as u64 => {}
+            Ok(_) => return,
+            Err(fault) => {
+                tracing::debug!(%fault, "old idempotency keys were not forgotten");
+                return;
+            }
+        }
+    }
+}

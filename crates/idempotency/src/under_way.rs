@@ -1,0 +1,119 @@
+//! What all requests with keys share, and which of them have not ended.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windrow_core::bookkeeping::{Executed, IDEMPOTENCY, KeyPart};
+use windrow_core::{Bookkeeping, Fault, FaultClass, Intake, RowWrite, SourceId, Unit};
+
+use crate::fingerprint::Fingerprint;
+use crate::key::IdempotencyKey;
+
+/// Keys of requests that the spool has taken, whose fingerprints are remembered: some megabytes at
+/// most.
+const REMEMBERED: usize = 16_384;
+
+/// What all requests with keys share.
+pub(crate) struct Shared {
+    /// Where all that is committed goes: the units, and what is read and stored of them.
+    pub(crate) lane: Intake<RowWrite>,
+    /// Who asks for what is read and stored beside the units.
+    pub(crate) source: SourceId,
+    tables: Arc<dyn Bookkeeping>,
+    /// Whether the table is there.
+    prepared: AtomicBool,
+    under_way: Mutex<HashSet<IdempotencyKey>>,
+    spooled: Mutex<Remembered>,
+}
+
+/// The fingerprints of the requests that the spool has taken last.
+#[derive(Default)]
+struct Remembered {
+    by_key: HashMap<IdempotencyKey, Fingerprint>,
+    oldest: VecDeque<IdempotencyKey>,
+}
+
+impl Shared {
+    pub(crate) fn new(lane: Intake<RowWrite>, tables: Arc<dyn Bookkeeping>) -> Self {
+        Self {
+            source: lane.new_source(),
+            lane,
+            tables,
+            prepared: AtomicBool::new(false),
+            under_way: Mutex::default(),
+            spooled: Mutex::default(),
+        }
+    }
+
+    /// Makes the table of keys, unless that was done.
+    pub(crate) async fn prepare(&self) -> Result<(), Fault> {
+        if !self.prepared.load(Ordering::Relaxed) {
+            self.tables.prepare_keys().await?;
+            self.prepared.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Looks at a fault: a table of keys that has gone is made again before the next request.
+    pub(crate) fn noticed(&self, fault: &Fault) {
+        let is_of_keys =
+            || fault.table() == Some(IDEMPOTENCY) || fault.message.contains(IDEMPOTENCY);
+        if fault.class == FaultClass::NoTable && is_of_keys() {
+            self.prepared.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the first unit of a request for the spool is that of the last request with its key;
+    /// true for a key that is not remembered.
+    pub(crate) fn is_same(&self, key: &IdempotencyKey, first: Fingerprint) -> bool {
+        let mut spooled = self.spooled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = spooled.by_key.get(key) {
+            return *known == first;
+        }
+        if spooled.oldest.len() >= REMEMBERED
+            && let Some(oldest) = spooled.oldest.pop_front()
+        {
+            spooled.by_key.remove(&oldest);
+        }
+        spooled.oldest.push_back(key.clone());
+        spooled.by_key.insert(key.clone(), first);
+        true
+    }
+
+    /// What is known of a part.
+    pub(crate) async fn read(&self, part: &KeyPart) -> Result<Option<Executed>, Fault> {
+        let outcome = self.lane.run(self.source, Unit::one(part.read())).await;
+        let dones = outcome.map_err(|failed| failed.fault)?;
+        dones.first().map_or(Ok(None), KeyPart::found)
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashSet<IdempotencyKey>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A key whose request has not ended.
+pub(crate) struct UnderWay {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) key: IdempotencyKey,
+}
+
+impl UnderWay {
+    /// Begins the request of a key; `None` where another one with the key has not ended.
+    pub(crate) fn begin(shared: &Arc<Shared>, key: IdempotencyKey) -> Option<Self> {
+        let is_new = shared.under_way().insert(key.clone());
+        is_new.then(|| Self {
+            shared: Arc::clone(shared),
+            key,
+        })
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.shared.under_way().remove(&self.key);
+    }
+}
