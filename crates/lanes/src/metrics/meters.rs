@@ -21,6 +21,7 @@ pub(crate) struct Meters {
     pub(crate) commits: Counter,
     pub(crate) queue_seconds: Histogram,
     pub(crate) database_seconds: Histogram,
+    pub(crate) row_seconds: Histogram,
     pub(crate) queued_units: Gauge,
     pub(crate) queued_rows: Gauge,
     pub(crate) queued_bytes: Gauge,

@@ -25,6 +25,7 @@ use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+use windrow_status::{Sources, StatusPage};
 
 use self::pg::{PgLanes, PgServer};
 use self::ready::Ready;
@@ -73,7 +74,10 @@ impl Server {
         let mut registry = Registry::default();
         let gives_back = sink.profile().limitation(Promise::Returned).is_none();
         let documents = ArangoApi::new(gives_back);
-        let http_metrics = HttpMetrics::register(&mut registry, documents.endpoints());
+        let endpoints = windrow_status::ENDPOINTS
+            .iter()
+            .chain(documents.endpoints());
+        let http_metrics = HttpMetrics::register(&mut registry, endpoints);
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
@@ -114,18 +118,29 @@ impl Server {
         let replicas = running.as_ref().map(RunningReplicas::watch);
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
+        let lanes = lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone()));
+        let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
+            Arc::new(move || crate::metrics::encode(&registry));
+        let page = StatusPage::new(Sources {
+            lanes: Arc::clone(&lanes),
+            metrics_text: Arc::clone(&metrics_text),
+            version: concat!("Windrow ", env!("CARGO_PKG_VERSION")),
+            database,
+        });
         let services = Services {
             intake,
             spool: spool.as_ref().map(RunningSpool::spooling),
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
-            lanes: lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone())),
+            lanes,
             ready: Arc::new(Ready::new(sink, (watch, replicas), settings.ack)),
-            metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
+            metrics_text,
             metrics: http_metrics,
         };
         let http = match &settings.http {
-            Some(config) => Some(bind_http(config, services, documents).await?),
+            Some(config) => {
+                Some(bind_http(config, services, vec![Arc::new(page), Arc::new(documents)]).await?)
+            }
             None => None,
         };
         Ok(Self {
@@ -243,9 +258,9 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
 async fn bind_http(
     config: &HttpConfig,
     services: Services,
-    documents: ArangoApi,
+    extensions: Vec<Arc<dyn Extension>>,
 ) -> anyhow::Result<Http> {
-    Http::bind(config.clone(), services, Some(Arc::new(documents)))
+    Http::bind(config.clone(), services, extensions)
         .await
         .with_context(|| format!("HTTP cannot listen on {}", config.listen))
 }

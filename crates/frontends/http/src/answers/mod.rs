@@ -3,6 +3,7 @@
 mod answer;
 pub mod json;
 pub(crate) mod ledger;
+mod live;
 pub(crate) mod refusal;
 mod report;
 
@@ -10,5 +11,6 @@ pub use answer::whole_json;
 pub(crate) use answer::{
     Answer, AnswerBody, Chunks, add_place, add_retry, chunked_json, of_json, typed, with_type,
 };
+pub use live::Live;
 pub(crate) use refusal::Refusal;
 pub(crate) use report::Report;
