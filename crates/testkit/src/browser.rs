@@ -81,7 +81,7 @@ impl Browser {
         Ok(Some(browser))
     }
 
-    /// Goes to a page.
+    /// Goes to a page and waits until all of it is there.
     ///
     /// # Errors
     /// It cannot be reached.
@@ -89,7 +89,7 @@ impl Browser {
         let gone = self.call("Page.navigate", json!({ "url": url })).await?;
         match gone["errorText"].as_str() {
             Some(error) => bail!("{url}: {error}"),
-            None => Ok(()),
+            None => self.until("document.readyState === 'complete'").await,
         }
     }
 

@@ -68,7 +68,7 @@ async fn look_at(browser: &mut Browser, name: &str) {
 }
 
 fn shows(id: &str, text: &str) -> String {
-    format!("document.getElementById('{id}').innerText.includes({text:?})")
+    format!("document.getElementById('{id}')?.innerText.includes({text:?})")
 }
 
 /// Clients that write until they are stopped. Every tenth row has no `n`, where `failing`.
@@ -139,7 +139,8 @@ async fn it_shows_what_goes_on() {
     clients.stop().await;
 
     let clients = Clients::start(&gateway, true);
-    browser.until(&shows("failed", "constraint")).await.unwrap();
+    browser.until(&shows("failed", "not_null")).await.unwrap();
+    browser.until(&shows("failed", "unique")).await.unwrap();
     let drawn = "Boolean(document.getElementById('c-failed').getAttribute('d'))";
     browser.until(drawn).await.unwrap();
     look_at(&mut browser, "failing").await;
@@ -239,11 +240,11 @@ async fn it_is_used_by_the_keyboard_alone() {
     browser.write("{\"id\": 7, \"n\": 8}").await.unwrap();
     browser.press("Tab", 9).await.unwrap();
     browser.press("Enter", 13).await.unwrap();
-    browser.until(&shows("answer", "200 after")).await.unwrap();
+    browser.until(&shows("answer", "201 after")).await.unwrap();
     assert_eq!(db.number("select n from events where id = 7").await, 8);
     browser.press("Enter", 13).await.unwrap();
     browser.until(&shows("answer", "409 after")).await.unwrap();
-    browser.until(&shows("failed", "constraint")).await.unwrap();
+    browser.until(&shows("failed", "unique")).await.unwrap();
     gateway.stop().await;
 }
 

@@ -53,14 +53,14 @@ async fn the_figures_are_those_of_the_program() {
     let (_db, gateway) = gateway("").await;
     for id in 0..3 {
         let (status, _) = gateway.insert("t", &format!("{{\"id\":{id}}}")).await;
-        assert_eq!(status, 200);
+        assert_eq!(status, 201);
     }
     assert_eq!(gateway.insert("t", "{\"id\":1}").await.0, 409);
     let (status, shown) = gateway.send("GET", "/v1/status", None).await;
     assert_eq!(status, 200);
     let figures = &shown["figures"];
     assert_eq!(figures["accepted"], 4.0);
-    assert_eq!(figures["faults"]["constraint"], 1.0, "{figures}");
+    assert_eq!(figures["faults"]["unique"], 1.0, "{figures}");
     assert_eq!(figures["histograms"]["http_request_seconds"]["count"], 4.0);
     assert_eq!(figures["lanes"]["default"]["rows"], 4.0, "{figures}");
     assert_eq!(shown["about"]["database"], "SQLite");
