@@ -3,13 +3,17 @@
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::{Value, json};
 use windrow_core::{Budget, Standing};
 use windrow_lanes::LaneStatus;
 
-/// Registers the memory budget: `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
+/// Registers the version, as `windrow_build_info`, and the memory budget:
+/// `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
 pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
+    let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+    registry.register("windrow_build", "The version of the program", version);
     registry.register_collector(Box::new(Memory(budget.clone())));
 }
 

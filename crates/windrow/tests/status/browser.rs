@@ -71,7 +71,8 @@ fn shows(id: &str, text: &str) -> String {
     format!("document.getElementById('{id}')?.innerText.includes({text:?})")
 }
 
-/// Clients that write until they are stopped. Every tenth row has no `n`, where `failing`.
+/// Clients that write until they are stopped. Where `failing`, one row of three has no `n`, and one
+/// of nine a key that is there already.
 struct Clients {
     stop: Arc<AtomicBool>,
     tasks: Vec<JoinHandle<()>>,
@@ -85,15 +86,20 @@ impl Clients {
             let (stop, url) = (Arc::clone(&stop), url.clone());
             tokio::spawn(async move {
                 let client = reqwest::Client::new();
-                for at in (number * 10_000_000).. {
+                let others = if failing { 5_000_000 } else { 0 };
+                for at in (number * 10_000_000 + others).. {
                     if stop.load(Relaxed) {
                         return;
                     }
-                    let n = match failing && at % 3 != 0 {
+                    let n = match failing && at % 3 == 0 {
                         true => "null".to_owned(),
                         false => at.to_string(),
                     };
-                    let id = if failing && at % 9 == 1 { 1 } else { at };
+                    let id = if failing && at % 9 == 1 {
+                        10_000_000
+                    } else {
+                        at
+                    };
                     let body = format!("{{\"id\":{id},\"n\":{n},\"note\":\"x\"}}");
                     let sent = client.post(&url).body(body);
                     let sent = sent.header("content-type", "application/json").send();

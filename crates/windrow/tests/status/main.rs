@@ -12,6 +12,9 @@
 
 mod browser;
 mod http;
+mod metrics;
+mod prometheus;
 #[expect(dead_code, reason = "these tests do not use all of it")]
 #[path = "../it/support.rs"]
 mod support;
+mod world;
