@@ -1,5 +1,10 @@
 //! A real Chromium without a window, driven over a pipe by its own protocol (DevTools).
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "what is not there in a value of JSON is null"
+)]
+
 use std::process::Stdio;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::info::Info;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::{Value, json};
 use windrow_core::{Budget, Standing};
@@ -12,8 +12,11 @@ use windrow_lanes::LaneStatus;
 /// Registers the version, as `windrow_build_info`, and the memory budget:
 /// `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
 pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
-    let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-    registry.register("windrow_build", "The version of the program", version);
+    // A gauge, for readers that know no other types than those of Prometheus' own format.
+    let build = Family::<Vec<(&str, &str)>, Gauge>::default();
+    let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+    build.get_or_create_owned(&version).set(1);
+    registry.register("windrow_build_info", "The version of the program", build);
     registry.register_collector(Box::new(Memory(budget.clone())));
 }
 

@@ -44,7 +44,6 @@ fn scraped(text: &str) -> BTreeMap<String, Told> {
         let (full, sample) = match kind {
             "counter" => (format!("{name}_total"), format!("{name}_total")),
             "histogram" => (name.to_owned(), format!("{name}_count")),
-            "info" => (format!("{name}_info"), format!("{name}_info")),
             _ => (name.to_owned(), name.to_owned()),
         };
         let is_sample = |line: &&str| {
