@@ -62,6 +62,14 @@ async fn look_at(browser: &mut Browser, name: &str) {
             let picture = browser.picture().await.unwrap();
             let path = folder.join(format!("{name}-{device}-{scheme}.png"));
             std::fs::write(path, picture).unwrap();
+            // Those of the book are made anew by WINDROW_PICTURES=docs/images.
+            if let (Some(book), true) = (
+                std::env::var_os("WINDROW_PICTURES"),
+                dark == (name == "away"),
+            ) {
+                let path = Path::new(&book).join(format!("status-{name}-{device}.webp"));
+                std::fs::write(path, browser.small_picture().await.unwrap()).unwrap();
+            }
         }
     }
     browser.look(LAPTOP, false).await.unwrap();
