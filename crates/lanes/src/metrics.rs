@@ -41,6 +41,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use windrow_core::Name;
 
+use crate::failures::{Failure, Failures};
+
 use self::labels::Labels;
 pub(crate) use self::meters::{Count, Meters};
 pub(crate) use self::series::SeriesGuard;
@@ -75,6 +77,7 @@ pub struct LaneMetrics {
     away: Family<Labels, Gauge>,
     /// How many lanes of a name there are: their series are theirs together.
     lanes: Arc<Mutex<HashMap<Name, usize>>>,
+    failures: Failures,
 }
 
 fn seconds() -> Histogram {
@@ -106,6 +109,12 @@ impl LaneMetrics {
         metrics
     }
 
+    /// The writes of all lanes that failed in a batch, by table and reason, the latest first. At
+    /// most 200 tables are told apart.
+    pub fn failures(&self) -> Vec<Failure> {
+        self.failures.list()
+    }
+
     fn new() -> Self {
         Self {
             writes: Family::default(),
@@ -132,6 +141,7 @@ impl LaneMetrics {
             reconnects: Family::default(),
             away: Family::default(),
             lanes: Arc::default(),
+            failures: Failures::default(),
         }
     }
 

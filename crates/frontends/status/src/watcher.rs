@@ -164,7 +164,7 @@ mod tests {
         assert!(second["figures"]["accepted"].as_f64().unwrap() > 10.0);
         assert!(second.get("history").is_none());
         drop(events);
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_secs(61)).await;
         let later: Value = serde_json::from_str(&watcher.look()).unwrap();
         assert_eq!(later["history"].as_array().unwrap().len(), 7);
     }

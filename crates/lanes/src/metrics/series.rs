@@ -87,6 +87,7 @@ impl LaneMetrics {
             abandoned: self.abandoned.get_or_create_owned(plain),
             reconnects: self.reconnects.get_or_create_owned(plain),
             away: self.away.get_or_create_owned(plain),
+            failures: self.failures.clone(),
         }
     }
 

@@ -106,6 +106,7 @@ impl Server {
             }
             None => None,
         };
+        let failed = lane_metrics.clone();
         let (intake, arrivals) = Intake::channel(budget, LANE_CAPACITY);
         let lane = Lane::start(
             sink.clone(),
@@ -119,6 +120,8 @@ impl Server {
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
         let lanes = lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone()));
+        let values = settings.http.as_ref().is_some_and(|http| http.show_values);
+        let lanes = with_failures(lanes, failed, values);
         let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
             Arc::new(move || crate::metrics::encode(&registry));
         let page = StatusPage::new(Sources {
@@ -288,6 +291,22 @@ fn lanes(
         let mut shown = crate::metrics::lanes_json(&lanes, &tables, spool);
         if let (Some(replicas), Some(shown)) = (&replicas, shown.as_object_mut()) {
             shown.insert("replicas".into(), replicas.json());
+        }
+        shown
+    })
+}
+
+/// Adds what failed, by table and reason.
+fn with_failures(
+    lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    metrics: LaneMetrics,
+    values: bool,
+) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
+    Arc::new(move || {
+        let mut shown = lanes();
+        if let Some(shown) = shown.as_object_mut() {
+            let failures = crate::metrics::failures_json(&metrics.failures(), values);
+            shown.insert("failures".into(), failures);
         }
         shown
     })

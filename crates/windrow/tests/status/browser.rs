@@ -155,6 +155,7 @@ async fn it_shows_what_goes_on() {
     let clients = Clients::start(&gateway, true);
     browser.until(&shows("failed", "not_null")).await.unwrap();
     browser.until(&shows("failed", "unique")).await.unwrap();
+    browser.until(&shows("last", "events_pkey")).await.unwrap();
     let drawn = "Boolean(document.getElementById('c-failed').getAttribute('d'))";
     browser.until(drawn).await.unwrap();
     look_at(&mut browser, "failing").await;

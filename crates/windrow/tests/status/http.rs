@@ -66,6 +66,13 @@ async fn the_figures_are_those_of_the_program() {
     assert_eq!(shown["about"]["database"], "SQLite");
     assert_eq!(shown["lanes"][0]["totals"]["succeeded"], 3);
     assert_eq!(shown["tables"][0]["table"], "t");
+    let failed = &shown["failures"][0];
+    assert_eq!(failed["table"], "t", "{shown}");
+    assert_eq!(
+        (&failed["class"], &failed["count"]),
+        (&json!("unique"), &json!(1))
+    );
+    assert_eq!(failed["code"], "23505");
     assert_eq!(gateway.send("GET", "/v1/status?x=1", None).await.0, 400);
     assert_eq!(gateway.send("POST", "/v1/status", None).await.0, 405);
     gateway.stop().await;
@@ -152,4 +159,23 @@ async fn what_never_ends_is_no_part_of_an_envelope() {
         json!({"healthy": true})
     );
     gateway.stop().await;
+}
+
+#[tokio::test]
+async fn values_of_failed_rows_are_shown_only_where_that_is_allowed() {
+    let db = Db::postgres().await;
+    db.run("create table t (id int primary key, mail text unique)")
+        .await;
+    for (toml, is_allowed) in [("", false), ("http.show_values = true", true)] {
+        let gateway = Gateway::with(&db.url(), toml).await;
+        let row = |id: u32| format!("{{\"id\":{id},\"mail\":\"s3cret@example.org\"}}");
+        gateway.insert("t", &row(1)).await;
+        assert_eq!(gateway.insert("t", &row(2)).await.0, 409);
+        for path in ["/v1/status", "/v1/lanes"] {
+            let (_, shown) = gateway.send("GET", path, None).await;
+            assert_eq!(shown["failures"][0]["constraint"], "t_mail_key", "{shown}");
+            assert_eq!(shown.to_string().contains("s3cret"), is_allowed, "{shown}");
+        }
+        gateway.stop().await;
+    }
 }
