@@ -53,7 +53,8 @@ pub trait Extension: Send + Sync {
     /// Why there is none.
     fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute>;
 
-    /// Answers a request that is neither an envelope nor live. Dropping the future takes out what is queued of it.
+    /// Answers a request that is neither an envelope nor live. Dropping the future takes out what
+    /// is queued of it.
     async fn run(
         &self,
         request: &RequestContext<'_>,

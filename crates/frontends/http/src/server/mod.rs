@@ -34,8 +34,8 @@ pub struct Http {
 
 impl Http {
     /// Opens the listening socket. Clients may connect from then on; they are served by
-    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extensions`, in their order
-    /// ([`crate::HttpMetrics::register`]).
+    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extensions`, in their
+    /// order ([`crate::HttpMetrics::register`]).
     ///
     /// # Errors
     /// An address that cannot be listened on, or one that is not loopback although neither a token
