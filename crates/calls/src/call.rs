@@ -3,7 +3,7 @@
 use std::mem::size_of;
 use std::sync::Arc;
 
-use windrow_core::{Op, Work};
+use windrow_core::{Op, TableName, Work};
 
 use crate::arguments::{Arguments, Formats};
 use crate::done::CallDone;
@@ -34,6 +34,10 @@ impl Work for SqlCall {
 
     fn op(&self) -> Op {
         self.statement.parsed().op
+    }
+
+    fn table(&self) -> &TableName {
+        &self.statement.parsed().table
     }
 
     fn bytes(&self) -> usize {

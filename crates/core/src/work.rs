@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::name::TableName;
 use crate::shape::Op;
 
 /// One write of a client, of a kind that a lane carries: [`crate::RowWrite`] for those whose values
@@ -15,6 +16,9 @@ pub trait Work: Clone + Debug + Send + Sync + 'static {
 
     /// What it does.
     fn op(&self) -> Op;
+
+    /// The table that it is about.
+    fn table(&self) -> &TableName;
 
     /// Bytes that it takes in memory.
     fn bytes(&self) -> usize;

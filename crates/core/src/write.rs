@@ -3,6 +3,7 @@
 use std::mem::size_of;
 use std::sync::Arc;
 
+use crate::name::TableName;
 use crate::outcome::RowDone;
 use crate::shape::{Op, Shape};
 use crate::value::Value;
@@ -47,6 +48,10 @@ impl Work for RowWrite {
 
     fn op(&self) -> Op {
         self.shape.op
+    }
+
+    fn table(&self) -> &TableName {
+        &self.shape.table
     }
 
     fn bytes(&self) -> usize {

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use windrow_core::sink::Purpose;
 use windrow_core::{Executor, FaultClass, Sink, Verdict, Work};
 
+use crate::failures::Failures;
 use crate::interrupt::Asked;
 use crate::message::{Landed, Order, Signal, Signals};
 use crate::panics::connect;
@@ -19,6 +20,7 @@ pub(crate) struct BatchConnection<W: Work> {
     pub(crate) orders: mpsc::Receiver<Order<W>>,
     pub(crate) asked: Asked,
     pub(crate) signals: Signals<W>,
+    pub(crate) failures: Failures,
 }
 
 impl<W: Work> BatchConnection<W> {
@@ -33,6 +35,7 @@ impl<W: Work> BatchConnection<W> {
         while let Some(Order { flight, units }) = self.orders.recv().await {
             let report = self.asked.execute(&mut *executor, &units, flight).await;
             let usable = report.usable;
+            self.failures.note(&units, &report.verdicts);
             let told = report
                 .verdicts
                 .iter()

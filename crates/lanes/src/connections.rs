@@ -11,6 +11,7 @@ use windrow_core::{Sink, Unit, Work};
 
 use crate::batch::{Manifest, Span};
 use crate::connection::BatchConnection;
+use crate::failures::Failures;
 use crate::interrupt::{self, Asker};
 use crate::message::{Order, Signals};
 use crate::retry::{Backoff, Jitter};
@@ -107,6 +108,7 @@ impl<W: Work> Connections<W> {
         sink: &Arc<dyn Sink<W>>,
         signals: &Signals<W>,
         tasks: &TaskTracker,
+        failures: &Failures,
     ) {
         let (orders, receiver) = mpsc::channel(1);
         let (asker, asked) = interrupt::channel();
@@ -118,6 +120,7 @@ impl<W: Work> Connections<W> {
             orders: receiver,
             asked,
             signals: signals.clone(),
+            failures: failures.clone(),
         };
         tasks.spawn(connection.run());
         let state = State::Connecting;

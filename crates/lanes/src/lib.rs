@@ -32,6 +32,7 @@
 //! | `idle`, `alarm` | since when there is nothing to do; one timer for all that nobody signals |
 //! | `overdue` | how long flights usually take, and which one takes too long (pure) |
 //! | `retry` | how often and when what was rolled back runs again (pure) |
+//! | `failures` | which writes failed, by table and reason |
 //! | [`metrics`] | what is counted |
 //!
 //! **Order.** Units of one source keep their order: a source is in one flight at a time. With
@@ -53,6 +54,7 @@ mod away;
 mod batch;
 mod connection;
 mod connections;
+mod failures;
 mod handle;
 mod idle;
 mod interrupt;
@@ -68,6 +70,7 @@ mod status;
 mod ticket;
 mod worker;
 
+pub use failures::Failure;
 pub use handle::{Lane, LaneWatch};
 pub use metrics::LaneMetrics;
 pub use status::LaneStatus;

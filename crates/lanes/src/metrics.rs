@@ -15,6 +15,7 @@
 //! | `windrow_commits_total` | | transactions committed |
 //! | `windrow_queue_seconds` | | histogram of time in the queue, once for each part of a submission that leaves in a batch |
 //! | `windrow_database_seconds` | | histogram of time in the database, once for each batch |
+//! | `windrow_row_database_seconds` | | histogram of time in the database for each row, once for each batch |
 //! | `windrow_queued_units`, `_rows`, `_bytes` | | gauges of what waits |
 //! | `windrow_lane_connections` | | gauge of connections for flights |
 //! | `windrow_flights` | | gauge of flights under way |
@@ -40,6 +41,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use windrow_core::Name;
 
+use crate::failures::{Failure, Failures};
+
 use self::labels::Labels;
 pub(crate) use self::meters::{Count, Meters};
 pub(crate) use self::series::SeriesGuard;
@@ -59,6 +62,7 @@ pub struct LaneMetrics {
     commits: Family<Labels, Counter>,
     queue_seconds: Histograms,
     database_seconds: Histograms,
+    row_seconds: Histograms,
     queued_units: Family<Labels, Gauge>,
     queued_rows: Family<Labels, Gauge>,
     queued_bytes: Family<Labels, Gauge>,
@@ -73,12 +77,21 @@ pub struct LaneMetrics {
     away: Family<Labels, Gauge>,
     /// How many lanes of a name there are: their series are theirs together.
     lanes: Arc<Mutex<HashMap<Name, usize>>>,
+    failures: Failures,
 }
 
 fn seconds() -> Histogram {
     Histogram::new([
         50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5,
         1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    ])
+}
+
+/// From 1 us, a row of a large batch, to a second, a row that ran alone and waited.
+fn row_seconds() -> Histogram {
+    Histogram::new([
+        1e-6, 2.5e-6, 5e-6, 10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3,
+        0.1, 1.0,
     ])
 }
 
@@ -96,6 +109,12 @@ impl LaneMetrics {
         metrics
     }
 
+    /// The writes of all lanes that failed in a batch, by table and reason, the latest first. At
+    /// most 200 tables are told apart.
+    pub fn failures(&self) -> Vec<Failure> {
+        self.failures.list()
+    }
+
     fn new() -> Self {
         Self {
             writes: Family::default(),
@@ -108,6 +127,7 @@ impl LaneMetrics {
             commits: Family::default(),
             queue_seconds: Family::new_with_constructor(seconds),
             database_seconds: Family::new_with_constructor(seconds),
+            row_seconds: Family::new_with_constructor(row_seconds),
             queued_units: Family::default(),
             queued_rows: Family::default(),
             queued_bytes: Family::default(),
@@ -121,6 +141,7 @@ impl LaneMetrics {
             reconnects: Family::default(),
             away: Family::default(),
             lanes: Arc::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -204,6 +225,11 @@ impl LaneMetrics {
                 "database_seconds",
                 "Time in the database",
                 &self.database_seconds,
+            ),
+            (
+                "row_database_seconds",
+                "Time in the database for each row of a batch",
+                &self.row_seconds,
             ),
         ];
         for (name, help, family) in histograms {

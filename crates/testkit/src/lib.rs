@@ -7,6 +7,7 @@
 
 pub mod arangodb;
 pub mod batches;
+pub mod browser;
 pub mod cockroachdb;
 pub mod command;
 pub mod cratedb;

@@ -139,8 +139,8 @@ fn crates_import_only_what_they_may() {
             "bench" => &["windrow-testkit"],
             "frontends/envelopes" => &[],
             "frontends/http" => &["windrow-core", "windrow-envelopes", "windrow-idempotency"],
-            // An extension of the HTTP frontend.
-            "frontends/arango" => &["windrow-core", "windrow-http"],
+            // Extensions of the HTTP frontend.
+            "frontends/arango" | "frontends/status" => &["windrow-core", "windrow-http"],
             // Reading a statement gives what a call is made of.
             "sql" => &["windrow-core", "windrow-calls"],
             // The proof reads the bodies of functions.
@@ -185,6 +185,7 @@ fn crates_import_only_what_they_may() {
         "frontends/http",
         "frontends/arango",
         "frontends/pg",
+        "frontends/status",
         "testkit",
         "bench",
     ] {

@@ -1,15 +1,24 @@
 //! Figures of the process, and how all figures are written.
 
+use std::time::UNIX_EPOCH;
+
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::{Value, json};
 use windrow_core::{Budget, Standing};
-use windrow_lanes::LaneStatus;
+use windrow_lanes::{Failure, LaneStatus};
 
-/// Registers the memory budget: `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
+/// Registers the version, as `windrow_build_info`, and the memory budget:
+/// `windrow_memory_held_bytes` and `windrow_memory_budget_bytes`.
 pub(crate) fn register(registry: &mut Registry, budget: &Budget) {
+    // A gauge, for readers that know no other types than those of Prometheus' own format.
+    let build = Family::<Vec<(&str, &str)>, Gauge>::default();
+    let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+    build.get_or_create_owned(&version).set(1);
+    registry.register("windrow_build_info", "The version of the program", build);
     registry.register_collector(Box::new(Memory(budget.clone())));
 }
 
@@ -82,6 +91,34 @@ fn standing_json(standing: &Standing) -> Value {
         }
     }
     table.into()
+}
+
+/// What failed, by table and reason. `values`: with the database's own words, which may name values
+/// of the rows.
+pub(crate) fn failures_json(failures: &[Failure], values: bool) -> Value {
+    let failures = failures.iter();
+    failures
+        .map(|failure| failure_json(failure, values))
+        .collect()
+}
+
+fn failure_json(failure: &Failure, values: bool) -> Value {
+    let last = &failure.last;
+    let since = failure.at.duration_since(UNIX_EPOCH);
+    let mut shown = json!({
+        "table": failure.table.to_string(),
+        "class": failure.class.as_str(),
+        "count": failure.count,
+        "at": since.unwrap_or_default().as_secs(),
+        "code": last.code,
+        "constraint": last.constraint(),
+        "column": last.column(),
+    });
+    if let (true, Some(shown)) = (values, shown.as_object_mut()) {
+        shown.insert("message".into(), (&*last.message).into());
+        shown.insert("detail".into(), last.detail().into());
+    }
+    shown
 }
 
 fn lane_json(lane: &LaneStatus) -> Value {

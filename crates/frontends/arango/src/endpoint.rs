@@ -1,6 +1,6 @@
 //! The endpoints of the API.
 
-use windrow_http::extension::ExtraEndpoint;
+use windrow_http::extension::{ExtraEndpoint, ExtraKind};
 
 /// One method of one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ const fn batch(method: &'static str) -> ExtraEndpoint {
     ExtraEndpoint {
         method,
         template: BATCH,
-        is_envelope: true,
+        kind: ExtraKind::Envelope,
     }
 }
 
@@ -51,7 +51,7 @@ const fn documents(method: &'static str, template: &'static str) -> ExtraEndpoin
     ExtraEndpoint {
         method,
         template,
-        is_envelope: false,
+        kind: ExtraKind::Plain,
     }
 }
 

@@ -49,7 +49,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
         lanes: Arc::new(|| serde_json::Value::Null),
         metrics: HttpMetrics::register(&mut Registry::default(), &[]),
     };
-    let http = Http::bind(config, services, None).await?;
+    let http = Http::bind(config, services, Vec::new()).await?;
     println!("listening on http://{}", http.local_addr());
     http.run(CancellationToken::new()).await;
     Ok(())

@@ -18,6 +18,9 @@ pub struct HttpConfig {
     /// Names that this server may be called by without a token, besides its addresses and
     /// `localhost`. Default none.
     pub hosts: Vec<Box<str>>,
+    /// Whether `GET /v1/lanes` and the status page show what the database says of rows that failed,
+    /// which may name their values. Default false.
+    pub show_values: bool,
     /// Tables of the database itself (`pg_catalog.pg_class`) that are served all the same. Default
     /// none.
     pub system_tables: Vec<Box<str>>,
@@ -54,6 +57,7 @@ impl Default for HttpConfig {
             token: None,
             allow_open: false,
             hosts: Vec::new(),
+            show_values: false,
             system_tables: Vec::new(),
             tls: None,
             max_body: 64 << 20,

@@ -161,6 +161,13 @@ impl Answering {
         state.enter(Phase::Answering);
         Self(state)
     }
+
+    /// An answer that goes on until its client leaves: its request is under way for as long, so
+    /// that a client that has left is seen, and it holds no memory that others may want.
+    pub(crate) fn live(state: Arc<ConnectionState>) -> Self {
+        state.enter(Phase::Busy);
+        Self(state)
+    }
 }
 
 impl Drop for Answering {

@@ -83,8 +83,22 @@ pub struct ExtraEndpoint {
     pub method: &'static str,
     /// The path, with names in braces where it varies.
     pub template: &'static str,
+    /// How it is answered.
+    pub kind: ExtraKind,
+}
+
+/// How an endpoint of an extension is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtraKind {
+    /// To whom may ask, by [`Extension::run`](crate::extension::Extension::run).
+    Plain,
+    /// As [`ExtraKind::Plain`], also without the token: it tells nothing of what goes on here.
+    Open,
     /// Its body is an envelope of whole requests, which the frontend has answered one by one.
-    pub is_envelope: bool,
+    Envelope,
+    /// Its answer goes on until the client leaves, by
+    /// [`Extension::follow`](crate::extension::Extension::follow).
+    Live,
 }
 
 /// The endpoint of a request, with the raw (still percent-encoded) parts of its path. `E` says

@@ -6,19 +6,21 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Response};
+use windrow_core::Fault;
 
 pub use crate::ack::Ack;
 pub use crate::answers::json;
 pub use crate::answers::refusal::{PROTOCOL, Refusal};
-pub use crate::answers::whole_json;
+pub use crate::answers::{Live, whole_json};
 pub use crate::app::App;
 pub use crate::bodies::Feed;
 pub use crate::bodies::charge::Charge;
 pub use crate::bodies::kind::only_json;
 pub use crate::bodies::whole::{Limit, Whole};
-pub use crate::endpoint::{ExtraEndpoint, NoRoute, Route};
+pub use crate::endpoint::{ExtraEndpoint, ExtraKind, NoRoute, Route};
+pub use crate::handlers::ops::INDEX;
 pub use crate::plan::Plan;
-pub use crate::query::{Options, decode, pairs, table};
+pub use crate::query::{Options, decode, none as no_parameters, pairs, table};
 pub use crate::request::{RequestContext, done_of};
 pub use crate::rows::object;
 
@@ -40,7 +42,8 @@ pub trait Extension: Send + Sync {
     /// indented by one blank a level.
     fn openapi(&self) -> &'static str;
 
-    /// True where a path is its own: it then answers whatever is asked there, errors too.
+    /// True where a path is its own: it then answers whatever is asked there, errors too. It may
+    /// be one of the frontend's, which it then answers in its place.
     fn owns(&self, path: &str) -> bool;
 
     /// Finds the endpoint of a request for one of its own paths, by the place in
@@ -50,13 +53,26 @@ pub trait Extension: Send + Sync {
     /// Why there is none.
     fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute>;
 
-    /// Answers a request that is no envelope. Dropping the future takes out what is queued of it.
+    /// Answers a request that is neither an envelope nor live. Dropping the future takes out what
+    /// is queued of it.
     async fn run(
         &self,
         request: &RequestContext<'_>,
         route: Route<'_, usize>,
         feed: &mut Feed<'_>,
     ) -> WholeAnswer;
+
+    /// Begins an answer that goes on until the client leaves: that of a live endpoint.
+    ///
+    /// # Errors
+    /// Where the extension has none.
+    fn follow(
+        &self,
+        _request: &RequestContext<'_>,
+        _route: Route<'_, usize>,
+    ) -> Result<Response<Live>, Refusal> {
+        Err(Fault::internal("this extension has no live endpoint").into())
+    }
 
     /// The answer to a request for one of its own paths that the frontend refuses.
     fn refuse(&self, refusal: &Refusal) -> WholeAnswer;

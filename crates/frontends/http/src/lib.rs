@@ -27,8 +27,8 @@
 //! are), `handover` (when the next part of an envelope may begin), `ack` (when a write is answered)
 //! and `connection_state`.
 //!
-//! The API is described by `src/openapi.json`, which is served at `/openapi.json` with what an
-//! extension adds to it.
+//! The API is described by `src/openapi.json`, which is served at `/openapi.json` with what
+//! extensions add to it.
 
 mod ack;
 mod answers;

@@ -33,8 +33,8 @@ pub struct HttpMetrics {
 /// Resolved once, so that a request costs no look-up by label.
 #[derive(Clone, Debug)]
 struct EndpointMetrics {
-    /// By the first digit of the status.
-    statuses: [Counter; 5],
+    /// As in [`STATUSES`].
+    statuses: [Counter; 3],
     seconds: Histogram,
 }
 
@@ -51,7 +51,8 @@ struct RequestLabels {
     status: &'static str,
 }
 
-const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// The classes of answers that there are: nothing is answered by 1xx or 3xx.
+const STATUSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
 /// From 0.1 ms to 10 s: a lone write on a fast disk takes a few tenths of a millisecond.
 const BUCKETS: [f64; 16] = [
@@ -73,13 +74,16 @@ fn histogram() -> Histogram {
 
 impl HttpMetrics {
     /// Registers all metrics of the frontend and gives the handle by which they are counted.
-    /// `extra`: the endpoints of its extension, if it has one.
-    pub fn register(registry: &mut Registry, extra: &[ExtraEndpoint]) -> Self {
+    /// `extra`: the endpoints of its extensions, in their order.
+    pub fn register<'a>(
+        registry: &mut Registry,
+        extra: impl IntoIterator<Item = &'a ExtraEndpoint>,
+    ) -> Self {
         let requests = Requests::default();
         let seconds = Seconds::new_with_constructor(histogram);
         let own = Endpoint::ALL.iter().map(|e| (e.template(), e.method()));
         let endpoints = own
-            .chain(extra.iter().map(|extra| (extra.template, extra.method)))
+            .chain(extra.into_iter().map(|e| (e.template, e.method)))
             .map(|(route, method)| EndpointMetrics::new(route, method, &requests, &seconds))
             .collect();
         let rows = Family::<AckLabels, Counter>::default();
@@ -126,16 +130,19 @@ impl HttpMetrics {
     }
 
     /// Counts an answer. `endpoint`: its place among the frontend's own, or behind them among those
-    /// of the extension.
+    /// of the extensions.
     pub(crate) fn answered(&self, endpoint: usize, status: http::StatusCode, took: Duration) {
         let Some(metrics) = self.endpoints.get(endpoint) else {
             return;
         };
         metrics.seconds.observe(took.as_secs_f64());
-        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = metrics.statuses.get(class) {
-            counter.inc();
-        }
+        let [good, client, server] = &metrics.statuses;
+        let counter = match status.as_u16() {
+            0..=399 => good,
+            400..=499 => client,
+            _ => server,
+        };
+        counter.inc();
     }
 }
 

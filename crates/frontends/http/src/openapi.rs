@@ -12,15 +12,16 @@ const SECTIONS: [(&str, usize); 4] = [
     ("responses", 2),
 ];
 
-/// The whole description: the frontend's own, with the entries of `extra` behind its own. It is put
-/// together as text, so that all entries keep their order.
-pub(crate) fn description(extra: Option<&str>) -> String {
+/// The whole description: the frontend's own, with the entries of each of `extra` behind its own.
+/// It is put together as text, so that all entries keep their order.
+pub(crate) fn description<'a>(extra: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = OWN.to_owned();
-    let Some(extra) = extra else { return text };
-    for (name, depth) in SECTIONS {
-        let added = entries(extra, name, depth).and_then(|place| extra.get(place));
-        if let (Some(own), Some(added)) = (entries(&text, name, depth), added) {
-            text.insert_str(own.end, &format!(",{added}"));
+    for extra in extra {
+        for (name, depth) in SECTIONS {
+            let added = entries(extra, name, depth).and_then(|place| extra.get(place));
+            if let (Some(own), Some(added)) = (entries(&text, name, depth), added) {
+                text.insert_str(own.end, &format!(",{added}"));
+            }
         }
     }
     text
@@ -43,8 +44,8 @@ mod tests {
     #[test]
     fn an_extension_adds_behind_what_is_there() {
         let extra = "{\n \"paths\": {\n  \"/x\": {}\n },\n \"components\": {\n  \"schemas\": {\n   \"X\": {}\n  }\n }\n}\n";
-        let whole: Value = serde_json::from_str(&description(Some(extra))).unwrap();
-        let mut own: Value = serde_json::from_str(&description(None)).unwrap();
+        let whole: Value = serde_json::from_str(&description([extra])).unwrap();
+        let mut own: Value = serde_json::from_str(&description([])).unwrap();
         own["paths"]["/x"] = json!({});
         own["components"]["schemas"]["X"] = json!({});
         assert_eq!(whole, own);

@@ -161,7 +161,7 @@ pub(crate) fn take_after(query: &str) -> Result<(Cow<'_, str>, Option<SpoolPlace
 }
 
 /// Refuses any parameter, for requests that take none.
-pub(crate) fn none(query: &str) -> Result<(), Refusal> {
+pub fn none(query: &str) -> Result<(), Refusal> {
     match pairs(query).next() {
         None => Ok(()),
         Some((name, _)) => Err(unknown(&decode(name)?, &[])),

@@ -1,5 +1,6 @@
 //! What one lane counts.
 
+use crate::failures::Failures;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -21,6 +22,7 @@ pub(crate) struct Meters {
     pub(crate) commits: Counter,
     pub(crate) queue_seconds: Histogram,
     pub(crate) database_seconds: Histogram,
+    pub(crate) row_seconds: Histogram,
     pub(crate) queued_units: Gauge,
     pub(crate) queued_rows: Gauge,
     pub(crate) queued_bytes: Gauge,
@@ -33,6 +35,7 @@ pub(crate) struct Meters {
     pub(crate) abandoned: Counter,
     pub(crate) reconnects: Counter,
     pub(crate) away: Gauge,
+    pub(crate) failures: Failures,
 }
 
 /// Outcomes and writes, counted by the lane's worker before they go to the shared counters all at

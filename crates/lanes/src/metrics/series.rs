@@ -74,6 +74,7 @@ impl LaneMetrics {
             commits: self.commits.get_or_create_owned(plain),
             queue_seconds: self.queue_seconds.get_or_create_owned(plain),
             database_seconds: self.database_seconds.get_or_create_owned(plain),
+            row_seconds: self.row_seconds.get_or_create_owned(plain),
             queued_units: self.queued_units.get_or_create_owned(plain),
             queued_rows: self.queued_rows.get_or_create_owned(plain),
             queued_bytes: self.queued_bytes.get_or_create_owned(plain),
@@ -86,6 +87,7 @@ impl LaneMetrics {
             abandoned: self.abandoned.get_or_create_owned(plain),
             reconnects: self.reconnects.get_or_create_owned(plain),
             away: self.away.get_or_create_owned(plain),
+            failures: self.failures.clone(),
         }
     }
 
@@ -134,6 +136,7 @@ impl LaneMetrics {
             &self.batch_rows,
             &self.queue_seconds,
             &self.database_seconds,
+            &self.row_seconds,
         ] {
             family.remove(plain);
         }

@@ -58,8 +58,12 @@ impl<W: Work> Worker<W> {
             }
             let Some(connection) = self.connections.idle() else {
                 if self.connections.wants_more(limit, now) {
-                    self.connections
-                        .open(&self.sink, &self.signals, &self.tasks);
+                    self.connections.open(
+                        &self.sink,
+                        &self.signals,
+                        &self.tasks,
+                        &self.meters.failures,
+                    );
                 }
                 break;
             };

@@ -227,9 +227,9 @@ impl<W: Work> Worker<W> {
         meters
             .last_batch_rows
             .set(i64::try_from(rows).unwrap_or(i64::MAX));
-        meters
-            .database_seconds
-            .observe(tally.in_database.as_secs_f64());
+        let in_database = tally.in_database.as_secs_f64();
+        meters.database_seconds.observe(in_database);
+        meters.row_seconds.observe(in_database / rows.max(1) as f64);
         meters.round_trips.inc_by(u64::from(tally.round_trips));
         meters.commits.inc_by(u64::from(tally.commits));
         for (counter, writes) in meters.rungs.iter().zip(tally.rungs) {

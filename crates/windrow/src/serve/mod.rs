@@ -26,6 +26,7 @@ use windrow_core::{Budget, Database, FaultClass, Intake, Promise};
 use windrow_http::extension::Extension;
 use windrow_http::{Http, HttpConfig, HttpMetrics, Services};
 use windrow_lanes::{Lane, LaneMetrics, LaneStatus};
+use windrow_status::{Sources, StatusPage};
 
 use self::idempotency::RunningKeys;
 use self::pg::{PgLanes, PgServer};
@@ -77,7 +78,10 @@ impl Server {
         let mut registry = Registry::default();
         let gives_back = sink.profile().limitation(Promise::Returned).is_none();
         let documents = ArangoApi::new(gives_back);
-        let http_metrics = HttpMetrics::register(&mut registry, documents.endpoints());
+        let endpoints = windrow_status::ENDPOINTS
+            .iter()
+            .chain(documents.endpoints());
+        let http_metrics = HttpMetrics::register(&mut registry, endpoints);
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
@@ -109,6 +113,7 @@ impl Server {
             }
             None => None,
         };
+        let failed = lane_metrics.clone();
         let lane = Lane::start(
             sink.clone(),
             settings.limits.clone(),
@@ -120,19 +125,32 @@ impl Server {
         let replicas = running.as_ref().map(RunningReplicas::watch);
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
+        let lanes = lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone()));
+        let values = settings.http.as_ref().is_some_and(|http| http.show_values);
+        let lanes = with_failures(lanes, failed, values);
+        let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
+            Arc::new(move || crate::metrics::encode(&registry));
+        let page = StatusPage::new(Sources {
+            lanes: Arc::clone(&lanes),
+            metrics_text: Arc::clone(&metrics_text),
+            version: concat!("Windrow ", env!("CARGO_PKG_VERSION")),
+            database,
+        });
         let services = Services {
             intake,
             spool: spool.as_ref().map(RunningSpool::spooling),
             keys: keys.as_ref().map(RunningKeys::keys),
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
-            lanes: lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone())),
+            lanes,
             ready: Arc::new(Ready::new(sink, (watch, replicas), settings.ack)),
-            metrics_text: Arc::new(move || crate::metrics::encode(&registry)),
+            metrics_text,
             metrics: http_metrics,
         };
         let http = match &settings.http {
-            Some(config) => Some(bind_http(config, services, documents).await?),
+            Some(config) => {
+                Some(bind_http(config, services, vec![Arc::new(page), Arc::new(documents)]).await?)
+            }
             None => None,
         };
         Ok(Self {
@@ -254,9 +272,9 @@ async fn check(sink: &dyn Database, settings: &Settings) -> anyhow::Result<()> {
 async fn bind_http(
     config: &HttpConfig,
     services: Services,
-    documents: ArangoApi,
+    extensions: Vec<Arc<dyn Extension>>,
 ) -> anyhow::Result<Http> {
-    Http::bind(config.clone(), services, Some(Arc::new(documents)))
+    Http::bind(config.clone(), services, extensions)
         .await
         .with_context(|| format!("HTTP cannot listen on {}", config.listen))
 }
@@ -284,6 +302,22 @@ fn lanes(
         let mut shown = crate::metrics::lanes_json(&lanes, &tables, spool);
         if let (Some(replicas), Some(shown)) = (&replicas, shown.as_object_mut()) {
             shown.insert("replicas".into(), replicas.json());
+        }
+        shown
+    })
+}
+
+/// Adds what failed, by table and reason.
+fn with_failures(
+    lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    metrics: LaneMetrics,
+    values: bool,
+) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
+    Arc::new(move || {
+        let mut shown = lanes();
+        if let Some(shown) = shown.as_object_mut() {
+            let failures = crate::metrics::failures_json(&metrics.failures(), values);
+            shown.insert("failures".into(), failures);
         }
         shown
     })

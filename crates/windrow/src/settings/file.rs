@@ -263,6 +263,8 @@ pub struct Http {
     pub token_file: Option<PathBuf>,
     /// Whether other than loopback may be listened on without a token.
     pub allow_open: bool,
+    /// Whether operators are shown what the database says of failed rows, with their values.
+    pub show_values: bool,
     /// Names that this server may be called by without a token.
     pub hosts: Vec<String>,
     /// Tables of the database itself that are served all the same.

@@ -202,6 +202,7 @@ fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
         listen,
         token: token(file)?,
         allow_open: file.allow_open,
+        show_values: file.show_values,
         hosts: file.hosts.iter().map(|name| name.as_str().into()).collect(),
         system_tables: file
             .system_tables

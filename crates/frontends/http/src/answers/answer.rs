@@ -3,15 +3,18 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use tokio_util::sync::CancellationToken;
 use windrow_core::SpoolPlace;
 
-use crate::connection_state::Answering;
+use crate::answers::live::Live;
+use crate::connection_state::{Answering, ConnectionState};
 
 /// A place in the spool behind all rows of a request that it has taken.
 const PLACE: HeaderName = HeaderName::from_static("windrow-place");
@@ -30,6 +33,8 @@ pub(crate) enum AnswerBody {
     Whole(Bytes),
     /// With what is held until the last byte is written.
     Chunked(Box<dyn Chunks>, Option<Answering>),
+    /// One that goes on until the client leaves.
+    Live(Live),
 }
 
 /// What writes a body while it is sent.
@@ -49,15 +54,15 @@ impl AnswerBody {
         Self::Chunked(Box::new(chunks), None)
     }
 
-    /// Keeps this as long as there is something to write; false where all of the body is there.
-    pub(crate) fn keep(&mut self, answering: impl FnOnce() -> Answering) -> bool {
+    /// Has the connection know until when there is something to write; false where all of the body
+    /// is there. A live body ends when `stop` is cancelled.
+    pub(crate) fn keep(&mut self, state: &Arc<ConnectionState>, stop: &CancellationToken) -> bool {
         match self {
-            Self::Whole(_) => false,
-            Self::Chunked(_, kept) => {
-                *kept = Some(answering());
-                true
-            }
+            Self::Whole(_) => return false,
+            Self::Chunked(_, kept) => *kept = Some(Answering::new(Arc::clone(state))),
+            Self::Live(live) => live.keep(stop.clone(), Answering::live(Arc::clone(state))),
         }
+        true
     }
 }
 
@@ -67,12 +72,13 @@ impl Body for AnswerBody {
 
     fn poll_frame(
         self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let chunk = match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => None,
             Self::Whole(bytes) => Some(std::mem::take(bytes)),
             Self::Chunked(chunks, _) => chunks.next_chunk(),
+            Self::Live(live) => ready!(live.poll_chunk(cx)),
         };
         Poll::Ready(chunk.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -87,6 +93,7 @@ impl Body for AnswerBody {
             Self::Chunked(chunks, _) => chunks
                 .length()
                 .map_or_else(SizeHint::default, SizeHint::with_exact),
+            Self::Live(_) => SizeHint::default(),
         }
     }
 }

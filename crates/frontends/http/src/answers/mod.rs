@@ -3,6 +3,7 @@
 mod answer;
 pub mod json;
 pub(crate) mod ledger;
+mod live;
 pub(crate) mod refusal;
 mod report;
 
@@ -11,5 +12,6 @@ pub(crate) use answer::{
     Answer, AnswerBody, Chunks, add_place, add_replayed, add_retry, chunked_json, of_json, typed,
     with_type,
 };
+pub use live::Live;
 pub(crate) use refusal::Refusal;
 pub(crate) use report::Report;

@@ -1,10 +1,11 @@
 //! A request, or the rest of one, that is refused.
 
+use bytes::Bytes;
 use http::header::{ALLOW, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use windrow_core::{Fault, FaultClass};
 
-use crate::answers::answer::{self, Answer};
+use crate::answers::answer::{self, Answer, AnswerBody};
 use crate::answers::json::{self, ErrorPosition};
 
 /// Why, with which status, and where in its text.
@@ -83,6 +84,11 @@ impl Refusal {
     }
 
     pub(crate) fn into_answer(self) -> Answer {
+        self.into_whole().map(AnswerBody::Whole)
+    }
+
+    /// The answer in the frontend's own form.
+    pub fn into_whole(self) -> Response<Bytes> {
         let mut body = Vec::with_capacity(256);
         body.push(b'{');
         self.write_error(&mut body);
@@ -91,7 +97,7 @@ impl Refusal {
             json::number(&mut body, index);
         }
         body.push(b'}');
-        let mut answer = answer::of_json(self.0.status, body);
+        let mut answer = answer::whole_json(self.0.status, body);
         self.add_headers(&mut answer);
         answer
     }

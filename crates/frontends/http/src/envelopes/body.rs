@@ -79,6 +79,8 @@ impl Chunks for EnvelopeBody {
                 AnswerBody::Whole(bytes) if bytes.len() >= CHUNK && !out.is_empty() => break,
                 AnswerBody::Whole(bytes) => Some(std::mem::take(bytes)).filter(|b| !b.is_empty()),
                 AnswerBody::Chunked(chunks, _) => chunks.next_chunk(),
+                // No part is answered so.
+                AnswerBody::Live(_) => None,
             };
             match chunk {
                 // Not copied: it is as long as a chunk should be, or longer.

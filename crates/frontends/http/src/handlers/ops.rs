@@ -7,7 +7,8 @@ use crate::answers::{self, Answer, Refusal};
 use crate::endpoint::Endpoint;
 use crate::request::RequestContext;
 
-const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
+/// What stands at `/`.
+pub const INDEX: &str = "Windrow: single-row writes in, multi-row statements out.\n\n\
     POST /v1/tables/{table}/rows   write rows: JSON, NDJSON or CSV\n\
     GET  /openapi.json             the whole API\n\
     GET  /v1/lanes                 what is going on\n\

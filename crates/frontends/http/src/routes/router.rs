@@ -16,7 +16,7 @@ use crate::auth;
 use crate::bodies::Feed;
 use crate::config::HttpConfig;
 use crate::connection_state::ConnectionState;
-use crate::endpoint::{Endpoint, NoRoute, Route};
+use crate::endpoint::{Endpoint, ExtraKind, NoRoute, Route};
 use crate::envelopes::{self, Part, PartAnswerer};
 use crate::extension::Extension;
 use crate::handlers::{batch, insert, keyed, ops};
@@ -33,7 +33,7 @@ use crate::source::WriteSource;
 /// Brings each request to what answers it.
 pub(crate) struct Router {
     app: App,
-    extension: Option<Arc<dyn Extension>>,
+    extensions: Box<[Arc<dyn Extension>]>,
     openapi: Bytes,
 }
 
@@ -46,7 +46,9 @@ enum Target<'r> {
     Extra {
         extension: &'r dyn Extension,
         route: Route<'r, usize>,
-        is_envelope: bool,
+        kind: ExtraKind,
+        /// The place of the endpoint among those of all extensions.
+        place: usize,
     },
 }
 
@@ -54,12 +56,12 @@ impl Router {
     pub(crate) fn new(
         config: HttpConfig,
         services: Services,
-        extension: Option<Arc<dyn Extension>>,
+        extensions: Vec<Arc<dyn Extension>>,
     ) -> Self {
-        let openapi = openapi::description(extension.as_ref().map(|e| e.openapi()));
+        let openapi = openapi::description(extensions.iter().map(|e| e.openapi()));
         Self {
             app: App::new(config, services),
-            extension,
+            extensions: extensions.into(),
             openapi: openapi.into(),
         }
     }
@@ -83,7 +85,7 @@ impl Router {
         let handover = Handover::default();
         source.begin_request();
         let found = self.find(&head);
-        let admitted = authorize(&self.app.config, &head, is_health(&found));
+        let admitted = authorize(&self.app.config, &head, &found);
         let checked = admitted.and_then(|()| self.check(&head, found));
         let context = |target| {
             let request = RequestContext::new(&self.app, &head, source, &handover)?;
@@ -109,25 +111,28 @@ impl Router {
     /// Finds the endpoint: the extension's for its own paths.
     fn find<'r>(&'r self, head: &'r Parts) -> Result<Target<'r>, NoRoute> {
         let path = head.uri.path();
-        match self.extension_for(path) {
-            Some(extension) => {
+        let mut before = 0;
+        for extension in &self.extensions {
+            let endpoints = extension.endpoints();
+            if extension.owns(path) {
                 let route = extension.find(&head.method, path)?;
-                let endpoint = extension.endpoints().get(route.endpoint);
-                Ok(Target::Extra {
-                    extension,
+                let endpoint = endpoints.get(route.endpoint);
+                return Ok(Target::Extra {
+                    extension: &**extension,
                     route,
-                    is_envelope: endpoint.is_some_and(|endpoint| endpoint.is_envelope),
-                })
+                    kind: endpoint.map_or(ExtraKind::Plain, |endpoint| endpoint.kind),
+                    place: before + route.endpoint,
+                });
             }
-            None => find(&head.method, path).map(Target::Own),
+            before += endpoints.len();
         }
+        find(&head.method, path).map(Target::Own)
     }
 
     /// The extension, where the path is its own.
     fn extension_for(&self, path: &str) -> Option<&dyn Extension> {
-        self.extension
-            .as_deref()
-            .filter(|extension| extension.owns(path))
+        let mut all = self.extensions.iter().map(|extension| &**extension);
+        all.find(|extension| extension.owns(path))
     }
 
     /// What is looked at before a request has its endpoint read it.
@@ -156,6 +161,15 @@ impl Router {
         if target.is_envelope(&request.head.headers) {
             return Box::pin(envelopes::run(self, request, feed)).await;
         }
+        if let Target::Extra {
+            extension,
+            route,
+            kind: ExtraKind::Live,
+            ..
+        } = target
+        {
+            return Ok(extension.follow(request, route)?.map(AnswerBody::Live));
+        }
         self.run_single(request, target, feed).await
     }
 
@@ -169,8 +183,13 @@ impl Router {
         let route = match target {
             Target::Own(route) => route,
             Target::Extra {
-                is_envelope: true, ..
+                kind: ExtraKind::Envelope,
+                ..
             } => return Err(envelopes::nested()),
+            Target::Extra {
+                kind: ExtraKind::Live,
+                ..
+            } => return Err(endless()),
             Target::Extra {
                 extension, route, ..
             } => {
@@ -228,19 +247,21 @@ impl Router {
     fn list(&self) -> String {
         let own = Endpoint::ALL.iter().filter(|e| **e != Endpoint::None);
         let own = own.map(|e| (e.method(), e.template()));
-        let extension = self.extension.as_deref();
-        let extra = extension.map_or(&[][..], Extension::endpoints);
-        own.chain(extra.iter().map(|e| (e.method, e.template)))
-            .map(|(method, template)| format!("{method} {template}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-            + extension.map_or("", Extension::note)
+        let mut list = listed(own);
+        for extension in &self.extensions {
+            let extra = extension.endpoints().iter();
+            let extra = extra.filter(|e| find(&Method::GET, e.template).is_err());
+            list += ", ";
+            list += &listed(extra.map(|e| (e.method, e.template)));
+            list += extension.note();
+        }
+        list
     }
 
     fn count(&self, found: &Result<Target<'_>, NoRoute>, status: StatusCode, begun: Instant) {
         let endpoint = match found {
             Ok(Target::Own(route)) => route.endpoint.index(),
-            Ok(Target::Extra { route, .. }) => Endpoint::ALL.len() + route.endpoint,
+            Ok(Target::Extra { place, .. }) => Endpoint::ALL.len() + place,
             Err(_) => Endpoint::None.index(),
         };
         let metrics = &self.app.services.metrics;
@@ -262,7 +283,7 @@ impl Target<'_> {
     fn is_envelope(&self, headers: &HeaderMap) -> bool {
         match self {
             Self::Own(route) => route.endpoint == Endpoint::Batch && envelopes::is_one(headers),
-            Self::Extra { is_envelope, .. } => *is_envelope,
+            Self::Extra { kind, .. } => *kind == ExtraKind::Envelope,
         }
     }
 }
@@ -293,20 +314,38 @@ impl PartAnswerer for Router {
     }
 }
 
-fn is_health(found: &Result<Target<'_>, NoRoute>) -> bool {
-    matches!(found, Ok(Target::Own(route)) if route.endpoint == Endpoint::Health)
+fn listed<'a>(routes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let routes = routes.map(|(method, template)| format!("{method} {template}"));
+    routes.collect::<Vec<_>>().join(", ")
+}
+
+/// The answer to a part of an envelope that would go on until its client leaves.
+fn endless() -> Refusal {
+    Refusal::protocol(
+        StatusCode::BAD_REQUEST,
+        "this path answers without an end, so it cannot be a part of an envelope: ask for it alone",
+    )
 }
 
 /// Refuses a request of somebody who may not ask.
-fn authorize(config: &HttpConfig, head: &Parts, is_health: bool) -> Result<(), Refusal> {
+fn authorize(
+    config: &HttpConfig,
+    head: &Parts,
+    found: &Result<Target<'_>, NoRoute>,
+) -> Result<(), Refusal> {
     let host = origin::host(head)?;
+    let (is_health, is_open) = match found {
+        Ok(Target::Own(route)) => (route.endpoint == Endpoint::Health, false),
+        Ok(Target::Extra { kind, .. }) => (false, *kind == ExtraKind::Open),
+        Err(_) => (false, false),
+    };
     if is_health {
         return Ok(());
     }
     if config.token.is_none() {
         origin::check(head, host.as_ref(), &config.hosts)?;
     }
-    if auth::allows(config.token.as_ref(), &head.headers) {
+    if is_open || auth::allows(config.token.as_ref(), &head.headers) {
         return origin::check_kind(head);
     }
     Err(Refusal::protocol(

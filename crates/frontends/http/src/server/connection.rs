@@ -20,7 +20,7 @@ use windrow_core::Budget;
 
 use crate::answers::AnswerBody;
 use crate::app::App;
-use crate::connection_state::{Answering, ConnectionState, Phase};
+use crate::connection_state::{ConnectionState, Phase};
 use crate::routes::Router;
 use crate::server::gate::Gate;
 use crate::server::watch::{Ruling, Watch};
@@ -89,15 +89,15 @@ where
     let received = app.services.metrics.received.clone();
     let source = Arc::new(WriteSource::new(&app.services));
     let gate = Gate::new(stream, Arc::clone(&state), received);
-    let for_requests = Arc::clone(&state);
+    let (for_requests, for_answers) = (Arc::clone(&state), stop.clone());
     let service = service_fn(move |request| {
         let (router, state) = (Arc::clone(&router), Arc::clone(&for_requests));
+        let ending = for_answers.clone();
         let source = Arc::clone(&source);
         state.enter(Phase::Busy);
         async move {
             let mut answer = router.serve(request, &source, &state).await;
-            let answering = || Answering::new(Arc::clone(&state));
-            if !answer.body_mut().keep(answering) {
+            if !answer.body_mut().keep(&state, &ending) {
                 state.enter(Phase::Idle);
             }
             Ok::<_, Infallible>(answer)

@@ -34,8 +34,8 @@ pub struct Http {
 
 impl Http {
     /// Opens the listening socket. Clients may connect from then on; they are served by
-    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extension`
-    /// ([`crate::HttpMetrics::register`]).
+    /// [`Http::run`]. The metrics in `services` must know the endpoints of `extensions`, in their
+    /// order ([`crate::HttpMetrics::register`]).
     ///
     /// # Errors
     /// An address that cannot be listened on, or one that is not loopback although neither a token
@@ -43,7 +43,7 @@ impl Http {
     pub async fn bind(
         config: HttpConfig,
         services: Services,
-        extension: Option<Arc<dyn Extension>>,
+        extensions: Vec<Arc<dyn Extension>>,
     ) -> io::Result<Self> {
         if !config.listen.ip().is_loopback() && config.token.is_none() && !config.allow_open {
             return Err(io::Error::new(
@@ -66,7 +66,7 @@ impl Http {
         Ok(Self {
             listener,
             local_addr,
-            router: Arc::new(Router::new(config, services, extension)),
+            router: Arc::new(Router::new(config, services, extensions)),
         })
     }
 

@@ -119,7 +119,7 @@ async fn an_open_address_wants_a_token_or_a_word() {
             windrow_core::Intake::channel(windrow_core::Budget::new(1 << 20), 1);
         let ready = std::sync::Arc::new(std::sync::Mutex::new(Ok(())));
         let (services, _) = support::services(intake, ready, &[]);
-        Http::bind(config, services, None).await
+        Http::bind(config, services, Vec::new()).await
     };
     let open = || HttpConfig {
         listen: "0.0.0.0:0".parse().unwrap(),

@@ -317,7 +317,9 @@ async fn a_default_that_cannot_be_kept_is_refused_at_start() {
     let ready = std::sync::Arc::new(std::sync::Mutex::new(Ok(())));
     let (mut services, _) = support::services(intake, ready, &[]);
     services.ack = Ack::Spool;
-    let error = Http::bind(config(), services, None).await.unwrap_err();
+    let error = Http::bind(config(), services, Vec::new())
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("--spool DIR"), "{error}");
 }
 

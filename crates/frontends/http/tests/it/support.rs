@@ -124,7 +124,9 @@ pub(crate) async fn start_changed(
     let extra = extension.as_ref().map_or(&[][..], |e| e.endpoints());
     let (mut services, registry) = services(intake, Arc::clone(&ready), extra);
     change(&mut services);
-    let http = Http::bind(config, services, extension).await.unwrap();
+    let http = Http::bind(config, services, extension.into_iter().collect())
+        .await
+        .unwrap();
     let stop = CancellationToken::new();
     let server = Server {
         addr: http.local_addr(),

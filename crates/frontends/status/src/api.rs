@@ -1,0 +1,139 @@
+//! What the HTTP server is given.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::{Method, Response, StatusCode};
+use windrow_core::Fault;
+use windrow_http::extension::{
+    Extension, ExtraEndpoint, ExtraKind, Feed, Live, NoRoute, Refusal, RequestContext, Route,
+    WholeAnswer, no_parameters, whole_json,
+};
+
+use crate::page::Page;
+use crate::snapshot::Sources;
+use crate::watcher::Watcher;
+
+/// The page, what it shows, and the same as server-sent events.
+pub const ENDPOINTS: [ExtraEndpoint; 3] = [
+    get("/", ExtraKind::Open),
+    get("/v1/status", ExtraKind::Plain),
+    get("/v1/status/events", ExtraKind::Live),
+];
+
+const PAGE: usize = 0;
+const STATUS: usize = 1;
+const EVENTS: usize = 2;
+
+const fn get(template: &'static str, kind: ExtraKind) -> ExtraEndpoint {
+    ExtraEndpoint {
+        method: "GET",
+        template,
+        kind,
+    }
+}
+
+/// The status page.
+#[derive(Debug)]
+pub struct StatusPage {
+    page: Page,
+    watcher: Arc<Watcher>,
+}
+
+impl StatusPage {
+    /// A page that shows what these sources tell. They are not asked before somebody looks.
+    pub fn new(sources: Sources) -> Self {
+        Self {
+            page: Page::new(),
+            watcher: Watcher::new(sources),
+        }
+    }
+}
+
+#[async_trait]
+impl Extension for StatusPage {
+    fn endpoints(&self) -> &'static [ExtraEndpoint] {
+        &ENDPOINTS
+    }
+
+    fn openapi(&self) -> &'static str {
+        include_str!("openapi.json")
+    }
+
+    fn owns(&self, path: &str) -> bool {
+        ENDPOINTS.iter().any(|endpoint| endpoint.template == path)
+    }
+
+    fn find<'a>(&self, method: &Method, path: &'a str) -> Result<Route<'a, usize>, NoRoute> {
+        let mut all = ENDPOINTS.iter();
+        let endpoint = all.position(|endpoint| endpoint.template == path);
+        let endpoint = endpoint.ok_or(NoRoute::Path)?;
+        if *method != Method::GET && *method != Method::HEAD {
+            return Err(NoRoute::Method("GET, HEAD"));
+        }
+        Ok(Route {
+            endpoint,
+            table: "",
+            key: "",
+        })
+    }
+
+    async fn run(
+        &self,
+        request: &RequestContext<'_>,
+        route: Route<'_, usize>,
+        _feed: &mut Feed<'_>,
+    ) -> WholeAnswer {
+        if let Err(refusal) = no_parameters(request.query()) {
+            return self.refuse(&refusal);
+        }
+        match route.endpoint {
+            PAGE => self.page.answer(&request.head.headers),
+            STATUS => fresh(whole_json(StatusCode::OK, self.watcher.look())),
+            _ => self.refuse(&Fault::internal("there is no such endpoint").into()),
+        }
+    }
+
+    fn follow(
+        &self,
+        request: &RequestContext<'_>,
+        route: Route<'_, usize>,
+    ) -> Result<Response<Live>, Refusal> {
+        debug_assert_eq!(route.endpoint, EVENTS);
+        no_parameters(request.query())?;
+        let mut answer = fresh(Response::new(Live::new(self.watcher.events())));
+        let kind = HeaderValue::from_static("text/event-stream");
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+        Ok(answer)
+    }
+
+    fn refuse(&self, refusal: &Refusal) -> WholeAnswer {
+        refusal.clone().into_whole()
+    }
+}
+
+/// What is true at this moment alone is kept by nobody.
+fn fresh<B>(mut answer: Response<B>) -> Response<B> {
+    let value = HeaderValue::from_static("no-store");
+    answer.headers_mut().insert(CACHE_CONTROL, value);
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The description that is served and the routes know the same paths.
+    #[test]
+    fn openapi_and_routes_agree() {
+        let doc: serde_json::Value = serde_json::from_str(include_str!("openapi.json")).unwrap();
+        let described = doc["paths"].as_object().unwrap().keys();
+        // The HTTP frontend describes the page itself.
+        let described: Vec<&str> = described.map(String::as_str).collect();
+        assert_eq!(described, ["/v1/status", "/v1/status/events"]);
+        assert_eq!(ENDPOINTS.map(|e| e.template)[1..], described);
+        assert_eq!(ENDPOINTS[STATUS].kind, ExtraKind::Plain);
+        assert_eq!(ENDPOINTS[EVENTS].kind, ExtraKind::Live);
+    }
+}

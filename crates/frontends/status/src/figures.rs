@@ -1,0 +1,188 @@
+//! Sums and histograms out of the metrics' text, as the page reads them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::samples::Sample;
+
+/// What the page needs of all metrics.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    /// Writes that were taken since the start, by the lanes and by the spool.
+    pub(crate) accepted: f64,
+    /// Units that were answered with a fault.
+    pub(crate) failed: f64,
+    json: Value,
+}
+
+/// Histograms of lanes.
+const OF_LANES: [&str; 4] = [
+    "batch_rows",
+    "queue_seconds",
+    "database_seconds",
+    "row_database_seconds",
+];
+
+impl Figures {
+    pub(crate) fn of(samples: &[Sample<'_>]) -> Self {
+        let sum = |name: &str| -> f64 { named(samples, name).map(|sample| sample.value).sum() };
+        let writes = sum("windrow_writes_total");
+        let accepted = writes + sum("windrow_spool_appended_entries");
+        let mut faults = by(samples, "windrow_outcomes_total", "class");
+        faults.remove("ok");
+        let failed = faults.values().sum();
+        let mut histograms = Map::new();
+        for name in OF_LANES {
+            let found = histogram(samples, &format!("windrow_{name}"), |_| true);
+            histograms.insert(name.into(), found);
+        }
+        let requests = histogram(samples, "windrow_http_request_seconds", writes_rows);
+        histograms.insert("http_request_seconds".into(), requests);
+        let json = json!({
+            "accepted": accepted,
+            "faults": faults,
+            "rungs": by(samples, "windrow_rung_writes_total", "rung"),
+            "histograms": histograms,
+            "lanes": lanes(samples),
+            "memory": {
+                "held": sum("windrow_memory_held_bytes"),
+                "budget": sum("windrow_memory_budget_bytes"),
+            },
+            "http_connections": sum("windrow_http_connections"),
+            "lane_connections": sum("windrow_lane_connections"),
+            "pg": pg(samples),
+        });
+        Self {
+            accepted,
+            failed,
+            json,
+        }
+    }
+
+    pub(crate) fn into_json(self) -> Value {
+        self.json
+    }
+}
+
+fn named<'s, 't>(samples: &'s [Sample<'t>], name: &str) -> impl Iterator<Item = &'s Sample<'t>> {
+    samples.iter().filter(move |sample| sample.name == name)
+}
+
+/// Sums by the values of a label.
+fn by(samples: &[Sample<'_>], name: &str, label: &str) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for sample in named(samples, name) {
+        *sums.entry(sample.label(label).to_owned()).or_default() += sample.value;
+    }
+    sums
+}
+
+/// True for the routes by which rows are written one by one, or many at a time.
+fn writes_rows(sample: &Sample<'_>) -> bool {
+    sample.label("method") != "GET" && sample.label("route") != "other"
+}
+
+/// One histogram for all series of a name: upper bounds, how many are below each, sum and count.
+fn histogram(samples: &[Sample<'_>], name: &str, counts: impl Fn(&Sample<'_>) -> bool) -> Value {
+    let mut bounds: Vec<(f64, f64)> = Vec::new();
+    for sample in named(samples, &format!("{name}_bucket")).filter(|sample| counts(sample)) {
+        // The last one, +Inf, is the count.
+        let Some(bound) = sample
+            .label("le")
+            .parse()
+            .ok()
+            .filter(|le: &f64| le.is_finite())
+        else {
+            continue;
+        };
+        match bounds.iter_mut().find(|(le, _)| *le == bound) {
+            Some((_, count)) => *count += sample.value,
+            None => bounds.push((bound, sample.value)),
+        }
+    }
+    let total = |what: &str| -> f64 {
+        let all = named(samples, what).filter(|sample| counts(sample));
+        all.map(|sample| sample.value).sum()
+    };
+    let (le, n): (Vec<f64>, Vec<f64>) = bounds.into_iter().unzip();
+    json!({
+        "le": le,
+        "n": n,
+        "sum": total(&format!("{name}_sum")),
+        "count": total(&format!("{name}_count")),
+    })
+}
+
+/// Of each lane what a row costs is found by.
+fn lanes(samples: &[Sample<'_>]) -> Value {
+    let of = |name| by(samples, name, "lane");
+    let rows = of("windrow_batch_rows_sum");
+    let seconds = of("windrow_database_seconds_sum");
+    let batches = of("windrow_batches_total");
+    let lane = |(name, rows): (String, f64)| {
+        let other = |sums: &BTreeMap<String, f64>| sums.get(&name).copied().unwrap_or(0.0);
+        let figures =
+            json!({ "rows": rows, "seconds": other(&seconds), "batches": other(&batches) });
+        (name, figures)
+    };
+    rows.into_iter().map(lane).collect::<Map<_, _>>().into()
+}
+
+/// The frontend of PostgreSQL's protocol; null where there is none.
+fn pg(samples: &[Sample<'_>]) -> Value {
+    if named(samples, "windrow_pg_clients").next().is_none() {
+        return Value::Null;
+    }
+    let sum = |name: &str| -> f64 { named(samples, name).map(|sample| sample.value).sum() };
+    let ways = by(samples, "windrow_pg_statements_total", "way");
+    let servers = by(samples, "windrow_pg_server_connections", "state");
+    let of = |sums: &BTreeMap<String, f64>, name: &str| sums.get(name).copied().unwrap_or(0.0);
+    json!({
+        "clients": sum("windrow_pg_clients"),
+        "joined": of(&ways, "joined"),
+        "relayed": of(&ways, "relayed"),
+        "used": of(&servers, "used"),
+        "idle": of(&servers, "idle"),
+        "waiting": sum("windrow_pg_server_waiting"),
+        "bypass": by(samples, "windrow_pg_bypass_total", "reason"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::samples;
+
+    const TEXT: &str = "\
+windrow_writes_total{lane=\"a\",op=\"insert\"} 5
+windrow_writes_total{lane=\"b\",op=\"update\"} 2
+windrow_spool_appended_entries{partition=\"0\"} 10
+windrow_outcomes_total{lane=\"a\",class=\"ok\"} 5
+windrow_outcomes_total{lane=\"a\",class=\"constraint\"} 1
+windrow_outcomes_total{lane=\"b\",class=\"constraint\"} 2
+windrow_batch_rows_sum{lane=\"a\"} 5
+windrow_batch_rows_count{lane=\"a\"} 2
+windrow_batch_rows_bucket{le=\"1.0\",lane=\"a\"} 1
+windrow_batch_rows_bucket{le=\"2.0\",lane=\"a\"} 2
+windrow_batch_rows_bucket{le=\"+Inf\",lane=\"a\"} 2
+windrow_batch_rows_bucket{le=\"1.0\",lane=\"b\"} 1
+windrow_http_request_seconds_count{route=\"/metrics\",method=\"GET\"} 7
+windrow_http_request_seconds_count{route=\"/v1/batch\",method=\"POST\"} 3
+";
+
+    #[test]
+    fn series_are_summed() {
+        let figures = Figures::of(&samples(TEXT));
+        assert_eq!((figures.accepted, figures.failed), (17.0, 3.0));
+        let json = figures.into_json();
+        assert_eq!(json["faults"], json!({ "constraint": 3.0 }));
+        assert_eq!(
+            json["histograms"]["batch_rows"],
+            json!({ "le": [1.0, 2.0], "n": [2.0, 2.0], "sum": 5.0, "count": 2.0 })
+        );
+        assert_eq!(json["histograms"]["http_request_seconds"]["count"], 3.0);
+        assert_eq!(json["lanes"]["a"]["rows"], 5.0);
+        assert_eq!(json["pg"], Value::Null);
+    }
+}

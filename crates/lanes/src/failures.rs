@@ -1,0 +1,86 @@
+//! Which writes failed, by table and reason, with the last of each: for operators.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use foldhash::fast::RandomState;
+use windrow_core::{Fault, FaultClass, TableName, Unit, Verdict, Work};
+
+/// The most tables that are told apart.
+const MOST: usize = 200;
+
+/// The writes to one table that failed for one reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The table, as clients have named it.
+    pub table: TableName,
+    /// The reason.
+    pub class: FaultClass,
+    /// How many units, since the start.
+    pub count: u64,
+    /// When a batch held the last one.
+    pub at: SystemTime,
+    /// The last one, in the database's words, which may name values of its row.
+    pub last: Fault,
+}
+
+type ByClass = BTreeMap<FaultClass, Failure>;
+
+/// Shared by all lanes. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failures(Arc<Mutex<HashMap<TableName, ByClass, RandomState>>>);
+
+impl Failures {
+    /// Notes those of a batch, if it has any. Of those alike one is kept.
+    pub(crate) fn note<W: Work>(&self, units: &[Unit<W>], verdicts: &[Verdict<W::Done>]) {
+        let pairs = units.iter().zip(verdicts);
+        let failed = pairs.filter_map(|(unit, verdict)| match verdict {
+            Verdict::Final(Err(failed)) => {
+                let work = unit.work();
+                let write = work.get(failed.at).or(work.last())?;
+                Some((write.table(), &failed.fault))
+            }
+            _ => None,
+        });
+        let mut failed = failed.peekable();
+        if failed.peek().is_none() {
+            return;
+        }
+        let (now, mut all) = (SystemTime::now(), self.lock());
+        for (table, fault) in failed {
+            if !all.contains_key(table) {
+                if all.len() >= MOST {
+                    continue;
+                }
+                all.insert(table.clone(), BTreeMap::new());
+            }
+            let Some(classes) = all.get_mut(table) else {
+                continue;
+            };
+            let failure = classes.entry(fault.class).or_insert_with(|| Failure {
+                table: table.clone(),
+                class: fault.class,
+                count: 0,
+                at: now,
+                last: fault.clone(),
+            });
+            failure.count += 1;
+            if failure.at != now {
+                (failure.at, failure.last) = (now, fault.clone());
+            }
+        }
+    }
+
+    /// All of them, the latest first.
+    pub(crate) fn list(&self) -> Vec<Failure> {
+        let all = self.lock();
+        let mut list: Vec<Failure> = all.values().flat_map(BTreeMap::values).cloned().collect();
+        list.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.table.cmp(&b.table)));
+        list
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TableName, ByClass, RandomState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
