@@ -33,8 +33,11 @@ pub struct HttpMetrics {
 /// Resolved once, so that a request costs no look-up by label.
 #[derive(Clone, Debug)]
 struct EndpointMetrics {
-    /// By the first digit of the status.
-    statuses: [Counter; 5],
+    /// By the first digit of the status: those that any endpoint may answer with.
+    statuses: [Counter; 3],
+    /// The others have a series once they occur.
+    requests: Requests,
+    labels: RouteLabels,
     seconds: Histogram,
 }
 
@@ -51,7 +54,7 @@ struct RequestLabels {
     status: &'static str,
 }
 
-const STATUSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+const STATUSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
 /// From 0.1 ms to 10 s: a lone write on a fast disk takes a few tenths of a millisecond.
 const BUCKETS: [f64; 16] = [
@@ -132,10 +135,7 @@ impl HttpMetrics {
             return;
         };
         metrics.seconds.observe(took.as_secs_f64());
-        let class = usize::from(status.as_u16() / 100).saturating_sub(1);
-        if let Some(counter) = metrics.statuses.get(class) {
-            counter.inc();
-        }
+        metrics.count(status);
     }
 }
 
@@ -154,7 +154,29 @@ impl EndpointMetrics {
                     status,
                 })
             }),
+            requests: requests.clone(),
+            labels: RouteLabels { route, method },
             seconds: seconds.get_or_create_owned(&RouteLabels { route, method }),
         }
+    }
+
+    fn count(&self, status: http::StatusCode) {
+        let [good, bad, failed] = &self.statuses;
+        let RouteLabels { route, method } = self.labels;
+        let seldom = |status| {
+            let labels = RequestLabels {
+                route,
+                method,
+                status,
+            };
+            self.requests.get_or_create_owned(&labels).inc()
+        };
+        match status.as_u16() / 100 {
+            2 => good.inc(),
+            4 => bad.inc(),
+            5 => failed.inc(),
+            3 => seldom("3xx"),
+            _ => seldom("1xx"),
+        };
     }
 }

@@ -8,6 +8,7 @@ mod pg;
 #[path = "no_pg.rs"]
 mod pg;
 mod ready;
+mod reload;
 mod replicas;
 mod shared;
 mod spool;
@@ -36,7 +37,7 @@ use crate::settings::Settings;
 use crate::writer::LANE_CAPACITY;
 
 pub use self::drain_only::{DrainOnly, Drained};
-pub use self::shared::Reread;
+pub use self::reload::{Reload, Reread};
 
 /// A server that listens.
 pub struct Server {
@@ -49,6 +50,7 @@ pub struct Server {
     asked_to_end: CancellationToken,
     stop_wait: Duration,
     database: &'static str,
+    reload: Reload,
 }
 
 /// What was finished at the end of a server.
@@ -88,13 +90,14 @@ impl Server {
         };
         let spool = RunningSpool::asked_for(settings.spool.as_ref(), around).await?;
         let asked_to_end = CancellationToken::new();
+        let reload = Reload::new(settings, reread);
         let pg = match &settings.pg {
             Some(pg) => {
                 let shared = Shared {
                     budget: &budget,
                     lane_metrics: &lane_metrics,
                     registry: &mut registry,
-                    reread,
+                    reload: reload.clone(),
                     stop: asked_to_end.clone(),
                     spool: spool.as_ref().map(RunningSpool::spooling),
                 };
@@ -128,7 +131,9 @@ impl Server {
             Some(config) => Some(bind_http(config, services, documents).await?),
             None => None,
         };
+        reload.listening(http.as_ref().map(Http::token), pg.as_ref().map(PgServer::roles));
         Ok(Self {
+            reload,
             http,
             pg,
             lane,
@@ -148,6 +153,11 @@ impl Server {
     /// Where the PostgreSQL frontend listens, if it was asked for.
     pub fn pg_addr(&self) -> Option<SocketAddr> {
         self.pg.as_ref().map(PgServer::addr)
+    }
+
+    /// Who reads the configuration again.
+    pub fn reload(&self) -> Reload {
+        self.reload.clone()
     }
 
     /// The database's name, as its makers write it.

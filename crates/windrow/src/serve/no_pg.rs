@@ -16,6 +16,14 @@ pub(super) enum PgServer {}
 #[derive(Clone)]
 pub(super) enum PgLanes {}
 
+/// Who may replace its roles.
+pub(super) enum Roles {}
+
+/// Puts other roles in force.
+pub(super) fn replace(roles: &Roles, _: Settings) -> anyhow::Result<()> {
+    match *roles {}
+}
+
 impl PgServer {
     pub(super) async fn bind(
         pg: &PgSettings,
@@ -26,7 +34,7 @@ impl PgServer {
             budget: _budget,
             lane_metrics: _lane_metrics,
             registry: _registry,
-            reread: _reread,
+            reload: _reload,
             stop: _stop,
             spool: _spool,
         } = shared;
@@ -38,6 +46,10 @@ impl PgServer {
     }
 
     pub(super) fn lanes(&self) -> PgLanes {
+        match *self {}
+    }
+
+    pub(super) fn roles(&self) -> Roles {
         match *self {}
     }
 

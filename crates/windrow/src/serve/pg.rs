@@ -13,19 +13,33 @@ use windrow_core::{Name, RowWrite, Spooling, Standing};
 use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Roles, Services,
-    SqlSpool,
+    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, RoleKeeper,
+    Services, SqlSpool,
 };
 use windrow_pgwire::Target;
 
 use self::session_lanes::SessionLanes;
-use super::shared::{Reread, Shared};
+use super::reload::Reload;
+use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
 /// A PostgreSQL frontend that listens, and its lanes.
 pub(super) struct PgServer {
     pg: Pg,
     session_lanes: Arc<SessionLanes>,
+}
+
+/// Who may replace its roles.
+pub(super) type Roles = RoleKeeper;
+
+/// Puts other roles in force.
+///
+/// # Errors
+/// What is wrong with them; those before stay in force.
+pub(super) fn replace(roles: &Roles, settings: Settings) -> anyhow::Result<()> {
+    roles
+        .replace(roles_of(settings)?)
+        .map_err(anyhow::Error::msg)
 }
 
 /// What its lanes are doing. Cheap to clone.
@@ -81,7 +95,7 @@ impl PgServer {
             lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
-            console: console(&session_lanes, shared.reread, shared.stop),
+            console: console(&session_lanes, shared.reload, shared.stop),
         };
         let pg = Pg::bind(config, services)
             .await
@@ -96,6 +110,11 @@ impl PgServer {
     /// Who tells what the lanes are doing.
     pub(super) fn lanes(&self) -> PgLanes {
         PgLanes(self.session_lanes.clone())
+    }
+
+    /// Who may replace its roles.
+    pub(super) fn roles(&self) -> Roles {
+        self.pg.role_keeper()
     }
 
     /// Serves until `stop` is cancelled, then finishes what was accepted.
@@ -137,20 +156,23 @@ fn sql_spool(
 
 fn console(
     session_lanes: &Arc<SessionLanes>,
-    reread: Arc<Reread>,
+    reload: Reload,
     stop: CancellationToken,
 ) -> Console {
     let session_lanes = session_lanes.clone();
     Console {
         lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),
-        reload: Arc::new(move || roles(&*reread).map_err(|error| format!("{error:#}"))),
+        reload: Arc::new(move || {
+            let read = reload.but_roles().and_then(roles_of);
+            read.map_err(|error| format!("{error:#}"))
+        }),
         shutdown: stop,
     }
 }
 
-fn roles(reread: &Reread) -> anyhow::Result<Roles> {
-    let pg = reread()?.pg.context("pg.listen is not set any more")?;
-    Ok(Roles {
+fn roles_of(settings: Settings) -> anyhow::Result<windrow_pg::Roles> {
+    let pg = settings.pg.context("pg.listen is not set any more")?;
+    Ok(windrow_pg::Roles {
         users: pg.config.users,
         auth_query: pg.config.auth_query,
         admins: pg.config.admins,

@@ -7,10 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, RowWrite, Spooling};
 use windrow_lanes::LaneMetrics;
 
-use crate::settings::Settings;
-
-/// Reads the settings again.
-pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+use super::reload::Reload;
 
 /// What it shares.
 pub(super) struct Shared<'a> {
@@ -19,7 +16,7 @@ pub(super) struct Shared<'a> {
     pub(super) registry: &'a mut Registry,
     /// Where writes go that are answered before the database has them.
     pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
-    pub(super) reread: Arc<Reread>,
+    pub(super) reload: Reload,
     /// Ends the process.
     pub(super) stop: CancellationToken,
 }

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use crate::answers::{self, Answer, AnswerBody, Refusal};
 use crate::app::App;
-use crate::auth;
 use crate::bodies::Feed;
 use crate::config::HttpConfig;
 use crate::connection_state::ConnectionState;
@@ -85,7 +84,7 @@ impl Router {
         let handover = Handover::default();
         source.begin_request();
         let found = self.find(&head);
-        let admitted = authorize(&self.app.config, &head, is_health(&found));
+        let admitted = authorize(&self.app, &head, is_health(&found));
         let checked = admitted.and_then(|()| self.check(&head, found));
         let context = RequestContext::new(&self.app, &head, source, &handover);
         let mut answer = match checked.and_then(|target| Ok((target, context?))) {
@@ -268,7 +267,7 @@ impl PartAnswerer for Router {
     async fn answer(&self, part: Part<'_>) -> Answer {
         let begun = Instant::now();
         let head = &part.head;
-        let mut feed = Feed::held(part.body, part.connection);
+        let mut feed = Feed::held(part.body, &head.headers, part.connection);
         let found = self.find(head);
         let checked = self.check(head, found);
         let context = RequestContext::new(&self.app, head, part.source, part.handover);
@@ -293,15 +292,15 @@ fn is_health(found: &Result<Target<'_>, NoRoute>) -> bool {
 }
 
 /// Refuses a request of somebody who may not ask.
-fn authorize(config: &HttpConfig, head: &Parts, is_health: bool) -> Result<(), Refusal> {
+fn authorize(app: &App, head: &Parts, is_health: bool) -> Result<(), Refusal> {
     let host = origin::host(head)?;
     if is_health {
         return Ok(());
     }
-    if config.token.is_none() {
-        origin::check(head, host.as_ref(), &config.hosts)?;
+    if !app.token.is_set() {
+        origin::check(head, host.as_ref(), &app.config.hosts)?;
     }
-    if auth::allows(config.token.as_ref(), &head.headers) {
+    if app.token.allows(&head.headers) {
         return origin::check_kind(head);
     }
     Err(Refusal::protocol(

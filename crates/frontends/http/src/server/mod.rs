@@ -70,6 +70,11 @@ impl Http {
         })
     }
 
+    /// The token that clients must show, for who replaces it.
+    pub fn token(&self) -> Token {
+        self.router.app().token.clone()
+    }
+
     /// Where it listens, with the port that was found.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
