@@ -36,6 +36,8 @@ pub(crate) enum Command {
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
     Rejects(Box<crate::command::rejects::Rejects>),
+    /// Say all that is wrong with a configuration file
+    CheckConfig(crate::command::check_config::CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise
@@ -145,10 +147,15 @@ pub(crate) struct Serve {
 impl Serve {
     /// The configuration file, if one is named, with these options laid over it.
     pub(crate) fn into_file(self) -> anyhow::Result<File> {
-        let mut file = match &self.config {
+        let file = match &self.config {
             Some(path) => File::read(path)?,
             None => File::default(),
         };
+        Ok(self.over(file))
+    }
+
+    /// A configuration with these options laid over it.
+    pub(crate) fn over(self, mut file: File) -> File {
         fn lay<T>(under: &mut Option<T>, over: Option<T>) {
             if over.is_some() {
                 *under = over;
@@ -174,7 +181,13 @@ impl Serve {
         lay(&mut file.limits.away_wait, self.away_wait);
         lay(&mut file.log.filter, self.log);
         file.log.json |= self.log_json;
-        Ok(file)
+        file
+    }
+
+    /// The text of the configuration file, where one is named and can be read.
+    pub(crate) fn text(&self) -> Option<Secret> {
+        let path = self.config.as_ref()?;
+        std::fs::read_to_string(path).ok().map(Secret::from)
     }
 }
 

@@ -3,6 +3,8 @@
 mod cli;
 mod command;
 mod drain;
+mod notify;
+mod reread;
 mod shutdown;
 mod telemetry;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Spool(args) => return command::spool::run(&args),
         Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
+        Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
@@ -48,9 +51,9 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
     let again = args.clone();
     let file = args.into_file()?;
-    telemetry::init(&file.log)?;
+    let log = telemetry::init(&file.log)?;
     let settings = windrow::settings::Settings::new(&file)?;
-    let reread = move || windrow::settings::Settings::new(&again.clone().into_file()?);
+    let reread = reread::Reread::new(again, log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.map_or_else(default_threads, NonZero::get))
         .enable_all()
@@ -58,7 +61,7 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
         .build()?;
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
-        let server = windrow::serve::Server::bind(&settings, Arc::new(reread)).await?;
+        let server = windrow::serve::Server::bind(&settings, Arc::new(move || reread.run())).await?;
         greet(&server, &settings).await;
         signals.run(server).await
     });

@@ -1,5 +1,6 @@
 //! Commands that come to an end.
 
+pub(crate) mod check_config;
 pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;

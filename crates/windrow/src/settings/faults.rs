@@ -1,7 +1,5 @@
 //! What is wrong with settings: all of it, so that nobody mends one thing to be told of the next.
 
-use std::fmt::Write as _;
-
 /// What was found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<anyhow::Error>);
@@ -29,12 +27,9 @@ impl Faults {
             0 => Ok(()),
             1 => self.0.pop().map_or(Ok(()), Err),
             count => {
-                let mut text = format!("{count} settings make no sense");
-                for error in &self.0 {
-                    // A string takes everything.
-                    drop(write!(text, "\n  {error:#}"));
-                }
-                Err(anyhow::Error::msg(text))
+                let lines = self.0.iter().map(|error| format!("\n  {error:#}"));
+                let lines: String = lines.collect();
+                Err(anyhow::anyhow!("{count} settings make no sense{lines}"))
             }
         }
     }

@@ -63,7 +63,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
         (None, _) => Ok(()),
         (Some(encoding), None) if is_known(encoding) => Ok(()),
         _ => Err(unsupported(
-            "this Content-Encoding is not known: pack the body once by gzip, or send it as it is"
+            "this Content-Encoding is not known: pack the body once by gzip, or send it as it is (identity)"
                 .to_owned(),
         )),
     }

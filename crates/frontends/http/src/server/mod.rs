@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::ack::Ack;
+use crate::auth::Token;
 use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
