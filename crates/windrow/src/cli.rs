@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use windrow::settings::{File, WrittenAck};
 use windrow_core::Secret;
@@ -189,6 +190,37 @@ impl Serve {
         let path = self.config.as_ref()?;
         std::fs::read_to_string(path).ok().map(Secret::from)
     }
+}
+
+/// Options that are needed, and the environment variables that may stand for them: they keep a
+/// password out of the process list.
+const FROM_ENVIRONMENT: [(&str, &str); 2] = [("--to", "WINDROW_TO"), ("--from", "WINDROW_FROM")];
+
+/// Reads the command line. Ends the program where it makes no sense or asks for help.
+pub(crate) fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| with_environment(error).exit())
+}
+
+/// Adds that a missing option may come from the environment.
+fn with_environment(mut error: clap::Error) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            missing.clone()
+        }
+        _ => return error,
+    };
+    let is_missing = |option: &str| missing.iter().any(|name| name.split(' ').next() == Some(option));
+    let mut tips = FROM_ENVIRONMENT.iter().filter(|(option, _)| is_missing(option));
+    if let Some((option, name)) = tips.next() {
+        let tip = format!(
+            "{option} names a database, as in postgres://USER@HOST/DATABASE or sqlite:PATH; the environment variable {name} stands for it"
+        );
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+    error
 }
 
 /// Writes to standard output; a reader that has left is no error.

@@ -13,9 +13,7 @@ use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
-
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 
 /// The system's own allocator keeps most of what was once taken.
 #[cfg(not(target_env = "msvc"))]
@@ -23,7 +21,7 @@ use crate::cli::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let outcome = match cli::parse().command {
         Command::Serve(args) if args.drain_only => return drain::run(*args),
         Command::Serve(args) => serve(*args),
         Command::Load(args) => return command::load::run(&args),

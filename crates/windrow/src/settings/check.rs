@@ -47,7 +47,12 @@ pub fn check(text: &str, lay: impl FnOnce(File) -> File) -> Result<Settings, Vec
 
 /// The key that a message is about: the longest one that it names.
 fn place<'k>(keys: &'k [Key], said: &str) -> Option<&'k Key> {
-    let named = keys.iter().filter(|key| said.contains(&key.path));
+    let is_named = |key: &&Key| match key.path.contains('.') {
+        true => said.contains(&key.path),
+        // The name of a section is a word like any other.
+        false => said.contains(&format!("[{}]", key.path)),
+    };
+    let named = keys.iter().filter(is_named);
     named.max_by_key(|key| key.path.len())
 }
 

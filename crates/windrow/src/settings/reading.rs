@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_toml_is_told_by_its_lines() {
-        assert_eq!(lines("[limits\nmemory = \n[http]\nlisten = 'x'"), [1, 2]);
+        assert_eq!(lines("[limits]\nmemory = \n[http]\nlisten = 'x\n"), [2, 4]);
         assert_eq!(lines(""), [0; 0]);
     }
 
