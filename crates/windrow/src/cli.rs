@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use windrow::settings::{File, WrittenAck};
 use windrow_core::Secret;
+
+use crate::help;
 
 /// Gathers the single-row writes of many clients into multi-row statements; every client keeps its
 /// own answer.
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
     Rejects(Box<crate::command::rejects::Rejects>),
+    /// Say which writes of a database would be joined, which not and why
+    Doctor(crate::command::doctor::Doctor),
     /// Say all that is wrong with a configuration file
     CheckConfig(crate::command::check_config::CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
@@ -198,7 +202,14 @@ const FROM_ENVIRONMENT: [(&str, &str); 2] = [("--to", "WINDROW_TO"), ("--from", 
 
 /// Reads the command line. Ends the program where it makes no sense or asks for help.
 pub(crate) fn parse() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| with_environment(error).exit())
+    let matches = command().try_get_matches();
+    let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    read.unwrap_or_else(|error| with_environment(error).exit())
+}
+
+/// The command line as it is read.
+pub(crate) fn command() -> clap::Command {
+    help::on_one_screen(Cli::command())
 }
 
 /// Adds that a missing option may come from the environment.
@@ -234,7 +245,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 /// Prints what a shell needs to complete `windrow`.
 pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "windrow", &mut text);
+    clap_complete::generate(shell, &mut command(), "windrow", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 
@@ -244,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

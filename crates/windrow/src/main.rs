@@ -3,7 +3,9 @@
 mod cli;
 mod command;
 mod drain;
+mod help;
 mod notify;
+mod odd;
 mod reread;
 mod shutdown;
 mod telemetry;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Command::Spool(args) => return command::spool::run(&args),
         Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
+        Command::Doctor(args) => return command::doctor::run(&args),
         Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
@@ -77,6 +80,14 @@ fn default_threads() -> usize {
 }
 
 async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
+    telemetry::say(concat!(
+        "version ",
+        env!("CARGO_PKG_VERSION"),
+        ": single-row writes of many clients become multi-row statements, and each client has its own answer"
+    ));
+    for line in odd::warnings(settings) {
+        telemetry::say(&format!("warning: {line}"));
+    }
     let created = if settings.sink.create_tables {
         "; tables are created from their first row"
     } else {

@@ -1,6 +1,7 @@
 //! Commands that come to an end.
 
 pub(crate) mod check_config;
+pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;
@@ -8,3 +9,4 @@ pub(crate) mod rejects;
 pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;
+pub(crate) mod summary;

@@ -71,7 +71,10 @@ impl PgServer {
                 continue;
             };
             let most = match pg.max_server_connections {
-                Some(most) => most,
+                Some(most) => {
+                    connection_limit::check(database, most, config.connect_timeout).await;
+                    most
+                }
                 None => {
                     connection_limit::of(database, &config.databases, config.connect_timeout).await
                 }

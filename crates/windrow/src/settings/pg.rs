@@ -45,8 +45,11 @@ impl PgSettings {
             format!("pg listening on postgres://{address}/{}", database.name)
         };
         let (ip, port) = (address.ip(), address.port());
+        let port_only = format!(
+            "try: port {port} in the connection string of an application; its single-row writes are joined from then on"
+        );
         let console = format!("pg console: psql -h {ip} -p {port} -d windrow -c 'SHOW LANES'");
-        databases.map(listening).chain([console]).collect()
+        databases.map(listening).chain([port_only, console]).collect()
     }
 }
 

@@ -407,3 +407,29 @@ async fn a_hangup_has_the_configuration_read_again() {
     served.signal(Signal::SIGTERM);
     assert!(served.end().await.0.success());
 }
+
+/// What a load and a move have done, for programs: one JSON object on standard output.
+#[tokio::test]
+async fn loads_and_moves_sum_up_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.csv"), "id,word\n1,a\n2,b\n2,c\n").unwrap();
+    let run = async |arguments: &str| {
+        let mut command = windrow(folder.path());
+        let output = command.args(arguments.split(' ')).output().await.unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        let json = serde_json::from_str::<serde_json::Value>(&told);
+        (output.status.code(), json.unwrap_or_else(|_| panic!("{told}")))
+    };
+    let db = rusqlite::Connection::open(folder.path().join("x.db")).unwrap();
+    db.execute_batch("create table t (id integer primary key, word text)").unwrap();
+    let (status, told) = run("load x.csv --to sqlite:x.db --table t --summary json").await;
+    assert_eq!((status, &told["outcome"]), (Some(3), &"done with rejects".into()), "{told}");
+    assert_eq!((&told["written"], &told["refused"]), (&2.into(), &1.into()), "{told}");
+    let (status, told) = run("load no.csv --to sqlite:x.db --table t --summary json").await;
+    assert_eq!((status, &told["outcome"]), (Some(1), &"failed".into()), "{told}");
+    assert!(told["error"].as_str().unwrap().contains("no.csv"), "{told}");
+    let (status, told) =
+        run("move --from sqlite:x.db --source t --destination u --create --summary json").await;
+    assert_eq!((status, &told["outcome"]), (Some(0), &"done".into()), "{told}");
+    assert_eq!((&told["command"], &told["moved"]), (&"move".into(), &2.into()), "{told}");
+}

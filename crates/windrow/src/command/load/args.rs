@@ -10,6 +10,7 @@ use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
 use crate::command::progress::Progress;
+use crate::command::summary::SummaryAs;
 
 /// Options of `load`.
 #[derive(Clone, Args)]
@@ -109,6 +110,10 @@ pub(crate) struct Load {
     /// What is told on the way: a bar on a terminal and lines elsewhere, lines, or nothing
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
+
+    /// How the end is told
+    #[arg(long, value_name = "HOW", default_value = "text")]
+    pub(super) summary: SummaryAs,
 
     /// Level or filter of the log [default: warn]
     #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]
