@@ -215,13 +215,21 @@ pub(crate) fn command() -> clap::Command {
 /// Adds that a missing option may come from the environment.
 fn with_environment(mut error: clap::Error) -> clap::Error {
     let missing = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(missing)) if error.kind() == ErrorKind::MissingRequiredArgument => {
+        Some(ContextValue::Strings(missing))
+            if error.kind() == ErrorKind::MissingRequiredArgument =>
+        {
             missing.clone()
         }
         _ => return error,
     };
-    let is_missing = |option: &str| missing.iter().any(|name| name.split(' ').next() == Some(option));
-    let mut tips = FROM_ENVIRONMENT.iter().filter(|(option, _)| is_missing(option));
+    let is_missing = |option: &str| {
+        missing
+            .iter()
+            .any(|name| name.split(' ').next() == Some(option))
+    };
+    let mut tips = FROM_ENVIRONMENT
+        .iter()
+        .filter(|(option, _)| is_missing(option));
     if let Some((option, name)) = tips.next() {
         let tip = format!(
             "{option} names a database, as in postgres://USER@HOST/DATABASE or sqlite:PATH; the environment variable {name} stands for it"

@@ -28,7 +28,8 @@ pub const DRIVERS: &[&dyn Driver] = &[
 /// True for what may be the name of a file, and holds no password.
 fn looks_like_path(url: &str) -> bool {
     let ends = [".db", ".sqlite", ".sqlite3", ".db3"];
-    !url.contains(':') && (url.starts_with(['/', '.', '~']) || ends.iter().any(|end| url.ends_with(end)))
+    !url.contains(':')
+        && (url.starts_with(['/', '.', '~']) || ends.iter().any(|end| url.ends_with(end)))
 }
 
 /// Opens the database that the URL's scheme names.
@@ -46,7 +47,10 @@ pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fau
                 true => "this is no URL; a file of SQLite is named sqlite:PATH",
                 false => "no database is known by the scheme of this URL",
             };
-            Err(Fault::invalid(format!("{what}; known are {}", forms.join(", "))))
+            Err(Fault::invalid(format!(
+                "{what}; known are {}",
+                forms.join(", ")
+            )))
         }
     }
 }

@@ -36,8 +36,14 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
             "windrow move --from postgres://app@db/shop --source pending --destination 'final_{tenant}' --create",
         ],
     ),
-    ("spool status", &["windrow spool status --directory /var/lib/windrow/spool"]),
-    ("spool verify", &["windrow spool verify --directory /var/lib/windrow/spool"]),
+    (
+        "spool status",
+        &["windrow spool status --directory /var/lib/windrow/spool"],
+    ),
+    (
+        "spool verify",
+        &["windrow spool verify --directory /var/lib/windrow/spool"],
+    ),
     (
         "spool dump",
         &["windrow spool dump --directory /var/lib/windrow/spool --from 1200 --limit 10"],
@@ -48,21 +54,40 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
     ),
     (
         "replica add",
-        &["windrow replica add reports --to postgres://app@db/shop --replica mysql://app@reports/shop"],
+        &[
+            "windrow replica add reports --to postgres://app@db/shop --replica mysql://app@reports/shop",
+        ],
     ),
     (
         "replica check",
-        &["windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop --repair"],
+        &[
+            "windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop --repair",
+        ],
     ),
-    ("rejects list", &["windrow rejects list --to postgres://app@localhost/shop"]),
-    ("rejects show", &["windrow rejects show 17 --to postgres://app@localhost/shop"]),
-    ("rejects retry", &["windrow rejects retry --all --to postgres://app@localhost/shop"]),
-    ("rejects drop", &["windrow rejects drop 17 18 --to postgres://app@localhost/shop"]),
+    (
+        "rejects list",
+        &["windrow rejects list --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects show",
+        &["windrow rejects show 17 --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects retry",
+        &["windrow rejects retry --all --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects drop",
+        &["windrow rejects drop 17 18 --to postgres://app@localhost/shop"],
+    ),
     ("example-config", &["windrow example-config > windrow.toml"]),
     ("sinks", &["windrow sinks"]),
     (
         "completions",
-        &["windrow completions bash > /etc/bash_completion.d/windrow", "source <(windrow completions zsh)"],
+        &[
+            "windrow completions bash > /etc/bash_completion.d/windrow",
+            "source <(windrow completions zsh)",
+        ],
     ),
 ];
 
@@ -72,7 +97,10 @@ pub(crate) fn on_one_screen(command: Command) -> Command {
 }
 
 fn below(mut command: Command, path: &str) -> Command {
-    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
     for name in names {
         let path = format!("{path} {name}");
         command = command.mut_subcommand(name, |inner| below(inner, path.trim_start()));
@@ -107,7 +135,10 @@ mod tests {
         let lines = help.lines().count();
         assert!(lines <= SCREEN, "{path}: {lines} lines");
         seen.push(path.to_owned());
-        for inner in command.get_subcommands_mut().filter(|c| c.get_name() != "help") {
+        for inner in command
+            .get_subcommands_mut()
+            .filter(|c| c.get_name() != "help")
+        {
             let path = format!("{path} {}", inner.get_name());
             each(inner, path.trim_start(), seen);
         }
@@ -118,7 +149,10 @@ mod tests {
         let mut seen = Vec::new();
         each(&mut on_one_screen(Cli::command()), "", &mut seen);
         for (path, _) in EXAMPLES {
-            assert!(seen.iter().any(|known| known == path), "there is no command {path}");
+            assert!(
+                seen.iter().any(|known| known == path),
+                "there is no command {path}"
+            );
         }
     }
 
@@ -135,7 +169,11 @@ mod tests {
             let words = words.split(" > ").next().unwrap_or(words).replace('\'', "");
             let words = std::iter::once("windrow").chain(words.split(' '));
             let read = command.clone().try_get_matches_from(words);
-            assert!(read.is_ok(), "{example}: {:?}", read.err().map(|e| e.to_string()));
+            assert!(
+                read.is_ok(),
+                "{example}: {:?}",
+                read.err().map(|e| e.to_string())
+            );
         }
     }
 }

@@ -62,7 +62,8 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
         .build()?;
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
-        let server = windrow::serve::Server::bind(&settings, Arc::new(move || reread.run())).await?;
+        let server =
+            windrow::serve::Server::bind(&settings, Arc::new(move || reread.run())).await?;
         greet(&server, &settings).await;
         signals.run(server).await
     });

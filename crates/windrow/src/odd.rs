@@ -26,7 +26,11 @@ pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
         && let Place::Directory(directory) = &spool.place
     {
         let wanted = spool.options.max_bytes;
-        lines.extend(room("the spool's disk (spool.max_bytes)", directory, wanted));
+        lines.extend(room(
+            "the spool's disk (spool.max_bytes)",
+            directory,
+            wanted,
+        ));
         lines.extend(kind("the spool", directory));
     }
     for replicas in settings.replicas.iter() {
@@ -54,7 +58,10 @@ fn room(what: &str, path: &Path, wanted: u64) -> Option<String> {
     let free = u64::from(about.blocks_available()).saturating_mul(u64::from(about.fragment_size()));
     (free < wanted).then(|| {
         let (free, wanted) = (ByteSize(free), ByteSize(wanted));
-        format!("{what} has {free} free, and may need {wanted}: {}", path.display())
+        format!(
+            "{what} has {free} free, and may need {wanted}: {}",
+            path.display()
+        )
     })
 }
 
@@ -97,7 +104,10 @@ mod tests {
         let told = |file: &File| warnings(&Settings::new(file).unwrap()).join("\n");
         file.spool.max_bytes = Some(ByteSize(1 << 62));
         let warned = told(&file);
-        assert!(warned.contains("the spool's disk (spool.max_bytes) has "), "{warned}");
+        assert!(
+            warned.contains("the spool's disk (spool.max_bytes) has "),
+            "{warned}"
+        );
         assert!(warned.contains("not/there/yet"), "{warned}");
         file.spool.max_bytes = Some(ByteSize(4 << 20));
         let calm = told(&file);

@@ -142,7 +142,9 @@ fn databases(settings: &Settings) -> Vec<(String, &str, String)> {
 
 async fn connect(url: &str, options: &Options) -> Result<&'static str, Fault> {
     // An embedded database would be made by opening it.
-    let path = url.strip_prefix("sqlite:").map(|path| path.split('?').next().unwrap_or(path));
+    let path = url
+        .strip_prefix("sqlite:")
+        .map(|path| path.split('?').next().unwrap_or(path));
     if let Some(path) = path.filter(|path| !path.contains(":memory:")) {
         let found = Path::new(path).is_file();
         return match found {

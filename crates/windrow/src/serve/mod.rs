@@ -131,7 +131,10 @@ impl Server {
             Some(config) => Some(bind_http(config, services, documents).await?),
             None => None,
         };
-        reload.listening(http.as_ref().map(Http::token), pg.as_ref().map(PgServer::roles));
+        reload.listening(
+            http.as_ref().map(Http::token),
+            pg.as_ref().map(PgServer::roles),
+        );
         Ok(Self {
             reload,
             http,

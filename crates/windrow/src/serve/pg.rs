@@ -157,11 +157,7 @@ fn sql_spool(
     })
 }
 
-fn console(
-    session_lanes: &Arc<SessionLanes>,
-    reload: Reload,
-    stop: CancellationToken,
-) -> Console {
+fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: CancellationToken) -> Console {
     let session_lanes = session_lanes.clone();
     Console {
         lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),

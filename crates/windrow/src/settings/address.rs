@@ -71,7 +71,10 @@ mod tests {
             ("localhost:port", "127.0.0.1:8420"),
         ] {
             let told = read("http.listen", written, USUAL).unwrap_err().to_string();
-            assert!(told.starts_with("http.listen: ") && told.contains(word), "{told}");
+            assert!(
+                told.starts_with("http.listen: ") && told.contains(word),
+                "{told}"
+            );
         }
     }
 }

@@ -89,7 +89,12 @@ pub fn changed(before: &str, after: &str) -> Vec<String> {
     };
     let (before, after) = (written(before), written(after));
     let differs = |path: &&String| before.get(*path) != after.get(*path) && !is_reloaded(path);
-    let mut names: Vec<String> = before.keys().chain(after.keys()).filter(differs).cloned().collect();
+    let mut names: Vec<String> = before
+        .keys()
+        .chain(after.keys())
+        .filter(differs)
+        .cloned()
+        .collect();
     names.sort();
     names.dedup();
     names
@@ -112,7 +117,10 @@ mod tests {
         let found = lines(text);
         let told: Vec<_> = found.iter().map(|(line, _)| line.unwrap_or(0)).collect();
         assert_eq!(told, [2, 3, 5, 6, 7, 9], "{found:?}");
-        assert!(found.iter().all(|(_, said)| !said.contains("apples")), "{found:?}");
+        assert!(
+            found.iter().all(|(_, said)| !said.contains("apples")),
+            "{found:?}"
+        );
         assert!(check("", |file| file).is_ok());
     }
 
@@ -129,7 +137,8 @@ mod tests {
 
     #[test]
     fn only_what_needs_a_restart_is_named() {
-        let before = "[limits]\nmemory = '1GiB'\nflights = 2\n[http]\ntoken = 'a'\n[log]\nfilter = 'info'";
+        let before =
+            "[limits]\nmemory = '1GiB'\nflights = 2\n[http]\ntoken = 'a'\n[log]\nfilter = 'info'";
         let after = "[limits]\nmemory = '2GiB'\nflights = 2\n[http]\ntoken = 'b'\nmax_row = '1MiB'\n[log]\nfilter = 'debug'";
         assert_eq!(changed(before, after), ["http.max_row", "limits.memory"]);
         assert!(changed(before, before).is_empty());
@@ -164,6 +173,10 @@ mod tests {
                 }
             }
         }
-        assert!(missing.is_empty(), "docs/configuration.md lacks:\n{}", missing.join("\n"));
+        assert!(
+            missing.is_empty(),
+            "docs/configuration.md lacks:\n{}",
+            missing.join("\n")
+        );
     }
 }

@@ -32,10 +32,11 @@ use windrow_core::{Limits, Secret};
 use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
-pub use check::{Finding, check, changed};
+pub use check::{Finding, changed, check};
 pub use file::{
     Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
-    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls, WaitFor as WrittenWaitFor,
+    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls,
+    WaitFor as WrittenWaitFor,
 };
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
@@ -220,9 +221,10 @@ fn http(file: &Http, tls: Option<&Tls>, faults: &mut Faults) -> Option<HttpConfi
     if is_off(file) {
         return None;
     }
-    let listen = file.listen.as_ref().and_then(|listen| {
-        faults.note(address::read("http.listen", listen, defaults.listen))
-    });
+    let listen = file
+        .listen
+        .as_ref()
+        .and_then(|listen| faults.note(address::read("http.listen", listen, defaults.listen)));
     let mut size = |name, written, default| faults.or(bytes(name, written, default), default);
     let max_body = size("http.max_body", file.max_body, defaults.max_body);
     let max_row = size("http.max_row", file.max_row, defaults.max_row);

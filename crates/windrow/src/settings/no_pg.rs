@@ -17,7 +17,12 @@ impl PgSettings {
     }
 }
 
-pub(super) fn settings(file: &File, _: &str, _: Option<&Tls>, faults: &mut Faults) -> Option<PgSettings> {
+pub(super) fn settings(
+    file: &File,
+    _: &str,
+    _: Option<&Tls>,
+    faults: &mut Faults,
+) -> Option<PgSettings> {
     if file.pg.listen.is_some() {
         faults.note::<()>(Err(anyhow::anyhow!(
             "pg.listen is set, but this build has no PostgreSQL: it was made without the feature `postgres`"

@@ -49,7 +49,10 @@ impl PgSettings {
             "try: port {port} in the connection string of an application; its single-row writes are joined from then on"
         );
         let console = format!("pg console: psql -h {ip} -p {port} -d windrow -c 'SHOW LANES'");
-        databases.map(listening).chain([port_only, console]).collect()
+        databases
+            .map(listening)
+            .chain([port_only, console])
+            .collect()
     }
 }
 
@@ -108,9 +111,11 @@ pub(super) fn settings(
     }
     faults.note(numbers(&config));
     let has_tls = !pg.require_tls || pg.tls.is_some();
-    faults.note(has_tls.then_some(()).context(
-        "pg.require_tls is set, but [pg.tls] names no certificate",
-    ));
+    faults.note(
+        has_tls
+            .then_some(())
+            .context("pg.require_tls is set, but [pg.tls] names no certificate"),
+    );
     let max_lanes = pg.max_lanes.unwrap_or(MAX_LANES);
     Some(PgSettings {
         config,
@@ -293,7 +298,12 @@ mod tests {
     fn what_is_written_is_looked_at_while_nobody_listens() {
         let text = "[pg.users.a]\nverifier = 'md5abc'\n[pg.users.b]\n[pg.databases.c]\n";
         let error = read(text, "sqlite:x").map(|_| ()).unwrap_err().to_string();
-        for word in ["3 settings", "users.a.verifier", "users.b has no", "databases.c has no"] {
+        for word in [
+            "3 settings",
+            "users.a.verifier",
+            "users.b has no",
+            "databases.c has no",
+        ] {
             assert!(error.contains(word), "{error}");
         }
     }

@@ -65,7 +65,8 @@ pub(super) fn read(text: &str) -> (File, Vec<Trouble>) {
 
 /// Takes out the entry that a fault was found at. False where there is none.
 fn leave_out(table: &mut DeTable<'_>, at: &Range<usize>) -> bool {
-    let is_at = |key: &Spanned<_>, value: &Spanned<DeValue<'_>>| key.span() == *at || value.span() == *at;
+    let is_at =
+        |key: &Spanned<_>, value: &Spanned<DeValue<'_>>| key.span() == *at || value.span() == *at;
     let exact = table.iter().find(|(key, value)| is_at(key, value));
     if let Some(key) = exact.map(|(key, _)| key.clone()) {
         return table.remove(&key).is_some();
@@ -94,7 +95,11 @@ fn leave_out(table: &mut DeTable<'_>, at: &Range<usize>) -> bool {
 fn leave_out_of(array: &mut DeArray<'_>, at: &Range<usize>) -> bool {
     let exact = array.iter().any(|value| value.span() == *at);
     if exact {
-        let rest: Vec<_> = array.iter().filter(|value| value.span() != *at).cloned().collect();
+        let rest: Vec<_> = array
+            .iter()
+            .filter(|value| value.span() != *at)
+            .cloned()
+            .collect();
         *array = rest.into_iter().collect();
         return true;
     }

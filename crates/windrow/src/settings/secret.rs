@@ -58,9 +58,7 @@ impl<'de> Visitor<'de> for Written {
                 file: None,
                 env: Some(name),
             } => std::env::var(&name).map(Secret::from).map_err(|_| {
-                A::Error::custom(format!(
-                    "{OF_PLACE}environment variable {name} is not set"
-                ))
+                A::Error::custom(format!("{OF_PLACE}environment variable {name} is not set"))
             }),
             _ => Err(A::Error::custom(format!(
                 "{OF_PLACE}place is to be named once: {{ file = \"PATH\" }} or {{ env = \"NAME\" }}"
@@ -97,7 +95,10 @@ mod tests {
         let name = "CARGO_PKG_NAME";
         let text = format!("[database]\nurl = {{ env = '{name}' }}");
         let expected = std::env::var(name).unwrap();
-        assert_eq!(File::parse(&text).unwrap().database.url.unwrap().reveal(), expected);
+        assert_eq!(
+            File::parse(&text).unwrap().database.url.unwrap().reveal(),
+            expected
+        );
     }
 
     #[test]
@@ -107,15 +108,24 @@ mod tests {
         std::fs::write(&long, "x".repeat(70_000)).unwrap();
         let long = format!("{{ file = '{}' }}", long.display());
         for (place, word) in [
-            ("{ file = '/nowhere/at/all' }", "/nowhere/at/all cannot be read"),
+            (
+                "{ file = '/nowhere/at/all' }",
+                "/nowhere/at/all cannot be read",
+            ),
             (long.as_str(), "longer than 65536 bytes"),
-            ("{ env = 'WINDROW_NOBODY_SETS_THIS' }", "WINDROW_NOBODY_SETS_THIS is not set"),
+            (
+                "{ env = 'WINDROW_NOBODY_SETS_THIS' }",
+                "WINDROW_NOBODY_SETS_THIS is not set",
+            ),
             ("{ file = 'a', env = 'b' }", "named once"),
             ("{}", "named once"),
         ] {
             let text = format!("[http]\n\ntoken = {place}");
             let told = File::parse(&text).unwrap_err().to_string();
-            assert!(told.starts_with("line 3: ") && told.contains(word), "{told}");
+            assert!(
+                told.starts_with("line 3: ") && told.contains(word),
+                "{told}"
+            );
         }
     }
 }

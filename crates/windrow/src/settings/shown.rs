@@ -153,7 +153,8 @@ fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
         .iter()
         .map(|name| (strsim::damerau_levenshtein(&written, name), *name));
     let near = distances.filter(|(distance, name)| *distance <= 1 + name.len() / 4);
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
 }
 
 /// The section that has such a key.
@@ -184,7 +185,9 @@ fn without_value(key: &str, message: &str) -> String {
 fn in_words(expected: &str) -> &str {
     match expected {
         // The reader of sizes.
-        "parsable string" | "an integer or string" => "a size such as \"64MiB\" or \"500kB\", or a number of bytes",
+        "parsable string" | "an integer or string" => {
+            "a size such as \"64MiB\" or \"500kB\", or a number of bytes"
+        }
         "a duration" => "a duration such as \"500ms\", \"5s\" or \"1m\"",
         "a boolean" => "true or false",
         "usize" => "a number, not below 0",
@@ -265,11 +268,26 @@ mod tests {
     #[test]
     fn what_was_meant_is_said() {
         for (text, told) in [
-            ("[database]\nurll = 'x'", "line 2: the key urll is not known here; did you mean url?"),
-            ("[database]\nack = 'spol'", "line 2: the value spol is not known here; did you mean spool?"),
-            ("[pg]\nmax-clients = 1", "line 2: the key max-clients is not known here; did you mean max_clients?"),
-            ("[http]\nmemory = '1MiB'", "line 2: the key memory is not known here; it belongs into [limits]"),
-            ("[log]\ncolour = 1", "line 2: the key colour is not known here; known are filter, json"),
+            (
+                "[database]\nurll = 'x'",
+                "line 2: the key urll is not known here; did you mean url?",
+            ),
+            (
+                "[database]\nack = 'spol'",
+                "line 2: the value spol is not known here; did you mean spool?",
+            ),
+            (
+                "[pg]\nmax-clients = 1",
+                "line 2: the key max-clients is not known here; did you mean max_clients?",
+            ),
+            (
+                "[http]\nmemory = '1MiB'",
+                "line 2: the key memory is not known here; it belongs into [limits]",
+            ),
+            (
+                "[log]\ncolour = 1",
+                "line 2: the key colour is not known here; known are filter, json",
+            ),
             (
                 "[limits]\nmemory = '5 apples'",
                 "line 2: memory: expected a size such as \"64MiB\" or \"500kB\", or a number of bytes",

@@ -273,7 +273,10 @@ async fn mistakes_are_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.toml"), "[limits]\nbatch_rowz = 5\n").unwrap();
     for (arguments, word) in [
-        (vec!["serve", "--config", "bad.toml"], "batch_rowz is not known here; did you mean batch_rows?"),
+        (
+            vec!["serve", "--config", "bad.toml"],
+            "batch_rowz is not known here; did you mean batch_rows?",
+        ),
         (vec!["serve", "--config", "missing.toml"], "missing.toml"),
         (vec!["serve", "--to", "mongodb://x"], "sqlite:PATH"),
         (
@@ -281,10 +284,16 @@ async fn mistakes_are_told_in_one_line() {
             "no/such/folder",
         ),
         (vec!["serve", "--http", "nowhere"], "nowhere"),
-        (vec!["serve", "--http", ":8420"], "127.0.0.1:8420 for this machine alone"),
+        (
+            vec!["serve", "--http", ":8420"],
+            "127.0.0.1:8420 for this machine alone",
+        ),
         (vec!["serve", "--to", "/path/x.db"], "sqlite:PATH"),
         (vec!["load", "x.csv", "--table", "t"], "WINDROW_TO"),
-        (vec!["move", "--source", "a", "--destination", "b"], "WINDROW_FROM"),
+        (
+            vec!["move", "--source", "a", "--destination", "b"],
+            "WINDROW_FROM",
+        ),
         (vec!["rejects", "list"], "WINDROW_TO"),
         (vec!["serve", "--http", "0.0.0.0:0"], "token"),
         (vec!["serve", "--flights", "0"], "flights"),
@@ -334,7 +343,11 @@ async fn a_port_alone_is_this_machine() {
     let folder = tempfile::tempdir().unwrap();
     for listen in ["0", "localhost:0"] {
         let served = Served::start(folder.path(), &["--http", listen]).await;
-        assert!(served.base.starts_with("http://127.0.0.1:"), "{}", served.base);
+        assert!(
+            served.base.starts_with("http://127.0.0.1:"),
+            "{}",
+            served.base
+        );
         served.signal(Signal::SIGTERM);
         assert!(served.end().await.0.success());
     }
@@ -346,9 +359,17 @@ async fn all_that_is_wrong_with_a_configuration_is_told_at_once() {
     let check = async |text: &str, more: &[&str]| {
         std::fs::write(folder.path().join("w.toml"), text).unwrap();
         let mut command = windrow(folder.path());
-        let output = command.args(["check-config", "w.toml"]).args(more).output().await.unwrap();
+        let output = command
+            .args(["check-config", "w.toml"])
+            .args(more)
+            .output()
+            .await
+            .unwrap();
         let told = String::from_utf8(output.stdout).unwrap();
-        assert!(!told.contains("s3cret") && output.stderr.is_empty(), "{told}");
+        assert!(
+            !told.contains("s3cret") && output.stderr.is_empty(),
+            "{told}"
+        );
         (output.status.code(), told)
     };
     let text = "[database]\nurll = 's3cret'\n[http]\nlisten = ':1'\ntoken = 5\n[limits]\nmemory = '5 apples'\nflights = 0\n";
@@ -368,13 +389,19 @@ async fn all_that_is_wrong_with_a_configuration_is_told_at_once() {
     assert_eq!(lines.len(), 6);
     let (status, told) = check("[database]\nurl = 'sqlite:x.db'", &["--connect"]).await;
     assert_eq!(status, Some(0), "{told}");
-    assert!(told.contains("the file is made at the start") && told.contains("nothing is wrong"), "{told}");
+    assert!(
+        told.contains("the file is made at the start") && told.contains("nothing is wrong"),
+        "{told}"
+    );
     assert!(!folder.path().join("x.db").exists(), "nothing is written");
     let away = "[database]\nurl = 'postgres://u:s3cret@127.0.0.1:1/d'";
     assert_eq!(check(away, &[]).await.0, Some(0));
     let (status, told) = check(away, &["--connect"]).await;
     assert_eq!(status, Some(1), "{told}");
-    assert!(told.contains("postgres://u:***@127.0.0.1:1/d: does not answer"), "{told}");
+    assert!(
+        told.contains("postgres://u:***@127.0.0.1:1/d: does not answer"),
+        "{told}"
+    );
 }
 
 /// What may change does on SIGHUP; what may not is named; a file that is wrong changes nothing.
@@ -397,12 +424,21 @@ async fn a_hangup_has_the_configuration_read_again() {
     write("second", "128MiB");
     served.signal(Signal::SIGHUP);
     let told = served.until("read again").await;
-    assert!(told.iter().any(|line| line.ends_with("at the next start: limits.memory")), "{told:?}");
+    assert!(
+        told.iter()
+            .any(|line| line.ends_with("at the next start: limits.memory")),
+        "{told:?}"
+    );
     assert_eq!((status("first").await, status("second").await), (401, 200));
     write("third", "5 apples");
     served.signal(Signal::SIGHUP);
     let told = served.until("nothing was changed").await;
-    assert!(told.last().unwrap().contains("line 4: memory: expected a size"), "{told:?}");
+    assert!(
+        told.last()
+            .unwrap()
+            .contains("line 4: memory: expected a size"),
+        "{told:?}"
+    );
     assert_eq!((status("third").await, status("second").await), (401, 200));
     served.signal(Signal::SIGTERM);
     assert!(served.end().await.0.success());
@@ -418,18 +454,42 @@ async fn loads_and_moves_sum_up_as_json() {
         let output = command.args(arguments.split(' ')).output().await.unwrap();
         let told = String::from_utf8(output.stdout).unwrap();
         let json = serde_json::from_str::<serde_json::Value>(&told);
-        (output.status.code(), json.unwrap_or_else(|_| panic!("{told}")))
+        (
+            output.status.code(),
+            json.unwrap_or_else(|_| panic!("{told}")),
+        )
     };
     let db = rusqlite::Connection::open(folder.path().join("x.db")).unwrap();
-    db.execute_batch("create table t (id integer primary key, word text)").unwrap();
+    db.execute_batch("create table t (id integer primary key, word text)")
+        .unwrap();
     let (status, told) = run("load x.csv --to sqlite:x.db --table t --summary json").await;
-    assert_eq!((status, &told["outcome"]), (Some(3), &"done with rejects".into()), "{told}");
-    assert_eq!((&told["written"], &told["refused"]), (&2.into(), &1.into()), "{told}");
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(3), &"done with rejects".into()),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["written"], &told["refused"]),
+        (&2.into(), &1.into()),
+        "{told}"
+    );
     let (status, told) = run("load no.csv --to sqlite:x.db --table t --summary json").await;
-    assert_eq!((status, &told["outcome"]), (Some(1), &"failed".into()), "{told}");
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(1), &"failed".into()),
+        "{told}"
+    );
     assert!(told["error"].as_str().unwrap().contains("no.csv"), "{told}");
     let (status, told) =
         run("move --from sqlite:x.db --source t --destination u --create --summary json").await;
-    assert_eq!((status, &told["outcome"]), (Some(0), &"done".into()), "{told}");
-    assert_eq!((&told["command"], &told["moved"]), (&"move".into(), &2.into()), "{told}");
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(0), &"done".into()),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["command"], &told["moved"]),
+        (&"move".into(), &2.into()),
+        "{told}"
+    );
 }

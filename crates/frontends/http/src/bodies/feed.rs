@@ -65,11 +65,7 @@ impl<'a> Feed<'a> {
     }
 
     /// The body of a part of an envelope.
-    pub(crate) fn held(
-        body: Bytes,
-        headers: &HeaderMap,
-        connection: &'a ConnectionState,
-    ) -> Self {
+    pub(crate) fn held(body: Bytes, headers: &HeaderMap, connection: &'a ConnectionState) -> Self {
         Self {
             ended: body.is_empty(),
             packed: Self::unpacker(headers, body.is_empty()),

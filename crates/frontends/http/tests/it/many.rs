@@ -152,7 +152,10 @@ async fn lines_that_cannot_be_read_keep_their_places() {
         _ => "{\"a\":\"bad\"}\n".to_owned(),
     };
     // A stretch without any row that can be read is longer than a portion.
-    let body: String = (0..5000).map(line).chain((0..3000).map(|_| "{\n".to_owned())).collect();
+    let body: String = (0..5000)
+        .map(line)
+        .chain((0..3000).map(|_| "{\n".to_owned()))
+        .collect();
     let (status, told) = post_text(server.rows(), "application/x-ndjson", body).await;
     assert_eq!(status, 207);
     let results = told["results"].as_array().unwrap();
@@ -180,8 +183,7 @@ async fn what_came_before_an_error_stays_and_is_told() {
     assert_eq!(told["results"].as_array().unwrap().len(), 2);
     assert_eq!((&told["rows"], &told["errors"]), (&json!(1), &json!(1)));
     assert_eq!(seen.writes().len(), 2);
-    let (status, told) =
-        post_text(server.rows(), "application/x-ndjson", "{\"a\":}\nmore\n").await;
+    let (status, told) = post_text(server.rows(), "application/x-ndjson", "{\"a\":}\nmore\n").await;
     assert_eq!((status, &told["error"]["line"]), (400, &json!(1)));
     assert!(told.get("results").is_none(), "nothing was written: {told}");
 }

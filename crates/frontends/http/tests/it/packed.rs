@@ -53,10 +53,20 @@ async fn limits_count_what_is_unpacked() {
     assert!(blanks.len() < MIB && lines.len() < MIB);
     let atomic = server.rows() + "?atomic=true";
     for (url, kind, body, limit) in [
-        (server.rows(), "application/x-ndjson", &blanks, "http.max_row"),
+        (
+            server.rows(),
+            "application/x-ndjson",
+            &blanks,
+            "http.max_row",
+        ),
         (server.rows(), "application/json", &blanks, "empty"),
         (atomic, "application/x-ndjson", &lines, "http.max_body"),
-        (server.url("/v1/batch"), "application/json", &blanks, "http.max_body"),
+        (
+            server.url("/v1/batch"),
+            "application/json",
+            &blanks,
+            "http.max_body",
+        ),
     ] {
         let (status, told) = post(url, kind, body.clone()).await;
         assert_eq!(status, if limit == "empty" { 400 } else { 413 }, "{told}");

@@ -259,7 +259,10 @@ type Pool = [usize; 4];
 fn pools(shared: &Shared) -> Rows {
     let mut pools: BTreeMap<(String, String), Pool> = BTreeMap::new();
     for info in shared.register.list() {
-        let who = (info.identity.database.to_string(), info.identity.role.to_string());
+        let who = (
+            info.identity.database.to_string(),
+            info.identity.role.to_string(),
+        );
         let [active, waiting, ..] = pools.entry(who).or_default();
         match info.state() {
             State::Waiting => *waiting += 1,
@@ -275,7 +278,11 @@ fn pools(shared: &Shared) -> Rows {
     let row = |((database, role), counts): ((String, String), Pool)| {
         let counts = counts.map(|count| count.to_string());
         let mode = "transaction".to_owned();
-        [database, role].into_iter().chain(counts).chain([mode]).collect()
+        [database, role]
+            .into_iter()
+            .chain(counts)
+            .chain([mode])
+            .collect()
     };
     pools.into_iter().map(row).collect()
 }
@@ -393,7 +400,10 @@ fn help() -> Rows {
         ["SHOW LANES", "where writes of many clients are joined"],
         ["SHOW CLIENTS", "who is in, and what it does"],
         ["SHOW SERVERS", "server connections for what is not joined"],
-        ["SHOW POOLS", "clients and server connections, as PgBouncer tells them"],
+        [
+            "SHOW POOLS",
+            "clients and server connections, as PgBouncer tells them",
+        ],
         ["SHOW DATABASES", "the databases that clients can name"],
         ["SHOW STATS", "counts of the whole"],
         ["SHOW BYPASS", "statements that were not joined, by reason"],

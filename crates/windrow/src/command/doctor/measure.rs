@@ -38,7 +38,9 @@ pub(super) async fn run(url: &str) -> anyhow::Result<Costs> {
     let mut wire = Wire::connect(&target, &[], PATIENCE).await?;
     let room = ask(&mut wire, ROOM).await?;
     let table = format!("windrow_doctor_{}", std::process::id());
-    let made = format!("CREATE TABLE {table} (id bigint PRIMARY KEY, made timestamptz DEFAULT now(), word text)");
+    let made = format!(
+        "CREATE TABLE {table} (id bigint PRIMARY KEY, made timestamptz DEFAULT now(), word text)"
+    );
     ask(&mut wire, &made)
         .await
         .context("--measure makes a table, which is dropped afterwards")?;
@@ -95,6 +97,10 @@ impl fmt::Display for Costs {
             "\nmeasured over one connection\n  a row by itself takes {alone:.0} \u{b5}s, in a statement of {ROWS} it takes {joined:.1} \u{b5}s: {:.0} times less",
             alone / joined.max(0.001)
         )?;
-        writeln!(f, "  the server has room for {} more connections", self.room)
+        writeln!(
+            f,
+            "  the server has room for {} more connections",
+            self.room
+        )
     }
 }

@@ -54,11 +54,16 @@ async fn to_the_end(args: &Doctor) -> anyhow::Result<ExitCode> {
 async fn measured(seen: &Seen, url: &Secret) -> anyhow::Result<String> {
     match seen.profile.name {
         "PostgreSQL" => Ok(measure::run(url.reveal()).await?.to_string()),
-        name => Ok(format!("{name} is not measured; --measure is for PostgreSQL\n")),
+        name => Ok(format!(
+            "{name} is not measured; --measure is for PostgreSQL\n"
+        )),
     }
 }
 
 #[cfg(not(feature = "postgres"))]
 async fn measured(seen: &Seen, _: &Secret) -> anyhow::Result<String> {
-    Ok(format!("{} is not measured in this build\n", seen.profile.name))
+    Ok(format!(
+        "{} is not measured in this build\n",
+        seen.profile.name
+    ))
 }

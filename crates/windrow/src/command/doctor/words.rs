@@ -8,8 +8,14 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
     let mut text = head(seen, most);
     for (level, what) in [
         (Level::Fused, "joined: many rows in one statement"),
-        (Level::Grouped, "grouped: statements of their own that share a transaction"),
-        (Level::Apart, "apart: each write is a transaction of its own"),
+        (
+            Level::Grouped,
+            "grouped: statements of their own that share a transaction",
+        ),
+        (
+            Level::Apart,
+            "apart: each write is a transaction of its own",
+        ),
     ] {
         let of_level = seen.standings.iter().filter(|one| one.level == level);
         let lines: Vec<String> = of_level.map(line).collect();
@@ -24,7 +30,10 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
         text.push_str(&format!("  {table}: {fault}\n"));
     }
     for limitation in seen.profile.limitations {
-        text.push_str(&format!("\nlacks {}: {}\n", limitation.promise, limitation.why));
+        text.push_str(&format!(
+            "\nlacks {}: {}\n",
+            limitation.promise, limitation.why
+        ));
     }
     text
 }
@@ -32,7 +41,9 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
 fn head(seen: &Seen, most: usize) -> String {
     let name = seen.profile.name;
     match seen.tables {
-        None => format!("{name}: it cannot tell its tables; GET /v1/lanes does once they are written to\n"),
+        None => format!(
+            "{name}: it cannot tell its tables; GET /v1/lanes does once they are written to\n"
+        ),
         Some(1) => format!("{name}, 1 table\n"),
         Some(count) if count > most => {
             format!("{name}, {count} tables, of which the first {most} were looked at (--tables)\n")
