@@ -1,5 +1,5 @@
-//! What Windrow would make of a database: which tables' writes are joined, which not and why. Nothing
-//! is written.
+//! What Windrow would make of a database: which tables' writes are joined, which not and why.
+//! Nothing is written.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), windrow::Fault> {

@@ -55,7 +55,11 @@ fn folder_of(path: &Path) -> Option<PathBuf> {
 
 fn room(what: &str, path: &Path, wanted: u64) -> Option<String> {
     let about = nix::sys::statvfs::statvfs(&folder_of(path)?).ok()?;
-    let free = u64::from(about.blocks_available()).saturating_mul(u64::from(about.fragment_size()));
+    // Their types differ between systems.
+    fn wide(number: impl Into<u64>) -> u64 {
+        number.into()
+    }
+    let free = wide(about.blocks_available()).saturating_mul(wide(about.fragment_size()));
     (free < wanted).then(|| {
         let (free, wanted) = (ByteSize(free), ByteSize(wanted));
         format!(

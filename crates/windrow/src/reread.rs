@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use windrow::settings::{Settings, changed};
+use windrow::settings::Settings;
+use windrow::settings::check::changed;
 use windrow_core::Secret;
 
 use crate::cli::Serve;

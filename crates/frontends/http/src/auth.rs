@@ -22,9 +22,9 @@ impl Token {
         self.current().is_some()
     }
 
-    /// Puts another one in its place, for requests from now on. False, and nothing is changed, where
-    /// one would be added or taken away: who is let in without a token was decided when the server
-    /// began to listen.
+    /// Puts another one in its place, for requests from now on. False, and nothing is changed,
+    /// where one would be added or taken away: who is let in without a token was decided when the
+    /// server began to listen.
     pub fn replace(&self, token: Option<Secret>) -> bool {
         let may = self.is_set() == token.is_some();
         if may {
@@ -92,7 +92,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, "Bearer new".parse().unwrap());
         assert!(!token.allows(&headers));
-        assert!(token.clone().replace(Some("new".into())) && token.allows(&headers));
+        assert!(token.replace(Some("new".into())) && token.allows(&headers));
         assert!(!token.replace(None) && token.is_set());
         let open = Token::new(None);
         assert!(!open.replace(Some("new".into())) && !open.is_set());

@@ -3,19 +3,10 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::ValueEnum;
 use serde_json::{Map, Value};
 
 use crate::cli;
-
-/// How the end of a command is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SummaryAs {
-    /// A line on standard error
-    Text,
-    /// The same, and one JSON object on standard output
-    Json,
-}
+use crate::command::progress::SummaryAs;
 
 /// What is told of a command at its end, whatever that is.
 pub(crate) struct Summary {

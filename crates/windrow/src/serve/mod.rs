@@ -133,7 +133,7 @@ impl Server {
         };
         reload.listening(
             http.as_ref().map(Http::token),
-            pg.as_ref().map(PgServer::roles),
+            pg.as_ref().map(PgServer::take_roles),
         );
         Ok(Self {
             reload,

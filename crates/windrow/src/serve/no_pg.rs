@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::Standing;
 use windrow_lanes::LaneStatus;
 
+use super::reload::TakeRoles;
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
@@ -15,14 +16,6 @@ pub(super) enum PgServer {}
 /// What its lanes are doing.
 #[derive(Clone)]
 pub(super) enum PgLanes {}
-
-/// Who may replace its roles.
-pub(super) enum Roles {}
-
-/// Puts other roles in force.
-pub(super) fn replace(roles: &Roles, _: Settings) -> anyhow::Result<()> {
-    match *roles {}
-}
 
 impl PgServer {
     pub(super) async fn bind(
@@ -49,7 +42,7 @@ impl PgServer {
         match *self {}
     }
 
-    pub(super) fn roles(&self) -> Roles {
+    pub(super) fn take_roles(&self) -> TakeRoles {
         match *self {}
     }
 

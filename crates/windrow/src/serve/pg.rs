@@ -13,13 +13,12 @@ use windrow_core::{Name, RowWrite, Spooling, Standing};
 use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, RoleKeeper,
-    Services, SqlSpool,
+    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Services, SqlSpool,
 };
 use windrow_pgwire::Target;
 
 use self::session_lanes::SessionLanes;
-use super::reload::Reload;
+use super::reload::{Reload, TakeRoles};
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
@@ -27,19 +26,6 @@ use crate::settings::{PgSettings, Settings};
 pub(super) struct PgServer {
     pg: Pg,
     session_lanes: Arc<SessionLanes>,
-}
-
-/// Who may replace its roles.
-pub(super) type Roles = RoleKeeper;
-
-/// Puts other roles in force.
-///
-/// # Errors
-/// What is wrong with them; those before stay in force.
-pub(super) fn replace(roles: &Roles, settings: Settings) -> anyhow::Result<()> {
-    roles
-        .replace(roles_of(settings)?)
-        .map_err(anyhow::Error::msg)
 }
 
 /// What its lanes are doing. Cheap to clone.
@@ -115,9 +101,13 @@ impl PgServer {
         PgLanes(self.session_lanes.clone())
     }
 
-    /// Who may replace its roles.
-    pub(super) fn roles(&self) -> Roles {
-        self.pg.role_keeper()
+    /// Takes over other roles.
+    pub(super) fn take_roles(&self) -> TakeRoles {
+        let keeper = self.pg.role_keeper();
+        Box::new(move |settings| {
+            let replaced = keeper.replace(roles_of(settings)?);
+            replaced.map_err(anyhow::Error::msg)
+        })
     }
 
     /// Serves until `stop` is cancelled, then finishes what was accepted.

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use anyhow::ensure;
 use windrow_http::Token;
 
-use super::pg::{self, Roles};
 use crate::settings::{Certificate, Settings};
 
 /// Reads the settings again.
 pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+
+/// Takes over the roles of the PostgreSQL frontend, which it finds in settings.
+pub(super) type TakeRoles = Box<dyn Fn(Settings) -> anyhow::Result<()> + Send + Sync>;
 
 /// Takes over what may change. Cheap to clone.
 #[derive(Clone)]
@@ -20,7 +22,7 @@ struct Running {
     certificates: [Option<Certificate>; 2],
     /// Known once the frontends listen.
     token: OnceLock<Token>,
-    roles: OnceLock<Roles>,
+    take_roles: OnceLock<TakeRoles>,
 }
 
 impl Reload {
@@ -29,17 +31,17 @@ impl Reload {
             reread,
             certificates: settings.certificates.clone(),
             token: OnceLock::new(),
-            roles: OnceLock::new(),
+            take_roles: OnceLock::new(),
         }))
     }
 
     /// Tells who is to be told of changes.
-    pub(super) fn listening(&self, token: Option<Token>, roles: Option<Roles>) {
+    pub(super) fn listening(&self, token: Option<Token>, take_roles: Option<TakeRoles>) {
         if let Some(token) = token {
             self.0.token.get_or_init(|| token);
         }
-        if let Some(roles) = roles {
-            self.0.roles.get_or_init(|| roles);
+        if let Some(take_roles) = take_roles {
+            self.0.take_roles.get_or_init(|| take_roles);
         }
     }
 
@@ -51,8 +53,8 @@ impl Reload {
     /// What is wrong; nothing was changed.
     pub fn run(&self) -> anyhow::Result<()> {
         let settings = self.but_roles()?;
-        match self.0.roles.get() {
-            Some(roles) => pg::replace(roles, settings),
+        match self.0.take_roles.get() {
+            Some(take_roles) => take_roles(settings),
             None => Ok(()),
         }
     }

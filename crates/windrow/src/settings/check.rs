@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Settings;
 use super::faults::Faults;
 use super::file::File;
 use super::reading::{self, Key};
-use super::{Settings, reading::line_of};
+use super::shown::line_of;
 
 /// Something that is wrong with a configuration. It holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

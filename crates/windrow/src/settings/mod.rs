@@ -5,7 +5,7 @@
 //! [`Settings`] is what is meant.
 
 mod address;
-mod check;
+pub mod check;
 mod faults;
 mod file;
 #[cfg(feature = "postgres")]
@@ -32,9 +32,8 @@ use windrow_core::{Limits, Secret};
 use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
-pub use check::{Finding, changed, check};
 pub use file::{
-    Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
+    Ack as WrittenAck, Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
     Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls,
     WaitFor as WrittenWaitFor,
 };
@@ -47,9 +46,6 @@ use faults::Faults;
 use reading::Troubles;
 use size::bytes;
 use tls::Tls;
-
-/// The annotated example of a configuration file: every knob with its default.
-pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
 
 /// Less than what those who run programs usually wait for their end (30 seconds).
 const STOP_WAIT: Duration = Duration::from_secs(25);

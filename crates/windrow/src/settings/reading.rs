@@ -148,15 +148,10 @@ fn collect(table: &DeTable<'_>, path: &str, keys: &mut Vec<Key>) {
     }
 }
 
-/// The line that a byte is in, from 1.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
-    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::shown::line_of;
 
     fn lines(text: &str) -> Vec<usize> {
         read(text).1.iter().map(|trouble| trouble.line).collect()

@@ -3,8 +3,7 @@
 
 use std::fmt;
 
-use super::EXAMPLE;
-use super::reading::line_of;
+use super::file::EXAMPLE;
 use super::secret::OF_PLACE;
 
 /// Parameters of a database URL whose values are shown.
@@ -123,6 +122,12 @@ impl Trouble {
         let said = said.unwrap_or_else(|| without_value(key, error.message()));
         Self { line, said }
     }
+}
+
+/// The line that a byte is in, from 1.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// What is said of a name that is not known, with the one that was most likely meant; `None` of

@@ -182,7 +182,7 @@ mod tests {
             let message = &refusal.fault().message;
             assert!(message.contains(word), "{message}");
         }
-        let mut damaged = whole.clone();
+        let mut damaged = whole;
         *damaged.iter_mut().rev().nth(5).unwrap() ^= 1;
         assert!(unpacked(&damaged, 100).is_err());
     }

@@ -57,7 +57,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut named = headers.get_all(CONTENT_ENCODING).iter();
     let is_known = |v: &http::HeaderValue| {
         let known = |encoding: &&[u8]| v.as_bytes().eq_ignore_ascii_case(encoding);
-        ENCODINGS.iter().any(|encoding| known(&encoding))
+        ENCODINGS.iter().any(known)
     };
     match (named.next(), named.next()) {
         (None, _) => Ok(()),

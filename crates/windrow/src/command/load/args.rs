@@ -9,8 +9,7 @@ use windrow::load::{AWAY_WAIT, Files, Format, LoadError, LoadSettings, Pick, Res
 use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
-use crate::command::progress::Progress;
-use crate::command::summary::SummaryAs;
+use crate::command::progress::{Progress, SummaryAs};
 
 /// Options of `load`.
 #[derive(Clone, Args)]

@@ -6,8 +6,7 @@ use clap::Args;
 use windrow::moves::MoveSettings;
 use windrow_core::Secret;
 
-use crate::command::progress::Progress;
-use crate::command::summary::SummaryAs;
+use crate::command::progress::{Progress, SummaryAs};
 
 /// Options of `move`.
 #[derive(Clone, Args)]

@@ -1,40 +1,25 @@
 //! `windrow check-config`: all that is wrong with a configuration, before anything is started.
 
-use std::path::{Path, PathBuf};
+mod args;
+
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::{Args, Parser};
+use clap::Parser;
 use tokio::time::error::Elapsed;
-use windrow::settings::{Place, Settings, check};
+use windrow::settings::Settings;
+use windrow::settings::check::check;
 use windrow_core::{Database, Fault};
 use windrow_database::Options;
 
+pub(crate) use self::args::CheckConfig;
 use crate::cli::{self, Cli, Command, Serve};
 use crate::command::run;
 
 /// How long a database is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Options of `check-config`.
-#[derive(Args)]
-#[command(after_help = "Examples:
-  windrow check-config windrow.toml
-  windrow check-config windrow.toml --connect
-
-The environment counts as it does for `windrow serve`.
-Exit status: 0 nothing is wrong; 1 something is; 2 the command line is wrong.
-See docs/configuration.md.")]
-pub(crate) struct CheckConfig {
-    /// The configuration file
-    #[arg(value_name = "FILE", env = "WINDROW_CONFIG")]
-    file: PathBuf,
-
-    /// Try the databases that it names, too
-    #[arg(long)]
-    connect: bool,
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &CheckConfig) -> ExitCode {
@@ -133,9 +118,6 @@ fn databases(settings: &Settings) -> Vec<(String, &str, String)> {
     for replica in settings.replicas.iter().flat_map(|all| &all.replicas) {
         let (url, shown) = (replica.url.reveal(), replica.database.clone());
         all.push((format!("replica {}", replica.name), url, shown));
-    }
-    if let Some(Place::Topic { .. }) = settings.spool.as_ref().map(|spool| &spool.place) {
-        // Opening a topic takes part in it: that is for who serves.
     }
     all
 }
