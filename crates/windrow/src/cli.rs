@@ -2,9 +2,10 @@
 
 use std::io::Write;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use bytesize::ByteSize;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -41,6 +42,17 @@ pub(crate) enum Command {
     Rejects(Box<crate::command::rejects::Rejects>),
     /// Say which writes of a database would be joined, which not and why
     Doctor(crate::command::doctor::Doctor),
+    /// Ask a running gateway whether it lives
+    Health {
+        /// Where its HTTP listens
+        #[arg(
+            long,
+            value_name = "ADDR",
+            env = "WINDROW_HTTP",
+            default_value = "127.0.0.1:8420"
+        )]
+        http: String,
+    },
     /// Say all that is wrong with a configuration file
     CheckConfig(crate::command::check_config::CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
@@ -50,6 +62,12 @@ pub(crate) enum Command {
         /// As the page docs/sinks.md
         #[arg(long)]
         markdown: bool,
+    },
+    /// Write manual pages into a directory, one for each command
+    #[command(hide = true)]
+    ManPages {
+        /// Where they go
+        directory: PathBuf,
     },
     /// Print the completions of a shell, to be sourced by it
     Completions {
@@ -248,6 +266,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Writes the manual pages.
+pub(crate) fn man_pages(directory: &Path) -> anyhow::Result<()> {
+    let written = clap_mangen::generate_to(command(), directory);
+    written.with_context(|| format!("{} takes no pages", directory.display()))
 }
 
 /// Prints what a shell needs to complete `windrow`.

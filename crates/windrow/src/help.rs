@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 
 /// Examples of commands that have none beside their options, by the words behind `windrow`.
-const EXAMPLES: [(&str, &[&str]); 17] = [
+const EXAMPLES: [(&str, &[&str]); 19] = [
     (
         "",
         &[
@@ -82,6 +82,11 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
     ),
     ("example-config", &["windrow example-config > windrow.toml"]),
     ("sinks", &["windrow sinks"]),
+    (
+        "health",
+        &["windrow health", "windrow health --http 127.0.0.1:8421"],
+    ),
+    ("man-pages", &["windrow man-pages /usr/share/man/man1"]),
     (
         "completions",
         &[

@@ -32,10 +32,12 @@ fn main() -> ExitCode {
         Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
         Command::Doctor(args) => return command::doctor::run(&args),
+        Command::Health { http } => return command::health::run(&http),
         Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
+        Command::ManPages { directory } => cli::man_pages(&directory),
         Command::Completions { shell } => cli::completions(shell),
     };
     match outcome {

@@ -12,7 +12,7 @@ use windrow_core::Secret;
 use super::secret;
 
 /// The annotated example of a configuration file: every knob with its default.
-pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
+pub const EXAMPLE: &str = include_str!("../../windrow.example.toml");
 
 /// The whole file. All of it is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
