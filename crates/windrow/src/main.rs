@@ -86,7 +86,7 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
     telemetry::say(concat!(
         "version ",
         env!("CARGO_PKG_VERSION"),
-        ": single-row writes of many clients become multi-row statements, and each client has its own answer"
+        "; single-row writes of many clients become multi-row statements, and each client has its own answer"
     ));
     for line in odd::warnings(settings) {
         telemetry::say(&format!("warning: {line}"));

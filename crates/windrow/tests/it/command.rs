@@ -493,3 +493,33 @@ async fn loads_and_moves_sum_up_as_json() {
         "{told}"
     );
 }
+
+/// A sample of each file: its first rows, however many a portion takes.
+#[tokio::test]
+async fn a_load_may_take_the_first_rows_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..30_000).map(|n| format!("{n},word {n}\n")).collect();
+    std::fs::write(folder.path().join("a.csv"), format!("id,word\n{lines}")).unwrap();
+    let lines: String = (0..10)
+        .map(|n| format!("{{\"id\":{}}}\n", n + 50_000))
+        .collect();
+    std::fs::write(folder.path().join("b.ndjson"), lines).unwrap();
+    let arguments = "load a.csv b.ndjson --to sqlite:x.db --table t --create --limit 12345";
+    let output = windrow(folder.path())
+        .args(arguments.split(' '))
+        .output()
+        .await
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    let db = rusqlite::Connection::open(folder.path().join("x.db")).unwrap();
+    let count = |which: &str| {
+        let question = format!("select count(*) from t where {which}");
+        db.query_row(&question, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!(
+        (count("id < 12345"), count("id >= 50000"), count("true")),
+        (12345, 10, 12355)
+    );
+}

@@ -63,7 +63,9 @@ pub(crate) fn read(
     system: &SystemTables,
     shapes: &mut Shapes,
 ) -> Result<Operation, Fault> {
-    let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
+    let fields: Result<Fields<'_>, _> = serde_json::from_str(operation.get());
+    let fields =
+        fields.map_err(|e| with_form(invalid(&e), op_of(operation).unwrap_or_default()))?;
     let write = write(&fields, system, shapes);
     let write = write.map_err(|fault| with_form(fault, &fields.op))?;
     let ack = fields.ack.as_deref().map(|word| {
@@ -71,6 +73,16 @@ pub(crate) fn read(
         Ack::parse(word).ok_or_else(wrong)
     });
     Ok((write, ack.transpose()?))
+}
+
+/// The `op` of an operation whatever else is wrong with it.
+fn op_of(operation: &RawValue) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Op<'a> {
+        #[serde(borrow)]
+        op: &'a str,
+    }
+    Some(serde_json::from_str::<Op<'_>>(operation.get()).ok()?.op)
 }
 
 /// How each operation is written.

@@ -67,6 +67,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
 
+    /// Load the first N rows of each file only
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "resume_as"])]
+    limit: Option<u64>,
+
     /// Connections that write at once [default: 2, or 1 where order counts or the database has one
     /// writer]
     #[arg(long, short, value_name = "N")]
@@ -185,6 +189,7 @@ impl Load {
                 .map_err(|fault| LoadError::Invalid(fault.message.into_string()))?;
         }
         load.create = self.create;
+        load.limit = self.limit;
         load.jobs = self.jobs;
         load.portion_rows = self.batch_rows;
         load.away_wait = self.away_wait.unwrap_or(AWAY_WAIT);
