@@ -1,7 +1,7 @@
 //! What was found in a database, in words.
 
 use windrow::doctor::Seen;
-use windrow_core::{Level, Standing};
+use windrow_core::{Level, Op, Standing};
 
 /// All of it. `most`: so many tables were looked at, at most.
 pub(super) fn report(seen: &Seen, most: usize) -> String {
@@ -18,7 +18,7 @@ pub(super) fn report(seen: &Seen, most: usize) -> String {
         ),
     ] {
         let of_level = seen.standings.iter().filter(|one| one.level == level);
-        let lines: Vec<String> = of_level.map(line).collect();
+        let lines: Vec<String> = of_level.filter_map(line).collect();
         if !lines.is_empty() {
             text.push_str(&format!("\n{what}\n{}", lines.concat()));
         }
@@ -53,8 +53,13 @@ fn head(seen: &Seen, most: usize) -> String {
 }
 
 /// A table with its writes; and what keeps them from sharing more, with what can be done about it.
-fn line(standing: &Standing) -> String {
-    let ops: Vec<&str> = standing.ops.iter().map(|op| op.as_str()).collect();
+/// `None` where it is about reads alone.
+fn line(standing: &Standing) -> Option<String> {
+    let writes = standing.ops.iter().filter(|op| **op != Op::Get);
+    let ops: Vec<&str> = writes.map(|op| op.as_str()).collect();
+    if ops.is_empty() {
+        return None;
+    }
     let mut text = format!("  {}: {}\n", standing.table, ops.join(", "));
     if let Some(why) = &standing.why {
         text.push_str(&format!("      {why}\n"));
@@ -62,5 +67,5 @@ fn line(standing: &Standing) -> String {
             text.push_str(&format!("      {}\n", why.advice));
         }
     }
-    text
+    Some(text)
 }
