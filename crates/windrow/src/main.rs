@@ -131,6 +131,11 @@ fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: boo
         ""
     };
     let table = if creates { "readings" } else { "TABLE" };
+    // What listens on all addresses of the machine is reached on loopback, too.
+    let address = match address.ip() {
+        ip if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        _ => address,
+    };
     telemetry::say(&format!(
         "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows --json '{{\"id\": 1, \"celsius\": 21.5}}'"
     ));
