@@ -115,24 +115,31 @@ fn check(whole: &str, part: &str) -> Result<(), Fault> {
         Err(invalid(whole, "is empty"))
     } else if part.len() > MAX_NAME_BYTES {
         Err(invalid(
-            "",
+            part,
             &format!(
                 "is {} bytes long; the limit is {MAX_NAME_BYTES}",
                 part.len()
             ),
         ))
     } else if part.contains('\0') {
-        Err(invalid("", "holds a NUL character"))
+        Err(invalid(part, "holds a NUL character"))
     } else {
         Ok(())
     }
 }
 
+/// The most characters of a name that a message repeats.
+const TOLD: usize = 60;
+
 fn invalid(text: &str, what: &str) -> Fault {
+    let told = match text.char_indices().nth(TOLD) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}..", text.get(..end).unwrap_or_default()),
+    };
     Fault::new(
         FaultClass::Invalid,
         "42602",
-        format!("the name {text:?} {what}"),
+        format!("the name {told} {what}"),
     )
 }
 
@@ -177,5 +184,16 @@ mod tests {
             let fault = TableName::parse(bad).unwrap_err();
             assert_eq!(fault.class, FaultClass::Invalid, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_refused_name_is_told_by_its_beginning() {
+        let told = |name: &str| check_column(name).unwrap_err().message.to_string();
+        assert_eq!(told("a\0b"), "the name \"a\\0b\" holds a NUL character");
+        let long = told(&"é".repeat(MAX_NAME_BYTES));
+        let begins = format!("the name \"{}\".. is 510 bytes long", "é".repeat(TOLD));
+        assert!(long.starts_with(&begins), "{long}");
+        let many = TableName::parse(&"a.".repeat(100_000)).unwrap_err();
+        assert!(many.message.len() < 300, "{}", many.message.len());
     }
 }

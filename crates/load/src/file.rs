@@ -424,6 +424,7 @@ impl Run {
                     .min((PORTION_FIELDS / columns.max(1)).max(1)),
                 bytes: PORTION_BYTES.min(ALL_PORTIONS_BYTES / portions),
             },
+            limit: self.load.limit.unwrap_or(u64::MAX),
             done: Arc::clone(&shared.done),
             meter: Arc::clone(&self.meter),
             bytes_before,

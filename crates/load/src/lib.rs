@@ -80,6 +80,8 @@ pub struct Load {
     pub jobs: Option<NonZero<usize>>,
     /// The most rows of a portion; `None`: what suits the database.
     pub portion_rows: Option<NonZero<usize>>,
+    /// The most records of each file that are read; `None`: all.
+    pub limit: Option<u64>,
     /// How long a database that is away is waited for.
     pub away_wait: Duration,
 }

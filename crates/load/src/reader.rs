@@ -20,6 +20,8 @@ pub(super) struct Reader {
     /// How records are written that can be passed on as they stand, and whether they are to be.
     pub(super) style: Option<Arc<CsvStyle>>,
     pub(super) forms: Arc<Mutex<Forms>>,
+    /// The most records that are read.
+    pub(super) limit: u64,
     /// Records that need not be handed out.
     pub(super) done: Arc<Spans>,
     pub(super) meter: Arc<Meter>,
@@ -55,6 +57,11 @@ impl Reader {
             if self.halt.is_cancelled() {
                 return Ok(self.end(records, false));
             }
+            let left = self.limit.saturating_sub(records);
+            if left == 0 {
+                return Ok(self.end(records, true));
+            }
+            self.most.records = self.most.records.min(left.try_into().unwrap_or(usize::MAX));
             let Some(mut portion) = free.blocking_recv() else {
                 return Ok(self.end(records, false));
             };

@@ -44,6 +44,7 @@ async fn load(
             create: false,
             jobs: NonZero::new(jobs),
             portion_rows: NonZero::new(100),
+            limit: None,
             away_wait: Duration::from_millis(200),
         },
         target: Target {

@@ -2,13 +2,17 @@
 
 use std::io::Write;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use bytesize::ByteSize;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use windrow::settings::{File, WrittenAck};
 use windrow_core::Secret;
+
+use crate::help;
 
 /// Gathers the single-row writes of many clients into multi-row statements; every client keeps its
 /// own answer.
@@ -36,6 +40,21 @@ pub(crate) enum Command {
     /// Look after the dead letters: rows and writes that the database refused after they had been
     /// acknowledged or taken from a queue
     Rejects(Box<crate::command::rejects::Rejects>),
+    /// Say which writes of a database would be joined, which not and why
+    Doctor(crate::command::doctor::Doctor),
+    /// Ask a running gateway whether it lives
+    Health {
+        /// Where its HTTP listens
+        #[arg(
+            long,
+            value_name = "ADDR",
+            env = "WINDROW_HTTP",
+            default_value = "127.0.0.1:8420"
+        )]
+        http: String,
+    },
+    /// Say all that is wrong with a configuration file
+    CheckConfig(crate::command::check_config::CheckConfig),
     /// Print a configuration file that explains every knob and holds its default
     ExampleConfig,
     /// List the databases that rows can go to, and what each of them cannot promise
@@ -43,6 +62,12 @@ pub(crate) enum Command {
         /// As the page docs/sinks.md
         #[arg(long)]
         markdown: bool,
+    },
+    /// Write manual pages into a directory, one for each command
+    #[command(hide = true)]
+    ManPages {
+        /// Where they go
+        directory: PathBuf,
     },
     /// Print the completions of a shell, to be sourced by it
     Completions {
@@ -145,10 +170,15 @@ pub(crate) struct Serve {
 impl Serve {
     /// The configuration file, if one is named, with these options laid over it.
     pub(crate) fn into_file(self) -> anyhow::Result<File> {
-        let mut file = match &self.config {
+        let file = match &self.config {
             Some(path) => File::read(path)?,
             None => File::default(),
         };
+        Ok(self.over(file))
+    }
+
+    /// A configuration with these options laid over it.
+    pub(crate) fn over(self, mut file: File) -> File {
         fn lay<T>(under: &mut Option<T>, over: Option<T>) {
             if over.is_some() {
                 *under = over;
@@ -174,8 +204,60 @@ impl Serve {
         lay(&mut file.limits.away_wait, self.away_wait);
         lay(&mut file.log.filter, self.log);
         file.log.json |= self.log_json;
-        Ok(file)
+        file
     }
+
+    /// The text of the configuration file, where one is named and can be read.
+    pub(crate) fn text(&self) -> Option<Secret> {
+        let path = self.config.as_ref()?;
+        std::fs::read_to_string(path).ok().map(Secret::from)
+    }
+}
+
+/// Options that are needed, and the environment variables that may stand for them: they keep a
+/// password out of the process list.
+const FROM_ENVIRONMENT: [(&str, &str); 2] = [("--to", "WINDROW_TO"), ("--from", "WINDROW_FROM")];
+
+/// Reads the command line. Ends the program where it makes no sense or asks for help.
+pub(crate) fn parse() -> Cli {
+    let matches = command().try_get_matches();
+    let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    read.unwrap_or_else(|error| with_environment(error).exit())
+}
+
+/// The command line as it is read.
+pub(crate) fn command() -> clap::Command {
+    help::on_one_screen(Cli::command())
+}
+
+/// Adds that a missing option may come from the environment.
+fn with_environment(mut error: clap::Error) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing))
+            if error.kind() == ErrorKind::MissingRequiredArgument =>
+        {
+            missing.clone()
+        }
+        _ => return error,
+    };
+    let is_missing = |option: &str| {
+        missing
+            .iter()
+            .any(|name| name.split(' ').next() == Some(option))
+    };
+    let mut tips = FROM_ENVIRONMENT
+        .iter()
+        .filter(|(option, _)| is_missing(option));
+    if let Some((option, name)) = tips.next() {
+        let tip = format!(
+            "{option} names a database, as in postgres://USER@HOST/DATABASE or sqlite:PATH; the environment variable {name} stands for it"
+        );
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+    error
 }
 
 /// Writes to standard output; a reader that has left is no error.
@@ -186,10 +268,16 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes the manual pages.
+pub(crate) fn man_pages(directory: &Path) -> anyhow::Result<()> {
+    let written = clap_mangen::generate_to(command(), directory);
+    written.with_context(|| format!("{} takes no pages", directory.display()))
+}
+
 /// Prints what a shell needs to complete `windrow`.
 pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "windrow", &mut text);
+    clap_complete::generate(shell, &mut command(), "windrow", &mut text);
     print(&String::from_utf8_lossy(&text))
 }
 
@@ -199,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

@@ -25,6 +25,13 @@ pub const DRIVERS: &[&dyn Driver] = &[
     &windrow_arangodb::ArangoDb,
 ];
 
+/// True for what may be the name of a file, and holds no password.
+fn looks_like_path(url: &str) -> bool {
+    let ends = [".db", ".sqlite", ".sqlite3", ".db3"];
+    !url.contains(':')
+        && (url.starts_with(['/', '.', '~']) || ends.iter().any(|end| url.ends_with(end)))
+}
+
 /// Opens the database that the URL's scheme names.
 ///
 /// # Errors
@@ -36,8 +43,12 @@ pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fau
         Some(driver) => driver.open(url, options).await,
         None => {
             let forms: Vec<_> = DRIVERS.iter().map(|d| d.url_form()).collect();
+            let what = match looks_like_path(url) {
+                true => "this is no URL; a file of SQLite is named sqlite:PATH",
+                false => "no database is known by the scheme of this URL",
+            };
             Err(Fault::invalid(format!(
-                "no database is known by the scheme of this URL; known are {}",
+                "{what}; known are {}",
                 forms.join(", ")
             )))
         }

@@ -100,6 +100,7 @@ impl LoadSettings {
                 create: false,
                 jobs: None,
                 portion_rows: None,
+                limit: None,
                 away_wait: AWAY_WAIT,
             },
             resume: None,

@@ -3,6 +3,10 @@
 mod cli;
 mod command;
 mod drain;
+mod help;
+mod notify;
+mod odd;
+mod reread;
 mod shutdown;
 mod telemetry;
 
@@ -11,9 +15,7 @@ use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
-
-use crate::cli::{Cli, Command};
+use crate::cli::Command;
 
 /// The system's own allocator keeps most of what was once taken.
 #[cfg(not(target_env = "msvc"))]
@@ -21,7 +23,7 @@ use crate::cli::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let outcome = match cli::parse().command {
         Command::Serve(args) if args.drain_only => return drain::run(*args),
         Command::Serve(args) => serve(*args),
         Command::Load(args) => return command::load::run(&args),
@@ -29,9 +31,13 @@ fn main() -> ExitCode {
         Command::Spool(args) => return command::spool::run(&args),
         Command::Replica(args) => return command::replica::run(&args),
         Command::Rejects(args) => return command::rejects::run(&args),
+        Command::Doctor(args) => return command::doctor::run(&args),
+        Command::Health { http } => return command::health::run(&http),
+        Command::CheckConfig(args) => return command::check_config::run(&args),
         Command::ExampleConfig => cli::print(windrow::settings::EXAMPLE),
         Command::Sinks { markdown: false } => cli::print(&windrow::databases::listing()),
         Command::Sinks { markdown: true } => cli::print(&windrow::databases::markdown()),
+        Command::ManPages { directory } => cli::man_pages(&directory),
         Command::Completions { shell } => cli::completions(shell),
     };
     match outcome {
@@ -48,9 +54,9 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let threads = args.threads;
     let again = args.clone();
     let file = args.into_file()?;
-    telemetry::init(&file.log)?;
+    let log = telemetry::init(&file.log)?;
     let settings = windrow::settings::Settings::new(&file)?;
-    let reread = move || windrow::settings::Settings::new(&again.clone().into_file()?);
+    let reread = reread::Reread::new(again, log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.map_or_else(default_threads, NonZero::get))
         .enable_all()
@@ -58,7 +64,8 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
         .build()?;
     let outcome = runtime.block_on(async {
         let mut signals = shutdown::Signals::listen()?;
-        let server = windrow::serve::Server::bind(&settings, Arc::new(reread)).await?;
+        let server =
+            windrow::serve::Server::bind(&settings, Arc::new(move || reread.run())).await?;
         greet(&server, &settings).await;
         signals.run(server).await
     });
@@ -76,6 +83,14 @@ fn default_threads() -> usize {
 }
 
 async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Settings) {
+    telemetry::say(concat!(
+        "version ",
+        env!("CARGO_PKG_VERSION"),
+        "; single-row writes of many clients become multi-row statements, and each client has its own answer"
+    ));
+    for line in odd::warnings(settings) {
+        telemetry::say(&format!("warning: {line}"));
+    }
     let created = if settings.sink.create_tables {
         "; tables are created from their first row"
     } else {
@@ -116,6 +131,11 @@ fn greet_http(http: &windrow_http::HttpConfig, address: SocketAddr, creates: boo
         ""
     };
     let table = if creates { "readings" } else { "TABLE" };
+    // What listens on all addresses of the machine is reached on loopback, too.
+    let address = match address.ip() {
+        ip if ip.is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        _ => address,
+    };
     telemetry::say(&format!(
         "try: curl{token} {scheme}://{address}/v1/tables/{table}/rows --json '{{\"id\": 1, \"celsius\": 21.5}}'"
     ));

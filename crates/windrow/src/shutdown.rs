@@ -1,16 +1,22 @@
-//! The end: the first signal finishes what was accepted, the second ends at once.
+//! Signals: the first of those that end finishes what was accepted, the second ends at once. SIGHUP
+//! has the configuration read again.
+
+use std::io::IsTerminal;
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use windrow::serve::{Finished, Server};
+use windrow::serve::{Finished, Reload, Server};
 
-use crate::telemetry;
+use crate::{notify, telemetry};
 
-/// SIGTERM and SIGINT, caught from the start.
+/// SIGTERM, SIGINT and SIGHUP, caught from the start.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+    /// Whether a terminal was there at the start.
+    at_terminal: bool,
 }
 
 impl Signals {
@@ -19,17 +25,28 @@ impl Signals {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            at_terminal: std::io::stdin().is_terminal(),
         })
     }
 
     /// Runs a server to its end.
     pub(crate) async fn run(&mut self, server: Server) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
+        let reload = server.reload();
         let mut server = std::pin::pin!(server.run(stop.clone()));
-        tokio::select! {
-            finished = &mut server => return outcome(finished),
-            () = self.next() => {}
+        notify::ready();
+        loop {
+            tokio::select! {
+                finished = &mut server => return outcome(finished),
+                _ = self.hangup.recv() => match self.is_left_alone() {
+                    true => break,
+                    false => read_again(&reload).await,
+                },
+                () = ended(&mut self.terminate, &mut self.interrupt) => break,
+            }
         }
+        notify::stopping();
         telemetry::say("stopping: finishing what was accepted; a second signal ends at once");
         stop.cancel();
         tokio::select! {
@@ -38,13 +55,39 @@ impl Signals {
         }
     }
 
-    /// Waits for one of them.
+    /// True where the terminal that it was started at has been closed: SIGHUP means just that then.
+    fn is_left_alone(&self) -> bool {
+        self.at_terminal && !std::io::stdin().is_terminal()
+    }
+
+    /// Waits for one of those that end a command. A terminal that is closed ends it, too.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            () = ended(&mut self.terminate, &mut self.interrupt) => {}
+            _ = self.hangup.recv() => {}
         }
     }
+}
+
+async fn ended(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Reads the configuration again. What is wrong with it changes nothing.
+async fn read_again(reload: &Reload) {
+    notify::reloading();
+    let reload = reload.clone();
+    let read = tokio::task::spawn_blocking(move || reload.run()).await;
+    match read.map_err(anyhow::Error::from).flatten() {
+        Ok(()) => telemetry::say("the configuration was read again"),
+        Err(error) => telemetry::say(&format!(
+            "the configuration was read again, and nothing was changed: {error:#}"
+        )),
+    }
+    notify::ready();
 }
 
 fn outcome(finished: Option<Finished>) -> anyhow::Result<()> {

@@ -4,23 +4,49 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::reload::Handle;
 use windrow::settings::Log;
 
-/// Starts logging to standard error.
-pub(crate) fn init(log: &Log) -> anyhow::Result<()> {
+/// Changes what is logged while the program runs.
+pub(crate) struct LogFilter(Box<dyn Fn(EnvFilter) -> anyhow::Result<()> + Send + Sync>);
+
+impl LogFilter {
+    /// Logs what `log` asks for from now on.
+    ///
+    /// # Errors
+    /// A filter that makes no sense; nothing was changed.
+    pub(crate) fn set(&self, log: &Log) -> anyhow::Result<()> {
+        (self.0)(filter(log)?)
+    }
+
+    fn of<S: 'static>(handle: Handle<EnvFilter, S>) -> Self {
+        Self(Box::new(move |filter| Ok(handle.reload(filter)?)))
+    }
+}
+
+fn filter(log: &Log) -> anyhow::Result<EnvFilter> {
     let filter = log.filter.as_deref().unwrap_or("info");
-    let filter = EnvFilter::try_new(filter)
-        .with_context(|| format!("log.filter: {filter:?} is not a level or a filter"))?;
+    EnvFilter::try_new(filter)
+        .with_context(|| format!("log.filter: {filter:?} is not a level or a filter"))
+}
+
+/// Starts logging to standard error.
+pub(crate) fn init(log: &Log) -> anyhow::Result<LogFilter> {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(filter(log)?)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    let installed = if log.json {
-        builder.json().try_init()
+    let (installed, handle) = if log.json {
+        let builder = builder.json().with_filter_reloading();
+        let handle = LogFilter::of(builder.reload_handle());
+        (builder.try_init(), handle)
     } else {
-        builder.try_init()
+        let builder = builder.with_filter_reloading();
+        let handle = LogFilter::of(builder.reload_handle());
+        (builder.try_init(), handle)
     };
-    installed.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))
+    installed.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))?;
+    Ok(handle)
 }
 
 /// One line to the person who started the program. A closed standard error is no reason to fail.

@@ -7,6 +7,7 @@ use windrow_core::{Budget, Fault, Op, Returning};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
+use crate::auth::Token;
 use crate::bodies::whole::Limit;
 use crate::config::HttpConfig;
 use crate::plan::{Plan, Plans};
@@ -17,6 +18,7 @@ use crate::system::SystemTables;
 /// The configuration, the ports, and what is kept from one request to the next.
 pub struct App {
     pub(crate) config: HttpConfig,
+    pub(crate) token: Token,
     pub(crate) services: Services,
     pub(crate) plans: Plans,
 }
@@ -29,6 +31,7 @@ impl App {
                 Arc::clone(&services.owns),
             )),
             services,
+            token: Token::new(config.token.clone()),
             config,
         }
     }

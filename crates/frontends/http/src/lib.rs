@@ -59,6 +59,7 @@ mod system;
 pub mod trial;
 
 pub use ack::Ack;
+pub use auth::Token;
 pub use config::HttpConfig;
 pub use metrics::HttpMetrics;
 pub use server::Http;

@@ -64,7 +64,7 @@ fn format(input: &Input, options: &Options) -> Result<Format, SourceFault> {
     ] {
         if input.head.starts_with(mark) {
             return Err(input.form(format!(
-                "this is {what}; files of CSV, NDJSON and Parquet are read, the first two packed with gzip or zstd too"
+                "this is {what}; files of CSV, NDJSON and Parquet are read, the first two packed with gzip or zstd too{}", match what { "a zip archive" => ": unzip -p FILE | windrow load -", _ => "" }
             )));
         }
     }

@@ -1,5 +1,8 @@
 //! Commands that come to an end.
 
+pub(crate) mod check_config;
+pub(crate) mod doctor;
+pub(crate) mod health;
 pub(crate) mod load;
 pub(crate) mod moves;
 mod progress;
@@ -7,3 +10,4 @@ pub(crate) mod rejects;
 pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;
+pub(crate) mod summary;

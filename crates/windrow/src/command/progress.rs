@@ -1,4 +1,4 @@
-//! How a command shows its progress.
+//! How a command shows its progress, and its end.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -34,6 +34,15 @@ impl Progress {
             Self::None => Screen::plain(false),
         }
     }
+}
+
+/// How the end of a command is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SummaryAs {
+    /// A line on standard error
+    Text,
+    /// The same, and one JSON object on standard output
+    Json,
 }
 
 /// Where progress is told.

@@ -9,6 +9,7 @@ mod pg;
 #[path = "no_pg.rs"]
 mod pg;
 mod ready;
+mod reload;
 mod replicas;
 mod shared;
 mod spool;
@@ -40,7 +41,7 @@ use crate::writer::LANE_CAPACITY;
 
 pub use self::drain_only::{DrainOnly, Drained};
 pub use self::opened::topic_to_read;
-pub use self::shared::Reread;
+pub use self::reload::{Reload, Reread};
 
 /// A server that listens.
 pub struct Server {
@@ -54,6 +55,7 @@ pub struct Server {
     asked_to_end: CancellationToken,
     stop_wait: Duration,
     database: &'static str,
+    reload: Reload,
 }
 
 /// What was finished at the end of a server.
@@ -98,13 +100,14 @@ impl Server {
         let (intake, arrivals) = Intake::channel(budget.clone(), LANE_CAPACITY);
         let keys = RunningKeys::start(&*sink, &intake, settings.idempotency_keep);
         let asked_to_end = CancellationToken::new();
+        let reload = Reload::new(settings, reread);
         let pg = match &settings.pg {
             Some(pg) => {
                 let shared = Shared {
                     budget: &budget,
                     lane_metrics: &lane_metrics,
                     registry: &mut registry,
-                    reread,
+                    reload: reload.clone(),
                     stop: asked_to_end.clone(),
                     spool: spool.as_ref().map(RunningSpool::spooling),
                     keys: keys.as_ref().map(RunningKeys::keys),
@@ -153,7 +156,12 @@ impl Server {
             }
             None => None,
         };
+        reload.listening(
+            http.as_ref().map(Http::token),
+            pg.as_ref().map(PgServer::take_roles),
+        );
         Ok(Self {
+            reload,
             http,
             pg,
             lane,
@@ -174,6 +182,11 @@ impl Server {
     /// Where the PostgreSQL frontend listens, if it was asked for.
     pub fn pg_addr(&self) -> Option<SocketAddr> {
         self.pg.as_ref().map(PgServer::addr)
+    }
+
+    /// Who reads the configuration again.
+    pub fn reload(&self) -> Reload {
+        self.reload.clone()
     }
 
     /// The database's name, as its makers write it.

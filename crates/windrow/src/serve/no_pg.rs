@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::Standing;
 use windrow_lanes::LaneStatus;
 
+use super::reload::TakeRoles;
 use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
@@ -26,7 +27,7 @@ impl PgServer {
             budget: _budget,
             lane_metrics: _lane_metrics,
             registry: _registry,
-            reread: _reread,
+            reload: _reload,
             stop: _stop,
             spool: _spool,
             keys: _keys,
@@ -39,6 +40,10 @@ impl PgServer {
     }
 
     pub(super) fn lanes(&self) -> PgLanes {
+        match *self {}
+    }
+
+    pub(super) fn take_roles(&self) -> TakeRoles {
         match *self {}
     }
 

@@ -13,13 +13,14 @@ use windrow_core::{Name, RowWrite, Spooling, Standing};
 use windrow_http::Ack;
 use windrow_lanes::LaneStatus;
 use windrow_pg::{
-    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Roles, Services,
-    SqlKeys, SqlSpool,
+    ConnectionSlots, Console, DatabaseConfig, Identity, LaneLine, Pg, PgMetrics, Services, SqlKeys,
+    SqlSpool,
 };
 use windrow_pgwire::Target;
 
 use self::session_lanes::SessionLanes;
-use super::shared::{Reread, Shared};
+use super::reload::{Reload, TakeRoles};
+use super::shared::Shared;
 use crate::settings::{PgSettings, Settings};
 
 /// A PostgreSQL frontend that listens, and its lanes.
@@ -57,7 +58,10 @@ impl PgServer {
                 continue;
             };
             let most = match pg.max_server_connections {
-                Some(most) => most,
+                Some(most) => {
+                    connection_limit::check(database, most, config.connect_timeout).await;
+                    most
+                }
                 None => {
                     connection_limit::of(database, &config.databases, config.connect_timeout).await
                 }
@@ -84,7 +88,7 @@ impl PgServer {
             lanes: session_lanes.clone(),
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
-            console: console(&session_lanes, shared.reread, shared.stop),
+            console: console(&session_lanes, shared.reload, shared.stop),
         };
         let pg = Pg::bind(config, services)
             .await
@@ -99,6 +103,15 @@ impl PgServer {
     /// Who tells what the lanes are doing.
     pub(super) fn lanes(&self) -> PgLanes {
         PgLanes(self.session_lanes.clone())
+    }
+
+    /// Takes over other roles.
+    pub(super) fn take_roles(&self) -> TakeRoles {
+        let keeper = self.pg.role_keeper();
+        Box::new(move |settings| {
+            let replaced = keeper.replace(roles_of(settings)?);
+            replaced.map_err(anyhow::Error::msg)
+        })
     }
 
     /// Serves until `stop` is cancelled, then finishes what was accepted.
@@ -143,22 +156,21 @@ fn sql_spool(
     }
 }
 
-fn console(
-    session_lanes: &Arc<SessionLanes>,
-    reread: Arc<Reread>,
-    stop: CancellationToken,
-) -> Console {
+fn console(session_lanes: &Arc<SessionLanes>, reload: Reload, stop: CancellationToken) -> Console {
     let session_lanes = session_lanes.clone();
     Console {
         lanes: Arc::new(move || session_lanes.status().into_iter().map(line).collect()),
-        reload: Arc::new(move || roles(&*reread).map_err(|error| format!("{error:#}"))),
+        reload: Arc::new(move || {
+            let read = reload.but_roles().and_then(roles_of);
+            read.map_err(|error| format!("{error:#}"))
+        }),
         shutdown: stop,
     }
 }
 
-fn roles(reread: &Reread) -> anyhow::Result<Roles> {
-    let pg = reread()?.pg.context("pg.listen is not set any more")?;
-    Ok(Roles {
+fn roles_of(settings: Settings) -> anyhow::Result<windrow_pg::Roles> {
+    let pg = settings.pg.context("pg.listen is not set any more")?;
+    Ok(windrow_pg::Roles {
         users: pg.config.users,
         auth_query: pg.config.auth_query,
         admins: pg.config.admins,

@@ -8,10 +8,7 @@ use windrow_core::{Budget, RowWrite, Spooling};
 use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
 
-use crate::settings::Settings;
-
-/// Reads the settings again.
-pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+use super::reload::Reload;
 
 /// What it shares.
 pub(super) struct Shared<'a> {
@@ -22,7 +19,7 @@ pub(super) struct Shared<'a> {
     pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
     /// What executes writes with keys once.
     pub(super) keys: Option<Keys>,
-    pub(super) reread: Arc<Reread>,
+    pub(super) reload: Reload,
     /// Ends the process.
     pub(super) stop: CancellationToken,
 }

@@ -6,8 +6,13 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::ValueEnum;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use windrow_core::Secret;
+
+use super::secret;
+
+/// The annotated example of a configuration file: every knob with its default.
+pub const EXAMPLE: &str = include_str!("../../windrow.example.toml");
 
 /// The whole file. All of it is optional.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -36,7 +41,7 @@ pub struct File {
 #[serde(deny_unknown_fields, default)]
 pub struct Database {
     /// The database's URL.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub url: Option<Secret>,
     /// When clients are told of success, unless a request says otherwise.
     pub ack: Option<Ack>,
@@ -74,7 +79,7 @@ pub struct Spool {
     /// The directory of its files. Without one there is no spool.
     pub directory: Option<PathBuf>,
     /// The URL of a topic, in place of a directory. It may hold a password.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub at: Option<Secret>,
     /// What may be wrong with that topic all the same.
     pub allow: Vec<String>,
@@ -133,7 +138,7 @@ pub struct Replica {
     /// What it is called, in metrics and as the folder of its log.
     pub name: String,
     /// Its URL.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub url: Option<Secret>,
     /// What tables are called there that have another name.
     #[serde(default)]
@@ -214,7 +219,7 @@ pub struct Pg {
 #[serde(deny_unknown_fields, default)]
 pub struct PgDatabase {
     /// Its URL.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub url: Option<Secret>,
     /// Whether writes are joined in it.
     pub join: Option<bool>,
@@ -241,12 +246,12 @@ pub enum Unproven {
 #[serde(deny_unknown_fields, default)]
 pub struct PgUser {
     /// Its SCRAM verifier.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub verifier: Option<Secret>,
     /// A file that holds its password at the server.
     pub server_password_file: Option<PathBuf>,
     /// Its password at the server.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub server_password: Option<Secret>,
 }
 
@@ -257,7 +262,7 @@ pub struct Http {
     /// Address and port.
     pub listen: Option<String>,
     /// The bearer token that clients must show.
-    #[serde(deserialize_with = "secret")]
+    #[serde(deserialize_with = "secret::read")]
     pub token: Option<Secret>,
     /// A file that holds it.
     pub token_file: Option<PathBuf>,
@@ -336,9 +341,4 @@ pub struct Log {
     pub filter: Option<String>,
     /// Whether a line is JSON.
     pub json: bool,
-}
-
-/// What is never shown again.
-fn secret<'de, D: Deserializer<'de>>(written: D) -> Result<Option<Secret>, D::Error> {
-    Ok(Option::<String>::deserialize(written)?.map(Secret::from))
 }

@@ -4,13 +4,18 @@
 //! Two types, so that half-checked settings cannot travel: [`File`] is what was written,
 //! [`Settings`] is what is meant.
 
+mod address;
+pub mod check;
+mod faults;
 mod file;
 #[cfg(feature = "postgres")]
 mod pg;
 #[cfg(not(feature = "postgres"))]
 #[path = "no_pg.rs"]
 mod pg;
+mod reading;
 mod replicas;
+mod secret;
 mod shown;
 mod size;
 mod spool;
@@ -19,6 +24,7 @@ mod tls;
 pub mod trial;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -27,18 +33,19 @@ use windrow_database::{Options, Synchronous};
 use windrow_http::{Ack, HttpConfig};
 
 pub use file::{
-    Ack as WrittenAck, Database, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
-    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls, WaitFor as WrittenWaitFor,
-    is_topic,
+    Ack as WrittenAck, Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
+    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls,
+    WaitFor as WrittenWaitFor, is_topic,
 };
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
 pub use spool::{Place, SpoolSettings};
+pub use tls::Certificate;
 
+use faults::Faults;
+use reading::Troubles;
 use size::bytes;
-
-/// The annotated example of a configuration file: every knob with its default.
-pub const EXAMPLE: &str = include_str!("../../../../windrow.example.toml");
+use tls::Tls;
 
 /// Less than what those who run programs usually wait for their end (30 seconds).
 const STOP_WAIT: Duration = Duration::from_secs(25);
@@ -76,6 +83,8 @@ pub struct Settings {
     pub idempotency_keep: Duration,
     /// The replicas, where there are any.
     pub replicas: Option<ReplicaSettings>,
+    /// The certificates of HTTP and of the PostgreSQL frontend, where they use TLS.
+    pub certificates: [Option<Certificate>; 2],
 }
 
 impl Settings {
@@ -84,12 +93,21 @@ impl Settings {
     /// # Errors
     /// Says which setting makes no sense and why.
     pub fn new(file: &File) -> anyhow::Result<Self> {
-        let settings = Self::checked(file)?;
-        ensure!(
-            settings.http.is_some() || settings.pg.is_some(),
-            "http.listen is off and pg.listen is not set: nobody could connect"
-        );
+        let mut faults = Faults::default();
+        let settings = Self::served(file, &mut faults);
+        faults.end()?;
         Ok(settings)
+    }
+
+    /// What is meant, for who listens; what makes no sense is noted, and something else in its
+    /// place.
+    fn served(file: &File, faults: &mut Faults) -> Self {
+        let settings = Self::checked(file, faults);
+        if is_off(&file.http) && file.pg.listen.is_none() {
+            let what = "http.listen is off and pg.listen is not set: nobody could connect";
+            faults.note::<()>(Err(anyhow::anyhow!(what)));
+        }
+        settings
     }
 
     /// The same for who only empties the spool and listens nowhere.
@@ -97,7 +115,9 @@ impl Settings {
     /// # Errors
     /// As [`Settings::new`], and where there is no spool.
     pub fn to_drain(file: &File) -> anyhow::Result<Self> {
-        let settings = Self::checked(file)?;
+        let mut faults = Faults::default();
+        let settings = Self::checked(file, &mut faults);
+        faults.end()?;
         ensure!(
             settings.spool.is_some(),
             "no spool is named: give its directory in spool.directory, or with --spool DIR"
@@ -105,29 +125,28 @@ impl Settings {
         Ok(settings)
     }
 
-    fn checked(file: &File) -> anyhow::Result<Self> {
+    fn checked(file: &File, faults: &mut Faults) -> Self {
         let embedded = file.database.url.is_none();
         let url = file.database.url.clone();
         let url = url.unwrap_or_else(|| EMBEDDED_URL.into());
-        let limits = limits(&file.limits)?;
-        let memory = bytes(
-            "limits.memory",
-            file.limits.memory,
-            crate::writer::DEFAULT_MEMORY,
-        )?;
-        ensure!(
-            memory >= 1 << 20,
-            "limits.memory must be at least 1 MiB; a single request needs memory too"
-        );
+        let memory = faults.or(memory(&file.limits), crate::writer::DEFAULT_MEMORY);
+        let spool = faults.note(spool::settings(file));
+        let of_http = file.http.tls.as_ref().filter(|_| !is_off(&file.http));
+        let of_http = of_http.map(|tls| tls::server("http.tls", b"http/1.1", tls));
+        let of_http = of_http.and_then(|tls| faults.note(tls));
+        let of_pg = file.pg.tls.as_ref().filter(|_| file.pg.listen.is_some());
+        let of_pg = of_pg.map(|tls| tls::server("pg.tls", b"postgresql", tls));
+        let of_pg = of_pg.and_then(|tls| faults.note(tls));
+        let mut ack = Ack::Commit;
+        // What is said of a spool that makes no sense is enough.
+        if let Some(spool) = &spool {
+            faults.note(spool::check_memory(spool.as_ref(), memory));
+            ack = faults.or(spool::ack(file, spool.as_ref()), ack);
+        }
         let keep = file.database.idempotency_keep;
         let idempotency_keep = keep.unwrap_or(IDEMPOTENCY_KEEP);
-        ensure!(
-            idempotency_keep >= Duration::from_secs(1),
-            "database.idempotency_keep must be at least 1s: a client that sends a request again needs some time for it"
-        );
-        let spool = spool::settings(file)?;
-        spool::check_memory(spool.as_ref(), memory)?;
-        Ok(Self {
+        faults.note(idempotency_keep_makes_sense(idempotency_keep));
+        Self {
             database: shown::url(url.reveal()),
             sink: Options {
                 create_tables: file.database.create_tables.unwrap_or(embedded),
@@ -148,17 +167,18 @@ impl Settings {
                 },
                 ..Options::default()
             },
-            limits,
+            limits: limits(&file.limits, faults),
             memory,
             stop_wait: file.limits.stop_wait.unwrap_or(STOP_WAIT),
-            http: http(&file.http)?,
-            pg: pg::settings(file, url.reveal())?,
-            ack: spool::ack(file, spool.as_ref())?,
+            http: http(&file.http, of_http.as_ref(), faults),
+            pg: pg::settings(file, url.reveal(), of_pg.as_ref(), faults),
+            certificates: [of_http, of_pg].map(|tls| tls.map(|tls| tls.certificate)),
+            ack,
             idempotency_keep,
-            replicas: replicas::settings(file)?,
-            spool,
+            replicas: faults.note(replicas::settings(file)).flatten(),
+            spool: spool.flatten(),
             url,
-        })
+        }
     }
 }
 
@@ -176,31 +196,54 @@ impl File {
 }
 
 impl File {
-    fn parse(text: &str) -> Result<Self, shown::Trouble> {
-        toml::from_str(text).map_err(|error| shown::Trouble::new(text, &error))
+    fn parse(text: &str) -> Result<Self, Troubles> {
+        match reading::read(text) {
+            (file, troubles) if troubles.is_empty() => Ok(file),
+            (_, troubles) => Err(Troubles(troubles)),
+        }
     }
+}
+
+fn idempotency_keep_makes_sense(keep: Duration) -> anyhow::Result<()> {
+    ensure!(
+        keep >= Duration::from_secs(1),
+        "database.idempotency_keep must be at least 1s: a client that sends a request again needs some time for it"
+    );
+    Ok(())
+}
+
+fn memory(file: &Limit) -> anyhow::Result<usize> {
+    let default = crate::writer::DEFAULT_MEMORY;
+    let memory = bytes("limits.memory", file.memory, default)?;
+    ensure!(
+        memory >= 1 << 20,
+        "limits.memory must be at least 1 MiB; a single request needs memory too"
+    );
+    Ok(memory)
 }
 
 /// What `http.listen` says where HTTP is not wanted.
 const OFF: &str = "off";
 
-fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
+fn is_off(http: &Http) -> bool {
+    http.listen.as_deref() == Some(OFF)
+}
+
+fn http(file: &Http, tls: Option<&Tls>, faults: &mut Faults) -> Option<HttpConfig> {
     let defaults = HttpConfig::default();
-    if file.listen.as_deref() == Some(OFF) {
-        return Ok(None);
+    if is_off(file) {
+        return None;
     }
-    let listen = match &file.listen {
-        None => defaults.listen,
-        Some(listen) => listen.parse().with_context(|| {
-            format!(
-                "http.listen: {listen:?} is not an address and a port such as {}, nor the word {OFF}",
-                defaults.listen
-            )
-        })?,
-    };
-    Ok(Some(HttpConfig {
-        listen,
-        token: token(file)?,
+    let listen = file
+        .listen
+        .as_ref()
+        .and_then(|listen| faults.note(address::read("http.listen", listen, defaults.listen)));
+    let mut size = |name, written, default| faults.or(bytes(name, written, default), default);
+    let max_body = size("http.max_body", file.max_body, defaults.max_body);
+    let max_row = size("http.max_row", file.max_row, defaults.max_row);
+    Some(HttpConfig {
+        listen: listen.unwrap_or(defaults.listen),
+        token: faults.note(token(file)).flatten(),
         allow_open: file.allow_open,
         show_values: file.show_values,
         hosts: file.hosts.iter().map(|name| name.as_str().into()).collect(),
@@ -209,41 +252,39 @@ fn http(file: &Http) -> anyhow::Result<Option<HttpConfig>> {
             .iter()
             .map(|name| name.as_str().into())
             .collect(),
-        tls: file
-            .tls
-            .as_ref()
-            .map(|tls| tls::server("http.tls", b"http/1.1", tls))
-            .transpose()?,
-        max_body: bytes("http.max_body", file.max_body, defaults.max_body)?,
-        max_row: bytes("http.max_row", file.max_row, defaults.max_row)?,
+        tls: tls.map(|tls| Arc::clone(&tls.config)),
+        max_body,
+        max_row,
         max_atomic_rows: file.max_atomic_rows.unwrap_or(defaults.max_atomic_rows),
         max_connections: file.max_connections.unwrap_or(defaults.max_connections),
         header_timeout: file.header_timeout.unwrap_or(defaults.header_timeout),
         body_timeout: file.body_timeout.unwrap_or(defaults.body_timeout),
         idle_timeout: file.idle_timeout.unwrap_or(defaults.idle_timeout),
         read_your_writes: file.read_your_writes.unwrap_or(defaults.read_your_writes),
-    }))
+    })
 }
 
-fn limits(file: &Limit) -> anyhow::Result<Limits> {
+fn limits(file: &Limit, faults: &mut Faults) -> Limits {
     let defaults = Limits::default();
     for (name, n) in [
         ("limits.batch_rows", file.batch_rows),
         ("limits.flights", file.flights),
     ] {
-        ensure!(
-            n != Some(0),
-            "{name} must be at least 1; leave it out to have it found at run time"
-        );
+        if n == Some(0) {
+            faults.note::<()>(Err(anyhow::anyhow!(
+                "{name} must be at least 1; leave it out to have it found at run time"
+            )));
+        }
     }
-    Ok(Limits {
+    let batch_bytes = bytes("limits.batch_bytes", file.batch_bytes, defaults.batch_bytes);
+    Limits {
         batch_rows: file.batch_rows,
-        batch_bytes: bytes("limits.batch_bytes", file.batch_bytes, defaults.batch_bytes)?,
+        batch_bytes: faults.or(batch_bytes, defaults.batch_bytes),
         flights: file.flights,
         max_wait: file.max_wait.unwrap_or(defaults.max_wait),
         idle_close: file.idle_close.unwrap_or(defaults.idle_close),
         away_wait: file.away_wait.unwrap_or(defaults.away_wait),
-    })
+    }
 }
 
 fn token(http: &Http) -> anyhow::Result<Option<Secret>> {
@@ -253,9 +294,9 @@ fn token(http: &Http) -> anyhow::Result<Option<Secret>> {
         }
         (Some(token), None) => Some(token.clone()),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path)
+            let token = secret::of_file(path)
                 .with_context(|| format!("http.token_file: {} cannot be read", path.display()))?;
-            Some(text.trim().into())
+            Some(token.reveal().trim().into())
         }
         (None, None) => None,
     };

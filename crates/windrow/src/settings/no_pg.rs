@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
+use super::faults::Faults;
 use super::file::File;
+use super::tls::Tls;
 
 /// Nobody can make one.
 #[derive(Clone)]
@@ -15,10 +17,16 @@ impl PgSettings {
     }
 }
 
-pub(super) fn settings(file: &File, _: &str) -> anyhow::Result<Option<PgSettings>> {
-    anyhow::ensure!(
-        file.pg.listen.is_none(),
-        "pg.listen is set, but this build has no PostgreSQL: it was made without the feature `postgres`"
-    );
-    Ok(None)
+pub(super) fn settings(
+    file: &File,
+    _: &str,
+    _: Option<&Tls>,
+    faults: &mut Faults,
+) -> Option<PgSettings> {
+    if file.pg.listen.is_some() {
+        faults.note::<()>(Err(anyhow::anyhow!(
+            "pg.listen is set, but this build has no PostgreSQL: it was made without the feature `postgres`"
+        )));
+    }
+    None
 }

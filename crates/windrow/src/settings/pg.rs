@@ -8,10 +8,13 @@ use anyhow::{Context, ensure};
 use windrow_pg::config::UserConfig;
 use windrow_pg::{DatabaseConfig, PgConfig, Trusted, Unproven, UnprovenConfig};
 use windrow_pgwire::Target;
+use windrow_pgwire::scram::Verifier;
 
+use super::faults::Faults;
 use super::file::{self, File, Pg, PgDatabase, PgUser};
 use super::size::bytes;
-use super::tls;
+use super::tls::Tls;
+use super::{address, secret};
 
 /// The console's name among the databases.
 const CONSOLE: &str = "windrow";
@@ -42,37 +45,50 @@ impl PgSettings {
             format!("pg listening on postgres://{address}/{}", database.name)
         };
         let (ip, port) = (address.ip(), address.port());
+        let port_only = format!(
+            "try: port {port} in the connection string of an application; its single-row writes are joined from then on"
+        );
         let console = format!("pg console: psql -h {ip} -p {port} -d windrow -c 'SHOW LANES'");
-        databases.map(listening).chain([console]).collect()
+        databases
+            .map(listening)
+            .chain([port_only, console])
+            .collect()
     }
 }
 
 /// `None` where nothing says that it should listen. `url` is the database's, which clients can name
 /// too.
-pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettings>> {
+pub(super) fn settings(
+    file: &File,
+    url: &str,
+    tls: Option<&Tls>,
+    faults: &mut Faults,
+) -> Option<PgSettings> {
     let pg = &file.pg;
+    let users = pg.users.iter().map(user);
+    // What is written is looked at although nobody listens yet.
+    let users: Vec<_> = users.filter_map(|user| faults.note(user)).collect();
     let Some(listen) = &pg.listen else {
-        return Ok(None);
+        for (name, written) in &pg.databases {
+            faults.note(database(name, written, pg));
+        }
+        return None;
     };
     let defaults = PgConfig::default();
-    let listen = listen.parse().with_context(|| {
-        format!(
-            "pg.listen: {listen:?} is not an address and a port such as {}",
-            defaults.listen
-        )
-    })?;
+    let listen = faults.note(address::read("pg.listen", listen, defaults.listen));
     let join = pg.join.unwrap_or(defaults.join);
+    let databases = faults.note(databases(file, url, join));
+    let mut size = |name, written, default| faults.or(bytes(name, written, default), default);
+    let max_message = size("pg.max_message", pg.max_message, defaults.max_message);
+    let max_pending = size("pg.max_pending", pg.max_pending, defaults.max_pending);
+    let is_known = databases.is_some();
     let config = PgConfig {
-        listen,
+        listen: listen.unwrap_or(defaults.listen),
         unix_socket_dir: pg.unix_socket_dir.clone(),
-        tls: pg
-            .tls
-            .as_ref()
-            .map(|tls| tls::server("pg.tls", b"postgresql", tls))
-            .transpose()?,
+        tls: tls.map(|tls| Arc::clone(&tls.config)),
         require_tls: pg.require_tls,
-        databases: databases(file, url, join)?,
-        users: pg.users.iter().map(user).collect::<Result<_, _>>()?,
+        databases: databases.unwrap_or_default(),
+        users,
         auth_query: pg.auth_query.clone(),
         admins: pg.admins.clone(),
         max_clients: pg.max_clients.unwrap_or(defaults.max_clients),
@@ -82,38 +98,47 @@ pub(super) fn settings(file: &File, url: &str) -> anyhow::Result<Option<PgSettin
         server_wait: pg.server_wait.unwrap_or(defaults.server_wait),
         server_idle: pg.server_idle.unwrap_or(defaults.server_idle),
         login_timeout: pg.login_timeout.unwrap_or(defaults.login_timeout),
-        max_message: bytes("pg.max_message", pg.max_message, defaults.max_message)?,
-        max_pending: bytes("pg.max_pending", pg.max_pending, defaults.max_pending)?,
+        max_message,
+        max_pending,
         join,
         connect_timeout: file
             .database
             .connect_timeout
             .unwrap_or(defaults.connect_timeout),
     };
-    check(&config)?;
+    if is_known {
+        faults.note(any_database(&config));
+    }
+    faults.note(numbers(&config));
+    let has_tls = !pg.require_tls || pg.tls.is_some();
+    faults.note(
+        has_tls
+            .then_some(())
+            .context("pg.require_tls is set, but [pg.tls] names no certificate"),
+    );
     let max_lanes = pg.max_lanes.unwrap_or(MAX_LANES);
-    Ok(Some(PgSettings {
+    Some(PgSettings {
         config,
         max_lanes,
         max_server_connections: pg.max_server_connections,
-    }))
+    })
 }
 
-fn check(config: &PgConfig) -> anyhow::Result<()> {
+fn any_database(config: &PgConfig) -> anyhow::Result<()> {
     ensure!(
         !config.databases.is_empty(),
         "pg.listen is set, but no PostgreSQL database is: give one with --to or database.url, or in [pg.databases.NAME]"
     );
+    Ok(())
+}
+
+fn numbers(config: &PgConfig) -> anyhow::Result<()> {
     for (name, n) in [
         ("pg.max_clients", config.max_clients),
         ("pg.max_server_connections", config.max_server_connections),
     ] {
         ensure!(n > 0, "{name} must be at least 1");
     }
-    ensure!(
-        !config.require_tls || config.tls.is_some(),
-        "pg.require_tls is set, but [pg.tls] names no certificate"
-    );
     Ok(())
 }
 
@@ -186,18 +211,21 @@ fn user((name, written): (&String, &PgUser)) -> anyhow::Result<UserConfig> {
         .verifier
         .clone()
         .with_context(|| format!("{section} has no verifier"))?;
+    if let Err(bad) = verifier.reveal().parse::<Verifier>() {
+        anyhow::bail!("{section}.verifier cannot be used: {bad}");
+    }
     let server_password = match (&written.server_password, &written.server_password_file) {
         (Some(_), Some(_)) => anyhow::bail!(
             "{section}.server_password and server_password_file are both set; keep one"
         ),
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path).with_context(|| {
+            let password = secret::of_file(path).with_context(|| {
                 format!(
                     "{section}.server_password_file: {} cannot be read",
                     path.display()
                 )
             })?;
-            Some(text.trim_end_matches(['\r', '\n']).into())
+            Some(password)
         }
         (password, None) => password.clone(),
     };
@@ -213,7 +241,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str, url: &str) -> anyhow::Result<Option<PgSettings>> {
-        settings(&toml::from_str(text)?, url)
+        let mut faults = Faults::default();
+        let settings = settings(&toml::from_str(text)?, url, None, &mut faults);
+        faults.end()?;
+        Ok(settings)
     }
 
     #[test]
@@ -251,10 +282,29 @@ mod tests {
                 "verifier",
             ),
             ("[pg.databases.a]\n", "postgres://u@h/d", "pg.databases.a"),
+            (
+                "[pg.users.a]\nverifier = 's3cret'",
+                "postgres://u@h/d",
+                "pg.users.a.verifier cannot be used: it is no SCRAM-SHA-256 verifier",
+            ),
         ] {
             let refused = read(&format!("{listen}{more}"), url).map(|_| ());
             let error = format!("{:#}", refused.unwrap_err());
             assert!(error.contains(word) && !error.contains("s3cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_looked_at_while_nobody_listens() {
+        let text = "[pg.users.a]\nverifier = 'md5abc'\n[pg.users.b]\n[pg.databases.c]\n";
+        let error = read(text, "sqlite:x").map(|_| ()).unwrap_err().to_string();
+        for word in [
+            "3 settings",
+            "users.a.verifier",
+            "users.b has no",
+            "databases.c has no",
+        ] {
+            assert!(error.contains(word), "{error}");
         }
     }
 }

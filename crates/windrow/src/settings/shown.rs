@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use super::file::EXAMPLE;
+use super::secret::OF_PLACE;
+
 /// Parameters of a database URL whose values are shown.
 const SHOWN: [&str; 8] = [
     "application_name",
@@ -81,14 +84,18 @@ fn is_plain(value: &str) -> bool {
 /// What is wrong with a configuration file, and where: never the line itself, and of a key whose
 /// value may be a secret no more than its name.
 #[derive(Debug)]
-pub(crate) struct Trouble(String);
+pub(crate) struct Trouble {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    pub(crate) said: String,
+}
 
 impl Trouble {
     /// Of a text and what its reader says of it.
     pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
         let at = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.get(..at).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
+        let line = line_of(text, at);
         let begun = before.rfind('\n').map_or(0, |newline| newline + 1);
         let written = text.get(begun..).unwrap_or_default();
         let written = written.lines().next().unwrap_or_default();
@@ -97,6 +104,10 @@ impl Trouble {
         let secret = key
             .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .any(is_secret);
+        if error.message().starts_with(OF_PLACE) {
+            let said = error.message().to_owned();
+            return Self { line, said };
+        }
         // A line without a key goes on with a value of a line before it, and what is no key may be
         // anything.
         let is_key = |c: char| c.is_ascii_alphanumeric() || "_-.[] ".contains(c);
@@ -104,30 +115,95 @@ impl Trouble {
             || !key.chars().all(is_key)
             || !written.contains('=') && !written.trim_start().starts_with('[')
         {
-            return Self(format!(
-                "line {line}: the value is not of the right kind, or not well written (it is not shown, it may be a secret)"
-            ));
+            let said = "the value is not of the right kind, or not well written (it is not shown, it may be a secret)".to_owned();
+            return Self { line, said };
         }
-        Self(format!(
-            "line {line}: {}",
-            without_value(key, error.message())
-        ))
+        let said = unknown(error.message());
+        let said = said.unwrap_or_else(|| without_value(key, error.message()));
+        Self { line, said }
     }
+}
+
+/// The line that a byte is in, from 1.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// What is said of a name that is not known, with the one that was most likely meant; `None` of
+/// anything else.
+fn unknown(message: &str) -> Option<String> {
+    let is_key = message.starts_with("unknown field `");
+    if !is_key && !message.starts_with("unknown variant `") {
+        return None;
+    }
+    let mut names = message.split('`').skip(1).step_by(2);
+    let (written, known) = (names.next()?, names.collect::<Vec<_>>());
+    let what = if is_key { "key" } else { "value" };
+    let mut said = format!("the {what} {written} is not known here");
+    if let Some(meant) = nearest(written, &known) {
+        said.push_str(&format!("; did you mean {meant}?"));
+    } else if let Some(section) = is_key.then(|| section_of(written)).flatten() {
+        said.push_str(&format!("; it belongs into {section}"));
+    } else if !known.is_empty() {
+        said.push_str(&format!("; known are {}", known.join(", ")));
+    }
+    Some(said)
+}
+
+/// The name that was most likely meant.
+fn nearest<'n>(written: &str, known: &[&'n str]) -> Option<&'n str> {
+    let written = written.to_ascii_lowercase().replace('-', "_");
+    let distances = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&written, name), *name));
+    let near = distances.filter(|(distance, name)| *distance <= 1 + name.len() / 4);
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// The section that has such a key.
+fn section_of(key: &str) -> Option<&'static str> {
+    let mut section = None;
+    for line in EXAMPLE.lines() {
+        let line = line.strip_prefix("# ").unwrap_or(line);
+        if line.starts_with('[') {
+            section = Some(line.trim());
+        } else if line.split_once(" = ").is_some_and(|(name, _)| name == key) {
+            return section;
+        }
+    }
+    None
 }
 
 /// What a reader says of a value, without the value.
 fn without_value(key: &str, message: &str) -> String {
     match message.rsplit_once(", expected ") {
         Some((found, expected)) if found.starts_with("invalid ") => {
-            format!("{key}: expected {expected}")
+            format!("{key}: expected {}", in_words(expected))
         }
         _ => message.to_owned(),
     }
 }
 
+/// What is expected, as somebody who writes a configuration calls it.
+fn in_words(expected: &str) -> &str {
+    match expected {
+        // The reader of sizes.
+        "parsable string" | "an integer or string" => {
+            "a size such as \"64MiB\" or \"500kB\", or a number of bytes"
+        }
+        "a duration" => "a duration such as \"500ms\", \"5s\" or \"1m\"",
+        "a boolean" => "true or false",
+        "usize" => "a number, not below 0",
+        _ => expected,
+    }
+}
+
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let Self { line, said } = self;
+        write!(f, "line {line}: {said}")
     }
 }
 
@@ -192,5 +268,41 @@ mod tests {
         let text = "[limits]\n\nbatch_rows = 'many'";
         let said = Trouble::new(text, &toml::from_str::<File>(text).unwrap_err()).to_string();
         assert!(said.starts_with("line 3: batch_rows: expected "), "{said}");
+    }
+
+    #[test]
+    fn what_was_meant_is_said() {
+        for (text, told) in [
+            (
+                "[database]\nurll = 'x'",
+                "line 2: the key urll is not known here; did you mean url?",
+            ),
+            (
+                "[database]\nack = 'spol'",
+                "line 2: the value spol is not known here; did you mean spool?",
+            ),
+            (
+                "[pg]\nmax-clients = 1",
+                "line 2: the key max-clients is not known here; did you mean max_clients?",
+            ),
+            (
+                "[http]\nmemory = '1MiB'",
+                "line 2: the key memory is not known here; it belongs into [limits]",
+            ),
+            (
+                "[log]\ncolour = 1",
+                "line 2: the key colour is not known here; known are filter, json",
+            ),
+            (
+                "[limits]\nmemory = '5 apples'",
+                "line 2: memory: expected a size such as \"64MiB\" or \"500kB\", or a number of bytes",
+            ),
+            (
+                "[limits]\naway_wait = 5",
+                "line 2: away_wait: expected a duration such as \"500ms\", \"5s\" or \"1m\"",
+            ),
+        ] {
+            assert_eq!(File::parse(text).unwrap_err().to_string(), told);
+        }
     }
 }

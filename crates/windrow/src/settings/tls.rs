@@ -1,20 +1,56 @@
 //! TLS for clients, from PEM files.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::Context;
+use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
-use super::file::Tls;
+use super::file;
+
+/// The server's side of TLS.
+#[derive(Clone, Debug)]
+pub(super) struct Tls {
+    pub(super) config: Arc<ServerConfig>,
+    pub(super) certificate: Certificate,
+}
+
+/// The certificate that clients are shown, with its key. Clones share it, so that it can be
+/// replaced while clients are served.
+#[derive(Clone)]
+pub struct Certificate(Arc<RwLock<Arc<CertifiedKey>>>);
+
+impl Certificate {
+    /// Shows another one, to clients that connect from now on.
+    pub fn replace(&self, other: &Self) {
+        let new = other.current();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+    }
+
+    fn current(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificate")
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current())
+    }
+}
 
 /// Builds the server's side of TLS 1.2 and 1.3. `section` is where it was configured; `alpn` what
 /// is spoken over it.
-pub(super) fn server(
-    section: &str,
-    alpn: &[u8],
-    tls: &Tls,
-) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+pub(super) fn server(section: &str, alpn: &[u8], tls: &file::Tls) -> anyhow::Result<Tls> {
     let chain = CertificateDer::pem_file_iter(&tls.certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .with_context(|| {
@@ -31,11 +67,16 @@ pub(super) fn server(
     })?;
     // The provider is named here: a process-wide default could be another one.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+    let certified = CertifiedKey::from_der(chain, key, &provider)
+        .with_context(|| format!("{section}: certificate and key do not fit"))?;
+    let certificate = Certificate(Arc::new(RwLock::new(Arc::new(certified))));
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .with_context(|| format!("{section}: certificate and key do not fit"))?;
+        .with_cert_resolver(Arc::new(certificate.clone()));
     config.alpn_protocols = vec![alpn.to_vec()];
-    Ok(Arc::new(config))
+    Ok(Tls {
+        config: Arc::new(config),
+        certificate,
+    })
 }

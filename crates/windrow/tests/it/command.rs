@@ -34,7 +34,11 @@ fn windrow(folder: &Path) -> Command {
 impl Served {
     async fn start(folder: &Path, arguments: &[&str]) -> Self {
         let mut child = windrow(folder)
-            .args(["serve", "--http", "127.0.0.1:0"])
+            .arg("serve")
+            .args(match arguments.contains(&"--http") {
+                true => &[][..],
+                false => &["--http", "127.0.0.1:0"],
+            })
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
@@ -68,6 +72,19 @@ impl Served {
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id().unwrap()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
+    }
+
+    /// What is told up to a line with these words.
+    async fn until(&mut self, words: &str) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+            let line = line.unwrap().unwrap();
+            told.push(line.unwrap_or_else(|| panic!("it ended early: {told:?}")));
+            if told.last().is_some_and(|line| line.contains(words)) {
+                return told;
+            }
+        }
     }
 
     async fn end(mut self) -> (ExitStatus, Vec<String>) {
@@ -256,7 +273,10 @@ async fn mistakes_are_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.toml"), "[limits]\nbatch_rowz = 5\n").unwrap();
     for (arguments, word) in [
-        (vec!["serve", "--config", "bad.toml"], "batch_rowz"),
+        (
+            vec!["serve", "--config", "bad.toml"],
+            "batch_rowz is not known here; did you mean batch_rows?",
+        ),
         (vec!["serve", "--config", "missing.toml"], "missing.toml"),
         (vec!["serve", "--to", "mongodb://x"], "sqlite:PATH"),
         (
@@ -264,6 +284,17 @@ async fn mistakes_are_told_in_one_line() {
             "no/such/folder",
         ),
         (vec!["serve", "--http", "nowhere"], "nowhere"),
+        (
+            vec!["serve", "--http", ":8420"],
+            "127.0.0.1:8420 for this machine alone",
+        ),
+        (vec!["serve", "--to", "/path/x.db"], "sqlite:PATH"),
+        (vec!["load", "x.csv", "--table", "t"], "WINDROW_TO"),
+        (
+            vec!["move", "--source", "a", "--destination", "b"],
+            "WINDROW_FROM",
+        ),
+        (vec!["rejects", "list"], "WINDROW_TO"),
         (vec!["serve", "--http", "0.0.0.0:0"], "token"),
         (vec!["serve", "--flights", "0"], "flights"),
         (vec!["serve", "--log", "=="], "log"),
@@ -305,4 +336,190 @@ async fn help_completions_and_the_example_are_printed() {
             "{arguments:?}: {told}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_port_alone_is_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    for listen in ["0", "localhost:0"] {
+        let served = Served::start(folder.path(), &["--http", listen]).await;
+        assert!(
+            served.base.starts_with("http://127.0.0.1:"),
+            "{}",
+            served.base
+        );
+        served.signal(Signal::SIGTERM);
+        assert!(served.end().await.0.success());
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_wrong_with_a_configuration_is_told_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = async |text: &str, more: &[&str]| {
+        std::fs::write(folder.path().join("w.toml"), text).unwrap();
+        let mut command = windrow(folder.path());
+        let output = command
+            .args(["check-config", "w.toml"])
+            .args(more)
+            .output()
+            .await
+            .unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            !told.contains("s3cret") && output.stderr.is_empty(),
+            "{told}"
+        );
+        (output.status.code(), told)
+    };
+    let text = "[database]\nurll = 's3cret'\n[http]\nlisten = ':1'\ntoken = 5\n[limits]\nmemory = '5 apples'\nflights = 0\n";
+    let (status, told) = check(text, &[]).await;
+    assert_eq!(status, Some(1));
+    let lines: Vec<_> = told.lines().collect();
+    for (line, begins) in lines.iter().zip([
+        "w.toml:2: the key urll is not known here; did you mean url?",
+        "w.toml:4: http.listen: \":1\" does not say for whom",
+        "w.toml:5: the value is not of the right kind",
+        "w.toml:7: memory: expected a size such as \"64MiB\"",
+        "w.toml:8: limits.flights must be at least 1",
+        "5 things are wrong",
+    ]) {
+        assert!(line.starts_with(begins), "{line}");
+    }
+    assert_eq!(lines.len(), 6);
+    let (status, told) = check("[database]\nurl = 'sqlite:x.db'", &["--connect"]).await;
+    assert_eq!(status, Some(0), "{told}");
+    assert!(
+        told.contains("the file is made at the start") && told.contains("nothing is wrong"),
+        "{told}"
+    );
+    assert!(!folder.path().join("x.db").exists(), "nothing is written");
+    let away = "[database]\nurl = 'postgres://u:s3cret@127.0.0.1:1/d'";
+    assert_eq!(check(away, &[]).await.0, Some(0));
+    let (status, told) = check(away, &["--connect"]).await;
+    assert_eq!(status, Some(1), "{told}");
+    assert!(
+        told.contains("postgres://u:***@127.0.0.1:1/d: does not answer"),
+        "{told}"
+    );
+}
+
+/// What may change does on SIGHUP; what may not is named; a file that is wrong changes nothing.
+#[tokio::test]
+async fn a_hangup_has_the_configuration_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.toml");
+    let write = |token: &str, memory: &str| {
+        let text = format!("[http]\ntoken = '{token}'\n[limits]\nmemory = '{memory}'\n");
+        std::fs::write(&path, text).unwrap();
+    };
+    write("first", "64MiB");
+    let mut served = Served::start(folder.path(), &["--config", "w.toml"]).await;
+    let url = format!("{}/v1/lanes", served.base);
+    let status = async |token: &str| {
+        let request = reqwest::Client::new().get(&url).bearer_auth(token);
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!((status("first").await, status("second").await), (200, 401));
+    write("second", "128MiB");
+    served.signal(Signal::SIGHUP);
+    let told = served.until("read again").await;
+    assert!(
+        told.iter()
+            .any(|line| line.ends_with("at the next start: limits.memory")),
+        "{told:?}"
+    );
+    assert_eq!((status("first").await, status("second").await), (401, 200));
+    write("third", "5 apples");
+    served.signal(Signal::SIGHUP);
+    let told = served.until("nothing was changed").await;
+    assert!(
+        told.last()
+            .unwrap()
+            .contains("line 4: memory: expected a size"),
+        "{told:?}"
+    );
+    assert_eq!((status("third").await, status("second").await), (401, 200));
+    served.signal(Signal::SIGTERM);
+    assert!(served.end().await.0.success());
+}
+
+/// What a load and a move have done, for programs: one JSON object on standard output.
+#[tokio::test]
+async fn loads_and_moves_sum_up_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x.csv"), "id,word\n1,a\n2,b\n2,c\n").unwrap();
+    let run = async |arguments: &str| {
+        let mut command = windrow(folder.path());
+        let output = command.args(arguments.split(' ')).output().await.unwrap();
+        let told = String::from_utf8(output.stdout).unwrap();
+        let json = serde_json::from_str::<serde_json::Value>(&told);
+        (
+            output.status.code(),
+            json.unwrap_or_else(|_| panic!("{told}")),
+        )
+    };
+    let db = rusqlite::Connection::open(folder.path().join("x.db")).unwrap();
+    db.execute_batch("create table t (id integer primary key, word text)")
+        .unwrap();
+    let (status, told) = run("load x.csv --to sqlite:x.db --table t --summary json").await;
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(3), &"done with rejects".into()),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["written"], &told["refused"]),
+        (&2.into(), &1.into()),
+        "{told}"
+    );
+    let (status, told) = run("load no.csv --to sqlite:x.db --table t --summary json").await;
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(1), &"failed".into()),
+        "{told}"
+    );
+    assert!(told["error"].as_str().unwrap().contains("no.csv"), "{told}");
+    let (status, told) =
+        run("move --from sqlite:x.db --source t --destination u --create --summary json").await;
+    assert_eq!(
+        (status, &told["outcome"]),
+        (Some(0), &"done".into()),
+        "{told}"
+    );
+    assert_eq!(
+        (&told["command"], &told["moved"]),
+        (&"move".into(), &2.into()),
+        "{told}"
+    );
+}
+
+/// A sample of each file: its first rows, however many a portion takes.
+#[tokio::test]
+async fn a_load_may_take_the_first_rows_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..30_000).map(|n| format!("{n},word {n}\n")).collect();
+    std::fs::write(folder.path().join("a.csv"), format!("id,word\n{lines}")).unwrap();
+    let lines: String = (0..10)
+        .map(|n| format!("{{\"id\":{}}}\n", n + 50_000))
+        .collect();
+    std::fs::write(folder.path().join("b.ndjson"), lines).unwrap();
+    let arguments = "load a.csv b.ndjson --to sqlite:x.db --table t --create --limit 12345";
+    let output = windrow(folder.path())
+        .args(arguments.split(' '))
+        .output()
+        .await
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    let db = rusqlite::Connection::open(folder.path().join("x.db")).unwrap();
+    let count = |which: &str| {
+        let question = format!("select count(*) from t where {which}");
+        db.query_row(&question, [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!(
+        (count("id < 12345"), count("id >= 50000"), count("true")),
+        (12345, 10, 12355)
+    );
 }

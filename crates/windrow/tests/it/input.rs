@@ -56,8 +56,8 @@ async fn bad_bodies_are_told_what_is_wrong() {
             ("text/plain", "{\"id\": 1}".into(), 415, "application/json"),
             (
                 "application/x-ndjson",
-                "{\"id\": 1000001}\n{bad}\n".into(),
-                400,
+                "{\"id\": 1000001}\n{bad}\n{\"id\": 1000002}\n".into(),
+                207,
                 "line 2",
             ),
         ];

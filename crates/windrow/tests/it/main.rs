@@ -12,6 +12,7 @@
 
 mod alone;
 mod command;
+mod doctor;
 mod envelope;
 mod examples;
 mod input;

@@ -45,7 +45,6 @@ pub(crate) struct Ledger {
     wanted: Results,
     ack: Ack,
     runs: Vec<Run>,
-    count: u64,
     rows: u64,
     errors: u64,
     /// Bytes that are kept, and the memory they are charged with.
@@ -61,7 +60,6 @@ impl Ledger {
             wanted,
             ack,
             runs: Vec::new(),
-            count: 0,
             rows: 0,
             errors: 0,
             due: 0,
@@ -80,7 +78,6 @@ impl Ledger {
 
     /// Adds a success.
     pub(crate) fn done(&mut self, mut done: RowDone) {
-        self.count += 1;
         self.rows += done.rows;
         match self.wanted {
             Results::All => {}
@@ -105,7 +102,6 @@ impl Ledger {
     }
 
     fn error(&mut self, fault: Fault) {
-        self.count += 1;
         self.errors += 1;
         if self.wanted == Results::None {
             return;
@@ -159,11 +155,6 @@ impl Ledger {
     /// True where memory was charged.
     pub(crate) fn holds_memory(&self) -> bool {
         self.permit.bytes() > 0
-    }
-
-    /// True where nothing was added yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     pub(crate) fn rows(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Reading a body, chunk by chunk.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::answers::Refusal;
+use crate::bodies::inflate::{self, Inflate, Piece};
 use crate::connection_state::{ConnectionState, Phase};
 
 /// What is read and thrown away of a refused body before it is answered, at most. A client that is
@@ -31,6 +32,8 @@ enum Source {
 #[derive(Debug)]
 pub struct Feed<'a> {
     body: Source,
+    /// Where the body is packed, until all of it is unpacked.
+    packed: Option<Box<Inflate>>,
     connection: &'a ConnectionState,
     /// The client waits for a go-ahead before it sends the body.
     asks_first: bool,
@@ -48,6 +51,7 @@ impl<'a> Feed<'a> {
         connection.set_holds(false);
         Self {
             body: Source::Connection(body),
+            packed: Self::unpacker(headers, ended),
             connection,
             asks_first: headers.contains_key(EXPECT),
             started: false,
@@ -55,10 +59,16 @@ impl<'a> Feed<'a> {
         }
     }
 
+    fn unpacker(headers: &HeaderMap, is_empty: bool) -> Option<Box<Inflate>> {
+        let packed = !is_empty && inflate::is_packed(headers);
+        packed.then(|| Box::new(Inflate::new()))
+    }
+
     /// The body of a part of an envelope.
-    pub(crate) fn held(body: Bytes, connection: &'a ConnectionState) -> Self {
+    pub(crate) fn held(body: Bytes, headers: &HeaderMap, connection: &'a ConnectionState) -> Self {
         Self {
             ended: body.is_empty(),
+            packed: Self::unpacker(headers, body.is_empty()),
             body: Source::Memory(body),
             connection,
             asks_first: false,
@@ -76,9 +86,10 @@ impl<'a> Feed<'a> {
         self.connection
     }
 
-    /// How long the body is, where its head says so.
+    /// How long the body is, where its head says so. How much a packed one holds, it does not say.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.body {
+            _ if self.packed.is_some() => None,
             Source::Connection(body) => body.size_hint().exact(),
             Source::Memory(body) => Some(body.len() as u64),
         }
@@ -86,7 +97,7 @@ impl<'a> Feed<'a> {
 
     /// True once all of it was read.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended
+        self.ended && self.packed.is_none()
     }
 
     /// Whether memory is held until the rest is there: then it has to come at a pace, while others
@@ -102,11 +113,34 @@ impl<'a> Feed<'a> {
         self.connection.enter(Phase::Busy);
     }
 
-    /// The next bytes, never an empty chunk; `None` at the end.
+    /// The next bytes, unpacked, never an empty chunk; `None` at the end.
     pub(crate) fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, Refusal>> {
+        loop {
+            let Some(packed) = &mut self.packed else {
+                return self.poll_sent(cx);
+            };
+            match packed.piece()? {
+                Piece::Bytes(piece) => return Poll::Ready(Ok(Some(piece))),
+                Piece::End => self.packed = None,
+                Piece::Rests => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Piece::Wants => {
+                    let chunk = ready!(self.poll_sent(cx))?;
+                    if let Some(packed) = &mut self.packed {
+                        packed.give(chunk);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next bytes as they are sent.
+    fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Refusal>> {
         if self.ended {
             return Poll::Ready(Ok(None));
         }
@@ -160,6 +194,8 @@ impl<'a> Feed<'a> {
     /// Reads and forgets the rest of a refused body, within limits. False if the connection is of
     /// no more use.
     pub(crate) async fn drain(&mut self) -> bool {
+        // Nobody wants to know what is in it.
+        self.packed = None;
         if self.ended {
             return true;
         }

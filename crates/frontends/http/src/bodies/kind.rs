@@ -49,15 +49,24 @@ pub(crate) fn of(headers: &HeaderMap) -> Result<Kind, Refusal> {
     }
 }
 
-/// Refuses a body that is compressed.
+/// How a body may be packed; whoever reads it unpacks it.
+const ENCODINGS: [&[u8]; 3] = [b"identity", b"gzip", b"x-gzip"];
+
+/// Refuses a body that is packed in a way that is not known, or in several.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
-    let encoding = headers.get(CONTENT_ENCODING);
-    if encoding.is_none_or(|v| v.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Ok(());
+    let mut named = headers.get_all(CONTENT_ENCODING).iter();
+    let is_known = |v: &http::HeaderValue| {
+        let known = |encoding: &&[u8]| v.as_bytes().eq_ignore_ascii_case(encoding);
+        ENCODINGS.iter().any(known)
+    };
+    match (named.next(), named.next()) {
+        (None, _) => Ok(()),
+        (Some(encoding), None) if is_known(encoding) => Ok(()),
+        _ => Err(unsupported(
+            "this Content-Encoding is not known: pack the body once by gzip, or send it as it is (identity)"
+                .to_owned(),
+        )),
     }
-    Err(unsupported(
-        "a Content-Encoding is not supported: send the body as it is (identity)".to_owned(),
-    ))
 }
 
 /// A body of a kind that is not accepted here.
@@ -137,10 +146,19 @@ mod tests {
     }
 
     #[test]
-    fn compressed_bodies_are_refused() {
+    fn gzip_is_the_only_packing() {
         let mut headers = HeaderMap::new();
+        for known in ["gzip", "GZIP", "x-gzip", "identity"] {
+            headers.insert(CONTENT_ENCODING, known.parse().unwrap());
+            assert_eq!(of(&headers).unwrap(), Kind::Json, "{known}");
+        }
+        for unknown in ["br", "gzip, gzip", "zstd"] {
+            headers.insert(CONTENT_ENCODING, unknown.parse().unwrap());
+            let refusal = of(&headers).unwrap_err();
+            assert!(refusal.fault().message.contains("gzip"), "{unknown}");
+        }
         headers.insert(CONTENT_ENCODING, "gzip".parse().unwrap());
-        let refusal = of(&headers).unwrap_err();
-        assert!(refusal.fault().message.contains("identity"));
+        headers.append(CONTENT_ENCODING, "gzip".parse().unwrap());
+        assert!(of(&headers).is_err(), "packed twice");
     }
 }

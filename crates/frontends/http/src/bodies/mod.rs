@@ -3,6 +3,7 @@
 
 pub(crate) mod charge;
 mod feed;
+mod inflate;
 pub(crate) mod kind;
 pub(crate) mod whole;
 

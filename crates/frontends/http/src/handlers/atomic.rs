@@ -14,6 +14,7 @@ use crate::bodies::Feed;
 use crate::bodies::charge::Charge;
 use crate::plan::Plan;
 use crate::request::RequestContext;
+use crate::rows::object::RowError;
 use crate::rows::{RowStream, Take};
 
 pub(crate) async fn run(
@@ -74,6 +75,10 @@ impl Take for Rows {
     fn take(&mut self, write: RowWrite) {
         self.bytes += write.bytes();
         self.writes.push(write);
+    }
+
+    fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
+        Err(error)
     }
 }
 

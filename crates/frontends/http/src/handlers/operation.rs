@@ -63,13 +63,59 @@ pub(crate) fn read(
     system: &SystemTables,
     shapes: &mut Shapes,
 ) -> Result<Operation, Fault> {
-    let fields: Fields<'_> = serde_json::from_str(operation.get()).map_err(|e| invalid(&e))?;
-    let write = write(&fields, system, shapes)?;
+    let fields: Result<Fields<'_>, _> = serde_json::from_str(operation.get());
+    let fields =
+        fields.map_err(|e| with_form(invalid(&e), op_of(operation).unwrap_or_default()))?;
+    let write = write(&fields, system, shapes);
+    let write = write.map_err(|fault| with_form(fault, &fields.op))?;
     let ack = fields.ack.as_deref().map(|word| {
         let wrong = || Fault::invalid(format!("ack {word:?} is not known; write commit or spool"));
         Ack::parse(word).ok_or_else(wrong)
     });
     Ok((write, ack.transpose()?))
+}
+
+/// The `op` of an operation whatever else is wrong with it.
+fn op_of(operation: &RawValue) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Op<'a> {
+        #[serde(borrow)]
+        op: &'a str,
+    }
+    Some(serde_json::from_str::<Op<'_>>(operation.get()).ok()?.op)
+}
+
+/// How each operation is written.
+const FORMS: [(&str, &str); 5] = [
+    (
+        "insert",
+        r#"{"op":"insert","table":"t","row":{"id":1,"a":2}}, and "on_conflict" with "key", "returning", "ack", "id""#,
+    ),
+    (
+        "upsert",
+        r#"{"op":"upsert","table":"t","row":{"id":1,"a":2}}, and "key", "returning", "ack", "id""#,
+    ),
+    (
+        "update",
+        r#"{"op":"update","table":"t","key":1,"row":{"a":2}}, and "returning", "ack", "id""#,
+    ),
+    (
+        "delete",
+        r#"{"op":"delete","table":"t","key":1}, and "returning", "ack", "id""#,
+    ),
+    (
+        "get",
+        r#"{"op":"get","table":"t","key":1}, and "returning", "id""#,
+    ),
+];
+
+/// Says how an operation is written, where something is missing or does not belong to it.
+fn with_form(fault: Fault, op: &str) -> Fault {
+    if fault.code != "22023" || fault.hint().is_some() {
+        return fault;
+    }
+    let form = FORMS.iter().find(|(name, _)| *name == op);
+    fault.with_hint(form.map(|(op, form)| format!("{op} is written {form}")))
 }
 
 fn write(

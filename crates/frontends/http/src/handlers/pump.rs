@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http::StatusCode;
@@ -21,6 +21,7 @@ use crate::bodies::Feed;
 use crate::bodies::charge::Charge;
 use crate::plan::Plan;
 use crate::request::{RequestContext, Turn};
+use crate::rows::object::RowError;
 use crate::rows::{RowStream, Take};
 
 /// The most rows handed over at once.
@@ -38,8 +39,9 @@ const FREE_CARRY: usize = 32 << 10;
 /// Bodies known to be this short are told 429 where the budget is full; longer ones wait for it.
 const SHORT: u64 = 256 << 10;
 
-/// Reads the whole body. What came before an error in the middle of it stays: the answer has the
-/// results so far and the error.
+/// Reads the whole body. A row that cannot be read has its error in its place, and those behind it
+/// are read on. What came before an error of the body itself stays: the answer has the results so
+/// far and the error.
 pub(crate) async fn run(
     request: &RequestContext<'_>,
     ack: Ack,
@@ -63,11 +65,17 @@ pub(crate) async fn run(
         carry: Charge::new(budget.clone()),
         carried: 0,
         patient: !short,
+        handed_over: false,
+        unread: None,
         budget,
     };
     let mut early = pump.read(first).await.err();
     let last = pump.finish().await;
     early = early.or(last.err());
+    if !pump.handed_over {
+        // Not one row could be read: the first error says more than a list of all of them.
+        early = pump.unread.take().or(early);
+    }
     if early.is_none() {
         early = pump.end().await.err();
     }
@@ -77,7 +85,7 @@ pub(crate) async fn run(
     }
     let status = match &early {
         // Nothing was handed over: the same answer as for any other request that is refused.
-        Some(refusal) if pump.untouched() => return Err(refusal.clone()),
+        Some(refusal) if !pump.handed_over => return Err(refusal.clone()),
         Some(refusal) => refusal.status(),
         None if pump.ledger.errors() == 0 => ack.status(),
         None => StatusCode::MULTI_STATUS,
@@ -95,27 +103,57 @@ struct Pump<'p, 'f> {
     feed: &'p mut Feed<'f>,
     rows: RowStream<'p>,
     portion: Portion,
-    under_way: VecDeque<Receipt<RowDone>>,
+    under_way: VecDeque<Sent>,
     ledger: Ledger,
     /// Memory of the row that has begun.
     carry: Charge,
     carried: usize,
     /// Whether a full budget is waited for.
     patient: bool,
+    /// Whether any row was.
+    handed_over: bool,
+    /// The first row that could not be read.
+    unread: Option<Refusal>,
     budget: Budget,
+}
+
+/// Rows that cannot be read, each with the number of those before it in its portion that can.
+type Unread = Vec<(usize, RowError)>;
+
+/// A portion under way.
+struct Sent {
+    answer: Awaited,
+    unread: Unread,
+}
+
+/// What becomes of the rows of a portion that can be read.
+enum Awaited {
+    Lane(Receipt<RowDone>),
+    /// It is known already.
+    There(Outcomes<RowDone>),
+}
+
+impl Sent {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcomes<RowDone>> {
+        match &mut self.answer {
+            Awaited::Lane(receipt) => Pin::new(receipt).poll(cx),
+            Awaited::There(outcomes) => Poll::Ready(std::mem::take(outcomes)),
+        }
+    }
 }
 
 /// Rows that were read and not handed over yet.
 #[derive(Default)]
 struct Portion {
     units: Vec<Unit<RowWrite>>,
+    unread: Unread,
     bytes: usize,
     permit: Option<Permit>,
 }
 
 impl Take for Portion {
     fn is_full(&self) -> bool {
-        self.units.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
+        self.units.len() + self.unread.len() >= PORTION_ROWS || self.bytes >= PORTION_BYTES
     }
 
     fn take(&mut self, write: RowWrite) {
@@ -123,14 +161,26 @@ impl Take for Portion {
         self.bytes += unit.bytes();
         self.units.push(unit);
     }
+
+    fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
+        self.bytes += error.fault.bytes();
+        self.unread.push((self.units.len(), error));
+        Ok(())
+    }
 }
 
 /// What the pump was woken by.
 enum Event {
     Chunk(Option<Bytes>),
-    Settled(Outcomes<RowDone>),
+    Settled(Outcomes<RowDone>, Unread),
     /// Nothing has come at this moment, and the lane has room for what was read.
     Paused,
+}
+
+impl Portion {
+    fn is_empty(&self) -> bool {
+        self.units.is_empty() && self.unread.is_empty()
+    }
 }
 
 impl Pump<'_, '_> {
@@ -140,7 +190,7 @@ impl Pump<'_, '_> {
             match self.next().await? {
                 Event::Chunk(Some(chunk)) => self.parse(chunk).await?,
                 Event::Chunk(None) => break,
-                Event::Settled(outcomes) => self.settle(outcomes).await?,
+                Event::Settled(outcomes, unread) => self.settle(outcomes, unread).await?,
                 Event::Paused => self.hand_over().await?,
             }
         }
@@ -151,21 +201,22 @@ impl Pump<'_, '_> {
     /// Waits for whatever comes first. A sender that pauses has its rows sent on: nothing is held
     /// back to collect.
     async fn next(&mut self) -> Result<Event, Refusal> {
-        if self.portion.units.is_empty() {
+        if self.portion.is_empty() {
             self.portion.permit = None;
         }
         std::future::poll_fn(|cx| {
             if let Poll::Ready(chunk) = self.feed.poll_chunk(cx) {
                 return Poll::Ready(chunk.map(Event::Chunk));
             }
-            if !self.portion.units.is_empty() && self.under_way.len() < PORTIONS {
+            if !self.portion.is_empty() && self.under_way.len() < PORTIONS {
                 return Poll::Ready(Ok(Event::Paused));
             }
             if let Some(oldest) = self.under_way.front_mut()
-                && let Poll::Ready(outcomes) = Pin::new(oldest).poll(cx)
+                && let Poll::Ready(outcomes) = oldest.poll(cx)
             {
-                self.under_way.pop_front();
-                return Poll::Ready(Ok(Event::Settled(outcomes)));
+                let unread = self.under_way.pop_front().map(|sent| sent.unread);
+                let unread = unread.unwrap_or_default();
+                return Poll::Ready(Ok(Event::Settled(outcomes, unread)));
             }
             Poll::Pending
         })
@@ -231,10 +282,23 @@ impl Pump<'_, '_> {
         while self.under_way.len() >= PORTIONS {
             self.settle_oldest().await?;
         }
-        let portion = std::mem::take(&mut self.portion);
-        if portion.units.is_empty() {
+        let mut portion = std::mem::take(&mut self.portion);
+        if portion.is_empty() {
             return Ok(());
         }
+        let unread = std::mem::take(&mut portion.unread);
+        if let (None, Some((_, first))) = (&self.unread, unread.first()) {
+            self.unread = Some(first.clone().into());
+        }
+        let answer = match portion.units.is_empty() {
+            true => Awaited::There(Outcomes::new()),
+            false => self.submit(portion).await?,
+        };
+        self.under_way.push_back(Sent { answer, unread });
+        Ok(())
+    }
+
+    async fn submit(&mut self, portion: Portion) -> Result<Awaited, Refusal> {
         let held = portion.permit.unwrap_or_else(Permit::empty);
         let permit = self.cover(held, portion.bytes).await?;
         let count = portion.units.len();
@@ -246,11 +310,12 @@ impl Pump<'_, '_> {
         if self.request.has_key() {
             let run = turn.run(portion.units, count, permit, Extent::More);
             let outcomes = Box::pin(run).await?;
-            return self.enter(outcomes).await;
+            self.handed_over = true;
+            return Ok(Awaited::There(outcomes));
         }
         let receipt = turn.submit(portion.units, count, permit).await?;
-        self.under_way.push_back(receipt);
-        Ok(())
+        self.handed_over = true;
+        Ok(Awaited::Lane(receipt))
     }
 
     /// Memory for exactly what was read. A row may take more than was reserved; who then waits for
@@ -271,26 +336,26 @@ impl Pump<'_, '_> {
     }
 
     async fn settle_oldest(&mut self) -> Result<(), Refusal> {
-        match self.under_way.pop_front() {
-            Some(receipt) => {
-                let outcomes = receipt.await;
-                self.settle(outcomes).await
-            }
-            None => Ok(()),
-        }
+        let Some(mut oldest) = self.under_way.pop_front() else {
+            return Ok(());
+        };
+        let outcomes = std::future::poll_fn(|cx| oldest.poll(cx)).await;
+        self.settle(outcomes, oldest.unread).await
     }
 
-    async fn settle(&mut self, outcomes: Outcomes<RowDone>) -> Result<(), Refusal> {
+    async fn settle(&mut self, outcomes: Outcomes<RowDone>, unread: Unread) -> Result<(), Refusal> {
         let outcomes = match &self.turn {
             Some(turn) => turn.settle(outcomes),
             None => outcomes,
         };
-        self.enter(outcomes).await
-    }
-
-    /// Keeps what rows were told, for the answer.
-    async fn enter(&mut self, outcomes: Outcomes<RowDone>) -> Result<(), Refusal> {
-        outcomes.into_iter().for_each(|o| self.ledger.push(o));
+        let mut unread = unread.into_iter().peekable();
+        for (at, outcome) in outcomes.into_iter().enumerate() {
+            while let Some((_, error)) = unread.next_if(|(before, _)| *before <= at) {
+                self.ledger.push(Err(error.into_fault().into()));
+            }
+            self.ledger.push(outcome);
+        }
+        unread.for_each(|(_, error)| self.ledger.push(Err(error.into_fault().into())));
         self.feed.pause();
         let patience = self.request.app.config.body_timeout;
         Ok(self.ledger.charge(patience).await?)
@@ -308,7 +373,7 @@ impl Pump<'_, '_> {
     }
 
     /// All rows were read and answered: a request with a key was executed as a whole.
-    async fn end(&self) -> Result<(), Refusal> {
+    async fn end(&mut self) -> Result<(), Refusal> {
         match &self.turn {
             Some(turn) if self.request.has_key() && self.ack == Ack::Commit => {
                 let nothing = Units::new();
@@ -317,9 +382,5 @@ impl Pump<'_, '_> {
             }
             _ => Ok(()),
         }
-    }
-
-    fn untouched(&self) -> bool {
-        self.ledger.is_empty()
     }
 }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::answers::{self, Answer, AnswerBody, Refusal};
 use crate::app::App;
-use crate::auth;
 use crate::bodies::Feed;
 use crate::config::HttpConfig;
 use crate::connection_state::ConnectionState;
@@ -85,7 +84,7 @@ impl Router {
         let handover = Handover::default();
         source.begin_request();
         let found = self.find(&head);
-        let admitted = authorize(&self.app.config, &head, &found);
+        let admitted = authorize(&self.app, &head, &found);
         let checked = admitted.and_then(|()| self.check(&head, found));
         let context = |target| {
             let request = RequestContext::new(&self.app, &head, source, &handover)?;
@@ -292,7 +291,7 @@ impl PartAnswerer for Router {
     async fn answer(&self, part: Part<'_>) -> Answer {
         let begun = Instant::now();
         let head = &part.head;
-        let mut feed = Feed::held(part.body, part.connection);
+        let mut feed = Feed::held(part.body, &head.headers, part.connection);
         let found = self.find(head);
         let context = |target| {
             let request = RequestContext::new(&self.app, head, part.source, part.handover)?;
@@ -328,11 +327,7 @@ fn endless() -> Refusal {
 }
 
 /// Refuses a request of somebody who may not ask.
-fn authorize(
-    config: &HttpConfig,
-    head: &Parts,
-    found: &Result<Target<'_>, NoRoute>,
-) -> Result<(), Refusal> {
+fn authorize(app: &App, head: &Parts, found: &Result<Target<'_>, NoRoute>) -> Result<(), Refusal> {
     let host = origin::host(head)?;
     let (is_health, is_open) = match found {
         Ok(Target::Own(route)) => (route.endpoint == Endpoint::Health, false),
@@ -342,10 +337,10 @@ fn authorize(
     if is_health {
         return Ok(());
     }
-    if config.token.is_none() {
-        origin::check(head, host.as_ref(), &config.hosts)?;
+    if !app.token.is_set() {
+        origin::check(head, host.as_ref(), &app.config.hosts)?;
     }
-    if is_open || auth::allows(config.token.as_ref(), &head.headers) {
+    if is_open || app.token.allows(&head.headers) {
         return origin::check_kind(head);
     }
     Err(Refusal::protocol(

@@ -72,12 +72,20 @@ impl RowError {
     }
 }
 
+impl RowError {
+    /// What is wrong, with the place in the message.
+    pub(crate) fn into_fault(self) -> Fault {
+        let Position { line, column } = self.position;
+        let mut fault = self.fault;
+        fault.message = format!("line {line}, column {column}: {}", fault.message).into();
+        fault
+    }
+}
+
 impl From<RowError> for Refusal {
     fn from(error: RowError) -> Self {
         let Position { line, column } = error.position;
-        let mut fault = error.fault;
-        fault.message = format!("line {line}, column {column}: {}", fault.message).into();
-        Self::from(fault).at(ErrorPosition {
+        Self::from(error.into_fault()).at(ErrorPosition {
             line: Some(line),
             column: Some(column),
         })

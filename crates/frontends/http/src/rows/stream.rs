@@ -18,6 +18,12 @@ pub(crate) trait Take {
 
     /// One more.
     fn take(&mut self, write: RowWrite);
+
+    /// A row that cannot be read, in its place among the others.
+    ///
+    /// # Errors
+    /// The same error, where one such row is the end of the whole body.
+    fn refuse(&mut self, error: RowError) -> Result<(), RowError>;
 }
 
 /// Reads the rows of one body.
@@ -75,7 +81,8 @@ impl<'p> RowStream<'p> {
     /// What is behind the last whole row is kept and counts as used.
     ///
     /// # Errors
-    /// The first row that cannot be read. The stream is of no more use then.
+    /// The first row that cannot be read, where nobody can tell the rows behind it or `out` wants
+    /// none of them. The stream is of no more use then.
     pub(crate) fn push(&mut self, text: &[u8], out: &mut impl Take) -> Result<usize, RowError> {
         let mut rest = text;
         while !out.is_full() && !rest.is_empty() {
@@ -159,7 +166,30 @@ impl<'p> RowStream<'p> {
             return Ok(());
         }
         let start = start.after(text.get(..text.len() - clean.len()).unwrap_or_default());
-        let write = match &self.format {
+        let stands_alone = self.stands_alone();
+        match self.write(clean, start) {
+            Ok(Some(write)) => out.take(write),
+            Ok(None) => {}
+            Err(error) if stands_alone => out.refuse(error)?,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Whether the rows behind one that cannot be read can be told from it: each line of NDJSON and
+    /// each record of CSV is a text of its own, an array is one text as a whole. A CSV body whose
+    /// header cannot be read says nothing.
+    fn stands_alone(&self) -> bool {
+        match &self.format {
+            Format::Lines => true,
+            Format::Csv(_) => self.last.is_some(),
+            Format::Array(_) => false,
+        }
+    }
+
+    /// The write of a row's text; `None` for the header of CSV.
+    fn write(&mut self, clean: &[u8], start: Position) -> Result<Option<RowWrite>, RowError> {
+        Ok(match &self.format {
             Format::Csv(csv) => match &self.last {
                 Some(shape) => csv
                     .values(clean, shape.columns.len())
@@ -173,11 +203,7 @@ impl<'p> RowStream<'p> {
                 }
             },
             Format::Lines | Format::Array(_) => Some(self.object(clean, start)?),
-        };
-        if let Some(write) = write {
-            out.take(write);
-        }
-        Ok(())
+        })
     }
 
     fn object(&mut self, text: &[u8], start: Position) -> Result<RowWrite, RowError> {

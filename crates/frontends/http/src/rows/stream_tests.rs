@@ -3,6 +3,7 @@ use windrow_core::{Op, RowWrite, Value};
 
 use super::{RowStream, Take};
 use crate::plan::Plans;
+use crate::rows::position::RowError;
 use crate::rows::trial::{self, All, Kind, ReadRows};
 
 const MAX_ROW: usize = 1000;
@@ -114,6 +115,9 @@ fn a_full_taker_stops_the_reading() {
         fn take(&mut self, write: RowWrite) {
             self.0.take(write);
         }
+        fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
+            self.0.refuse(error)
+        }
     }
     let plans = Plans::default();
     let plan = plans.get(Op::Insert, "t", "").unwrap();
@@ -124,6 +128,56 @@ fn a_full_taker_stops_the_reading() {
         .unwrap();
     assert_eq!((used, two.0.0.len()), (16, 2));
     assert!(std::sync::Arc::ptr_eq(&two.0.0[0].shape, &two.0.0[1].shape));
+}
+
+/// Takes rows, and notes the lines of those that cannot be read.
+#[derive(Default)]
+struct Lenient(All, Vec<u64>);
+
+impl Take for Lenient {
+    fn is_full(&self) -> bool {
+        false
+    }
+    fn take(&mut self, write: RowWrite) {
+        self.0.take(write);
+    }
+    fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
+        self.1.push(error.position.line);
+        Ok(())
+    }
+}
+
+/// The number of rows, the lines that cannot be read, and whether the body was read to its end.
+fn leniently(kind: Kind, text: &str) -> (usize, Vec<u64>, bool) {
+    let plans = Plans::default();
+    let plan = plans.get(Op::Insert, "t", "").unwrap();
+    let mut stream = match kind {
+        Kind::Ndjson => RowStream::ndjson(&plan, MAX_ROW),
+        Kind::Array => RowStream::array(&plan, MAX_ROW),
+        Kind::Csv => RowStream::csv(&plan, &plan.options.csv, MAX_ROW),
+    };
+    let mut out = Lenient::default();
+    let read = stream
+        .push(text.as_bytes(), &mut out)
+        .and_then(|_| stream.finish(&mut out));
+    (out.0.0.len(), out.1, read.is_ok())
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_no_end_of_the_others() {
+    let ndjson = "{\"a\":1}\nnonsense\n{\"a\":2,\"a\":3}\n{\"a\":4}\n[1]\n{\"a\":5}\n{\"a\":";
+    let read = leniently(Kind::Ndjson, ndjson);
+    assert_eq!(read, (3, vec![2, 3, 5, 7], true));
+    let read = leniently(Kind::Csv, "a,b\n1,2\n3\n4,5,6\n7,8\n");
+    assert_eq!(read, (2, vec![3, 4], true));
+    // What is no row by itself ends the body: a header, an array, a row past the limit.
+    let read = leniently(Kind::Csv, "a,a\n1,2\n");
+    assert_eq!(read, (0, vec![], false));
+    let read = leniently(Kind::Array, "[{\"a\":1},{\"a\":x},{\"a\":2}]");
+    assert_eq!(read, (1, vec![], false));
+    let long = format!("{{\"a\":1}}\n{{\"a\":\"{}\"}}\n", "x".repeat(MAX_ROW));
+    let read = leniently(Kind::Ndjson, &long);
+    assert_eq!(read, (1, vec![], false));
 }
 
 /// Cuts a text at arbitrary bytes.

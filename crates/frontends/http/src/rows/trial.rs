@@ -24,6 +24,10 @@ impl Take for All {
     fn take(&mut self, write: RowWrite) {
         self.0.push(write);
     }
+
+    fn refuse(&mut self, error: RowError) -> Result<(), RowError> {
+        Err(error)
+    }
 }
 
 /// The rows of a body, by their columns, and the error that ended them.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::ack::Ack;
+use crate::auth::Token;
 use crate::config::HttpConfig;
 use crate::extension::Extension;
 use crate::routes::Router;
@@ -68,6 +69,11 @@ impl Http {
             local_addr,
             router: Arc::new(Router::new(config, services, extensions)),
         })
+    }
+
+    /// The token that clients must show, for who replaces it.
+    pub fn token(&self) -> Token {
+        self.router.app().token.clone()
     }
 
     /// Where it listens, with the port that was found.

@@ -125,6 +125,11 @@ async fn a_malformed_operation_fails_alone() {
         let (status, told) = post(&server, &body).await;
         assert_eq!((status, &told["errors"]), (207, &json!(1)), "{told}");
         let failed = &told["results"][1];
+        if let Some(op @ ("update" | "delete")) = operation["op"].as_str() {
+            let hint = failed["error"]["hint"].as_str().unwrap();
+            let form = format!("{op} is written {{\"op\":\"{op}\",\"table\":\"t\",\"key\":1");
+            assert!(hint.starts_with(&form), "{hint}");
+        }
         assert!(
             failed["error"]["message"].as_str().unwrap().contains(part),
             "{failed} {part}"

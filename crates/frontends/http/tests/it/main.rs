@@ -16,6 +16,7 @@ mod many;
 mod memory;
 mod one;
 mod ops;
+mod packed;
 mod refusals;
 mod spool;
 mod spool_order;

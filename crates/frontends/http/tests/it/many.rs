@@ -114,10 +114,68 @@ async fn csv_knows_null_as_postgresql_does() {
 }
 
 #[tokio::test]
+async fn a_line_that_cannot_be_read_is_one_result_among_the_others() {
+    for (kind, body, line) in [
+        (
+            "application/x-ndjson",
+            "{\"a\":1}\n{\"a\":\"bad\"}\n{\"a\":}\n{\"a\":4}\nmore\n",
+            "line 3, column 6: ",
+        ),
+        ("text/csv", "a\n1\nbad\n2,3\n4\n5,\n", "line 4, column 1: "),
+    ] {
+        let (server, seen) = serve(rule).await;
+        let (status, told) = post_text(server.rows(), kind, body).await;
+        assert_eq!((status, &told["error"]), (207, &json!(null)), "{told}");
+        let results = told["results"].as_array().unwrap();
+        assert_eq!(results.len(), 5, "{told}");
+        assert_eq!(results[2]["error"]["code"], "22P02", "{told}");
+        let message = results[2]["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with(line), "{message}");
+        assert_eq!(results[3], json!({"rows": 1}), "{told}");
+        assert!(results[4].get("error").is_some(), "{told}");
+        assert_eq!((&told["rows"], &told["errors"]), (&json!(2), &json!(3)));
+        assert_eq!(seen.writes().len(), 3);
+        // All or nothing: such a line is the end of it.
+        let (status, told) = post_text(server.rows() + "?atomic=true", kind, body).await;
+        assert_eq!(status, 400, "{told}");
+        assert_eq!(seen.writes().len(), 3);
+    }
+}
+
+/// Thousands of lines of which every third cannot be read: more than a portion of each kind.
+#[tokio::test]
+async fn lines_that_cannot_be_read_keep_their_places() {
+    let (server, seen) = serve(rule).await;
+    let line = |n: usize| match n % 3 {
+        0 => "{\n".to_owned(),
+        1 => format!("{{\"a\":{n}}}\n"),
+        _ => "{\"a\":\"bad\"}\n".to_owned(),
+    };
+    // A stretch without any row that can be read is longer than a portion.
+    let body: String = (0..5000)
+        .map(line)
+        .chain((0..3000).map(|_| "{\n".to_owned()))
+        .collect();
+    let (status, told) = post_text(server.rows(), "application/x-ndjson", body).await;
+    assert_eq!(status, 207);
+    let results = told["results"].as_array().unwrap();
+    assert_eq!(results.len(), 8000);
+    for (n, result) in results.iter().enumerate() {
+        let code = &result["error"]["code"];
+        match n % 3 {
+            1 if n < 5000 => assert_eq!(result, &json!({"rows": 1}), "{n}"),
+            2 if n < 5000 => assert_eq!(code, "23505", "{n}"),
+            _ => assert_eq!(code, "22P02", "{n}"),
+        }
+    }
+    assert_eq!(seen.writes().len(), 3333);
+}
+
+#[tokio::test]
 async fn what_came_before_an_error_stays_and_is_told() {
     let (server, seen) = serve(rule).await;
-    let body = "{\"a\":1}\n{\"a\":\"bad\"}\n{\"a\":}\n{\"a\":4}\n";
-    let (status, told) = post_text(server.rows(), "application/x-ndjson", body).await;
+    let body = "[{\"a\":1},\n{\"a\":\"bad\"},\n{\"a\":},\n{\"a\":4}]";
+    let (status, told) = post_text(server.rows(), "application/json", body).await;
     assert_eq!(status, 400);
     assert_eq!(told["error"]["line"], 3);
     assert_eq!(told["error"]["line_column"], 6);
@@ -125,9 +183,8 @@ async fn what_came_before_an_error_stays_and_is_told() {
     assert_eq!(told["results"].as_array().unwrap().len(), 2);
     assert_eq!((&told["rows"], &told["errors"]), (&json!(1), &json!(1)));
     assert_eq!(seen.writes().len(), 2);
-    let (status, told) =
-        post_text(server.rows(), "application/x-ndjson", "{\"a\":}\n{\"a\":1}").await;
-    assert_eq!(status, 400);
+    let (status, told) = post_text(server.rows(), "application/x-ndjson", "{\"a\":}\nmore\n").await;
+    assert_eq!((status, &told["error"]["line"]), (400, &json!(1)));
     assert!(told.get("results").is_none(), "nothing was written: {told}");
 }
 

@@ -67,7 +67,7 @@ async fn the_wrong_kind_of_body() {
     }
     let gzip = client()
         .post(server.rows())
-        .header("content-encoding", "gzip")
+        .header("content-encoding", "br")
         .body("x");
     let (status, told) = send(gzip).await;
     assert_eq!(status, 415);

@@ -157,16 +157,16 @@ async fn a_long_body_is_streamed_into_the_spool() {
 }
 
 #[tokio::test]
-async fn what_came_before_a_bad_row_stays() {
+async fn a_row_that_cannot_be_read_is_one_result() {
     let Answering {
         server, entries, ..
     } = serve(config(), Ack::Spool, all).await;
     let request = client().post(server.rows()).header("content-type", NDJSON);
     let (status, told, report) = asked(request.body("{\"a\":1}\n{\"a\"}\n")).await;
-    assert_eq!((status, told), (400, place(1)));
+    assert_eq!((status, told), (207, place(1)));
     assert_eq!(
-        (&report["accepted"], &report["error"]["line"]),
-        (&json!(1), &json!(2))
+        (&report["accepted"], &report["results"][1]["error"]["code"]),
+        (&json!(1), &json!("22P02"))
     );
     assert_eq!(entries.writes().len(), 1);
 }

@@ -32,6 +32,7 @@ pub(super) enum Show {
     Lanes,
     Clients,
     Servers,
+    Pools,
     Databases,
     Stats,
     Bypass,
@@ -41,10 +42,11 @@ pub(super) enum Show {
 }
 
 impl Show {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Lanes,
         Self::Clients,
         Self::Servers,
+        Self::Pools,
         Self::Databases,
         Self::Stats,
         Self::Bypass,
@@ -58,6 +60,7 @@ impl Show {
             Self::Lanes => "LANES",
             Self::Clients => "CLIENTS",
             Self::Servers => "SERVERS",
+            Self::Pools => "POOLS",
             Self::Databases => "DATABASES",
             Self::Stats => "STATS",
             Self::Bypass => "BYPASS",

@@ -1,5 +1,6 @@
 //! The tables of the console: their columns with their meanings, and their rows.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::command::Show;
@@ -76,6 +77,23 @@ const SERVERS: &[Column] = &[
     ),
 ];
 
+/// The columns of PgBouncer's table of this name that have a meaning here.
+const POOLS: &[Column] = &[
+    ("database", "the database that clients name"),
+    ("user", "the role"),
+    (
+        "cl_active",
+        "clients that are in and do not wait for a server connection",
+    ),
+    ("cl_waiting", "clients that wait for one"),
+    ("sv_active", "server connections that sessions have"),
+    ("sv_idle", "server connections that nobody needs"),
+    (
+        "pool_mode",
+        "transaction: a session has a server connection for a transaction; its writes in autocommit need none",
+    ),
+];
+
 const DATABASES: &[Column] = &[
     ("name", "what clients call it"),
     ("server_database", "its name at the server"),
@@ -125,6 +143,7 @@ pub(super) fn columns(show: Show) -> &'static [Column] {
         Show::Lanes => LANES,
         Show::Clients => CLIENTS,
         Show::Servers => SERVERS,
+        Show::Pools => POOLS,
         Show::Databases => DATABASES,
         Show::Stats => STATS,
         Show::Bypass => BYPASS,
@@ -153,6 +172,7 @@ pub(super) fn rows(show: Show, shared: &Shared) -> Rows {
         Show::Lanes => lanes(shared),
         Show::Clients => clients(shared),
         Show::Servers => servers(shared),
+        Show::Pools => pools(shared),
         Show::Databases => databases(shared),
         Show::Stats => stats(shared),
         Show::Bypass => bypass(shared),
@@ -231,6 +251,40 @@ fn servers(shared: &Shared) -> Rows {
         ]
     };
     shared.databases.pool.lines().into_iter().map(row).collect()
+}
+
+/// Clients that do not wait, clients that wait, server connections in use, those that are idle.
+type Pool = [usize; 4];
+
+fn pools(shared: &Shared) -> Rows {
+    let mut pools: BTreeMap<(String, String), Pool> = BTreeMap::new();
+    for info in shared.register.list() {
+        let who = (
+            info.identity.database.to_string(),
+            info.identity.role.to_string(),
+        );
+        let [active, waiting, ..] = pools.entry(who).or_default();
+        match info.state() {
+            State::Waiting => *waiting += 1,
+            _ => *active += 1,
+        }
+    }
+    for line in shared.databases.pool.lines() {
+        let who = (line.database.to_string(), line.role.to_string());
+        let [.., used, idle] = pools.entry(who).or_default();
+        *used += line.used;
+        *idle += line.idle;
+    }
+    let row = |((database, role), counts): ((String, String), Pool)| {
+        let counts = counts.map(|count| count.to_string());
+        let mode = "transaction".to_owned();
+        [database, role]
+            .into_iter()
+            .chain(counts)
+            .chain([mode])
+            .collect()
+    };
+    pools.into_iter().map(row).collect()
 }
 
 fn databases(shared: &Shared) -> Rows {
@@ -346,6 +400,10 @@ fn help() -> Rows {
         ["SHOW LANES", "where writes of many clients are joined"],
         ["SHOW CLIENTS", "who is in, and what it does"],
         ["SHOW SERVERS", "server connections for what is not joined"],
+        [
+            "SHOW POOLS",
+            "clients and server connections, as PgBouncer tells them",
+        ],
         ["SHOW DATABASES", "the databases that clients can name"],
         ["SHOW STATS", "counts of the whole"],
         ["SHOW BYPASS", "statements that were not joined, by reason"],

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::admin;
 use crate::admit::{Admitted, Arrival, CONSOLE, StartSlot, Starting, admit};
 use crate::client::Identity;
-use crate::config::PgConfig;
+use crate::config::{PgConfig, Roles};
 use crate::services::Services;
 use crate::session;
 use crate::shared::Shared;
@@ -36,6 +36,20 @@ pub struct Pg {
     shared: Arc<Shared>,
     /// Who is on its way in.
     starting: Arc<Starting>,
+}
+
+/// Replaces the roles that may come in, while clients are in. Cheap to clone.
+#[derive(Clone)]
+pub struct RoleKeeper(Arc<Shared>);
+
+impl RoleKeeper {
+    /// Puts other roles in force, for clients that come from now on.
+    ///
+    /// # Errors
+    /// What is wrong with them; those before stay in force.
+    pub fn replace(&self, roles: Roles) -> Result<(), String> {
+        self.0.access.replace(roles)
+    }
 }
 
 impl Pg {
@@ -70,6 +84,11 @@ impl Pg {
     /// Where it listens, with the port that was found.
     pub fn local_addr(&self) -> SocketAddr {
         self.local_addr
+    }
+
+    /// Who replaces the roles while clients are in.
+    pub fn role_keeper(&self) -> RoleKeeper {
+        RoleKeeper(Arc::clone(&self.shared))
     }
 
     /// Serves until `stop` is cancelled. Then nobody is let in any more, sessions end what is under

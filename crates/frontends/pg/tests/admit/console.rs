@@ -53,6 +53,8 @@ fn psql_shows_every_table() {
     );
     assert!(clients.ends_with("|idle|||0|1"), "{clients}");
     assert_eq!(show("show servers"), format!("app|{role}|0|1|50"));
+    let pools = show("show pools");
+    assert_eq!(pools, format!("app|{role}|1|0|0|1|transaction"));
     assert!(
         show("show databases").starts_with("app|") && show("show databases").ends_with("|off|no|1")
     );

@@ -9,7 +9,7 @@ use windrow::load::{AWAY_WAIT, Files, Format, LoadError, LoadSettings, Pick, Res
 use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
-use crate::command::progress::Progress;
+use crate::command::progress::{Progress, SummaryAs};
 
 /// Options of `load`.
 #[derive(Clone, Args)]
@@ -67,6 +67,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "N")]
     max_rejects: Option<u64>,
 
+    /// Load the first N rows of each file only
+    #[arg(long, value_name = "N", conflicts_with_all = ["resume", "resume_as"])]
+    limit: Option<u64>,
+
     /// Connections that write at once [default: 2, or 1 where order counts or the database has one
     /// writer]
     #[arg(long, short, value_name = "N")]
@@ -109,6 +113,10 @@ pub(crate) struct Load {
     /// What is told on the way: a bar on a terminal and lines elsewhere, lines, or nothing
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
+
+    /// How the end is told
+    #[arg(long, value_name = "HOW", default_value = "text")]
+    pub(super) summary: SummaryAs,
 
     /// Level or filter of the log [default: warn]
     #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]
@@ -181,6 +189,7 @@ impl Load {
                 .map_err(|fault| LoadError::Invalid(fault.message.into_string()))?;
         }
         load.create = self.create;
+        load.limit = self.limit;
         load.jobs = self.jobs;
         load.portion_rows = self.batch_rows;
         load.away_wait = self.away_wait.unwrap_or(AWAY_WAIT);

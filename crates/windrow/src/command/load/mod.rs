@@ -12,6 +12,7 @@ use windrow::load::{LoadError, Loading, Made, Summary};
 
 pub(crate) use self::args::Load;
 use crate::command::run::{self, INTERRUPTED};
+use crate::command::summary::Summary as Told;
 use crate::shutdown::Signals;
 use crate::telemetry;
 
@@ -23,10 +24,15 @@ const TOLD: u64 = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &Load) -> ExitCode {
-    run::run(args.log.as_deref(), to_the_end(args))
+    run::run(args.log.as_deref(), async {
+        let mut told = Told::new(args.summary, "load");
+        let outcome = to_the_end(args, &mut told).await;
+        told.tell(&outcome, INTERRUPTED)?;
+        outcome
+    })
 }
 
-async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
+async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let screen = Arc::new(args.progress.screen());
     let (listener, told) = (Arc::clone(&screen), AtomicU64::new(0));
@@ -66,15 +72,28 @@ async fn to_the_end(args: &Load) -> anyhow::Result<ExitCode> {
     let any_refused = kept.is_some();
     rejects.close();
     if let Some((rows, reasons)) = kept {
+        told_at_end.set("rejects", rows.display().to_string());
+        told_at_end.set("reasons", reasons.display().to_string());
         let (rows, reasons) = (rows.display(), reasons.display());
         telemetry::say(&format!(
             "refused rows are in {rows}, the reasons in {reasons}"
         ));
     }
     let counts = meter.read();
+    for (name, count) in [
+        ("written", counts.written),
+        ("left_out", counts.ignored),
+        ("refused", counts.rejected),
+        ("done_before", counts.before),
+        ("bytes_read", counts.bytes),
+    ] {
+        told_at_end.set(name, count);
+    }
     let so_far = format!("{} rows were written before", counts.written);
     match outcome {
         Ok(summary) => {
+            told_at_end.set("files", summary.files);
+            told_at_end.set("form", summary.form.to_string());
             for line in made(&summary.made) {
                 telemetry::say(&line);
             }

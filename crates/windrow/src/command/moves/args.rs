@@ -6,7 +6,7 @@ use clap::Args;
 use windrow::moves::MoveSettings;
 use windrow_core::Secret;
 
-use crate::command::progress::Progress;
+use crate::command::progress::{Progress, SummaryAs};
 
 /// Options of `move`.
 #[derive(Clone, Args)]
@@ -75,6 +75,10 @@ pub(crate) struct Move {
     /// What is told on the way: one line on a terminal and lines elsewhere, lines, or nothing
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
+
+    /// How the end is told
+    #[arg(long, value_name = "HOW", default_value = "text")]
+    pub(super) summary: SummaryAs,
 
     /// Level or filter of the log [default: warn]
     #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]

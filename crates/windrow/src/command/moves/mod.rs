@@ -11,6 +11,7 @@ use windrow::moves::{Counted, Moving, Planned, Prospect};
 
 pub(crate) use self::args::Move;
 use crate::command::run::{self, INTERRUPTED};
+use crate::command::summary::Summary as Told;
 use crate::shutdown::Signals;
 use crate::{cli, telemetry};
 
@@ -19,14 +20,20 @@ const SOME_REJECTED: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(args: &Move) -> ExitCode {
-    run::run(args.log.as_deref(), to_the_end(args))
+    run::run(args.log.as_deref(), async {
+        let mut told = Told::new(args.summary, "move");
+        let outcome = to_the_end(args, &mut told).await;
+        told.tell(&outcome, INTERRUPTED)?;
+        outcome
+    })
 }
 
-async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
+async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let moving = Moving::open(args.settings()).await?;
     if args.dry_run {
         let planned = moving.survey().await?;
+        told_at_end.set("dry_run", true);
         cli::print(&listing(&planned))?;
         return Ok(match planned.iter().map(|planned| planned.prospect).max() {
             None | Some(Prospect::Moved) => ExitCode::SUCCESS,
@@ -57,6 +64,13 @@ async fn to_the_end(args: &Move) -> anyhow::Result<ExitCode> {
     show.abort();
     screen.clear();
     let counted = counts.read();
+    for (name, count) in [
+        ("moved", counted.moved),
+        ("refused", counted.rejected),
+        ("batches", counted.batches),
+    ] {
+        told_at_end.set(name, count);
+    }
     if outcome.is_ok() || counted != Counted::default() {
         telemetry::say(&sentence(counted, started.elapsed().as_secs_f64()));
     }
@@ -77,7 +91,7 @@ fn sentence(counted: Counted, seconds: f64) -> String {
     );
     if counted.rejected > 0 {
         text.push_str(&format!(
-            "; {} went to the dead letters: table windrow_rejected of the source's database",
+            "; {} went to the dead letters, table windrow_rejected of the source's database: windrow rejects list says why",
             counted.rejected
         ));
     }

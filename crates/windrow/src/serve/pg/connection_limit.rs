@@ -44,6 +44,21 @@ pub(super) async fn of(
     most
 }
 
+/// Warns where a server has not the room that is configured.
+pub(super) async fn check(database: &DatabaseConfig, most: usize, patience: Duration) {
+    let Some(room) = ask(&database.target, patience).await else {
+        return;
+    };
+    if most > room {
+        warn!(
+            database = database.name,
+            most,
+            room,
+            "pg.max_server_connections is more than the server has room for at this moment: clients would be refused by it (53300).              Lower it, or raise max_connections of the server"
+        );
+    }
+}
+
 async fn ask(target: &Target, patience: Duration) -> Option<usize> {
     let mut wire = Wire::connect(target, &[], patience).await.ok()?;
     let rows = wire.simple(QUESTION).await.ok()?.ok()?;

@@ -1,0 +1,189 @@
+//! Bodies that come packed by gzip: unpacked in pieces, so that a few bytes which stand for many
+//! never take more memory than one piece.
+
+use std::io::{self, BufRead, Read};
+
+use bytes::{Buf, Bytes};
+use flate2::bufread::MultiGzDecoder;
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, StatusCode};
+
+use crate::answers::Refusal;
+
+/// The most bytes of a piece.
+const PIECE: usize = 64 << 10;
+
+/// Pieces of one chunk after which others have their turn.
+const TURN: u32 = 16;
+
+/// Whether a body is packed by gzip, by its headers.
+pub(super) fn is_packed(headers: &HeaderMap) -> bool {
+    let encoding = headers.get(CONTENT_ENCODING);
+    encoding.is_some_and(|named| {
+        let named = named.as_bytes();
+        named.eq_ignore_ascii_case(b"gzip") || named.eq_ignore_ascii_case(b"x-gzip")
+    })
+}
+
+/// Unpacks one body.
+#[derive(Debug)]
+pub(super) struct Inflate {
+    decoder: MultiGzDecoder<Arrived>,
+    /// Pieces since somebody else had a turn.
+    pieces: u32,
+}
+
+/// What comes next.
+pub(super) enum Piece {
+    /// Bytes, at least one.
+    Bytes(Bytes),
+    /// All that has come is unpacked.
+    Wants,
+    /// So much was unpacked in one go that others are to have their turn first.
+    Rests,
+    /// The end.
+    End,
+}
+
+/// What has come and is not unpacked yet.
+#[derive(Debug, Default)]
+struct Arrived {
+    chunk: Bytes,
+    /// Nothing comes behind it.
+    last: bool,
+}
+
+impl Read for Arrived {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl BufRead for Arrived {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.chunk.is_empty() && !self.last {
+            true => Err(io::ErrorKind::WouldBlock.into()),
+            false => Ok(&self.chunk),
+        }
+    }
+
+    fn consume(&mut self, read: usize) {
+        self.chunk.advance(read.min(self.chunk.len()));
+    }
+}
+
+impl Inflate {
+    pub(super) fn new() -> Self {
+        Self {
+            decoder: MultiGzDecoder::new(Arrived::default()),
+            pieces: 0,
+        }
+    }
+
+    /// Takes the next chunk, once all of the one before it is unpacked; `None` at the end.
+    pub(super) fn give(&mut self, chunk: Option<Bytes>) {
+        let arrived = self.decoder.get_mut();
+        arrived.last = chunk.is_none();
+        arrived.chunk = chunk.unwrap_or_default();
+    }
+
+    /// Unpacks the next piece.
+    ///
+    /// # Errors
+    /// 400 for what is no gzip, is damaged or ends too early.
+    pub(super) fn piece(&mut self) -> Result<Piece, Refusal> {
+        if self.pieces == TURN {
+            self.pieces = 0;
+            return Ok(Piece::Rests);
+        }
+        let mut piece = vec![0; PIECE];
+        match self.decoder.read(&mut piece) {
+            Ok(0) => Ok(Piece::End),
+            Ok(length) => {
+                self.pieces += 1;
+                piece.truncate(length);
+                Ok(Piece::Bytes(piece.into()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Piece::Wants),
+            Err(error) => Err(damaged(&error)),
+        }
+    }
+}
+
+fn damaged(error: &io::Error) -> Refusal {
+    let message = match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            "the gzip body ends before its end mark; send all of it".to_owned()
+        }
+        _ => format!(
+            "the body is no whole gzip ({error}), as its Content-Encoding says; send it again, or as it is without that header"
+        ),
+    };
+    Refusal::protocol(StatusCode::BAD_REQUEST, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What comes out of chunks of this size, and the largest piece.
+    fn unpacked(packed: &[u8], chunk: usize) -> Result<(Vec<u8>, usize), Refusal> {
+        let (mut inflate, mut out, mut largest) = (Inflate::new(), Vec::new(), 0);
+        let mut chunks = packed.chunks(chunk);
+        loop {
+            match inflate.piece()? {
+                Piece::Bytes(piece) => {
+                    largest = largest.max(piece.len());
+                    out.extend_from_slice(&piece);
+                }
+                Piece::Wants => inflate.give(chunks.next().map(Bytes::copy_from_slice)),
+                Piece::Rests => {}
+                Piece::End => return Ok((out, largest)),
+            }
+        }
+    }
+
+    #[test]
+    fn it_comes_out_in_pieces_whatever_the_chunks() {
+        let text = b"a line of text\n".repeat(300_000);
+        let packed = packed(&text);
+        for chunk in [1, 7, 1000, packed.len()] {
+            let (out, largest) = unpacked(&packed, chunk).unwrap();
+            assert_eq!(out, text, "{chunk}");
+            assert!(largest <= PIECE, "{largest}");
+        }
+    }
+
+    #[test]
+    fn members_follow_each_other_and_damage_is_told() {
+        let mut both = packed(b"a");
+        both.extend(packed(b"b"));
+        assert_eq!(unpacked(&both, 5).unwrap().0, b"ab");
+        let whole = packed(b"some text");
+        for (bytes, word) in [
+            (&whole[..whole.len() - 3], "before its end mark"),
+            (b"no gzip at all", "no whole gzip"),
+            (b"", "before its end mark"),
+        ] {
+            let refusal = unpacked(bytes, 4).unwrap_err();
+            let message = &refusal.fault().message;
+            assert!(message.contains(word), "{message}");
+        }
+        let mut damaged = whole;
+        *damaged.iter_mut().rev().nth(5).unwrap() ^= 1;
+        assert!(unpacked(&damaged, 100).is_err());
+    }
+}

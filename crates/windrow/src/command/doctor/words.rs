@@ -1,0 +1,71 @@
+//! What was found in a database, in words.
+
+use windrow::doctor::Seen;
+use windrow_core::{Level, Op, Standing};
+
+/// All of it. `most`: so many tables were looked at, at most.
+pub(super) fn report(seen: &Seen, most: usize) -> String {
+    let mut text = head(seen, most);
+    for (level, what) in [
+        (Level::Fused, "joined: many rows in one statement"),
+        (
+            Level::Grouped,
+            "grouped: statements of their own that share a transaction",
+        ),
+        (
+            Level::Apart,
+            "apart: each write is a transaction of its own",
+        ),
+    ] {
+        let of_level = seen.standings.iter().filter(|one| one.level == level);
+        let lines: Vec<String> = of_level.filter_map(line).collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{what}\n{}", lines.concat()));
+        }
+    }
+    if !seen.unseen.is_empty() {
+        text.push_str("\nnot looked at\n");
+    }
+    for (table, fault) in &seen.unseen {
+        text.push_str(&format!("  {table}: {fault}\n"));
+    }
+    for limitation in seen.profile.limitations {
+        text.push_str(&format!(
+            "\nlacks {}: {}\n",
+            limitation.promise, limitation.why
+        ));
+    }
+    text
+}
+
+fn head(seen: &Seen, most: usize) -> String {
+    let name = seen.profile.name;
+    match seen.tables {
+        None => format!(
+            "{name}: it cannot tell its tables; GET /v1/lanes does once they are written to\n"
+        ),
+        Some(1) => format!("{name}, 1 table\n"),
+        Some(count) if count > most => {
+            format!("{name}, {count} tables, of which the first {most} were looked at (--tables)\n")
+        }
+        Some(count) => format!("{name}, {count} tables\n"),
+    }
+}
+
+/// A table with its writes; and what keeps them from sharing more, with what can be done about it.
+/// `None` where it is about reads alone.
+fn line(standing: &Standing) -> Option<String> {
+    let writes = standing.ops.iter().filter(|op| **op != Op::Get);
+    let ops: Vec<&str> = writes.map(|op| op.as_str()).collect();
+    if ops.is_empty() {
+        return None;
+    }
+    let mut text = format!("  {}: {}\n", standing.table, ops.join(", "));
+    if let Some(why) = &standing.why {
+        text.push_str(&format!("      {why}\n"));
+        if !why.advice.is_empty() {
+            text.push_str(&format!("      {}\n", why.advice));
+        }
+    }
+    Some(text)
+}

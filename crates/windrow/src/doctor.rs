@@ -1,0 +1,113 @@
+//! What Windrow would make of a database: which tables' writes are joined, which not and why.
+//! Nothing is written.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), windrow::Fault> {
+//! let seen = windrow::doctor::look("postgres://app@localhost/shop", 100).await?;
+//! for standing in &seen.standings {
+//!     println!("{}: {:?}", standing.table, standing.level);
+//! }
+//! # Ok(()) }
+//! ```
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use windrow_core::shape::ShapeParts;
+use windrow_core::{
+    Budget, Database, Fault, Intake, Key, KeyedTable, Limits, OnConflict, Op, Profile, Returning,
+    RowWrite, Secret, Shape, Standing, TableName, Unit, Value,
+};
+use windrow_database::Options;
+use windrow_lanes::{Lane, LaneMetrics};
+
+use crate::databases;
+use crate::writer::{DEFAULT_MEMORY, LANE_CAPACITY};
+
+/// What was found.
+#[derive(Debug)]
+pub struct Seen {
+    /// What is known of the database.
+    pub profile: Profile,
+    /// Tables that it has; `None` where it cannot tell them.
+    pub tables: Option<usize>,
+    /// What the writes of each share, of the first of them.
+    pub standings: Vec<Standing>,
+    /// Tables that could not be looked at, and why.
+    pub unseen: Vec<(TableName, Fault)>,
+}
+
+/// Looks at the first `most` tables of a database. Cancel safe.
+///
+/// # Errors
+/// A URL that makes no sense; a database that cannot be reached or refuses.
+pub async fn look(url: impl Into<Secret>, most: usize) -> Result<Seen, Fault> {
+    let url = url.into();
+    let database = databases::open(url.reveal(), &Options::default()).await?;
+    database.ping().await?;
+    let mut seen = Seen {
+        profile: database.profile().clone(),
+        tables: None,
+        standings: Vec::new(),
+        unseen: Vec::new(),
+    };
+    let Some(inventory) = database.inventory() else {
+        return Ok(seen);
+    };
+    let names = inventory.tables().await?;
+    seen.tables = Some(names.len());
+    let meeting = Meeting::new(Arc::clone(&database));
+    for name in names.into_iter().take(most) {
+        let met = match inventory.table(&name).await {
+            Ok(Some(table)) => meeting.meet(&table).await,
+            Ok(None) => continue,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = met {
+            seen.unseen.push((name, fault));
+        }
+    }
+    seen.standings = database.standings();
+    meeting.lane.shutdown().await;
+    Ok(seen)
+}
+
+/// A lane, by which tables are met.
+struct Meeting {
+    intake: Intake<RowWrite>,
+    lane: Lane,
+}
+
+impl Meeting {
+    fn new(database: Arc<dyn Database>) -> Self {
+        let (intake, arrivals) = Intake::channel(Budget::new(DEFAULT_MEMORY), LANE_CAPACITY);
+        let metrics = LaneMetrics::register(&mut Registry::default());
+        let limits = Limits::default();
+        let lane = Lane::start(database, limits, arrivals, metrics, "doctor".into());
+        Self { intake, lane }
+    }
+
+    /// Reads a row whose key is NULL, which no row has: the table is looked up for that.
+    async fn meet(&self, table: &KeyedTable) -> Result<(), Fault> {
+        let column = table.key.first().or(table.columns.first());
+        let Some(column) = column.cloned() else {
+            return Ok(());
+        };
+        let shape = Shape::new(ShapeParts {
+            op: Op::Get,
+            table: table.name.clone(),
+            columns: Box::default(),
+            key: Key::Columns([column.clone()].into()),
+            on_conflict: OnConflict::Error,
+            returning: Returning::Columns([column].into()),
+        });
+        let unit = Unit::one(RowWrite::new(Arc::new(shape), vec![Value::Null]));
+        let permit = self.intake.budget().take(unit.bytes()).await?;
+        let source = self.intake.new_source();
+        let outcomes = self.intake.submit(source, [unit], permit).await?.await;
+        match outcomes.into_iter().next() {
+            Some(Err(failed)) => Err(failed.fault),
+            _ => Ok(()),
+        }
+    }
+}

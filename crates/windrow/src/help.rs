@@ -1,0 +1,184 @@
+//! What `--help` says beside the options: each command on one screen, with examples.
+
+use clap::{Arg, ArgAction, Command};
+
+/// Examples of commands that have none beside their options, by the words behind `windrow`.
+const EXAMPLES: [(&str, &[&str]); 19] = [
+    (
+        "",
+        &[
+            "windrow serve",
+            "windrow serve --to postgres://app@localhost/shop --pg 6432",
+            "windrow load flights.csv --to postgres://app@localhost/shop --table flights --create",
+        ],
+    ),
+    (
+        "serve",
+        &[
+            "windrow serve",
+            "windrow serve --to mysql://app@localhost/shop --http 8420",
+            "windrow serve --to postgres://app@localhost/shop --pg 6432",
+            "windrow serve --config /etc/windrow.toml",
+        ],
+    ),
+    (
+        "load",
+        &[
+            "windrow load flights.csv --to sqlite:shop.db --table flights --create --null NA",
+            "windrow load *.parquet --to postgres://app@localhost/shop --table flights --rejects bad",
+            "unzip -p flights.zip | windrow load - --format csv --to sqlite:shop.db --table flights",
+        ],
+    ),
+    (
+        "move",
+        &[
+            "windrow move --from sqlite:shop.db --source pending --destination final --create",
+            "windrow move --from postgres://app@db/shop --source pending --destination 'final_{tenant}' --create",
+        ],
+    ),
+    (
+        "spool status",
+        &["windrow spool status --directory /var/lib/windrow/spool"],
+    ),
+    (
+        "spool verify",
+        &["windrow spool verify --directory /var/lib/windrow/spool"],
+    ),
+    (
+        "spool dump",
+        &["windrow spool dump --directory /var/lib/windrow/spool --from 1200 --limit 10"],
+    ),
+    (
+        "replica",
+        &["windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop"],
+    ),
+    (
+        "replica add",
+        &[
+            "windrow replica add reports --to postgres://app@db/shop --replica mysql://app@reports/shop",
+        ],
+    ),
+    (
+        "replica check",
+        &[
+            "windrow replica check --to postgres://app@db/shop --replica mysql://app@reports/shop --repair",
+        ],
+    ),
+    (
+        "rejects list",
+        &["windrow rejects list --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects show",
+        &["windrow rejects show 17 --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects retry",
+        &["windrow rejects retry --all --to postgres://app@localhost/shop"],
+    ),
+    (
+        "rejects drop",
+        &["windrow rejects drop 17 18 --to postgres://app@localhost/shop"],
+    ),
+    ("example-config", &["windrow example-config > windrow.toml"]),
+    ("sinks", &["windrow sinks"]),
+    (
+        "health",
+        &["windrow health", "windrow health --http 127.0.0.1:8421"],
+    ),
+    ("man-pages", &["windrow man-pages /usr/share/man/man1"]),
+    (
+        "completions",
+        &[
+            "windrow completions bash > /etc/bash_completion.d/windrow",
+            "source <(windrow completions zsh)",
+        ],
+    ),
+];
+
+/// A command whose `--help` is the short one, everywhere, with examples.
+pub(crate) fn on_one_screen(command: Command) -> Command {
+    below(command, "")
+}
+
+fn below(mut command: Command, path: &str) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|c| c.get_name().to_owned())
+        .collect();
+    for name in names {
+        let path = format!("{path} {name}");
+        command = command.mut_subcommand(name, |inner| below(inner, path.trim_start()));
+    }
+    let help = Arg::new("help").short('h').long("help").help("Print help");
+    let command = command
+        .disable_help_flag(true)
+        .arg(help.action(ArgAction::HelpShort));
+    let Some((_, examples)) = EXAMPLES.iter().find(|(of, _)| *of == path) else {
+        return command;
+    };
+    let mut text = format!("Examples:\n  {}", examples.join("\n  "));
+    if let Some(more) = command.get_after_help() {
+        text.push_str(&format!("\n\n{more}"));
+    }
+    command.after_help(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// The lines of a screen: a laptop's terminal over its whole height.
+    const SCREEN: usize = 60;
+
+    fn each(command: &mut Command, path: &str, seen: &mut Vec<String>) {
+        let help = command.clone().term_width(110).render_help().to_string();
+        assert!(help.contains("Examples:\n  "), "{path} has no examples");
+        let lines = help.lines().count();
+        assert!(lines <= SCREEN, "{path}: {lines} lines");
+        seen.push(path.to_owned());
+        for inner in command
+            .get_subcommands_mut()
+            .filter(|c| c.get_name() != "help")
+        {
+            let path = format!("{path} {}", inner.get_name());
+            each(inner, path.trim_start(), seen);
+        }
+    }
+
+    #[test]
+    fn every_command_helps_on_one_screen_with_examples() {
+        let mut seen = Vec::new();
+        each(&mut on_one_screen(Cli::command()), "", &mut seen);
+        for (path, _) in EXAMPLES {
+            assert!(
+                seen.iter().any(|known| known == path),
+                "there is no command {path}"
+            );
+        }
+    }
+
+    /// Each example is a command line that can be read.
+    #[test]
+    fn examples_are_command_lines() {
+        let command = on_one_screen(Cli::command());
+        let examples = EXAMPLES.iter().flat_map(|(_, examples)| *examples);
+        for example in examples {
+            let windrow = example.split(" | ").last().unwrap_or(example);
+            let Some(words) = windrow.strip_prefix("windrow ") else {
+                continue;
+            };
+            let words = words.split(" > ").next().unwrap_or(words).replace('\'', "");
+            let words = std::iter::once("windrow").chain(words.split(' '));
+            let read = command.clone().try_get_matches_from(words);
+            assert!(
+                read.is_ok(),
+                "{example}: {:?}",
+                read.err().map(|e| e.to_string())
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What is odd about the machine, told at the start: a clock that is not set, a disk that will not
+//! do.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytesize::ByteSize;
+use windrow::settings::{Place, Settings};
+
+/// No clock that is right shows an earlier time: 2026-01-01.
+const WRITTEN: Duration = Duration::from_secs(1_767_225_600);
+
+/// What every database needs room for, whatever its size.
+const LITTLE: u64 = 64 << 20;
+
+/// A line for each oddity.
+pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(clock(SystemTime::now()));
+    let path = settings.url.reveal().strip_prefix("sqlite:");
+    let path = path.map(|path| path.split('?').next().unwrap_or(path));
+    if let Some(path) = path.filter(|path| !path.is_empty() && !path.contains(":memory:")) {
+        lines.extend(room("the database's disk", Path::new(path), LITTLE));
+    }
+    if let Some(spool) = &settings.spool
+        && let Place::Directory(directory) = &spool.place
+    {
+        let wanted = spool.options.max_bytes;
+        lines.extend(room(
+            "the spool's disk (spool.max_bytes)",
+            directory,
+            wanted,
+        ));
+        lines.extend(kind("the spool", directory));
+    }
+    for replicas in settings.replicas.iter() {
+        lines.extend(kind("the logs of replicas", &replicas.directory));
+    }
+    lines
+}
+
+fn clock(now: SystemTime) -> Option<String> {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since < WRITTEN).then(|| {
+        "the clock is not set: it shows a time before this program was written; certificates will be refused, and times in rows be wrong".to_owned()
+    })
+}
+
+/// The nearest folder that is there.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let found = whole.ancestors().find(|path| path.is_dir())?;
+    Some(found.to_owned())
+}
+
+fn room(what: &str, path: &Path, wanted: u64) -> Option<String> {
+    let about = nix::sys::statvfs::statvfs(&folder_of(path)?).ok()?;
+    // Their types differ between systems.
+    fn wide(number: impl Into<u64>) -> u64 {
+        number.into()
+    }
+    let free = wide(about.blocks_available()).saturating_mul(wide(about.fragment_size()));
+    (free < wanted).then(|| {
+        let (free, wanted) = (ByteSize(free), ByteSize(wanted));
+        format!(
+            "{what} has {free} free, and may need {wanted}: {}",
+            path.display()
+        )
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn kind(what: &str, path: &Path) -> Option<String> {
+    use nix::sys::statfs::{NFS_SUPER_MAGIC, TMPFS_MAGIC, statfs};
+
+    let found = statfs(&folder_of(path)?).ok()?.filesystem_type();
+    let odd = if found == TMPFS_MAGIC {
+        "in memory: it is lost with the power"
+    } else if found == NFS_SUPER_MAGIC {
+        "on a network disk, whose syncs cannot be relied on"
+    } else {
+        return None;
+    };
+    Some(format!("{what} would be {odd}: {}", path.display()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kind(_: &str, _: &Path) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow::settings::File;
+
+    #[test]
+    fn a_clock_that_is_not_set_is_told() {
+        assert!(clock(UNIX_EPOCH + Duration::from_secs(60)).is_some());
+        assert!(clock(UNIX_EPOCH + WRITTEN).is_none());
+    }
+
+    #[test]
+    fn a_disk_that_is_too_small_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = File::default();
+        file.spool.directory = Some(folder.path().join("not/there/yet"));
+        let told = |file: &File| warnings(&Settings::new(file).unwrap()).join("\n");
+        file.spool.max_bytes = Some(ByteSize(1 << 62));
+        let warned = told(&file);
+        assert!(
+            warned.contains("the spool's disk (spool.max_bytes) has "),
+            "{warned}"
+        );
+        assert!(warned.contains("not/there/yet"), "{warned}");
+        file.spool.max_bytes = Some(ByteSize(4 << 20));
+        let calm = told(&file);
+        assert!(!calm.contains("max_bytes"), "{calm}");
+    }
+}

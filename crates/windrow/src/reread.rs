@@ -1,0 +1,57 @@
+//! The configuration, read again while the server runs.
+
+use std::sync::{Mutex, PoisonError};
+
+use windrow::settings::Settings;
+use windrow::settings::check::changed;
+use windrow_core::Secret;
+
+use crate::cli::Serve;
+use crate::telemetry::{self, LogFilter};
+
+/// Reads the configuration of a command line again.
+pub(crate) struct Reread {
+    args: Serve,
+    log: LogFilter,
+    /// The file as it was at the start: what differs from it and was not taken over is told.
+    started_with: Mutex<Option<Secret>>,
+}
+
+impl Reread {
+    /// For the command line that the server was started with.
+    pub(crate) fn new(args: Serve, log: LogFilter) -> Self {
+        Self {
+            started_with: Mutex::new(args.text()),
+            args,
+            log,
+        }
+    }
+
+    /// The settings of this moment. The log's filter is taken over at once.
+    ///
+    /// # Errors
+    /// What is wrong; nothing was changed.
+    pub(crate) fn run(&self) -> anyhow::Result<Settings> {
+        let file = self.args.clone().into_file()?;
+        let settings = Settings::new(&file)?;
+        self.log.set(&file.log)?;
+        self.tell_what_waits();
+        Ok(settings)
+    }
+
+    fn tell_what_waits(&self) {
+        let started = self.started_with.lock();
+        let started = started.unwrap_or_else(PoisonError::into_inner);
+        let now = self.args.text();
+        let (Some(before), Some(now)) = (started.as_ref(), now.as_ref()) else {
+            return;
+        };
+        let waiting = changed(before.reveal(), now.reveal());
+        if !waiting.is_empty() {
+            telemetry::say(&format!(
+                "what was changed here takes effect at the next start: {}",
+                waiting.join(", ")
+            ));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What may change while the server runs: read again on SIGHUP, and by RELOAD at the console.
+
+use std::sync::{Arc, OnceLock};
+
+use anyhow::ensure;
+use windrow_http::Token;
+
+use crate::settings::{Certificate, Settings};
+
+/// Reads the settings again.
+pub type Reread = dyn Fn() -> anyhow::Result<Settings> + Send + Sync;
+
+/// Takes over the roles of the PostgreSQL frontend, which it finds in settings.
+pub(super) type TakeRoles = Box<dyn Fn(Settings) -> anyhow::Result<()> + Send + Sync>;
+
+/// Takes over what may change. Cheap to clone.
+#[derive(Clone)]
+pub struct Reload(Arc<Running>);
+
+struct Running {
+    reread: Arc<Reread>,
+    certificates: [Option<Certificate>; 2],
+    /// Known once the frontends listen.
+    token: OnceLock<Token>,
+    take_roles: OnceLock<TakeRoles>,
+}
+
+impl Reload {
+    pub(super) fn new(settings: &Settings, reread: Arc<Reread>) -> Self {
+        Self(Arc::new(Running {
+            reread,
+            certificates: settings.certificates.clone(),
+            token: OnceLock::new(),
+            take_roles: OnceLock::new(),
+        }))
+    }
+
+    /// Tells who is to be told of changes.
+    pub(super) fn listening(&self, token: Option<Token>, take_roles: Option<TakeRoles>) {
+        if let Some(token) = token {
+            self.0.token.get_or_init(|| token);
+        }
+        if let Some(take_roles) = take_roles {
+            self.0.take_roles.get_or_init(|| take_roles);
+        }
+    }
+
+    /// Reads the configuration again, and takes over roles and their verifiers, the `auth_query`,
+    /// the admins of the console, the token of HTTP and the certificates. Blocks for as long as
+    /// reading files takes.
+    ///
+    /// # Errors
+    /// What is wrong; nothing was changed.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let settings = self.but_roles()?;
+        match self.0.take_roles.get() {
+            Some(take_roles) => take_roles(settings),
+            None => Ok(()),
+        }
+    }
+
+    /// The same but for the roles, which are in the settings that it gives.
+    pub(super) fn but_roles(&self) -> anyhow::Result<Settings> {
+        let settings = (self.0.reread)()?;
+        if let Some(token) = self.0.token.get() {
+            let new = settings.http.as_ref().and_then(|http| http.token.clone());
+            ensure!(
+                token.replace(new),
+                "http.token can be replaced while the server runs, but not added nor taken away: that takes a restart"
+            );
+        }
+        let pairs = self.0.certificates.iter().zip(&settings.certificates);
+        for (running, new) in pairs.filter_map(|(a, b)| a.as_ref().zip(b.as_ref())) {
+            running.replace(new);
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,172 @@
+//! The programs of docs/clients, run as they stand there but for their ports, and held against what
+//! the pages say that they print.
+//!
+//! A program whose runtime is not here is left out, or fails where `WINDROW_TEST_DRIVERS=all`. What
+//! drivers need is made ready by `tests/drivers/setup`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing,
+    reason = "a test ends where something is not as expected, in its helpers too, and says what it leaves out"
+)]
+
+mod page;
+mod place;
+mod run;
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use page::blocks;
+use place::Place;
+use run::Runtime;
+
+/// One test for each page: all its programs, one after the other at one gateway.
+macro_rules! pages {
+    ($($test:ident: $runtime:ident joins $joined:literal;)+) => {
+        $(
+            #[test]
+            fn $test() {
+                prints_what_it_says(stringify!($test), Runtime::$runtime, $joined);
+            }
+        )+
+    };
+}
+
+pages! {
+    python: Python joins 700;
+    node: Node joins 400;
+    go: Go joins 400;
+    java: Java joins 400;
+    php: Php joins 100;
+    perl: Perl joins 149;
+    ruby: Ruby joins 400;
+}
+
+fn prints_what_it_says(page: &str, runtime: Runtime, joined: u64) {
+    if !runtime.is_ready() {
+        let all = std::env::var_os("WINDROW_TEST_DRIVERS").is_some_and(|which| which == "all");
+        assert!(
+            !all,
+            "{page}: its runtime is not ready; see tests/drivers/setup"
+        );
+        eprintln!("{page} is left out: its runtime is not ready; see tests/drivers/setup");
+        return;
+    }
+    let place = Place::open();
+    let programs = blocks(page, runtime.language());
+    let answers = blocks(page, "text");
+    assert!(!programs.is_empty(), "{page} has no programs");
+    assert_eq!(
+        programs.len(),
+        answers.len(),
+        "{page}: programs and what they print"
+    );
+    for (at, (program, answer)) in programs.iter().zip(&answers).enumerate() {
+        if !runtime.has_what_it_imports(program) {
+            eprintln!("program {at} of {page} is left out: what it imports is not here");
+            continue;
+        }
+        let printed = runtime.run(&place.placed(program));
+        assert_eq!(
+            printed.trim(),
+            answer.trim(),
+            "{page}, program {at}\n{}",
+            place.log()
+        );
+    }
+    let counted = place.joined();
+    assert!(
+        counted >= joined,
+        "{counted} statements were joined, {joined} or more are expected"
+    );
+}
+
+#[test]
+fn curl() {
+    let place = Place::open();
+    let programs = blocks("curl", "sh");
+    let printed = Runtime::Shell.run(&place.placed(&programs[0]));
+    assert_eq!(printed.trim(), blocks("curl", "text")[0].trim());
+    assert_eq!(place.count(), 6);
+}
+
+/// Kills what it holds when the test ends, however it does.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn a_brokers_messages_go_into_the_table() {
+    let here = |program: &str| Command::new(program).arg("--help").output().is_ok();
+    if !here("mosquitto") || !here("mosquitto_sub") || !here("mosquitto_pub") {
+        eprintln!("the bridge is left out: mosquitto is not installed");
+        return;
+    }
+    let place = Place::open();
+    let port = place::free_port().to_string();
+    let broker = Command::new("mosquitto")
+        .args(["-p", &port])
+        .stderr(Stdio::null())
+        .spawn();
+    let _broker = Killed(broker.unwrap());
+    let program = place
+        .placed(&blocks("curl", "sh")[1])
+        .replace("1883", &port);
+    until("the broker listens", || {
+        std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
+    });
+    // The shell is replaced by nothing: both ends of the pipe end with the broker.
+    let bridge = Command::new("sh")
+        .args(["-c", &program])
+        .stdout(Stdio::null())
+        .spawn();
+    let _bridge = Killed(bridge.unwrap());
+    let publish = |message: &str| {
+        let mut command = Command::new("mosquitto_pub");
+        command.args([
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-q",
+            "1",
+            "-t",
+            "farm/orders",
+            "-m",
+            message,
+        ]);
+        assert!(command.status().unwrap().success());
+    };
+    // What is published before the bridge has subscribed reaches nobody.
+    until("the first message arrives", || {
+        publish("{\"item\": \"first\"}");
+        place.count() > 0
+    });
+    let before = place.items("second");
+    publish("this is no JSON");
+    publish("{\"item\": \"second\"}");
+    until("the message behind a bad one arrives", || {
+        place.items("second") > before
+    });
+}
+
+/// Looks again and again, for a minute at most.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{what}: not within a minute"
+        );
+        std::thread::yield_now();
+    }
+}

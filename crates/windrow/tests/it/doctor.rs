@@ -1,0 +1,84 @@
+//! What `windrow doctor` says of a database.
+
+use tokio::process::Command;
+use windrow_testkit::process::without_settings;
+
+use crate::support::Db;
+
+async fn doctor(url: &str, more: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windrow"));
+    without_settings(command.as_std_mut());
+    let output = command
+        .args(["doctor", "--to", url])
+        .args(more)
+        .output()
+        .await
+        .unwrap();
+    let told = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (output.status.code(), told.concat())
+}
+
+#[tokio::test]
+async fn tables_are_told_by_what_their_writes_share() {
+    let db = Db::postgres().await;
+    db.run(
+        "create table plain (id integer primary key, word text); create table seen (id integer primary key); \
+         create table log (id integer); \
+         create function note() returns trigger language plpgsql as 'begin insert into log values (new.id); return new; end'; \
+         create trigger noted after insert on seen for each row execute function note()",
+    )
+    .await;
+    let (status, told) = doctor(&db.url(), &[]).await;
+    assert_eq!(status, Some(0), "{told}");
+    assert!(
+        told.contains(", 3 tables\n") && !told.contains("not looked at"),
+        "{told}"
+    );
+    let joined = told.split("\njoined: ").nth(1).unwrap();
+    let joined = joined.split("\n\n").next().unwrap();
+    assert!(joined.contains("plain: insert"), "{told}");
+    assert!(!joined.contains("seen: insert"), "{told}");
+    assert!(told.contains("noted"), "the trigger is named: {told}");
+    let rows = db
+        .number("select (select count(*) from plain) + (select count(*) from seen)")
+        .await;
+    assert_eq!(rows, 0, "nothing is written");
+}
+
+/// SQLite's writes share a transaction at most, and its triggers stand in nobody's way.
+#[tokio::test]
+async fn tables_of_sqlite_are_told() {
+    let db = Db::sqlite();
+    db.run("create table plain (id integer primary key, word text)")
+        .await;
+    let (status, told) = doctor(&db.url(), &[]).await;
+    assert_eq!(status, Some(0), "{told}");
+    let grouped = told.split("\ngrouped: ").nth(1).unwrap();
+    assert!(
+        grouped.contains("  plain: insert, update, delete\n"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn batching_is_measured_and_nothing_is_left() {
+    let db = Db::postgres().await;
+    let (status, told) = doctor(&db.url(), &["--measure"]).await;
+    assert_eq!(status, Some(0), "{told}");
+    assert!(
+        told.contains("a row by itself takes ") && told.contains("times less"),
+        "{told}"
+    );
+    let left = "select count(*) from pg_tables where tablename like 'windrow_doctor%'";
+    assert_eq!(db.number(left).await, 0);
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_told() {
+    let (status, told) = doctor("postgres://u:s3cret@127.0.0.1:1/d", &[]).await;
+    assert_eq!(status, Some(1), "{told}");
+    assert!(
+        told.contains("127.0.0.1") && !told.contains("s3cret"),
+        "{told}"
+    );
+}
