@@ -108,8 +108,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let group = i32::try_from(self.0.id()).map(Pid::from_raw);
-        drop(group.map(|group| killpg(group, Signal::SIGKILL)));
+        if let Ok(group) = i32::try_from(self.0.id()) {
+            // Who has ended already need not be killed.
+            killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
+        }
         drop(self.0.wait());
     }
 }
