@@ -7,7 +7,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::panic,
     clippy::print_stderr,
     clippy::indexing_slicing,
     reason = "a test ends where something is not as expected, in its helpers too, and says what it leaves out"
@@ -17,9 +16,12 @@ mod page;
 mod place;
 mod run;
 
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use page::blocks;
 use place::Place;
 use run::Runtime;
@@ -94,12 +96,22 @@ fn curl() {
     assert_eq!(place.count(), 6);
 }
 
-/// Kills what it holds when the test ends, however it does.
-struct Killed(Child);
+/// A command with all that it starts: a group of processes, which is killed when the test ends,
+/// however it does.
+struct Group(Child);
 
-impl Drop for Killed {
+impl Group {
+    fn start(command: &mut Command) -> Self {
+        Self(command.process_group(0).spawn().unwrap())
+    }
+}
+
+impl Drop for Group {
     fn drop(&mut self) {
-        drop(self.0.kill());
+        if let Ok(group) = i32::try_from(self.0.id()) {
+            // Who has ended already need not be killed.
+            killpg(Pid::from_raw(group), Signal::SIGKILL).ok();
+        }
         drop(self.0.wait());
     }
 }
@@ -113,23 +125,20 @@ fn a_brokers_messages_go_into_the_table() {
     }
     let place = Place::open();
     let port = place::free_port().to_string();
-    let broker = Command::new("mosquitto")
-        .args(["-p", &port])
-        .stderr(Stdio::null())
-        .spawn();
-    let _broker = Killed(broker.unwrap());
+    let mut broker = Command::new("mosquitto");
+    let _broker = Group::start(broker.args(["-p", &port]).stderr(Stdio::null()));
     let program = place
         .placed(&blocks("curl", "sh")[1])
         .replace("1883", &port);
     until("the broker listens", || {
         std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
     });
-    // The shell is replaced by nothing: both ends of the pipe end with the broker.
-    let bridge = Command::new("sh")
+    let mut bridge = Command::new("sh");
+    bridge
         .args(["-c", &program])
         .stdout(Stdio::null())
-        .spawn();
-    let _bridge = Killed(bridge.unwrap());
+        .stderr(Stdio::null());
+    let _bridge = Group::start(&mut bridge);
     let publish = |message: &str| {
         let mut command = Command::new("mosquitto_pub");
         command.args([
