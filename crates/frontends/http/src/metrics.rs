@@ -165,30 +165,3 @@ impl EndpointMetrics {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_class_that_seldom_occurs_has_a_series_once_it_does() {
-        let mut registry = Registry::default();
-        let metrics = HttpMetrics::register(&mut registry, &[]);
-        let shown = || {
-            let mut text = String::new();
-            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-            text
-        };
-        let before = shown();
-        assert!(before.contains("status=\"2xx\"") && before.contains("status=\"5xx\""));
-        assert!(
-            !before.contains("3xx") && !before.contains("1xx"),
-            "{before}"
-        );
-        metrics.answered(0, http::StatusCode::NOT_MODIFIED, Duration::ZERO);
-        let after = shown();
-        let series = after.lines().filter(|line| line.contains("3xx"));
-        let ends: Vec<_> = series.map(|line| line.ends_with(" 1")).collect();
-        assert_eq!(ends, [true], "{after}");
-    }
-}
