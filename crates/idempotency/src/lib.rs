@@ -16,7 +16,7 @@
 //! | [`refused`] | why a request is not executed |
 //! | `fingerprint` | what tells two requests apart that have the same key |
 //! | `stored` | what a client was told, as bytes |
-//! | [`sweep`] | forgetting keys that are old |
+//! | [`mod@sweep`] | forgetting keys that are old |
 //!
 //! **What is promised.** A unit is executed once, however often its request is sent, until its key
 //! is forgotten. A request that is sent again gets what the first one was told: what was done, and
