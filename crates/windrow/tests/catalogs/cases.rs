@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use crate::oracle::Verdict;
 
 /// How many cases are tried, where [`CASES`] does not say otherwise.
-pub const DEFAULT_CASES: u32 = 256;
+pub const DEFAULT_CASES: u32 = 128;
 
 /// The environment variable that says how many cases are tried.
 const CASES: &str = "WINDROW_CATALOG_CASES";
