@@ -252,6 +252,36 @@ async fn one_of_many_at_once_is_executed() {
     }
 }
 
+/// Two gateways know nothing of each other; the database decides.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_good_for_all_gateways_of_a_database() {
+    for db in [Db::postgres(), Db::mariadb()] {
+        db.sql(tables(&db));
+        let (one, two) = (spool(), spool());
+        let start = |directory: &tempfile::TempDir| {
+            Gateway::with(&db.url(), directory.path(), &["--ack", "commit"])
+        };
+        let (one, two) = (start(&one), start(&two));
+        for key in ["a", "b", "c", "d", "e"] {
+            let ask = |gateway| Asked {
+                gateway,
+                method: "POST",
+                path: "/v1/tables/made/rows",
+                kind: JSON,
+                body: json!({"v": key}).to_string(),
+                key,
+            };
+            let (first, second) = (ask(&one), ask(&two));
+            let (first, second) = tokio::join!(first.send(), second.send());
+            assert_eq!((first.0, second.0), (201, 201), "{first:?} {second:?}");
+            assert_ne!(first.1, second.1, "one of them was executed");
+        }
+        assert_eq!(db.sql("select count(*) from made"), "5");
+        one.stop();
+        two.stop();
+    }
+}
+
 /// Sends each request until it is answered, while the gateway is killed again and again.
 async fn survive_kills(db: Db, ack: &str) {
     const REQUESTS: u32 = 120;
