@@ -1,20 +1,19 @@
 //! Having units committed that were not committed before.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windrow_core::bookkeeping::{Executed, KeyPart};
+use windrow_core::bookkeeping::Executed;
 use windrow_core::{
-    Dones, Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault,
-    UnitOutcome,
+    Fault, FaultClass, Outcomes, Permit, RowDone, RowWrite, SourceId, Unit, UnitFault, UnitOutcome,
 };
 
-use crate::part::{Part, foretold, kept_bytes};
+use crate::part::{Part, foretold, kept_bytes, without_mark};
 use crate::refused::Refused;
 use crate::stored::Stored;
-use crate::under_way::UnderWay;
+use crate::under_way::{UnderWay, found};
 
 /// How long units of which it is not known whether they were committed are tried again.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,7 +23,6 @@ const RESTS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// Units on their way, with what they need.
 pub(crate) struct Commit {
     pub(crate) under_way: Arc<UnderWay>,
-    pub(crate) replayed: Arc<AtomicBool>,
     pub(crate) source: SourceId,
 }
 
@@ -54,19 +52,9 @@ impl Commit {
     }
 
     /// Hands all parts over, once; stores what was not foretold of those that were executed.
-    async fn attempt(
-        &self,
-        parts: &[Part],
-        mut permit: Permit,
-    ) -> Result<Outcomes<RowDone>, Fault> {
-        let lane = &self.under_way.shared.lane;
-        let units: Vec<Unit<RowWrite>> = parts.iter().map(Part::marked).collect();
-        let bytes: usize = units.iter().map(Unit::bytes).sum();
-        permit.merge(
-            lane.budget()
-                .try_take(bytes.saturating_sub(permit.bytes()))?,
-        );
-        let outcomes = lane.submit(self.source, units, permit).await?.await;
+    async fn attempt(&self, parts: &[Part], permit: Permit) -> Result<Outcomes<RowDone>, Fault> {
+        let units = parts.iter().map(Part::marked).collect();
+        let outcomes = self.submit(units, permit).await?;
         let outcomes: Outcomes<RowDone> = outcomes.into_iter().map(without_mark).collect();
         self.complete(parts, &outcomes).await;
         Ok(outcomes)
@@ -123,7 +111,7 @@ impl Commit {
             let is_open = failure.fault.class == FaultClass::Unknown;
             match found {
                 Ok(Some(executed)) => {
-                    self.replayed.store(true, Ordering::Relaxed);
+                    self.under_way.replayed.store(true, Ordering::Relaxed);
                     *outcome = told(part, &executed)?;
                 }
                 Ok(None) if !is_open => refused.push(at),
@@ -139,15 +127,10 @@ impl Commit {
     async fn read(&self, parts: &[Part], places: &[usize]) -> Vec<Result<Option<Executed>, Fault>> {
         let asked = places.iter().filter_map(|at| parts.get(*at));
         let units: Vec<Unit<RowWrite>> = asked.map(|part| Unit::one(part.id.read())).collect();
-        let outcomes = match self.submit(units).await {
-            Ok(outcomes) => outcomes,
-            Err(fault) => return vec![Err(fault); places.len()],
-        };
-        let found = |outcome: UnitOutcome<RowDone>| match outcome {
-            Ok(dones) => dones.first().map_or(Ok(None), KeyPart::found),
-            Err(failed) => Err(failed.fault),
-        };
-        outcomes.into_iter().map(found).collect()
+        match self.submit(units, Permit::empty()).await {
+            Ok(outcomes) => outcomes.into_iter().map(found).collect(),
+            Err(fault) => vec![Err(fault); places.len()],
+        }
     }
 
     /// Stores why parts were refused. Where somebody else was faster, theirs counts.
@@ -167,7 +150,7 @@ impl Commit {
             Some(Unit::one(part.id.insert(&request, Some(&stored))))
         };
         let units: Vec<Unit<RowWrite>> = refused.iter().filter_map(mark).collect();
-        let Ok(stored) = self.submit(units).await else {
+        let Ok(stored) = self.submit(units, Permit::empty()).await else {
             return Ok(());
         };
         let was_there = |outcome: &UnitOutcome<RowDone>| {
@@ -203,7 +186,7 @@ impl Commit {
             return;
         }
         let count = units.len();
-        let failure = match self.submit(units).await {
+        let failure = match self.submit(units, Permit::empty()).await {
             Ok(stored) => stored.into_iter().find_map(Result::err).map(|e| e.fault),
             Err(fault) => Some(fault),
         };
@@ -215,11 +198,17 @@ impl Commit {
         }
     }
 
-    async fn submit(&self, units: Vec<Unit<RowWrite>>) -> Result<Outcomes<RowDone>, Fault> {
-        let shared = &self.under_way.shared;
-        let bytes = units.iter().map(Unit::bytes).sum();
-        let permit = shared.lane.budget().try_take(bytes)?;
-        Ok(shared.lane.submit(self.source, units, permit).await?.await)
+    /// What became of units. `permit`: memory that was taken for them; what it lacks is added.
+    async fn submit(
+        &self,
+        units: Vec<Unit<RowWrite>>,
+        mut permit: Permit,
+    ) -> Result<Outcomes<RowDone>, Fault> {
+        let lane = &self.under_way.shared.lane;
+        let bytes: usize = units.iter().map(Unit::bytes).sum();
+        let lacking = bytes.saturating_sub(permit.bytes());
+        permit.merge(lane.budget().try_take(lacking)?);
+        Ok(lane.submit(self.source, units, permit).await?.await)
     }
 }
 
@@ -246,15 +235,4 @@ fn places(outcomes: &Outcomes<RowDone>, is_wanted: impl Fn(&Fault) -> bool) -> V
         })
         .map(|(at, _)| at)
         .collect()
-}
-
-/// What the unit was told, without the row in front of it.
-fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
-    match outcome {
-        Ok(dones) => Ok(dones.into_iter().skip(1).collect::<Dones<_>>()),
-        Err(failed) => Err(UnitFault {
-            at: failed.at.saturating_sub(1),
-            ..failed
-        }),
-    }
 }

@@ -40,6 +40,7 @@ mod under_way;
 
 pub use key::IdempotencyKey;
 pub use keys::Keys;
+pub use part::without_mark;
 pub use refused::Refused;
 pub use request::{Extent, KeyedRequest};
 pub use sweep::sweep;

@@ -1,7 +1,9 @@
 //! One unit with its place in the request.
 
 use windrow_core::bookkeeping::KeyPart;
-use windrow_core::{Dones, OnConflict, Op, Returning, RowDone, RowWrite, Unit, Work};
+use windrow_core::{
+    Dones, OnConflict, Op, Returning, RowDone, RowWrite, Unit, UnitFault, UnitOutcome, Work,
+};
 
 use crate::fingerprint::Fingerprint;
 use crate::stored::Stored;
@@ -22,6 +24,17 @@ impl Part {
             .id
             .insert(&self.fingerprint.to_string(), told.as_deref());
         Unit::of([mark].into_iter().chain(self.unit.work().iter().cloned()))
+    }
+}
+
+/// What a unit was told, without the row in front of it that keeps it from being executed twice.
+pub fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
+    match outcome {
+        Ok(dones) => Ok(dones.into_iter().skip(1).collect()),
+        Err(failed) => Err(UnitFault {
+            at: failed.at.saturating_sub(1),
+            ..failed
+        }),
     }
 }
 

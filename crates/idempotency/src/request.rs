@@ -1,7 +1,7 @@
 //! One request with a key: its parts, and what becomes of them.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windrow_core::bookkeeping::KeyPart;
@@ -32,7 +32,6 @@ pub enum Extent {
 /// A request with a key. Its parts are handed over one after the other.
 pub struct KeyedRequest {
     under_way: Arc<UnderWay>,
-    replayed: Arc<AtomicBool>,
     progress: Mutex<Progress>,
 }
 
@@ -62,7 +61,6 @@ impl KeyedRequest {
     pub(crate) fn new(under_way: UnderWay) -> Self {
         Self {
             under_way: Arc::new(under_way),
-            replayed: Arc::default(),
             progress: Mutex::default(),
         }
     }
@@ -74,7 +72,7 @@ impl KeyedRequest {
 
     /// True once something of it was found to be executed before.
     pub fn is_replayed(&self) -> bool {
-        self.replayed.load(Ordering::Relaxed)
+        self.under_way.replayed.load(Ordering::Relaxed)
     }
 
     /// Has units committed that were not committed before; what all of them are told, in their
@@ -119,7 +117,6 @@ impl KeyedRequest {
     ) -> Result<Outcomes<RowDone>, Refused> {
         let commit = Commit {
             under_way: Arc::clone(&self.under_way),
-            replayed: Arc::clone(&self.replayed),
             source,
         };
         let run = tokio::spawn(commit.run(parts, permit));
@@ -140,7 +137,7 @@ impl KeyedRequest {
         let is_first = self.progress().parts == 0;
         let parts = self.parts("spool", units, extent);
         if is_first && let Some(first) = parts.first() {
-            let UnderWay { shared, key } = &*self.under_way;
+            let UnderWay { shared, key, .. } = &*self.under_way;
             if !shared.is_same(key, first.fingerprint) {
                 return Err(Refused::mismatch());
             }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windrow_core::bookkeeping::{Executed, IDEMPOTENCY, KeyPart};
-use windrow_core::{Bookkeeping, Fault, FaultClass, Intake, RowWrite, SourceId, Unit};
+use windrow_core::{
+    Bookkeeping, Fault, FaultClass, Intake, RowDone, RowWrite, SourceId, Unit, UnitOutcome,
+};
 
 use crate::fingerprint::Fingerprint;
 use crate::key::IdempotencyKey;
@@ -83,9 +85,7 @@ impl Shared {
 
     /// What is known of a part.
     pub(crate) async fn read(&self, part: &KeyPart) -> Result<Option<Executed>, Fault> {
-        let outcome = self.lane.run(self.source, Unit::one(part.read())).await;
-        let dones = outcome.map_err(|failed| failed.fault)?;
-        dones.first().map_or(Ok(None), KeyPart::found)
+        found(self.lane.run(self.source, Unit::one(part.read())).await)
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashSet<IdempotencyKey>> {
@@ -95,10 +95,18 @@ impl Shared {
     }
 }
 
+/// What reading a part has found.
+pub(crate) fn found(outcome: UnitOutcome<RowDone>) -> Result<Option<Executed>, Fault> {
+    let dones = outcome.map_err(|failed| failed.fault)?;
+    dones.first().map_or(Ok(None), KeyPart::found)
+}
+
 /// A key whose request has not ended.
 pub(crate) struct UnderWay {
     pub(crate) shared: Arc<Shared>,
     pub(crate) key: IdempotencyKey,
+    /// Whether something of it was found to be executed before.
+    pub(crate) replayed: AtomicBool,
 }
 
 impl UnderWay {
@@ -108,6 +116,7 @@ impl UnderWay {
         is_new.then(|| Self {
             shared: Arc::clone(shared),
             key,
+            replayed: AtomicBool::new(false),
         })
     }
 }

@@ -57,21 +57,23 @@ impl Collector for Memory {
     }
 }
 
-/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them;
-/// beside them the spool, where there is one.
+/// The lanes, and what the writes of each table share in them, as `GET /v1/lanes` shows them.
+/// `beside`: what else there is, by its name.
 pub(crate) fn lanes_json(
     lanes: &[LaneStatus],
     standings: &[Standing],
-    spool: Option<Value>,
+    beside: impl IntoIterator<Item = (&'static str, Option<Value>)>,
 ) -> Value {
-    let mut shown = json!({
-        "lanes": lanes.iter().map(lane_json).collect::<Vec<_>>(),
-        "tables": standings.iter().map(standing_json).collect::<Vec<_>>(),
-    });
-    if let (Some(spool), Some(shown)) = (spool, shown.as_object_mut()) {
-        shown.insert("spool".into(), spool);
-    }
-    shown
+    let own = [
+        ("lanes", Some(lanes.iter().map(lane_json).collect())),
+        (
+            "tables",
+            Some(standings.iter().map(standing_json).collect()),
+        ),
+    ];
+    let all = own.into_iter().chain(beside);
+    all.filter_map(|(name, shown)| Some((name, shown?)))
+        .collect()
 }
 
 fn standing_json(standing: &Standing) -> Value {

@@ -1,6 +1,8 @@
 //! The table of what was done under keys that clients give to their requests, so that a request
 //! that is sent twice is executed once.
 
+use std::sync::{Arc, LazyLock};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -47,37 +49,24 @@ impl KeyPart {
 
     /// The write that says that the part was executed. It fails where another one has said so.
     pub fn insert(&self, request: &str, outcome: Option<&[u8]>) -> RowWrite {
-        let shape = ShapeParts {
-            columns: [KEY, PART, REQUEST, OUTCOME].map(Name::from).into(),
-            key: Key::Primary,
-            ..parts(Op::Insert)
-        };
         let row = [
             self.key(),
             self.part(),
             Value::text(request),
             outcome.map_or(Value::Null, |bytes| Value::Bytes(bytes.into())),
         ];
-        RowWrite::new(sealed(shape), row)
+        RowWrite::new(Arc::clone(&INSERT), row)
     }
 
     /// The write that adds what the client was told.
     pub fn complete(&self, outcome: &[u8]) -> RowWrite {
-        let shape = ShapeParts {
-            columns: [OUTCOME].map(Name::from).into(),
-            ..parts(Op::Update)
-        };
         let row = [Value::Bytes(outcome.into()), self.key(), self.part()];
-        RowWrite::new(sealed(shape), row)
+        RowWrite::new(Arc::clone(&COMPLETE), row)
     }
 
     /// Reads what is known of it.
     pub fn read(&self) -> RowWrite {
-        let shape = ShapeParts {
-            returning: Returning::Columns([REQUEST, OUTCOME].map(Name::from).into()),
-            ..parts(Op::Get)
-        };
-        RowWrite::new(sealed(shape), [self.key(), self.part()])
+        RowWrite::new(Arc::clone(&READ), [self.key(), self.part()])
     }
 
     /// What [`KeyPart::read`] has found; `None` where the part was not executed.
@@ -101,7 +90,7 @@ impl KeyPart {
 
     /// The part and the fingerprint, of a write that [`KeyPart::insert`] has made.
     pub fn of(write: &RowWrite) -> Option<(Self, &str)> {
-        if write.shape.op != Op::Insert || write.shape.table != super::own(IDEMPOTENCY) {
+        if write.shape.op != Op::Insert || write.shape.table != INSERT.table {
             return None;
         }
         match &*write.row {
@@ -142,6 +131,29 @@ const PART: &str = "part";
 const REQUEST: &str = "request";
 const OUTCOME: &str = "outcome";
 
+// Made once: each row with a key needs them.
+static INSERT: LazyLock<Arc<Shape>> = LazyLock::new(|| {
+    super::shape_of(ShapeParts {
+        columns: [KEY, PART, REQUEST, OUTCOME].map(Name::from).into(),
+        key: Key::Primary,
+        ..parts(Op::Insert)
+    })
+});
+
+static COMPLETE: LazyLock<Arc<Shape>> = LazyLock::new(|| {
+    super::shape_of(ShapeParts {
+        columns: [OUTCOME].map(Name::from).into(),
+        ..parts(Op::Update)
+    })
+});
+
+static READ: LazyLock<Arc<Shape>> = LazyLock::new(|| {
+    super::shape_of(ShapeParts {
+        returning: Returning::Columns([REQUEST, OUTCOME].map(Name::from).into()),
+        ..parts(Op::Get)
+    })
+});
+
 fn parts(op: Op) -> ShapeParts {
     ShapeParts {
         op,
@@ -151,10 +163,6 @@ fn parts(op: Op) -> ShapeParts {
         on_conflict: OnConflict::Error,
         returning: Returning::Nothing,
     }
-}
-
-fn sealed(parts: ShapeParts) -> std::sync::Arc<Shape> {
-    super::shape_of(parts)
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
     Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone, RowWrite, SpoolPlace,
-    Spooling, Unit, UnitFault, UnitOutcome,
+    Spooling, Unit, UnitOutcome,
 };
-use windrow_idempotency::{Extent, KeyedRequest};
+use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
@@ -329,17 +329,6 @@ impl Turn<'_> {
         self.request.source.has_spooled(&place);
         let kept = self.request.place.lock();
         *kept.unwrap_or_else(PoisonError::into_inner) = Some(place);
-    }
-}
-
-/// What a unit was told, without the row of its key in front of it.
-fn without_mark(outcome: UnitOutcome<RowDone>) -> UnitOutcome<RowDone> {
-    match outcome {
-        Ok(dones) => Ok(dones.into_iter().skip(1).collect()),
-        Err(failed) => Err(UnitFault {
-            at: failed.at.saturating_sub(1),
-            ..failed
-        }),
     }
 }
 

@@ -1,10 +1,11 @@
 //! What one lane counts.
 
-use crate::failures::Failures;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use windrow_core::{FaultClass, Op, Rung, UnitOutcome};
+
+use crate::failures::Failures;
 
 pub(super) const OPS: [Op; 4] = [Op::Insert, Op::Update, Op::Delete, Op::Get];
 

@@ -2,16 +2,20 @@
 //! HTTP client: a container without a shell.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use windrow::settings::address;
 
 use crate::telemetry;
 
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where HTTP usually listens.
+const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8420);
 
 /// The most bytes of an answer that are read.
 const MOST: u64 = 4 << 10;
@@ -28,7 +32,7 @@ pub(crate) fn run(http: &str) -> ExitCode {
 }
 
 fn ask(http: &str) -> anyhow::Result<()> {
-    let address = address(http)?;
+    let address = reached(http)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
         .with_context(|| format!("nobody listens on {address}"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -51,20 +55,13 @@ fn ask(http: &str) -> anyhow::Result<()> {
 }
 
 /// Where to ask: what listens on all addresses of the machine is asked on loopback.
-fn address(http: &str) -> anyhow::Result<SocketAddr> {
-    if let Ok(port) = http.parse::<u16>() {
-        return Ok(([127, 0, 0, 1], port).into());
-    }
-    let local = http.replace("localhost:", "127.0.0.1:");
-    let mut address: SocketAddr = local.parse().with_context(|| {
-        format!("{http:?} is not an address and a port such as 127.0.0.1:8420, nor a port alone")
-    })?;
+fn reached(http: &str) -> anyhow::Result<SocketAddr> {
+    let mut address = address::read("--http", http, USUAL)?;
     if address.ip().is_unspecified() {
-        let port = address.port();
-        address = match address.is_ipv4() {
-            true => ([127, 0, 0, 1], port).into(),
-            false => (std::net::Ipv6Addr::LOCALHOST, port).into(),
-        };
+        address.set_ip(match address.is_ipv4() {
+            true => Ipv4Addr::LOCALHOST.into(),
+            false => Ipv6Addr::LOCALHOST.into(),
+        });
     }
     Ok(address)
 }
@@ -82,8 +79,8 @@ mod tests {
             ("[::]:8420", "[::1]:8420"),
             ("192.0.2.1:1", "192.0.2.1:1"),
         ] {
-            assert_eq!(address(written).unwrap().to_string(), asked);
+            assert_eq!(reached(written).unwrap().to_string(), asked);
         }
-        assert!(address("here").is_err());
+        assert!(reached("here").is_err());
     }
 }

@@ -128,9 +128,9 @@ impl Server {
         let replicas = running.as_ref().map(RunningReplicas::watch);
         let registry = Arc::new(registry);
         let owner = Arc::clone(&sink);
-        let lanes = lanes(&lane, &sink, pg.as_ref(), (watch.clone(), replicas.clone()));
         let values = settings.http.as_ref().is_some_and(|http| http.show_values);
-        let lanes = with_failures(lanes, failed, values);
+        let beside = (watch.clone(), replicas.clone(), failed, values);
+        let lanes = lanes(&lane, &sink, pg.as_ref(), beside);
         let metrics_text: Arc<dyn Fn() -> String + Send + Sync> =
             Arc::new(move || crate::metrics::encode(&registry));
         let page = StatusPage::new(Sources {
@@ -293,12 +293,17 @@ async fn bind_http(
 }
 
 /// What all lanes are doing, and what the writes of each table share: HTTP first. Beside them what
-/// the spool and the replicas are doing.
+/// the spool and the replicas are doing, and what failed; `values`: in the database's own words.
 fn lanes(
     lane: &Lane,
     sink: &Arc<dyn Database>,
     pg: Option<&PgServer>,
-    (spool, replicas): (Option<SpoolWatch>, Option<ReplicaWatch>),
+    (spool, replicas, metrics, values): (
+        Option<SpoolWatch>,
+        Option<ReplicaWatch>,
+        LaneMetrics,
+        bool,
+    ),
 ) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
     let (watch, session_lanes) = (lane.watch(), pg.map(PgServer::lanes));
     let sink = Arc::clone(sink);
@@ -311,27 +316,12 @@ fn lanes(
         let others = others.into_iter().flatten();
         let new: Vec<_> = others.filter(|one| !tables.contains(one)).collect();
         tables.extend(new);
-        let spool = spool.as_ref().map(SpoolWatch::json);
-        let mut shown = crate::metrics::lanes_json(&lanes, &tables, spool);
-        if let (Some(replicas), Some(shown)) = (&replicas, shown.as_object_mut()) {
-            shown.insert("replicas".into(), replicas.json());
-        }
-        shown
-    })
-}
-
-/// Adds what failed, by table and reason.
-fn with_failures(
-    lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    metrics: LaneMetrics,
-    values: bool,
-) -> Arc<dyn Fn() -> serde_json::Value + Send + Sync> {
-    Arc::new(move || {
-        let mut shown = lanes();
-        if let Some(shown) = shown.as_object_mut() {
-            let failures = crate::metrics::failures_json(&metrics.failures(), values);
-            shown.insert("failures".into(), failures);
-        }
-        shown
+        let failures = crate::metrics::failures_json(&metrics.failures(), values);
+        let beside = [
+            ("spool", spool.as_ref().map(SpoolWatch::json)),
+            ("replicas", replicas.as_ref().map(ReplicaWatch::json)),
+            ("failures", Some(failures)),
+        ];
+        crate::metrics::lanes_json(&lanes, &tables, beside)
     })
 }

@@ -9,7 +9,7 @@ use anyhow::bail;
 ///
 /// # Errors
 /// Says what is missing.
-pub(super) fn read(name: &str, written: &str, usual: SocketAddr) -> anyhow::Result<SocketAddr> {
+pub fn read(name: &str, written: &str, usual: SocketAddr) -> anyhow::Result<SocketAddr> {
     let text = written.trim();
     if let Ok(address) = text.parse() {
         return Ok(address);

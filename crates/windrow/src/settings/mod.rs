@@ -4,7 +4,7 @@
 //! Two types, so that half-checked settings cannot travel: [`File`] is what was written,
 //! [`Settings`] is what is meant.
 
-mod address;
+pub mod address;
 pub mod check;
 mod faults;
 mod file;

@@ -48,7 +48,19 @@ struct Asked<'a> {
 /// Status, whether it is an answer of before, and the answer.
 type Told = (u16, bool, Json);
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    /// A row in the table whose keys the database gives.
+    fn made(gateway: &'a Gateway, key: &'a str, v: &str) -> Self {
+        Self {
+            gateway,
+            method: "POST",
+            path: "/v1/tables/made/rows",
+            kind: JSON,
+            body: json!({"v": v}).to_string(),
+            key,
+        }
+    }
+
     async fn response(&self, client: &Client) -> reqwest::Result<Response> {
         let url = self.gateway.process.url(self.path);
         let asked = client.request(self.method.parse().unwrap(), url);
@@ -232,12 +244,8 @@ async fn one_of_many_at_once_is_executed() {
         let directory = spool();
         let gateway = Gateway::with(&db.url(), directory.path(), &["--ack", "commit"]);
         let asked = Asked {
-            gateway: &gateway,
-            method: "POST",
             path: "/v1/tables/made/rows?returning=id",
-            kind: JSON,
-            body: json!({"v": "x"}).to_string(),
-            key: "k",
+            ..Asked::made(&gateway, "k", "x")
         };
         let told = futures_util::future::join_all((0..50).map(|_| asked.send())).await;
         let first = asked.send().await.2;
@@ -263,14 +271,7 @@ async fn a_key_is_good_for_all_gateways_of_a_database() {
         };
         let (one, two) = (start(&one), start(&two));
         for key in ["a", "b", "c", "d", "e"] {
-            let ask = |gateway| Asked {
-                gateway,
-                method: "POST",
-                path: "/v1/tables/made/rows",
-                kind: JSON,
-                body: json!({"v": key}).to_string(),
-                key,
-            };
+            let ask = |gateway| Asked::made(gateway, key, key);
             let (first, second) = (ask(&one), ask(&two));
             let (first, second) = tokio::join!(first.send(), second.send());
             assert_eq!((first.0, second.0), (201, 201), "{first:?} {second:?}");
@@ -292,17 +293,9 @@ async fn survive_kills(db: Db, ack: &str) {
     let mut rounds = 0;
     while !open.is_empty() {
         let client = client();
-        let body = |id: u32| json!({"v": format!("{id}")}).to_string();
         let send = async |id: u32| {
             let key = format!("key-{id}");
-            let asked = Asked {
-                gateway: &gateway,
-                method: "POST",
-                path: "/v1/tables/made/rows",
-                kind: JSON,
-                body: body(id),
-                key: &key,
-            };
+            let asked = Asked::made(&gateway, &key, &id.to_string());
             let answered = asked.response(&client).await;
             answered.is_ok_and(|answer| answer.status().is_success())
         };
@@ -349,12 +342,8 @@ async fn a_commit_without_an_answer_is_found_out() {
         let directory = spool();
         let gateway = Gateway::with(&through, directory.path(), &["--ack", "commit"]);
         let asked = |key| Asked {
-            gateway: &gateway,
-            method: "POST",
             path: "/v1/tables/made/rows?returning=v",
-            kind: JSON,
-            body: json!({"v": key}).to_string(),
-            key,
+            ..Asked::made(&gateway, key, key)
         };
         // The table is known and the statements are prepared by then.
         for key in ["a", "b", "c"] {
@@ -378,14 +367,7 @@ async fn the_spool_applies_a_key_once() {
         let directory = spool();
         let mut gateway = Gateway::start(&db.url(), directory.path());
         let ask = async |gateway: &Gateway, key: &str, v: &str| {
-            let asked = Asked {
-                gateway,
-                method: "POST",
-                path: "/v1/tables/made/rows",
-                kind: JSON,
-                body: json!({"v": v}).to_string(),
-                key,
-            };
+            let asked = Asked::made(gateway, key, v);
             asked.send().await.0
         };
         for _ in 0..3 {
@@ -417,14 +399,7 @@ async fn old_keys_are_forgotten() {
         let at = directory.path().join("spool");
         let more = ["--ack", "commit", "--config", settings];
         let gateway = Gateway::with(&db.url(), &at, &more);
-        let asked = Asked {
-            gateway: &gateway,
-            method: "POST",
-            path: "/v1/tables/made/rows",
-            kind: JSON,
-            body: json!({"v": "x"}).to_string(),
-            key: "k",
-        };
+        let asked = Asked::made(&gateway, "k", "x");
         assert_eq!(asked.send().await.0, 201);
         let start = Instant::now();
         while db.sql("select count(*) from windrow_idempotency") != "0" {
@@ -445,14 +420,7 @@ async fn keys_that_make_no_sense_are_refused() {
     let gateway = Gateway::start(&db.url(), directory.path());
     let long = "k".repeat(256);
     for key in ["\"\"", "\"a", "a b", &long] {
-        let asked = Asked {
-            gateway: &gateway,
-            method: "POST",
-            path: "/v1/tables/made/rows",
-            kind: JSON,
-            body: json!({"v": "x"}).to_string(),
-            key,
-        };
+        let asked = Asked::made(&gateway, key, "x");
         let (status, _, told) = asked.send().await;
         assert_eq!(status, 400, "{told}");
     }

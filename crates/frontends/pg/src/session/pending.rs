@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
 use windrow_core::{Fault, FaultClass, Op, Outcomes, RowDone, UnitFault, UnitOutcome};
-use windrow_idempotency::Refused;
+use windrow_idempotency::{Refused, without_mark};
 
 use super::values::Values;
 use crate::codec::{answer, failure};
@@ -53,10 +53,11 @@ impl Awaited {
                 .map(|mut outcomes| outcomes.pop().unwrap_or_else(unanswered)),
             Self::Spool(receipt) => Pin::new(receipt)
                 .poll(cx)
-                .map(|mut outcomes| outcomes.pop().map_or_else(unanswered, |o| taken(o, 0))),
+                .map(|mut outcomes| outcomes.pop().map_or_else(unanswered, taken)),
             Self::KeyedSpool(receipt) => Pin::new(receipt)
                 .poll(cx)
-                .map(|mut outcomes| outcomes.pop().map_or_else(unanswered, |o| taken(o, 1))),
+                .map(|mut outcomes| outcomes.pop().map(without_mark))
+                .map(|outcome| outcome.map_or_else(unanswered, taken)),
             Self::Keyed(rows) => Pin::new(rows).poll(cx).map(|ended| match ended {
                 Ok(Ok(mut outcomes)) => outcomes.pop().map_or_else(unanswered, committed),
                 Ok(Err(refused)) => Err(refused.fault().clone().into()),
@@ -66,14 +67,10 @@ impl Awaited {
     }
 }
 
-/// What the spool has taken: each write counts one row, but for those of the key in front of them.
-fn taken(outcome: UnitOutcome<RowDone>, marks: usize) -> UnitOutcome<CallDone> {
+/// What the spool has taken: each write counts one row.
+fn taken(outcome: UnitOutcome<RowDone>) -> UnitOutcome<CallDone> {
     match outcome {
-        Ok(dones) => Ok(dones
-            .iter()
-            .skip(marks)
-            .map(|_| CallDone::rows(1))
-            .collect()),
+        Ok(dones) => Ok(dones.iter().map(|_| CallDone::rows(1)).collect()),
         Err(failed) => Err(failed.fault.into()),
     }
 }

@@ -240,14 +240,14 @@ impl Session {
         };
         self.info.set_state(State::Waiting);
         let cancelled = CancellationToken::new();
-        let (interrupt, cancellation) = (Interrupt::Waiting(cancelled.clone()), cancelled.clone());
+        let interrupt = Interrupt::Waiting(cancelled.clone());
         self.info.set_interrupt(interrupt).await;
         let stop = self.stop.clone();
         let waiting = async {
             tokio::select! {
                 biased;
                 applied = spool.spooling.applied(&place) => Ok(applied),
-                () = cancellation.cancelled() => Ok(Err(Fault::called_back())),
+                () = cancelled.cancelled() => Ok(Err(Fault::called_back())),
                 () = stop.cancelled() => Err(End::Fatal(shutdown())),
                 () = tokio::time::sleep(PATIENCE) => Ok(Err(behind(spool, &place))),
             }

@@ -54,7 +54,7 @@ pub(super) async fn check(database: &DatabaseConfig, most: usize, patience: Dura
             database = database.name,
             most,
             room,
-            "pg.max_server_connections is more than the server has room for at this moment: clients would be refused by it (53300).              Lower it, or raise max_connections of the server"
+            "pg.max_server_connections is more than the server has room for at this moment: clients would be refused by it (53300). Lower it, or raise max_connections of the server"
         );
     }
 }
