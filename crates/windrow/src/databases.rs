@@ -2,6 +2,7 @@
 
 mod words;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windrow_core::{Database, Fault};
@@ -38,9 +39,22 @@ fn looks_like_path(url: &str) -> bool {
 /// [`windrow_core::FaultClass::Invalid`] if no driver knows the scheme or the URL makes no sense;
 /// the message never repeats the URL, which may hold a password.
 pub async fn open(url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {
+    driver(url)?.open(url, options).await
+}
+
+/// The file of an embedded database, which [`open`] would make; `None` for all others. Makes
+/// nothing.
+///
+/// # Errors
+/// Those of [`open`] that can be told without opening it.
+pub fn file(url: &str) -> Result<Option<PathBuf>, Fault> {
+    driver(url)?.file(url)
+}
+
+fn driver(url: &str) -> Result<&'static dyn Driver, Fault> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     match DRIVERS.iter().find(|d| d.schemes().contains(&scheme)) {
-        Some(driver) => driver.open(url, options).await,
+        Some(driver) => Ok(*driver),
         None => {
             let forms: Vec<_> = DRIVERS.iter().map(|d| d.url_form()).collect();
             let what = match looks_like_path(url) {

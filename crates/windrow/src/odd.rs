@@ -17,10 +17,8 @@ const LITTLE: u64 = 64 << 20;
 pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(clock(SystemTime::now()));
-    let path = settings.url.reveal().strip_prefix("sqlite:");
-    let path = path.map(|path| path.split('?').next().unwrap_or(path));
-    if let Some(path) = path.filter(|path| !path.is_empty() && !path.contains(":memory:")) {
-        lines.extend(room("the database's disk", Path::new(path), LITTLE));
+    if let Ok(Some(path)) = windrow::databases::file(settings.url.reveal()) {
+        lines.extend(room("the database's disk", &path, LITTLE));
     }
     if let Some(spool) = &settings.spool
         && let Place::Directory(directory) = &spool.place

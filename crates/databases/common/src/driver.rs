@@ -1,5 +1,6 @@
 //! The port of a database: which URLs are its own, and how it is opened.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,6 +21,15 @@ pub trait Driver: Send + Sync {
     /// it tells apart.
     fn profiles(&self) -> &'static [Profile] {
         &[]
+    }
+
+    /// The file that a URL names and that opening it would make; `None` where there is none. Makes
+    /// nothing.
+    ///
+    /// # Errors
+    /// The URL makes no sense, or the file can be neither opened nor made.
+    fn file(&self, _url: &str) -> Result<Option<PathBuf>, Fault> {
+        Ok(None)
     }
 
     /// Opens the sink that a URL names. No connection has to be made yet: a database that is away

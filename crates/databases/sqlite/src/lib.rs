@@ -59,6 +59,7 @@ mod own_tables;
 mod sink;
 mod values;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -84,6 +85,15 @@ impl Driver for Sqlite {
 
     fn profiles(&self) -> &'static [Profile] {
         &[sink::PROFILE]
+    }
+
+    fn file(&self, url: &str) -> Result<Option<PathBuf>, Fault> {
+        let location = Location::parse(url)?;
+        location.check()?;
+        Ok(match location {
+            Location::Memory => None,
+            Location::File { path, .. } => Some(path),
+        })
     }
 
     async fn open(&self, url: &str, options: &Options) -> Result<Arc<dyn Database>, Fault> {

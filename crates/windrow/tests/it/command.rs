@@ -394,6 +394,18 @@ async fn all_that_is_wrong_with_a_configuration_is_told_at_once() {
         "{told}"
     );
     assert!(!folder.path().join("x.db").exists(), "nothing is written");
+    for (url, why) in [
+        (
+            "sqlite:x.db?cache=shared",
+            "known are mode=rwc (default) and mode=rw",
+        ),
+        ("sqlite:no/such/x.db", "create it first"),
+        ("sqlite:x.db?mode=rw", "does not exist"),
+    ] {
+        let text = format!("[database]\nurl = '{url}'");
+        let (status, told) = check(&text, &["--connect"]).await;
+        assert!(status == Some(1) && told.contains(why), "{told}");
+    }
     let away = "[database]\nurl = 'postgres://u:s3cret@127.0.0.1:1/d'";
     assert_eq!(check(away, &[]).await.0, Some(0));
     let (status, told) = check(away, &["--connect"]).await;

@@ -124,15 +124,11 @@ fn databases(settings: &Settings) -> Vec<(String, &str, String)> {
 
 async fn connect(url: &str, options: &Options) -> Result<&'static str, Fault> {
     // An embedded database would be made by opening it.
-    let path = url
-        .strip_prefix("sqlite:")
-        .map(|path| path.split('?').next().unwrap_or(path));
-    if let Some(path) = path.filter(|path| !path.contains(":memory:")) {
-        let found = Path::new(path).is_file();
-        return match found {
-            true => Ok("SQLite"),
-            false => Ok("SQLite; the file is made at the start"),
-        };
+    if let Some(path) = windrow::databases::file(url)? {
+        return Ok(match path.is_file() {
+            true => "SQLite",
+            false => "SQLite; the file is made at the start",
+        });
     }
     let database = windrow::databases::open(url, options).await?;
     database.ping().await?;
