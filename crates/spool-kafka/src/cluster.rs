@@ -223,9 +223,10 @@ impl Line {
     }
 
     async fn connect(&self) -> Result<Wire, Failure> {
-        let unsent = |failure: Failure| Failure::unsent(failure.to_string());
-        let topic = self.cluster.topic().await.map_err(unsent)?;
-        let leader = topic.partition(self.partition).map_err(unsent)?.leader_id.0;
+        let topic = self.cluster.topic().await;
+        let topic = topic.map_err(Failure::before_sending)?;
+        let leader = topic.partition(self.partition);
+        let leader = leader.map_err(Failure::before_sending)?.leader_id.0;
         let mut brokers = topic.brokers.iter();
         let Some((_, host, port)) = brokers.find(|(id, ..)| *id == leader) else {
             return Err(Failure::unsent("the broker that leads is not known yet"));
@@ -238,9 +239,8 @@ impl Line {
         let request = InitProducerIdRequest::default()
             .with_transactional_id(None)
             .with_transaction_timeout_ms(i32::MAX);
-        let unsent = |failure: Failure| Failure::unsent(failure.to_string());
         let answer = self.ask(&request, 1, |answer| answer.error_code).await;
-        let answer = answer.map_err(unsent)?;
+        let answer = answer.map_err(Failure::before_sending)?;
         Ok((answer.producer_id.0, answer.producer_epoch))
     }
 

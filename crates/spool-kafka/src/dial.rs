@@ -44,12 +44,13 @@ impl Ways {
     async fn dial_patiently(&self, host: &str, port: u16) -> Result<Wire, Failure> {
         let mut wire = Wire::connect(host, port, self.tls.as_ref()).await?;
         if let Some(login) = &self.login {
-            let refused = |failure| {
-                Failure::unsent(format!(
+            let named = |failure| match failure {
+                Failure::Refused(_) | Failure::Said(_) => Failure::refused(format!(
                     "the broker {host}:{port} refuses the login: {failure}"
-                ))
+                )),
+                other => Failure::unsent(format!("the login is not answered: {other}")),
             };
-            sasl::log_in(&mut wire, login).await.map_err(refused)?;
+            sasl::log_in(&mut wire, login).await.map_err(named)?;
         }
         Ok(wire)
     }

@@ -11,6 +11,8 @@ use windrow_spool::SpoolFault;
 pub(crate) enum Failure {
     /// No connection was there: nothing was sent.
     Unsent(Arc<str>),
+    /// Broker and client do not let each other in: nothing was sent, nor will be in a moment.
+    Refused(Arc<str>),
     /// The connection was lost behind the request, or nobody answered in time.
     Lost(Arc<str>),
     /// The broker said so.
@@ -22,8 +24,20 @@ impl Failure {
         Self::Unsent(what.into().into())
     }
 
+    pub(crate) fn refused(what: impl Into<String>) -> Self {
+        Self::Refused(what.into().into())
+    }
+
     pub(crate) fn lost(what: impl Into<String>) -> Self {
         Self::Lost(what.into().into())
+    }
+
+    /// The same, where it happened before the request itself was sent.
+    pub(crate) fn before_sending(self) -> Self {
+        match self {
+            Self::Refused(_) => self,
+            other => Self::unsent(other.to_string()),
+        }
     }
 
     /// What a code means.
@@ -37,7 +51,7 @@ impl Failure {
     /// Whether the request cannot have done anything.
     pub(crate) fn did_nothing(&self) -> bool {
         match self {
-            Self::Unsent(_) => true,
+            Self::Unsent(_) | Self::Refused(_) => true,
             Self::Lost(_) => false,
             // What a broker checks before it appends. Others it may also say of a batch that it
             // has appended, and that the replicas may still keep: that it leads no more, say.
@@ -64,6 +78,7 @@ impl Failure {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Unsent(_) | Self::Lost(_) => true,
+            Self::Refused(_) => false,
             Self::Said(said) => {
                 said.is_retriable() || matches!(said, ResponseError::UnknownServerError)
             }
@@ -81,7 +96,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unsent(why) | Self::Lost(why) => f.write_str(why),
+            Self::Unsent(why) | Self::Refused(why) | Self::Lost(why) => f.write_str(why),
             Self::Said(said) => write!(f, "the broker says {said} (code {})", said.code()),
         }
     }

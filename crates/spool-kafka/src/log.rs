@@ -90,6 +90,10 @@ impl Log for KafkaLog {
         if batch.is_empty() {
             return Ok(self.end());
         }
+        // The writer finds out when they are back: nobody needs to wait for what is known.
+        if let Some(why) = self.away() {
+            return Err(SpoolFault::Unreached { why });
+        }
         let queue = self.queue().clone().ok_or(SpoolFault::Closed)?;
         let (reply, answer) = oneshot::channel();
         let request = Request {

@@ -37,7 +37,7 @@ pub(crate) async fn log_in(wire: &mut Wire, login: &Login) -> Result<(), Failure
     let answer = tell(wire, proof).await?;
     match answer.strip_prefix("v=") {
         Some(shown) if shown == signature => Ok(()),
-        _ => Err(Failure::lost("it does not know the password itself")),
+        _ => Err(Failure::refused("it does not know the password itself")),
     }
 }
 
@@ -46,7 +46,7 @@ async fn tell(wire: &mut Wire, shown: String) -> Result<String, Failure> {
     let answer = wire.ask(&request, 1).await?;
     if answer.error_code != 0 {
         let why = answer.error_message.as_deref().unwrap_or("no reason given");
-        return Err(Failure::lost(why));
+        return Err(Failure::refused(why));
     }
     let text = String::from_utf8(answer.auth_bytes.to_vec());
     text.map_err(|_| Failure::lost("its answer is not UTF-8"))

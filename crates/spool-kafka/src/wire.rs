@@ -1,5 +1,6 @@
 //! A connection to a broker: one request after the other.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,10 @@ pub(crate) const ANSWER: Duration = Duration::from_secs(15);
 /// The most bytes of an answer. A fetch asks for less, but always gets a whole batch, and those
 /// are as large as the topic's `max.message.bytes` at most, which is checked to be below.
 pub(crate) const MOST_ANSWER: usize = 64 << 20;
+
+/// What an answer begins with where the broker takes a request for the beginning of TLS: the type
+/// of an alert, and the first byte of the version. The next byte is the version's second.
+const TLS_ALERT: usize = 0x1503;
 
 const CLIENT: &str = "windrow";
 
@@ -51,10 +56,15 @@ impl Wire {
             let stream = tls.connect(name, stream).await?;
             Ok::<_, std::io::Error>(Box::new(stream) as Box<dyn Stream>)
         };
-        let unsent =
-            |error| Failure::unsent(format!("the broker {broker} cannot be reached: {error}"));
+        let named = |error: std::io::Error| match error.kind() {
+            // What TLS says of a certificate, and of a broker that speaks without.
+            ErrorKind::InvalidData => {
+                Failure::refused(format!("the broker {broker} is not trusted: {error}"))
+            }
+            _ => Failure::unsent(format!("the broker {broker} cannot be reached: {error}")),
+        };
         Ok(Self {
-            stream: connecting.await.map_err(unsent)?,
+            stream: connecting.await.map_err(named)?,
             broker,
             correlation: 0,
         })
@@ -72,6 +82,11 @@ impl Wire {
             self.stream.write_all(&sent).await?;
             self.stream.flush().await?;
             let length = self.stream.read_u32().await? as usize;
+            if length >> 16 == TLS_ALERT {
+                return Err(std::io::Error::other(
+                    "it wants TLS: write kafkas:// in the place of kafka://",
+                ));
+            }
             if length > MOST_ANSWER {
                 return Err(std::io::Error::other(format!(
                     "an answer has {length} bytes, and {MOST_ANSWER} are the most"

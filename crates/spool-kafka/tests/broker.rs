@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use windrow_spool::{Batch, Entry, Options, Position, Spool, SpoolFault};
 use windrow_spool_kafka::{Address, KafkaSpool, Risk};
-use windrow_testkit::kafka::{self, Kafka};
+use windrow_testkit::kafka::{self, Kafka, Secured};
 use windrow_testkit::proxy::{Direction, Proxy};
 
 /// What one broker cannot do, and what no test waits for.
@@ -189,4 +189,60 @@ async fn a_topic_that_loses_is_refused(brokers: &str) {
     assert!(!refused.contains("replication factor"), "{refused}");
     let missing = open(brokers, "missing").await.unwrap_err();
     assert!(matches!(missing, SpoolFault::Unreached { .. }), "{missing}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_wants_tls_and_a_login() {
+    if let Some(why) = kafka::missing() {
+        eprintln!("left out: {why}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (ca, certificate) = (folder.path().join("ca.pem"), folder.path().join("key.pem"));
+    std::fs::write(&ca, made.cert.pem()).unwrap();
+    let both = made.signing_key.serialize_pem() + &made.cert.pem();
+    std::fs::write(&certificate, both).unwrap();
+    let secured = Secured {
+        port: Kafka::free_port().unwrap(),
+        certificate,
+        user: "app",
+        password: "s:cr et+@",
+    };
+    let kafka = Kafka::start_secured(Kafka::free_port().unwrap(), &secured).unwrap();
+    kafka.topic("safe", 1, &SAFE).unwrap();
+    let at = |scheme: &str, password: &str, query: &str| {
+        let port = secured.port;
+        let url = format!("{scheme}://app:{password}@127.0.0.1:{port}/safe?{query}");
+        let address = Address::parse(&url).unwrap();
+        async move { KafkaSpool::open(&address, Options::default(), &ALONE).await }
+    };
+
+    let trusted = format!("ca={}", ca.display());
+    for (written, mechanism) in ["plain", "scram-sha-256", "scram-sha-512"]
+        .iter()
+        .enumerate()
+    {
+        let query = format!("sasl={mechanism}&{trusted}");
+        let spool = at("kafkas", "s%3Acr et%2B%40", &query).await.unwrap();
+        let position = spool.logs()[0].append(Batch::of(b"a")).await.unwrap();
+        assert_eq!(position, Position(written as u64));
+        assert_eq!(read(&spool, Position(0)).await.len(), written + 1);
+        spool.close().await.unwrap();
+
+        let refused = at("kafkas", "wrong", &query).await.unwrap_err().to_string();
+        assert!(refused.contains("refuses the login"), "{refused}");
+        assert!(!refused.contains("wrong"), "{refused}");
+    }
+    // A certificate that the system does not trust, and no TLS where the broker wants it.
+    let refused = at("kafkas", "s%3Acr et%2B%40", "")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("certificate"), "{refused}");
+    let refused = at("kafka", "s%3Acr et%2B%40", "")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("kafkas://"), "{refused}");
 }

@@ -38,6 +38,42 @@ struct Broker {
     watched: Option<Watched>,
 }
 
+/// A listener that wants TLS, and a user by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+#[derive(Debug)]
+pub struct Secured {
+    /// The listener's port.
+    pub port: u16,
+    /// A PEM file with the private key and the certificate for 127.0.0.1.
+    pub certificate: PathBuf,
+    /// The one user.
+    pub user: &'static str,
+    /// Its password.
+    pub password: &'static str,
+}
+
+impl Secured {
+    /// What a broker is told of it: listener, protocol, and lines of its configuration.
+    fn settings(&self) -> (String, &'static str, String) {
+        let Self { user, password, .. } = self;
+        let module = "org.apache.kafka.common.security";
+        let certificate = self.certificate.display();
+        let lines = [
+            "sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512".to_owned(),
+            format!(
+                "plain.sasl.jaas.config={module}.plain.PlainLoginModule required \
+                 user_{user}=\"{password}\";"
+            ),
+            format!("scram-sha-256.sasl.jaas.config={module}.scram.ScramLoginModule required;"),
+            format!("scram-sha-512.sasl.jaas.config={module}.scram.ScramLoginModule required;"),
+            "ssl.keystore.type=PEM".to_owned(),
+            format!("ssl.keystore.location={certificate}"),
+        ];
+        let lines = lines.map(|line| format!("listener.name.secured.{line}\n"));
+        let listener = format!(",SECURED://127.0.0.1:{}", self.port);
+        (listener, ",SECURED:SASL_SSL", lines.concat())
+    }
+}
+
 /// Why Kafka cannot be started here; `None` where it can.
 pub fn missing() -> Option<String> {
     let java = Command::new("java").arg("-version").output();
@@ -60,6 +96,22 @@ impl Kafka {
     /// # Errors
     /// A broker that does not start, with the end of its log.
     pub fn start(ports: &[u16], advertised: Option<&[u16]>) -> Result<Self> {
+        Self::launch(ports, advertised, None)
+    }
+
+    /// Starts one broker with a second listener, which wants TLS and a login.
+    ///
+    /// # Errors
+    /// As [`Kafka::start`].
+    pub fn start_secured(port: u16, secured: &Secured) -> Result<Self> {
+        Self::launch(&[port], None, Some(secured))
+    }
+
+    fn launch(
+        ports: &[u16],
+        advertised: Option<&[u16]>,
+        secured: Option<&Secured>,
+    ) -> Result<Self> {
         let jars = jars();
         ensure!(missing().is_none(), "Kafka cannot be started here");
         let mut kafka = Self {
@@ -75,7 +127,8 @@ impl Kafka {
         let voters = voters.collect::<Vec<_>>().join(",");
         for (at, (port, controller)) in ports.iter().zip(&controllers).enumerate() {
             let shown = advertised.and_then(|all| all.get(at)).unwrap_or(port);
-            let configuration = kafka.configure(at + 1, (*port, *shown, *controller), &voters)?;
+            let ports = (*port, *shown, *controller);
+            let configuration = kafka.configure(at + 1, ports, &voters, secured)?;
             kafka.brokers.push(Broker {
                 port: *port,
                 configuration,
@@ -83,7 +136,7 @@ impl Kafka {
             });
         }
         for broker in 0..ports.len() {
-            kafka.format(broker)?;
+            kafka.format(broker, secured)?;
             kafka.run(broker)?;
         }
         for broker in 0..ports.len() {
@@ -157,23 +210,42 @@ impl Kafka {
         self.wait(broker)
     }
 
+    /// Ends all brokers as a crash would.
+    ///
+    /// # Errors
+    /// One was not running.
+    pub fn kill_all(&mut self) -> Result<()> {
+        (0..self.brokers.len()).try_for_each(|broker| self.kill(broker))
+    }
+
+    /// Starts all brokers again, and waits until all answer: none does before most of them run.
+    ///
+    /// # Errors
+    /// One does not start.
+    pub fn restart_all(&mut self) -> Result<()> {
+        (0..self.brokers.len()).try_for_each(|broker| self.run(broker))?;
+        (0..self.brokers.len()).try_for_each(|broker| self.wait(broker))
+    }
+
     fn configure(
         &self,
         id: usize,
         (port, shown, controller): (u16, u16, u16),
         voters: &str,
+        secured: Option<&Secured>,
     ) -> Result<PathBuf> {
+        let (listener, protocol, more) = secured.map_or_else(Default::default, Secured::settings);
         let data = self.dir.path().join(format!("data{id}"));
         let text = format!(
             "process.roles=broker,controller\nnode.id={id}\ncontroller.quorum.voters={voters}\n\
-             listeners=BROKER://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n\
-             advertised.listeners=BROKER://127.0.0.1:{shown}\n\
-             listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT\n\
+             listeners=BROKER://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}{listener}\n\
+             advertised.listeners=BROKER://127.0.0.1:{shown}{listener}\n\
+             listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT{protocol}\n\
              inter.broker.listener.name=BROKER\ncontroller.listener.names=CONTROLLER\n\
              log.dirs={}\nauto.create.topics.enable=false\n\
              broker.session.timeout.ms=3000\nbroker.heartbeat.interval.ms=500\n\
              replica.lag.time.max.ms=3000\nlog.cleaner.dedupe.buffer.size=4194304\n\
-             offsets.topic.replication.factor=1\nnum.recovery.threads.per.data.dir=1\n",
+             offsets.topic.replication.factor=1\nnum.recovery.threads.per.data.dir=1\n{more}",
             data.display()
         );
         let path = self.dir.path().join(format!("broker{id}.properties"));
@@ -181,11 +253,18 @@ impl Kafka {
         Ok(path)
     }
 
-    fn format(&self, broker: usize) -> Result<()> {
+    fn format(&self, broker: usize, secured: Option<&Secured>) -> Result<()> {
         let broker = self.brokers.get(broker).context("no such broker")?;
         let mut command = self.java("kafka.tools.StorageTool", 64);
         command.args(["format", "-t", "V2luZHJvd1Rlc3RzMDAwMA", "-c"]);
-        done(command.arg(&broker.configuration))
+        command.arg(&broker.configuration);
+        if let Some(Secured { user, password, .. }) = secured {
+            for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-512"] {
+                let user = format!("{mechanism}=[name={user},password={password}]");
+                command.args(["--add-scram", &user]);
+            }
+        }
+        done(&mut command)
     }
 
     fn run(&mut self, broker: usize) -> Result<()> {

@@ -117,6 +117,42 @@ async fn gateways_share_a_topic_and_are_killed() {
         gateway.stop();
     }
     look_into(&db, topic.to_str().unwrap());
+    all_away(&mut kafka, &db, gateway()).await;
+}
+
+/// While no broker is there nothing is acknowledged, and the gateway says why; what the database
+/// commits needs none of them. It goes on by itself once they are back.
+async fn all_away(kafka: &mut Kafka, db: &Db, gateway: Gateway) {
+    let row = |id: i32| [serde_json::json!({"id": id, "client": 0})];
+    assert_eq!(gateway.rows("events", &row(-2)).await.0, 202);
+    gateway.level().await;
+    kafka.kill_all().unwrap();
+    // A new leader takes some seconds, so the first one waits; it was sent on the connection that
+    // was there.
+    let (status, answer) = gateway.rows("events", &row(-3)).await;
+    assert_eq!(status, 504, "{answer}");
+    let (status, answer) = gateway.get("/readyz").await;
+    assert_eq!(status, 503, "{answer}");
+    assert!(answer.to_string().contains("broker"), "{answer}");
+    // It is known now: nobody waits, and nothing was sent.
+    let (status, answer) = gateway.rows("events", &row(-4)).await;
+    assert_eq!(status, 503, "{answer}");
+    let (status, answer) = gateway.rows("events?ack=commit", &row(-5)).await;
+    assert_eq!(status, 201, "{answer}");
+
+    kafka.restart_all().unwrap();
+    let start = Instant::now();
+    while gateway.get("/readyz").await.0 != 200 {
+        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(gateway.rows("events", &row(-6)).await.0, 202);
+    gateway.level().await;
+    // Whether the third came is not known to anybody who was told so.
+    let there =
+        db.sql("select -id, count(*) from events where id < -1 and id <> -3 group by 1 order by 1");
+    assert_eq!(there, "2|1\n5|1\n6|1");
+    gateway.stop();
 }
 
 /// The commands that look into a spool read a topic as well.
