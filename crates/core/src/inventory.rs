@@ -2,6 +2,7 @@
 //! rows are there.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -26,6 +27,17 @@ pub struct KeyedTable {
     /// A value that is given for a column of the key is stored there as it is: no trigger changes
     /// it, and its type neither rounds it nor cuts it off.
     pub keeps_key: bool,
+}
+
+/// The one row that a write may change, by the primary key of its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedRow {
+    /// The table, by a name that means it to everybody: with its schema, where it has one.
+    pub table: TableName,
+    /// The columns of the primary key.
+    pub columns: Arc<[Name]>,
+    /// Their values; `None`: the write takes it from a sequence.
+    pub values: Box<[Option<Value>]>,
 }
 
 /// The tables of a database.

@@ -23,6 +23,9 @@ use crate::target::{Names, Target};
 /// Keys that are compared at once.
 const KEYS: usize = 1_000;
 
+/// Rows that are kept to be mended at the end, about.
+const MOST_LEFT: usize = 10_000;
+
 /// How often a difference is looked at, and the pause before: a replica may be behind.
 const LOOKS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
@@ -152,12 +155,13 @@ async fn compare(
         repair,
         back: false,
     };
+    let mut left = Vec::new();
     checked.rows = walk(
         ends,
         (&*source.inventory, &followed.table),
         target,
         (&followed, how),
-        &mut checked,
+        (&mut checked, &mut left),
     )
     .await?;
     let there = target.table_name(&followed.table.name);
@@ -168,20 +172,31 @@ async fn compare(
             (&*inventory, &there),
             target,
             (&followed, How { repair, back: true }),
-            &mut checked,
+            (&mut checked, &mut Vec::new()),
         )
         .await?;
+    }
+    // Rows that the replica alone had may have held a value that these need for themselves.
+    if repair && checked.extra > 0 {
+        checked.refused = None;
+        for keys in left.chunks(KEYS) {
+            let found = differences(ends, target, keys).await?;
+            bring(ends, target, &found, &mut checked).await?;
+            let still = differences(ends, target, keys).await?;
+            checked.mended += found.len().saturating_sub(still.len()) as u64;
+        }
     }
     Ok(Some(checked))
 }
 
-/// Goes through all keys of a table at one end, and compares both ends. Gives how many there are.
+/// Goes through all keys of a table at one end, and compares both ends. Gives how many there are,
+/// and adds the keys of some that still differ.
 async fn walk(
     ends: &mut Ends,
     (inventory, table): (&dyn Inventory, &KeyedTable),
     target: &Target,
     (followed, how): (&Followed, How),
-    checked: &mut Checked,
+    (checked, left): (&mut Checked, &mut Vec<RowWrite>),
 ) -> Result<u64, Fault> {
     let place = |name: &Name| table.key.iter().position(|k| k.eq_ignore_ascii_case(name));
     let key = followed.table.key.iter();
@@ -206,7 +221,10 @@ async fn walk(
             .into_iter()
             .map(|key| followed.key(ordered(key)))
             .collect();
-        part(ends, target, keys, how, checked).await?;
+        let differing = part(ends, target, keys, how, checked).await?;
+        if left.len() < MOST_LEFT {
+            left.extend(differing.into_iter().map(|difference| difference.key));
+        }
         if found < KEYS {
             return Ok(rows);
         }
@@ -229,20 +247,21 @@ struct Difference {
     at_replica: bool,
 }
 
+/// Compares the rows of keys; gives those that differ, once what is to be mended is mended.
 async fn part(
     ends: &mut Ends,
     target: &Target,
     mut keys: Vec<RowWrite>,
     how: How,
     checked: &mut Checked,
-) -> Result<(), Fault> {
+) -> Result<Vec<Difference>, Fault> {
     let mut found = differences(ends, target, &keys).await?;
     if how.back {
         found.retain(|difference| !matches!(difference.at_primary, Found::Row(..)));
     }
     for look in 1..LOOKS {
         if found.is_empty() {
-            return Ok(());
+            return Ok(found);
         }
         tokio::time::sleep(PAUSE * look).await;
         keys = found.into_iter().map(|difference| difference.key).collect();
@@ -265,7 +284,7 @@ async fn part(
         found = differences(ends, target, &keys).await?;
     }
     checked.mended += before.saturating_sub(found.len()) as u64;
-    Ok(())
+    Ok(found)
 }
 
 /// Which of the keys have other rows at the replica than at the primary.

@@ -153,7 +153,7 @@ fn key_columns(facts: &Facts) -> Vec<&Column> {
 }
 
 /// Whether what is given is stored as it is, or refused.
-fn keeps(column: &Column) -> bool {
+pub(crate) fn keeps(column: &Column) -> bool {
     match column.kind {
         Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 => true,
         Kind::Text | Kind::Char | Kind::Bytea | Kind::Uuid | Kind::Date | Kind::Enum(_) => true,
