@@ -63,7 +63,7 @@ fn load(
                 if stop.load(Ordering::Relaxed) {
                     return;
                 }
-                let k = i32::try_from((n as u64 * 11 + writer * 37) % KEYS).unwrap();
+                let k = i32::try_from((n.cast_unsigned() * 11 + writer * 37) % KEYS).unwrap();
                 let statement = statements[usize::try_from(n % 3).unwrap()];
                 client.execute(statement, &[&k, &n]).await.unwrap();
                 written.fetch_add(1, Ordering::Relaxed);

@@ -29,9 +29,8 @@ async fn metric(gateway: &Gateway, name: &str) -> u64 {
     let text = text.as_str().unwrap();
     let mut lines = text.lines();
     let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{name}\n{text}"))
-        .parse()
-        .unwrap()
+    assert!(line.is_some(), "{name}\n{text}");
+    line.unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
