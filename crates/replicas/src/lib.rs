@@ -34,6 +34,7 @@
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `alike` | comparing a replica with the primary, and mending it |
+//! | `ranges` | the same by sums of ranges, where both databases have them |
 //! | `status`, `metrics` | what is told of replicas |
 
 mod alike;
@@ -50,6 +51,7 @@ mod letter;
 mod metrics;
 mod notes;
 mod primary;
+mod ranges;
 mod replica;
 mod rows;
 mod shared;
