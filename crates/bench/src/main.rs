@@ -9,7 +9,8 @@ use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad, moves::Moves,
     outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
-    pg_many::PgMany, poison::Poison, restart::Restart, soak::Soak, spool::Spool, stall::Stall,
+    pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
+    spool::Spool, stall::Stall,
 };
 use windrow_bench::weather::Stations;
 
@@ -51,6 +52,8 @@ enum Experiment {
     Restart(Restart),
     /// The database is stopped for a while under a load that the spool acknowledges.
     Outage(Outage),
+    /// Rows to two replicas in batches and one by one, and what it costs clients to wait for them.
+    Replicas(Replicas),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
     /// What the load generator itself costs.
@@ -81,6 +84,7 @@ fn main() -> Result<()> {
         Experiment::Stall(e) => e.run(&cli.out),
         Experiment::Restart(e) => e.run(&cli.out),
         Experiment::Outage(e) => e.run(&cli.out),
+        Experiment::Replicas(e) => e.run(&cli.out),
         Experiment::Spool(e) => e.run(&cli.out),
         Experiment::Soak(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),

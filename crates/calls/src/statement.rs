@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use windrow_core::{Apart, Fault, RowWrite};
+use windrow_core::{Apart, Fault, KeyedRow, RowWrite};
 
 use crate::arguments::{Arguments, Formats};
 use crate::parsed::ParsedStatement;
@@ -35,6 +35,11 @@ pub trait Touches: Send + Sync {
     /// The call as a write of a row, where it is certain that the row is stored just as the call
     /// would store it, and that the call counts one row. `None`: that is not certain.
     fn as_row(&self, _: &Arguments, _: &Formats) -> Option<AsRow> {
+        None
+    }
+
+    /// The one row that the call may change, where that is certain. `None`: it is not.
+    fn row_of(&self, _: &Arguments, _: &Formats) -> Option<KeyedRow> {
         None
     }
 }
@@ -126,6 +131,11 @@ impl Statement {
     /// A call of it as a write of a row: see [`Touches::as_row`].
     pub fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         self.touches.as_row(arguments, formats)
+    }
+
+    /// The one row that a call of it may change: see [`Touches::row_of`].
+    pub fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
+        self.touches.row_of(arguments, formats)
     }
 
     /// The schema has changed: frontends describe the parsed statement anew before they use it

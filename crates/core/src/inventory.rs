@@ -2,6 +2,7 @@
 //! rows are there.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -26,6 +27,76 @@ pub struct KeyedTable {
     /// A value that is given for a column of the key is stored there as it is: no trigger changes
     /// it, and its type neither rounds it nor cuts it off.
     pub keeps_key: bool,
+}
+
+/// The one row that a write may change, by the primary key of its table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyedRow {
+    /// The table, by a name that means it to everybody: with its schema, where it has one.
+    pub table: TableName,
+    /// The columns of the primary key.
+    pub columns: Arc<[Name]>,
+    /// Their values; `None`: the write takes it from a sequence.
+    pub values: Box<[Option<Value>]>,
+}
+
+/// Rows by their keys: behind one, up to and with another; `None`: without an end there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyRange<'a> {
+    /// The last key before it.
+    pub after: Option<&'a [Value]>,
+    /// Its last key.
+    pub to: Option<&'a [Value]>,
+}
+
+/// What is told of the rows of a range in place of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowSum {
+    /// How many there are.
+    pub rows: u64,
+    /// The sum of their checksums.
+    pub sum: Box<str>,
+}
+
+/// A database that sums rows up by itself, so that they can be compared without being read.
+#[async_trait]
+pub trait RowSums: Send + Sync {
+    /// What its sums are of: those of one form are equal where the rows are. That equal rows have
+    /// other sums (in a column of another type, say) is no harm; the rows are compared then.
+    fn form(&self) -> &'static str;
+
+    /// The key at which so many rows of a range end; `None`: it has fewer. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn end_of(
+        &self,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+        rows: usize,
+    ) -> Result<Option<Row>, Fault>;
+
+    /// The sum of some columns of the rows of a range. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn sum(
+        &self,
+        table: &KeyedTable,
+        columns: &[Name],
+        range: KeyRange<'_>,
+    ) -> Result<RowSum, Fault>;
+
+    /// The keys of a range in their order, `most` at most. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn keys_in(
+        &self,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+        most: usize,
+    ) -> Result<Vec<Row>, Fault>;
 }
 
 /// The tables of a database.
@@ -58,6 +129,11 @@ pub trait Inventory: Send + Sync + 'static {
         after: Option<&[Value]>,
         most: usize,
     ) -> Result<Vec<Row>, Fault>;
+
+    /// The same database as one that sums rows up by itself; `None` where it cannot.
+    fn sums(&self) -> Option<&dyn RowSums> {
+        None
+    }
 
     /// Waits until all transactions that are under way when it is asked have ended: what they have
     /// written can be read then. Cancel safe.

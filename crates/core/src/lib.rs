@@ -65,7 +65,7 @@ pub use cancel::Canceller;
 pub use database::Database;
 pub use fault::{Fault, FaultClass};
 pub use intake::{Arrivals, Intake, Outcomes, Submission, Units};
-pub use inventory::{Inventory, KeyedTable};
+pub use inventory::{Inventory, KeyRange, KeyedRow, KeyedTable, RowSum, RowSums};
 pub use limits::Limits;
 pub use load::{
     Bulk, Claim, CsvStyle, CsvText, Field, Filtered, Holds, LoadColumn, LoadFault, LoadPlan,

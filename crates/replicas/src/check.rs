@@ -1,7 +1,8 @@
 //! Comparing a replica with the primary, row by row, and mending it.
 //!
-//! No order of keys is the same in all databases. So the keys of the primary are looked up at the
-//! replica, and then those of the replica at the primary.
+//! Where both databases sum rows up alike, rows are read only from ranges whose sums differ
+//! (`ranges`). Else, as no order of keys is the same in all databases, the keys of the primary are
+//! looked up at the replica, and then those of the replica at the primary.
 //!
 //! Both may be written to meanwhile. What differs is looked at again before it counts, and what was
 //! mended is compared once more: whoever has overwritten a newer row with an older one notices.
@@ -10,18 +11,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windrow_core::moves::is_own;
+use windrow_core::write::Row;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyedTable, Name, Op, Purpose, RowWrite, TableName,
-    Value,
+    Database, Fault, FaultClass, Inventory, KeyedTable, Name, Op, Purpose, RowSums, RowWrite,
+    TableName,
 };
 
 use crate::alike::alike;
 use crate::follow::Followed;
+use crate::ranges::Sides;
 use crate::rows::{Connection, Found, Writes, Written, read, write};
 use crate::target::{Names, Target};
 
 /// Keys that are compared at once.
-const KEYS: usize = 1_000;
+pub(crate) const KEYS: usize = 1_000;
+
+/// Rows that are kept to be mended at the end, about.
+const MOST_LEFT: usize = 10_000;
 
 /// How often a difference is looked at, and the pause before: a replica may be behind.
 const LOOKS: u32 = 4;
@@ -148,68 +154,138 @@ async fn compare(
     };
     let mut checked = Checked::of(table.name.clone(), true);
     let followed = Followed::new(table);
-    let how = How {
-        repair,
-        back: false,
-    };
-    checked.rows = walk(
-        ends,
-        (&*source.inventory, &followed.table),
-        target,
-        (&followed, how),
-        &mut checked,
-    )
-    .await?;
     let there = target.table_name(&followed.table.name);
+    let there = target.described(&there).await?;
     let inventory = target.database.inventory();
-    if let (Some(inventory), Some(there)) = (inventory, target.described(&there).await?) {
-        walk(
-            ends,
-            (&*inventory, &there),
-            target,
-            (&followed, How { repair, back: true }),
-            &mut checked,
-        )
-        .await?;
+    let mut comparison = Comparison {
+        ends,
+        target,
+        followed: &followed,
+        repair,
+        left: Vec::new(),
+    };
+    let (here, table) = (&*source.inventory, &followed.table);
+    match inventory.as_deref().zip(there.as_ref()) {
+        None => checked.rows = comparison.walk(here, table, false, &mut checked).await?,
+        Some((other, copy)) => match columns(table, copy, target).zip(summing(here, other)) {
+            Some((columns, (primary, replica))) => {
+                let sides = Sides {
+                    primary: (primary, table),
+                    replica: (replica, copy),
+                    columns: &columns,
+                };
+                sides.compare(&mut comparison, &mut checked).await?;
+            }
+            None => {
+                checked.rows = comparison.walk(here, table, false, &mut checked).await?;
+                comparison.walk(other, copy, true, &mut checked).await?;
+            }
+        },
     }
+    comparison.again(&mut checked).await?;
     Ok(Some(checked))
 }
 
-/// Goes through all keys of a table at one end, and compares both ends. Gives how many there are.
-async fn walk(
-    ends: &mut Ends,
-    (inventory, table): (&dyn Inventory, &KeyedTable),
-    target: &Target,
-    (followed, how): (&Followed, How),
-    checked: &mut Checked,
-) -> Result<u64, Fault> {
-    let place = |name: &Name| table.key.iter().position(|k| k.eq_ignore_ascii_case(name));
-    let key = followed.table.key.iter();
-    let Some(places) = key.map(place).collect::<Option<Vec<usize>>>() else {
-        tracing::warn!(table = %table.name, "has another primary key at the replica: rows that it alone has are not found");
-        return Ok(0);
-    };
-    let ordered = |row: Box<[Value]>| -> Box<[Value]> {
-        places
-            .iter()
-            .filter_map(|place| row.get(*place).cloned())
-            .collect()
-    };
-    let mut after: Option<Box<[Value]>> = None;
-    let mut rows = 0;
-    loop {
-        let keys = inventory.keys(table, after.as_deref(), KEYS).await?;
-        let found = keys.len();
-        after = keys.last().cloned();
-        rows += found as u64;
-        let keys = keys
-            .into_iter()
-            .map(|key| followed.key(ordered(key)))
-            .collect();
-        part(ends, target, keys, how, checked).await?;
-        if found < KEYS {
-            return Ok(rows);
+/// Both databases, where they sum rows up alike.
+fn summing<'i>(
+    here: &'i dyn Inventory,
+    there: &'i dyn Inventory,
+) -> Option<(&'i dyn RowSums, &'i dyn RowSums)> {
+    let both = here.sums().zip(there.sums());
+    both.filter(|(here, there)| here.form() == there.form())
+}
+
+/// The columns that are compared, where the table has the same key and these columns at both ends.
+fn columns(table: &KeyedTable, copy: &KeyedTable, target: &Target) -> Option<Vec<Name>> {
+    let columns = table.columns.iter();
+    let columns: Vec<Name> = columns
+        .filter(|name| !copy.generated.contains(name) && !target.leaves_out(&table.name, name))
+        .cloned()
+        .collect();
+    let all = columns.iter().all(|name| copy.columns.contains(name));
+    (all && table.key == copy.key && !columns.is_empty()).then_some(columns)
+}
+
+/// A table that is compared.
+pub(crate) struct Comparison<'a> {
+    ends: &'a mut Ends,
+    target: &'a Target,
+    followed: &'a Followed,
+    repair: bool,
+    /// Keys of rows that could not be mended yet.
+    left: Vec<RowWrite>,
+}
+
+impl Comparison<'_> {
+    /// Goes through all keys of the table at one end, the replica's if `back`, and compares both
+    /// ends. Gives how many there are.
+    async fn walk(
+        &mut self,
+        inventory: &dyn Inventory,
+        table: &KeyedTable,
+        back: bool,
+        checked: &mut Checked,
+    ) -> Result<u64, Fault> {
+        let place = |name: &Name| table.key.iter().position(|k| k.eq_ignore_ascii_case(name));
+        let key = self.followed.table.key.iter();
+        let Some(places) = key.map(place).collect::<Option<Vec<usize>>>() else {
+            tracing::warn!(table = %table.name, "has another primary key at the replica: rows that it alone has are not found");
+            return Ok(0);
+        };
+        let ordered = |row: Row| -> Row {
+            let values = places.iter().filter_map(|place| row.get(*place).cloned());
+            values.collect()
+        };
+        let mut after: Option<Row> = None;
+        let mut rows = 0;
+        loop {
+            let keys = inventory.keys(table, after.as_deref(), KEYS).await?;
+            let found = keys.len();
+            after = keys.last().cloned();
+            rows += found as u64;
+            let keys = keys.into_iter().map(ordered).collect();
+            self.part(keys, back, checked).await?;
+            if found < KEYS {
+                return Ok(rows);
+            }
         }
+    }
+
+    /// Compares the rows of keys, which are in the order of the primary's key. `back`: they are
+    /// those of the replica.
+    pub(crate) async fn part(
+        &mut self,
+        keys: Vec<Row>,
+        back: bool,
+        checked: &mut Checked,
+    ) -> Result<(), Fault> {
+        let how = How {
+            repair: self.repair,
+            back,
+        };
+        let keys = keys.into_iter().map(|key| self.followed.key(key)).collect();
+        let differing = part(self.ends, self.target, keys, how, checked).await?;
+        if !back && self.left.len() < MOST_LEFT {
+            let keys = differing.into_iter().map(|difference| difference.key);
+            self.left.extend(keys);
+        }
+        Ok(())
+    }
+
+    /// Mends what could not be mended before: rows that the replica alone had may have held a
+    /// value that others need for themselves.
+    async fn again(self, checked: &mut Checked) -> Result<(), Fault> {
+        if !self.repair || checked.extra == 0 || self.left.is_empty() {
+            return Ok(());
+        }
+        checked.refused = None;
+        for keys in self.left.chunks(KEYS) {
+            let found = differences(self.ends, self.target, keys).await?;
+            bring(self.ends, self.target, &found, checked).await?;
+            let still = differences(self.ends, self.target, keys).await?;
+            checked.mended += found.len().saturating_sub(still.len()) as u64;
+        }
+        Ok(())
     }
 }
 
@@ -229,20 +305,21 @@ struct Difference {
     at_replica: bool,
 }
 
+/// Compares the rows of keys; gives those that differ, once what is to be mended is mended.
 async fn part(
     ends: &mut Ends,
     target: &Target,
     mut keys: Vec<RowWrite>,
     how: How,
     checked: &mut Checked,
-) -> Result<(), Fault> {
+) -> Result<Vec<Difference>, Fault> {
     let mut found = differences(ends, target, &keys).await?;
     if how.back {
         found.retain(|difference| !matches!(difference.at_primary, Found::Row(..)));
     }
     for look in 1..LOOKS {
         if found.is_empty() {
-            return Ok(());
+            return Ok(found);
         }
         tokio::time::sleep(PAUSE * look).await;
         keys = found.into_iter().map(|difference| difference.key).collect();
@@ -265,7 +342,7 @@ async fn part(
         found = differences(ends, target, &keys).await?;
     }
     checked.mended += before.saturating_sub(found.len()) as u64;
-    Ok(())
+    Ok(found)
 }
 
 /// Which of the keys have other rows at the replica than at the primary.

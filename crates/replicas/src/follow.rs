@@ -55,7 +55,7 @@ impl Followed {
     }
 
     /// All rows of the table that may have changed: a read without a key.
-    fn note(&self) -> RowWrite {
+    pub(crate) fn note(&self) -> RowWrite {
         self.key([])
     }
 

@@ -26,16 +26,21 @@
 //! | `replica` | a replica: its target, its log |
 //! | `primary` | the primary with its replicas, as a database |
 //! | `shared` | what its connections share |
-//! | `executor` | a connection of it: the way of a batch |
+//! | `batch` | the way of a batch past the logs |
+//! | `executor` | a connection of the primary, for rows |
+//! | `calls` | the same for statements of SQL clients |
 //! | `applier`, `held` | applies a log; rows that are refused for now |
 //! | `notes`, `letter` | rows that nobody has told of; rows that are not taken |
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `alike` | comparing a replica with the primary, and mending it |
+//! | `ranges` | the same by sums of ranges, where both databases have them |
 //! | `status`, `metrics` | what is told of replicas |
 
 mod alike;
 mod applier;
+mod batch;
+mod calls;
 mod check;
 mod copy;
 mod entry;
@@ -46,6 +51,7 @@ mod letter;
 mod metrics;
 mod notes;
 mod primary;
+mod ranges;
 mod replica;
 mod rows;
 mod shared;
@@ -53,6 +59,7 @@ mod status;
 mod target;
 mod tickets;
 
+pub use calls::Says;
 pub use check::{Checked, check};
 pub use metrics::ReplicaMetrics;
 pub use primary::Primary;

@@ -1,4 +1,4 @@
-//! The metrics of replicas. Each has the label `replica`.
+//! The metrics of replicas. Each has the label `replica`, but for the last.
 //!
 //! | name | what it counts |
 //! | --- | --- |
@@ -9,6 +9,7 @@
 //! | `windrow_replica_rejected_total` | rows that it refused |
 //! | `windrow_replica_rows_total` | rows written to it, and deleted there |
 //! | `windrow_replica_batches_total` | batches written to it |
+//! | `windrow_replica_untold_total` | statements of SQL clients whose rows no replica is told of |
 
 use std::sync::atomic::AtomicU64;
 
@@ -31,6 +32,7 @@ pub struct ReplicaMetrics {
     rejected: Family<Labels, Counter>,
     rows: Family<Labels, Counter>,
     batches: Family<Labels, Counter>,
+    pub(crate) untold: Counter,
 }
 
 /// Those of one replica.
@@ -76,6 +78,8 @@ impl ReplicaMetrics {
         for (name, help, family) in counters {
             registry.register(format!("windrow_replica_{name}"), help, family.clone());
         }
+        let help = "Statements of SQL clients that changed rows which replicas are not told of";
+        registry.register("windrow_replica_untold", help, all.untold.clone());
         all
     }
 

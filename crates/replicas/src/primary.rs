@@ -9,13 +9,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{
     Bookkeeping, Bulk, Database, Executor, Fault, Inventory, Moves, Profile, Purpose, RowWrite,
-    Sink, Standing, TableName, Unit,
+    Sink, Standing, TableName, Unit, Work,
 };
 
 use crate::applier::Applier;
+use crate::calls::{FollowedSink, Says};
 use crate::check::Source;
 use crate::copy;
 use crate::executor::ReplicatingExecutor;
+use crate::metrics::ReplicaMetrics;
 use crate::replica::Replica;
 use crate::shared::{Shared, WaitFor};
 use crate::status::ReplicaStatus;
@@ -37,11 +39,32 @@ impl Primary {
         database: &Arc<dyn Database>,
         replicas: Vec<Arc<Replica>>,
         wait_for: WaitFor,
+        metrics: &ReplicaMetrics,
     ) -> Result<Self, Fault> {
         let source = Source::new(database)?;
         Ok(Self {
-            shared: Arc::new(Shared::new(source, replicas, wait_for)),
+            shared: Arc::new(Shared::new(
+                source,
+                replicas,
+                wait_for,
+                metrics.untold.clone(),
+            )),
         })
+    }
+
+    /// Another way into the primary, whose rows are brought to the replicas, too, as far as its
+    /// work names them.
+    pub fn follow<W: Work>(&self, sink: Arc<dyn Sink<W>>, says: Says<W>) -> Arc<dyn Sink<W>> {
+        Arc::new(FollowedSink {
+            sink,
+            says,
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
+    /// How many statements have changed rows that replicas were not told of, since the start.
+    pub fn untold(&self) -> u64 {
+        self.shared.all_untold()
     }
 
     /// From now on nobody waits for replicas any more: what is committed at the primary is

@@ -127,7 +127,11 @@ impl Replica {
             if now.1 == state {
                 return;
             }
-            *now = (Instant::now(), state);
+            let since = match now.1.as_str() == state.as_str() {
+                true => now.0,
+                false => Instant::now(),
+            };
+            *now = (since, state);
         }
         self.meters.measure(&self.status());
     }
@@ -138,7 +142,8 @@ impl Replica {
 
     /// What it is doing.
     pub fn status(&self) -> ReplicaStatus {
-        let entries = self.log.end().0.saturating_sub(*self.applied.borrow());
+        let applied = *self.applied.borrow();
+        let entries = self.log.end().0.saturating_sub(applied);
         let (since, state) = lock(&self.state).clone();
         let oldest = lock(&self.oldest).filter(|_| entries > 0);
         let age = oldest.map(|written| written.elapsed().unwrap_or_default());
@@ -148,6 +153,7 @@ impl Replica {
             for_now: since.elapsed(),
             state,
             copying: self.copying.load(Ordering::Acquire),
+            applied,
             entries,
             rows: self.rows.load(Ordering::Relaxed).try_into().unwrap_or(0),
             age: age.unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use prometheus_client::metrics::counter::Counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::Source;
@@ -42,11 +43,18 @@ pub(crate) struct Shared {
     tickets: AtomicU64,
     /// Cancelled once nobody is to wait for replicas any more.
     pub(crate) ending: CancellationToken,
+    untold: Counter,
 }
 
 impl Shared {
-    pub(crate) fn new(source: Source, replicas: Vec<Arc<Replica>>, wait_for: WaitFor) -> Self {
+    pub(crate) fn new(
+        source: Source,
+        replicas: Vec<Arc<Replica>>,
+        wait_for: WaitFor,
+        untold: Counter,
+    ) -> Self {
         Self {
+            untold,
             tables: Tables::new(Arc::clone(&source.inventory)),
             source,
             replicas,
@@ -59,6 +67,20 @@ impl Shared {
     /// The number of a batch.
     pub(crate) fn ticket(&self) -> u64 {
         self.tickets.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts statements that have changed rows which replicas are not told of.
+    pub(crate) fn untold(&self, statements: u64) {
+        if statements > 0 && self.untold.inc_by(statements) == 0 {
+            tracing::warn!(
+                "a statement of an SQL client has changed rows without naming them by their primary key: replicas do not get these; windrow replica check shows and mends them, and windrow_replica_untold_total counts such statements"
+            );
+        }
+    }
+
+    /// How many statements these were since the start.
+    pub(crate) fn all_untold(&self) -> u64 {
+        self.untold.get()
     }
 
     /// How many of so many replicas a client waits for.

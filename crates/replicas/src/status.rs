@@ -48,10 +48,12 @@ pub struct ReplicaStatus {
     pub database: &'static str,
     /// What it is doing.
     pub state: ReplicaState,
-    /// For how long it has been doing that.
+    /// For how long it has been doing that; while it is away, whatever the reasons were.
     pub for_now: Duration,
     /// True while it is still given what was there before it.
     pub copying: bool,
+    /// The position in its log before which all is applied.
+    pub applied: u64,
     /// Entries of its log that are not applied.
     pub entries: u64,
     /// Keys in them.

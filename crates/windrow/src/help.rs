@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 
 /// Examples of commands that have none beside their options, by the words behind `windrow`.
-const EXAMPLES: [(&str, &[&str]); 19] = [
+const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "",
         &[
@@ -56,6 +56,13 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
         "replica add",
         &[
             "windrow replica add reports --to postgres://app@db/shop --replica mysql://app@reports/shop",
+        ],
+    ),
+    (
+        "replica status",
+        &[
+            "windrow replica status",
+            "windrow replica status --http 127.0.0.1:8421 --json",
         ],
     ),
     (

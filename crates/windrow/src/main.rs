@@ -109,7 +109,7 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
     }
     if settings.replicas.is_some() && settings.pg.is_some() {
         telemetry::say(
-            "warning: replicas do not get what SQL clients write; windrow replica check shows and mends it",
+            "warning: of what SQL clients write, replicas get single rows that are named by their primary key, and nothing of transactions; windrow_replica_untold_total and windrow_pg_relayed_writes_total count what they do not get, windrow replica check shows and mends it",
         );
     }
     if let (Some(pg), Some(address)) = (&settings.pg, server.pg_addr()) {

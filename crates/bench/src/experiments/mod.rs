@@ -13,6 +13,7 @@ pub mod pg_load;
 pub mod pg_low_load;
 pub mod pg_many;
 pub mod poison;
+pub mod replicas;
 pub mod restart;
 pub mod soak;
 pub mod spool;

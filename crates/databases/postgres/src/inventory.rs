@@ -6,7 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::inventory::parents_first;
 use windrow_core::write::Row;
-use windrow_core::{Fault, Inventory, KeyedTable, TableName, Value};
+use windrow_core::{
+    Fault, Inventory, KeyRange, KeyedTable, Name, RowSum, RowSums, TableName, Value,
+};
 use windrow_database::quote::{push_idents, push_table};
 use windrow_pgwire::wire::{DataRow, Wire};
 
@@ -43,6 +45,11 @@ WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
 const NEXT: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())";
 const OLDEST: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())";
 
+/// The settings by which values are written as text, so that equal rows have equal sums.
+const SPELLING: &str = "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), \
+     set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false), \
+     set_config('bytea_output', 'hex', false)";
+
 /// How often is looked whether transactions have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -58,6 +65,23 @@ impl PgInventory {
 
     async fn wire(&self) -> Result<Wire, Fault> {
         Ok(self.server.wire().await?.0)
+    }
+
+    /// The keys of a range.
+    async fn ranged(
+        &self,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+        limit: &str,
+    ) -> Result<Vec<Row>, Fault> {
+        let mut wire = self.wire().await?;
+        let keys = match Ranged::of(&mut wire, &self.server, table, range).await {
+            Ok(Some(ranged)) => ranged.keys(&mut wire, limit).await,
+            Ok(None) => Ok(Vec::new()),
+            Err(fault) => Err(fault),
+        };
+        wire.terminate().await;
+        keys
     }
 }
 
@@ -94,10 +118,12 @@ impl Inventory for PgInventory {
         after: Option<&[Value]>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
-        let mut wire = self.wire().await?;
-        let keys = keys(&mut wire, &self.server, table, after, most).await;
-        wire.terminate().await;
-        keys
+        let range = KeyRange { after, to: None };
+        self.keys_in(table, range, most).await
+    }
+
+    fn sums(&self) -> Option<&dyn RowSums> {
+        Some(self)
     }
 
     async fn settled(&self) -> Result<(), Fault> {
@@ -153,7 +179,7 @@ fn key_columns(facts: &Facts) -> Vec<&Column> {
 }
 
 /// Whether what is given is stored as it is, or refused.
-fn keeps(column: &Column) -> bool {
+pub(crate) fn keeps(column: &Column) -> bool {
     match column.kind {
         Kind::Bool | Kind::Int2 | Kind::Int4 | Kind::Int8 => true,
         Kind::Text | Kind::Char | Kind::Bytea | Kind::Uuid | Kind::Date | Kind::Enum(_) => true,
@@ -162,41 +188,142 @@ fn keeps(column: &Column) -> bool {
     }
 }
 
-async fn keys(
+/// A query on the rows of a range, with its key's columns. `None`: there is no such table.
+struct Ranged {
+    /// The key's columns, as SQL and as kinds.
+    names: String,
+    kinds: Vec<Kind>,
+    /// ` FROM t WHERE ..`.
+    from: String,
+    values: Vec<String>,
+}
+
+impl Ranged {
+    async fn of(
+        wire: &mut Wire,
+        server: &Server,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        let Some((_, facts)) = read(wire, server, &table.name).await? else {
+            return Ok(None);
+        };
+        let columns = key_columns(&facts);
+        let kinds: Vec<Kind> = columns.iter().map(|column| column.kind.clone()).collect();
+        let mut names = String::new();
+        push_idents(&mut names, columns.iter().map(|column| &*column.name));
+        let mut from = String::from(" FROM ");
+        push_table(&mut from, &table.name);
+        let (mut values, mut word) = (Vec::new(), "WHERE");
+        for (sign, key) in [(">", range.after), ("<=", range.to)] {
+            let Some(key) = key else { continue };
+            let first = values.len();
+            for (kind, value) in kinds.iter().zip(key) {
+                let mut text = Vec::new();
+                let written = spelling::push(kind, value, &mut text);
+                written.map_err(|unwritable| Fault::invalid(unwritable.0))?;
+                values.push(String::from_utf8_lossy(&text).into_owned());
+            }
+            let places: Vec<_> = (first + 1..=values.len())
+                .map(|n| format!("${n}"))
+                .collect();
+            let places = places.join(", ");
+            from.push_str(&format!(" {word} ({names}) {sign} ({places})"));
+            word = "AND";
+        }
+        Ok(Some(Self {
+            names,
+            kinds,
+            from,
+            values,
+        }))
+    }
+
+    /// Asks for keys. `limit`: what stands behind their order.
+    async fn keys(self, wire: &mut Wire, limit: &str) -> Result<Vec<Row>, Fault> {
+        let Self { names, from, .. } = &self;
+        let ask = self.ask(format!("SELECT {names}{from} ORDER BY {names} {limit}"));
+        let mut rows = Vec::new();
+        talk(wire, &[ask], false, &mut |_, row| {
+            let value = |(place, kind): (usize, &Kind)| decode::value(kind, row.get(place));
+            rows.push(self.kinds.iter().enumerate().map(value).collect());
+        })
+        .await?;
+        Ok(rows)
+    }
+
+    fn ask(&self, sql: String) -> Ask {
+        let values = self.values.iter().cloned();
+        values.fold(Ask::of(sql), Ask::untyped)
+    }
+}
+
+async fn sum(
     wire: &mut Wire,
     server: &Server,
     table: &KeyedTable,
-    after: Option<&[Value]>,
-    most: usize,
-) -> Result<Vec<Row>, Fault> {
-    let Some((_, facts)) = read(wire, server, &table.name).await? else {
-        return Ok(Vec::new());
-    };
-    let columns = key_columns(&facts);
-    let kinds: Vec<&Kind> = columns.iter().map(|column| &column.kind).collect();
-    let mut names = String::new();
-    push_idents(&mut names, columns.iter().map(|column| &*column.name));
-    let mut sql = format!("SELECT {names} FROM ");
-    push_table(&mut sql, &table.name);
-    if after.is_some() {
-        let values: Vec<_> = (1..=columns.len()).map(|n| format!("${n}")).collect();
-        sql.push_str(&format!(" WHERE ({names}) > ({})", values.join(", ")));
-    }
-    sql.push_str(&format!(" ORDER BY {names} LIMIT {most}"));
-    let mut ask = Ask::of(sql);
-    for (kind, value) in kinds.iter().zip(after.unwrap_or_default()) {
-        let mut text = Vec::new();
-        let written = spelling::push(kind, value, &mut text);
-        written.map_err(|unwritable| Fault::invalid(unwritable.0))?;
-        ask = ask.untyped(String::from_utf8_lossy(&text).into_owned());
-    }
-    let mut rows = Vec::new();
-    talk(wire, &[ask], false, &mut |_, row| {
-        let value = |(place, kind): (usize, &&Kind)| decode::value(kind, row.get(place));
-        rows.push(kinds.iter().enumerate().map(value).collect());
+    columns: &[Name],
+    range: KeyRange<'_>,
+) -> Result<RowSum, Fault> {
+    let ranged = Ranged::of(wire, server, table, range).await?;
+    let ranged = ranged.ok_or_else(|| Fault::invalid("the table is not there any more"))?;
+    let (mut names, from) = (String::new(), &ranged.from);
+    push_idents(&mut names, columns.iter().map(|name| &**name));
+    let ask = ranged.ask(format!(
+        "SELECT count(*), coalesce(sum(hashtextextended(row_text, 0)), 0) \
+         FROM (SELECT ROW({names})::text AS row_text{from}) rows_of_range"
+    ));
+    let mut found = None;
+    talk(wire, &[Ask::of(SPELLING), ask], false, &mut |at, row| {
+        if at == 1 {
+            let rows = text(&row, 0).and_then(|rows| rows.parse().ok());
+            found = rows.zip(text(&row, 1)).map(|(rows, sum)| RowSum {
+                rows,
+                sum: sum.into(),
+            });
+        }
     })
     .await?;
-    Ok(rows)
+    found.ok_or_else(|| Fault::internal("the server gives no sum"))
+}
+
+#[async_trait]
+impl RowSums for PgInventory {
+    fn form(&self) -> &'static str {
+        "hashtextextended"
+    }
+
+    async fn end_of(
+        &self,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+        rows: usize,
+    ) -> Result<Option<Row>, Fault> {
+        let before = rows.saturating_sub(1);
+        let limit = format!("OFFSET {before} LIMIT 1");
+        Ok(self.ranged(table, range, &limit).await?.pop())
+    }
+
+    async fn sum(
+        &self,
+        table: &KeyedTable,
+        columns: &[Name],
+        range: KeyRange<'_>,
+    ) -> Result<RowSum, Fault> {
+        let mut wire = self.wire().await?;
+        let sum = sum(&mut wire, &self.server, table, columns, range).await;
+        wire.terminate().await;
+        sum
+    }
+
+    async fn keys_in(
+        &self,
+        table: &KeyedTable,
+        range: KeyRange<'_>,
+        most: usize,
+    ) -> Result<Vec<Row>, Fault> {
+        self.ranged(table, range, &format!("LIMIT {most}")).await
+    }
 }
 
 fn name(row: &DataRow<'_>, place: usize) -> TableName {

@@ -7,6 +7,7 @@
 //! | `windrow_pg_cancels_total` | | cancel requests |
 //! | `windrow_pg_statements_total` | `way`: `joined`, `relayed` | statements of sessions |
 //! | `windrow_pg_bypass_total` | `reason` | statements that were not joined, by the reason that `SHOW BYPASS` shows |
+//! | `windrow_pg_relayed_writes_total` | | statements that were not joined and may write rows: no replica of Windrow gets these |
 //! | `windrow_pg_server_connections` | `state`: `used`, `idle` | server connections for what is not joined |
 //! | `windrow_pg_server_connects_total` | `outcome`: `ok`, `failed` | server connections opened |
 //! | `windrow_pg_server_waiting` | | sessions that wait for a server connection |
@@ -98,6 +99,7 @@ pub struct PgMetrics {
     /// Who is in: sessions count their own statements.
     pub(crate) register: Arc<Register>,
     bypass: Family<Reason, Counter>,
+    pub(crate) relayed_writes: Counter,
     states: Family<State, Gauge>,
     pub(crate) servers_used: Gauge,
     pub(crate) servers_idle: Gauge,
@@ -126,6 +128,7 @@ impl Default for PgMetrics {
             cancels: Counter::default(),
             register: Arc::default(),
             bypass: Family::default(),
+            relayed_writes: Counter::default(),
             servers_used: state("used"),
             servers_idle: state("idle"),
             connects_ok: connect("ok"),
@@ -180,6 +183,11 @@ impl PgMetrics {
             "windrow_pg_bypass",
             "Statements that were not joined, by reason",
             m.bypass.clone(),
+        );
+        registry.register(
+            "windrow_pg_relayed_writes",
+            "Statements that were not joined and may write rows",
+            m.relayed_writes.clone(),
         );
         registry.register(
             "windrow_pg_server_connections",

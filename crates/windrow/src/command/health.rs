@@ -1,86 +1,18 @@
 //! `windrow health`: asks a running gateway whether it lives, for whoever watches it and has no
 //! HTTP client: a container without a shell.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
-use windrow::settings::address;
-
+use crate::command::gateway;
 use crate::telemetry;
-
-/// How long it may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Where HTTP usually listens.
-const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8420);
-
-/// The most bytes of an answer that are read.
-const MOST: u64 = 4 << 10;
 
 /// Runs the command. `http`: where HTTP listens.
 pub(crate) fn run(http: &str) -> ExitCode {
-    match ask(http) {
-        Ok(()) => ExitCode::SUCCESS,
+    match gateway::get(http, "/healthz", None) {
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             telemetry::say(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
-    }
-}
-
-fn ask(http: &str) -> anyhow::Result<()> {
-    let address = reached(http)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
-        .with_context(|| format!("nobody listens on {address}"))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let head = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes())?;
-    let mut answer = Vec::new();
-    let read = stream.take(MOST).read_to_end(&mut answer);
-    let answer = String::from_utf8_lossy(&answer);
-    let status = answer.lines().next().unwrap_or_default();
-    if status.is_empty() {
-        read.with_context(|| format!("{address} does not answer"))?;
-        bail!("{address} closes the connection without an answer");
-    }
-    ensure!(
-        status.starts_with("HTTP/1.1 200"),
-        "{address} answers {status}"
-    );
-    Ok(())
-}
-
-/// Where to ask: what listens on all addresses of the machine is asked on loopback.
-fn reached(http: &str) -> anyhow::Result<SocketAddr> {
-    let mut address = address::read("--http", http, USUAL)?;
-    if address.ip().is_unspecified() {
-        address.set_ip(match address.is_ipv4() {
-            true => Ipv4Addr::LOCALHOST.into(),
-            false => Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    Ok(address)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_addresses_are_asked_on_loopback() {
-        for (written, asked) in [
-            ("8420", "127.0.0.1:8420"),
-            ("localhost:1", "127.0.0.1:1"),
-            ("0.0.0.0:8420", "127.0.0.1:8420"),
-            ("[::]:8420", "[::1]:8420"),
-            ("192.0.2.1:1", "192.0.2.1:1"),
-        ] {
-            assert_eq!(reached(written).unwrap().to_string(), asked);
-        }
-        assert!(reached("here").is_err());
     }
 }

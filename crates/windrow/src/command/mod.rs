@@ -2,6 +2,7 @@
 
 pub(crate) mod check_config;
 pub(crate) mod doctor;
+mod gateway;
 pub(crate) mod health;
 pub(crate) mod load;
 pub(crate) mod moves;

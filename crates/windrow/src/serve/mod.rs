@@ -111,6 +111,7 @@ impl Server {
                     stop: asked_to_end.clone(),
                     spool: spool.as_ref().map(RunningSpool::spooling),
                     keys: keys.as_ref().map(RunningKeys::keys),
+                    primary: running.as_ref().map(RunningReplicas::primary),
                 };
                 Some(PgServer::bind(pg, settings, shared).await?)
             }

@@ -31,6 +31,7 @@ impl PgServer {
             stop: _stop,
             spool: _spool,
             keys: _keys,
+            primary: _primary,
         } = shared;
         match *pg {}
     }

@@ -1,6 +1,7 @@
 //! The PostgreSQL frontend, wired: its lanes and its console.
 
 mod connection_limit;
+mod replicated;
 mod session_lanes;
 mod slotted;
 
@@ -18,6 +19,7 @@ use windrow_pg::{
 };
 use windrow_pgwire::Target;
 
+use self::replicated::Replicated;
 use self::session_lanes::SessionLanes;
 use super::reload::{Reload, TakeRoles};
 use super::shared::Shared;
@@ -71,6 +73,8 @@ impl PgServer {
                 database.connection_slots = Some(connection_slots);
             }
         }
+        let identity = own_identity(settings, &config.databases);
+        let replicated = shared.primary.zip(identity.as_ref());
         let session_lanes = SessionLanes::new(
             config.databases.clone(),
             settings.sink.clone(),
@@ -78,8 +82,8 @@ impl PgServer {
             shared.budget.clone(),
             shared.lane_metrics.clone(),
             pg.max_lanes,
+            replicated.map(|(primary, identity)| Replicated::new(primary, &identity.database)),
         );
-        let identity = own_identity(settings, &config.databases);
         let spool = shared.spool.zip(identity.clone());
         let keys = shared.keys.zip(identity);
         let services = Services {

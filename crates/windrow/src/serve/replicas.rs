@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 use windrow_core::{Database, Fault, FaultClass};
 use windrow_database::Options;
-use windrow_replicas::{Primary, Replica, ReplicaMetrics, ReplicaStatus};
+use windrow_replicas::{Primary, Replica, ReplicaMetrics, ReplicaState, ReplicaStatus};
 
 use crate::databases;
 use crate::settings::ReplicaSettings;
@@ -57,7 +57,12 @@ impl RunningReplicas {
             replicas.push(Arc::new(replica.context("a replica cannot be opened")?));
             info!(replica = name, database = one.database, "replica");
         }
-        let primary = Arc::new(Primary::new(database, replicas, settings.wait_for)?);
+        let primary = Arc::new(Primary::new(
+            database,
+            replicas,
+            settings.wait_for,
+            &metrics,
+        )?);
         let stop = CancellationToken::new();
         let (applied, ended) = (Arc::clone(&primary), stop.clone());
         let task = tokio::spawn(async move {
@@ -75,6 +80,11 @@ impl RunningReplicas {
     /// The primary, which notes for its replicas what it writes.
     pub(super) fn database(&self) -> Arc<dyn Database> {
         Arc::clone(&self.primary) as Arc<dyn Database>
+    }
+
+    /// The primary, for those who write to it past [`RunningReplicas::database`].
+    pub(super) fn primary(&self) -> Arc<Primary> {
+        Arc::clone(&self.primary)
     }
 
     /// Who watches them.
@@ -124,24 +134,34 @@ impl ReplicaWatch {
 
     /// What they are doing, as `GET /v1/lanes` shows it.
     pub(super) fn json(&self) -> Value {
-        self.0.status().iter().map(replica_json).collect()
+        let untold = self.0.untold();
+        let replicas = self.0.status();
+        replicas
+            .iter()
+            .map(|one| replica_json(one, untold))
+            .collect()
     }
 }
 
-fn replica_json(replica: &ReplicaStatus) -> Value {
+/// `untold`: statements of SQL clients that changed rows of which no replica was told.
+fn replica_json(replica: &ReplicaStatus, untold: u64) -> Value {
     json!({
         "name": &*replica.name,
         "database": replica.database,
         "state": replica.state.as_str(),
         "why": replica.state.why(),
         "state_seconds": replica.for_now.as_secs_f64(),
+        "away_seconds": matches!(replica.state, ReplicaState::Waiting(_))
+            .then(|| replica.for_now.as_secs_f64()),
         "copying": replica.copying,
+        "applied": replica.applied,
         "lag": {
             "entries": replica.entries,
             "rows": replica.rows,
             "seconds": replica.age.as_secs_f64(),
         },
         "rejected": replica.rejected,
+        "untold": untold,
         "failed": replica.failed.as_deref(),
     })
 }

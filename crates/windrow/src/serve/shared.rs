@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use windrow_core::{Budget, RowWrite, Spooling};
 use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
+use windrow_replicas::Primary;
 
 use super::reload::Reload;
 
@@ -19,6 +20,8 @@ pub(super) struct Shared<'a> {
     pub(super) spool: Option<Arc<dyn Spooling<RowWrite>>>,
     /// What executes writes with keys once.
     pub(super) keys: Option<Keys>,
+    /// The primary of replicas, which are to get what clients of its database write.
+    pub(super) primary: Option<Arc<Primary>>,
     pub(super) reload: Reload,
     /// Ends the process.
     pub(super) stop: CancellationToken,

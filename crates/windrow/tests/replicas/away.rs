@@ -3,7 +3,7 @@
 use serde_json::json;
 use windrow_testkit::proxy::Proxy;
 
-use crate::support::{Db, PATIENCE, Place, check, client};
+use crate::support::{Db, PATIENCE, Place, check, client, windrow};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_catches_up_with_what_was_written_meanwhile() {
@@ -35,6 +35,20 @@ async fn it_catches_up_with_what_was_written_meanwhile() {
         })
         .await;
     assert_eq!(gateway.send("GET", "/readyz", String::new()).await.0, 200);
+    let http = gateway.process.address().to_string();
+    let status = ["replica", "status", "--http", &http];
+    let told = windrow(&status).ends(1);
+    assert!(
+        told.out.starts_with("maria (MySQL and MariaDB): away for "),
+        "{}",
+        told.out
+    );
+    let json = windrow(&[&status[..], &["--json"]].concat()).ends(1);
+    let one = &serde_json::from_str::<serde_json::Value>(&json.out).unwrap()[0];
+    assert!(
+        one["away_seconds"].is_number() && one["lag"]["rows"].as_u64() >= Some(2000),
+        "{one}"
+    );
     // What is noted survives the gateway.
     gateway.kill9();
     let gateway = place.start(&primary.url(), &[]);
@@ -46,6 +60,14 @@ async fn it_catches_up_with_what_was_written_meanwhile() {
         format!("91|{}", 90 * 19 + 1)
     );
     check(&primary.url(), &url, &[]).ends(0);
+    let http = gateway.process.address().to_string();
+    let told = windrow(&["replica", "status", "--http", &http]).ends(0);
+    assert!(
+        told.out
+            .starts_with("maria (MySQL and MariaDB): level; has all"),
+        "{}",
+        told.out
+    );
     let (_, metrics) = gateway.send("GET", "/metrics", String::new()).await;
     let metrics = metrics.as_str().unwrap();
     assert!(

@@ -51,3 +51,50 @@ async fn what_somebody_else_has_changed_is_found_and_mended() {
     check(&primary.url(), &replica.url(), &[]).ends(0);
     gateway.stop();
 }
+
+/// Two databases of one kind are compared by sums of ranges.
+#[tokio::test(flavor = "multi_thread")]
+async fn few_rows_of_many_that_differ_are_found() {
+    let (primary, replica) = (Db::postgres(), Db::postgres());
+    let fill = "create table t (a int, b text, v float8, at timestamptz, raw bytea, j jsonb, primary key (b, a));
+        insert into t select n, 'k' || n % 13, n / 7.0, to_timestamp(n), decode(lpad(to_hex(n), 8, '0'), 'hex'), '{\"a\": 1}' from generate_series(1, 120000) n;
+        create table empty (k int primary key);
+        create table none (k int primary key)";
+    primary.sql(fill);
+    replica.sql(fill);
+    replica.sql("insert into none select generate_series(1, 2500)");
+    // Written in another way, the same is the same.
+    replica.sql(
+        "alter database current_db set timezone = 'Asia/Tokyo'"
+            .replace("current_db", &name(&replica))
+            .as_str(),
+    );
+    let equal = check(&primary.url(), &replica.url(), &["--repair"]).ends(0);
+    assert!(
+        equal.out.contains("t: 120000 rows, all alike\n"),
+        "{}",
+        equal.out
+    );
+    assert!(
+        equal
+            .out
+            .contains("none: 0 rows, 2500 at the replica alone, 2500 mended\n"),
+        "{}",
+        equal.out
+    );
+    replica.sql("delete from t where a in (1, 60000, 120000)");
+    replica.sql("update t set v = v + 0.001 where a = 77777");
+    replica.sql("insert into t select n, 'zz', 1, now(), '', 'null' from generate_series(1, 1500) n; insert into t values (-1, 'a', null, null, null, null)");
+    let told = check(&primary.url(), &replica.url(), &[]).ends(1);
+    let expected =
+        "t: 120000 rows, 3 missing at the replica, 1 different, 1501 at the replica alone\n";
+    assert!(told.out.contains(expected), "{}", told.out);
+    check(&primary.url(), &replica.url(), &["--repair"]).ends(0);
+    check(&primary.url(), &replica.url(), &[]).ends(0);
+    assert_eq!(replica.sql("select count(*) from t"), "120000");
+}
+
+fn name(db: &Db) -> String {
+    let name = db.sql("select current_database()");
+    format!("\"{name}\"")
+}

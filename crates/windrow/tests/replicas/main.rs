@@ -12,5 +12,7 @@ mod copied;
 mod differing;
 mod figures;
 mod kills;
+mod load;
 mod mixed;
+mod sql;
 mod support;

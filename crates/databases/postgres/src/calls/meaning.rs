@@ -6,12 +6,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 use windrow_calls::{Arguments, AsRow, Formats, ParsedStatement, Signature, Touches};
-use windrow_core::Apart;
+use windrow_core::{Apart, KeyedRow};
 use windrow_proof::Trusted;
 
 use super::describe::Description;
 use super::judge::{self, GeneratedColumn};
 use super::key::{self, Keys, keys};
+use super::row_of::RowOf;
 use super::row_plan::RowPlan;
 use crate::catalog::table::{Facts, NOT_DESCRIBED, Table};
 use crate::dialect::POSTGRES;
@@ -37,6 +38,8 @@ pub(crate) struct Meaning {
     keys: [Keys; 2],
     /// How a call of it becomes the write of a row.
     row: Option<RowPlan>,
+    /// Which row a call of it may change.
+    row_of: Option<RowOf>,
 }
 
 impl Meaning {
@@ -90,6 +93,7 @@ impl Meaning {
             proven: false,
             keys: [Vec::new(), Vec::new()],
             row: None,
+            row_of: None,
         }
     }
 }
@@ -129,6 +133,10 @@ impl Touches for Meaning {
     fn as_row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         self.row.as_ref()?.row(arguments, formats)
     }
+
+    fn row_of(&self, arguments: &Arguments, formats: &Formats) -> Option<KeyedRow> {
+        self.row_of.as_ref()?.row(arguments, formats)
+    }
 }
 
 /// What is said of a parsed statement that may be joined.
@@ -164,7 +172,9 @@ pub(super) fn meaning(
     let table = put(relation.oid, facts.clone());
     let given = |formats| keys(parsed, &table, &signature.parameters, &formats);
     let row = proven.then(|| RowPlan::of(parsed, description, &table, generated.is_some()));
+    let row_of = RowOf::of(parsed, description, &table, (generated.as_ref(), proven));
     Ok(Meaning {
+        row_of,
         row: row.flatten(),
         keys: [given(Formats::Text), given(Formats::Binary)],
         parsed: parsed.clone(),

@@ -13,6 +13,7 @@
 //! | `messages` | values out; what calls are told |
 //! | `parsed` | what a parsed statement says by itself |
 //! | `row_plan`, `row_value` | a call as the write of a row, where that stores the same |
+//! | `row_of` | the one row that a call may change, for replicas |
 //! | `renew` | statements whose tables were changed |
 
 mod bound_call;
@@ -26,6 +27,7 @@ mod meaning;
 mod messages;
 mod parsed;
 mod renew;
+mod row_of;
 mod row_plan;
 mod row_value;
 mod sink;

@@ -27,7 +27,7 @@ pub(super) struct RowPlan {
 
 /// Where the value of a column comes from.
 #[derive(Clone, Debug, PartialEq)]
-enum Source {
+pub(super) enum Source {
     /// The statement's text.
     Constant(Value),
     /// A parameter.
@@ -88,14 +88,8 @@ impl RowPlan {
     /// A call as a row; `None`: a value of it would perhaps be stored as another one.
     pub(super) fn row(&self, arguments: &Arguments, formats: &Formats) -> Option<AsRow> {
         let raw: Vec<Option<&[u8]>> = arguments.iter().collect();
-        let value = |source: &Source| match source {
-            Source::Constant(value) => Some(value.clone()),
-            Source::Parameter(place, reader) => match raw.get(*place)? {
-                None => Some(Value::Null),
-                Some(bytes) => reader.read(bytes, formats.is_binary(*place)),
-            },
-        };
-        let row: Option<Box<[Value]>> = self.values.iter().map(value).collect();
+        let values = self.values.iter();
+        let row: Option<Box<[Value]>> = values.map(|source| source.value(&raw, formats)).collect();
         Some(AsRow {
             write: RowWrite::new(Arc::clone(&self.shape), row?),
             generates: self.generates,
@@ -105,9 +99,22 @@ impl RowPlan {
 
 impl Source {
     fn of(column: &Column, value: &Expression, parameters: &[u32], utc: bool) -> Option<Self> {
+        match column.always_generated {
+            true => None,
+            false => Self::compared(column, value, parameters, utc),
+        }
+    }
+
+    /// The same for a value that the column is compared with.
+    pub(super) fn compared(
+        column: &Column,
+        value: &Expression,
+        parameters: &[u32],
+        utc: bool,
+    ) -> Option<Self> {
         // What a domain does with a value is left to the statement.
         let is_domain = column.type_oid != column.base_oid;
-        if is_domain || column.always_generated || column.no_value_yet {
+        if is_domain || column.no_value_yet {
             return None;
         }
         let Expression::Sql(pieces) = value else {
@@ -121,6 +128,17 @@ impl Source {
             }
             [Piece::Text(sql)] => constant(column, sql.trim(), utc).map(Self::Constant),
             _ => None,
+        }
+    }
+
+    /// The value of a call; `None`: it would perhaps be stored as another one.
+    pub(super) fn value(&self, raw: &[Option<&[u8]>], formats: &Formats) -> Option<Value> {
+        match self {
+            Self::Constant(value) => Some(value.clone()),
+            Self::Parameter(place, reader) => match raw.get(*place)? {
+                None => Some(Value::Null),
+                Some(bytes) => reader.read(bytes, formats.is_binary(*place)),
+            },
         }
     }
 }

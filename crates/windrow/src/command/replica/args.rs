@@ -15,6 +15,8 @@ pub(crate) struct Replica {
 pub(crate) enum What {
     /// See whether a database can be a replica, and print what the configuration needs for it
     Add(Add),
+    /// Ask a running gateway how its replicas are: how far behind, since when away, what they refused
+    Status(Status),
     /// Compare a replica with the primary, row by row, and mend it if asked
     Check(Check),
 }
@@ -63,4 +65,30 @@ pub(crate) struct Check {
     /// Bring the replica what differs, and delete what it alone has
     #[arg(long)]
     pub(crate) repair: bool,
+}
+
+/// Options of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Where the gateway's HTTP listens
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "WINDROW_HTTP",
+        default_value = "127.0.0.1:8420"
+    )]
+    pub(crate) http: String,
+
+    /// The bearer token that it asks for, if it does (better: WINDROW_TOKEN)
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "WINDROW_TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) token: Option<Secret>,
+
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
-//! `windrow replica`: adding replicas, comparing and mending them.
+//! `windrow replica`: adding replicas, asking how they are, comparing and mending them.
 
 mod args;
+mod status;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &Replica) -> ExitCode {
     run::run(None, async {
         match &args.what {
             What::Add(args) => add(args).await,
+            What::Status(args) => status::run(args),
             What::Check(args) => compare(args).await,
         }
     })

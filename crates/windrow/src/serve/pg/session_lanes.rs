@@ -16,6 +16,7 @@ use windrow_pg::{DatabaseConfig, Identity, IdleConnections, LaneKey, LanePorts, 
 use windrow_pgwire::target::Credential;
 use windrow_postgres::StatementSink;
 
+use super::replicated::Replicated;
 use super::slotted::SlottedSink;
 use crate::writer::LANE_CAPACITY;
 
@@ -34,6 +35,8 @@ pub(crate) struct SessionLanes {
     budget: Budget,
     metrics: LaneMetrics,
     most: usize,
+    /// Where replicas are told of rows.
+    replicated: Option<Replicated>,
     open: Mutex<Open>,
     /// Lanes that are ending.
     ending: TaskTracker,
@@ -82,6 +85,7 @@ impl SessionLanes {
         budget: Budget,
         metrics: LaneMetrics,
         most: usize,
+        replicated: Option<Replicated>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|session_lanes: &Weak<Self>| {
             let resting = databases.iter().map(|database| {
@@ -102,6 +106,7 @@ impl SessionLanes {
                 budget,
                 metrics,
                 most,
+                replicated,
                 open: Mutex::default(),
                 ending: TaskTracker::new(),
             }
@@ -206,12 +211,16 @@ impl SessionLanes {
             &self.options,
         );
         let (intake, arrivals) = Intake::channel(self.budget.clone(), LANE_CAPACITY);
-        let lane_sink: Arc<dyn Sink<SqlCall>> = match &known.connection_slots {
+        let lane_sink: Arc<dyn Sink<SqlCall>> = match &self.replicated {
+            Some(replicated) => replicated.follow(database, sink.clone()),
+            None => sink.clone(),
+        };
+        let lane_sink = match &known.connection_slots {
             Some(connection_slots) => Arc::new(SlottedSink {
-                sink: sink.clone(),
+                sink: lane_sink,
                 connection_slots: Arc::clone(connection_slots),
             }),
-            None => sink.clone(),
+            None => lane_sink,
         };
         let lane = Lane::start(
             lane_sink,

@@ -111,6 +111,9 @@ impl Relay<'_> {
             Reading::Join(_) => self.reason,
         };
         self.count(reason);
+        if may_write(cached) {
+            self.session.shared.metrics.relayed_writes.inc();
+        }
         let is_setting = self.server_state.note(cached) || cached.clears;
         self.note_sequences(cached, named);
         self.suspect(cached);
@@ -132,4 +135,15 @@ impl Relay<'_> {
         let mut bound = bound.filter(|(name, _)| **name == *portal);
         bound.next().map(|(_, cached)| Arc::clone(cached))
     }
+}
+
+/// Words that stand in statements which write rows. Functions that write are not seen.
+const WRITE: [&str; 6] = ["insert", "update", "delete", "merge", "truncate", "copy"];
+
+/// Whether a statement may write rows, by the words in it.
+fn may_write(cached: &CachedStatement) -> bool {
+    cached.parsed().is_some()
+        || cached
+            .names()
+            .is_none_or(|names| WRITE.iter().any(|word| names.has(word)))
 }

@@ -1,0 +1,76 @@
+//! `windrow replica status`: how the replicas of a running gateway are.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use super::args::Status;
+use crate::cli;
+use crate::command::gateway;
+
+/// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing more.
+pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
+    let lanes = gateway::get(&args.http, "/v1/lanes", args.token.as_ref())?;
+    let lanes: Value = serde_json::from_str(&lanes).context("the answer is no JSON")?;
+    let replicas = lanes.get("replicas").and_then(Value::as_array);
+    let replicas = replicas.context("the gateway has no replicas ([[replica]])")?;
+    ensure!(!replicas.is_empty(), "the gateway has no replicas");
+    cli::print(&match args.json {
+        true => format!("{}\n", serde_json::to_string_pretty(replicas)?),
+        false => replicas.iter().map(line).chain(untold(replicas)).collect(),
+    })?;
+    let is_well = |replica: &Value| {
+        let of = |name: &str| replica.get(name).is_none_or(Value::is_null);
+        of("away_seconds") && of("failed")
+    };
+    Ok(match replicas.iter().all(is_well) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn line(replica: &Value) -> String {
+    let text = |name: &str| {
+        replica
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let seconds = |path: &str| replica.pointer(path).and_then(Value::as_f64);
+    let count = |path: &str| replica.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    let mut line = format!("{} ({}): ", text("name"), text("database"));
+    line.push_str(&match seconds("/away_seconds") {
+        Some(away) => format!("away for {away:.0} s: {}", text("why")),
+        None => text("state").to_owned(),
+    });
+    if replica.get("copying") == Some(&Value::Bool(true)) {
+        line.push_str(", gets the rows that were there before it");
+    }
+    line.push_str(&match count("/lag/entries") {
+        0 => "; has all".to_owned(),
+        _ => {
+            let (rows, behind) = (count("/lag/rows"), seconds("/lag/seconds"));
+            format!("; {rows} rows behind, for {:.1} s", behind.unwrap_or(0.0))
+        }
+    });
+    let applied = count("/applied");
+    line.push_str(&format!("; applied up to position {applied}"));
+    match count("/rejected") {
+        0 => {}
+        rejected => line.push_str(&format!("; {rejected} rows refused (windrow_rejected)")),
+    }
+    if let Some(why) = replica.get("failed").and_then(Value::as_str) {
+        line.push_str(&format!("; its log takes nothing more: {why}"));
+    }
+    line.push('\n');
+    line
+}
+
+/// What no replica has got.
+fn untold(replicas: &[Value]) -> Option<String> {
+    let untold = replicas.first()?.get("untold")?.as_u64()?;
+    (untold > 0).then(|| {
+        format!("{untold} statements of SQL clients have changed rows that replicas were not told of: see windrow replica check\n")
+    })
+}
