@@ -8,6 +8,7 @@ mod notify;
 mod odd;
 mod reread;
 mod shutdown;
+mod sockets;
 mod telemetry;
 
 use std::net::SocketAddr;
@@ -55,7 +56,8 @@ fn serve(args: cli::Serve) -> anyhow::Result<()> {
     let again = args.clone();
     let file = args.into_file()?;
     let log = telemetry::init(&file.log)?;
-    let settings = windrow::settings::Settings::new(&file)?;
+    let mut settings = windrow::settings::Settings::new(&file)?;
+    sockets::take_over(&mut settings)?;
     let reread = reread::Reread::new(again, log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads.map_or_else(default_threads, NonZero::get))

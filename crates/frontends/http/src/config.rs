@@ -1,6 +1,6 @@
 //! The settings of the HTTP frontend.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,9 @@ use windrow_core::Secret;
 pub struct HttpConfig {
     /// The address; port 0 takes any free one. Default `127.0.0.1:8420`.
     pub listen: SocketAddr,
+    /// A socket that listens at [`HttpConfig::listen`] already, opened by a service manager; it is
+    /// used in the place of one of its own. Default none.
+    pub socket: Option<Arc<TcpListener>>,
     /// What clients must show as `Authorization: Bearer TOKEN`. Default none.
     pub token: Option<Secret>,
     /// Whether an address that is not loopback may be listened on without a token. Default false.
@@ -54,6 +57,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8420)),
+            socket: None,
             token: None,
             allow_open: false,
             hosts: Vec::new(),

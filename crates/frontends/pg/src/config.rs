@@ -1,7 +1,7 @@
 //! What can be configured.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,9 @@ use crate::connection_slots::ConnectionSlots;
 pub struct PgConfig {
     /// Where clients connect.
     pub listen: SocketAddr,
+    /// A socket that listens at [`PgConfig::listen`] already, opened by a service manager; it is
+    /// used in the place of one of its own.
+    pub socket: Option<Arc<TcpListener>>,
     /// A directory for a UNIX-domain socket `.s.PGSQL.<port>` besides.
     pub unix_socket_dir: Option<PathBuf>,
     /// TLS for clients that ask for it.
@@ -161,6 +164,7 @@ impl Default for PgConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 6432)),
+            socket: None,
             unix_socket_dir: None,
             tls: None,
             require_tls: false,

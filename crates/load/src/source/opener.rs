@@ -100,6 +100,10 @@ fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
 }
 
 #[cfg(not(feature = "parquet"))]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "as the one that reads Parquet takes it"
+)]
 fn parquet(input: Input) -> Result<Box<dyn Source>, SourceFault> {
     Err(input
         .form("this is a Parquet file, and this program was built without the feature `parquet`"))

@@ -243,6 +243,7 @@ fn http(file: &Http, tls: Option<&Tls>, faults: &mut Faults) -> Option<HttpConfi
     let max_row = size("http.max_row", file.max_row, defaults.max_row);
     Some(HttpConfig {
         listen: listen.unwrap_or(defaults.listen),
+        socket: None,
         token: faults.note(token(file)).flatten(),
         allow_open: file.allow_open,
         show_values: file.show_values,

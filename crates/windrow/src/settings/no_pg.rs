@@ -1,6 +1,7 @@
 //! A build without PostgreSQL: `[pg]` can be read, but not asked for.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 use super::faults::Faults;
 use super::file::File;
@@ -11,6 +12,11 @@ use super::tls::Tls;
 pub enum PgSettings {}
 
 impl PgSettings {
+    /// Where clients connect, and a socket that a service manager opened there.
+    pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
+        match *self {}
+    }
+
     /// What is said where it listens.
     pub fn greeting(&self, _: SocketAddr) -> Vec<String> {
         match *self {}

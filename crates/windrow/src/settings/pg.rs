@@ -1,7 +1,7 @@
 //! The PostgreSQL frontend's part of the configuration.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -38,6 +38,11 @@ pub struct PgSettings {
 }
 
 impl PgSettings {
+    /// Where clients connect, and a socket that a service manager opened there.
+    pub fn listening(&mut self) -> (&mut SocketAddr, &mut Option<Arc<TcpListener>>) {
+        (&mut self.config.listen, &mut self.config.socket)
+    }
+
     /// What is said where it listens, a line each.
     pub fn greeting(&self, address: SocketAddr) -> Vec<String> {
         let databases = self.config.databases.iter();
@@ -84,6 +89,7 @@ pub(super) fn settings(
     let is_known = databases.is_some();
     let config = PgConfig {
         listen: listen.unwrap_or(defaults.listen),
+        socket: None,
         unix_socket_dir: pg.unix_socket_dir.clone(),
         tls: tls.map(|tls| Arc::clone(&tls.config)),
         require_tls: pg.require_tls,

@@ -39,7 +39,7 @@ macro_rules! pages {
 }
 
 pages! {
-    python: Python joins 700;
+    python: Python joins 1050;
     node: Node joins 400;
     go: Go joins 400;
     java: Java joins 400;

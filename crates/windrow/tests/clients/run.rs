@@ -46,11 +46,20 @@ impl Runtime {
         }
     }
 
-    /// False where a module that a program imports is one of those that are not made ready because
-    /// of their size.
+    /// False where a module that a program imports is not here: one of those that are not made
+    /// ready because of their size, or because only the system's packages have them.
     pub(crate) fn has_what_it_imports(self, program: &str) -> bool {
-        let wants_pandas = self == Self::Python && program.contains("import pandas");
-        !wants_pandas || succeeds(Command::new(python()).args(["-c", "import pandas"]))
+        let (runtime, flag, import) = match self {
+            Self::Python => (python(), "-c", "import pandas"),
+            Self::Ruby => ("ruby".into(), "-e", "require \"active_record\""),
+            Self::Php => (
+                "php".into(),
+                "-r",
+                "require 'Illuminate/Database/autoload.php';",
+            ),
+            _ => return true,
+        };
+        !program.contains(import) || succeeds(Command::new(runtime).args([flag, import]))
     }
 
     /// Runs a program in a folder of its own; what it printed.

@@ -25,6 +25,7 @@ mod poison;
 mod restart;
 mod schema;
 mod shared_keys;
+mod sockets;
 mod support;
 mod values;
 mod waiting;

@@ -62,7 +62,14 @@ impl Http {
                 "writes are to be acknowledged by a spool, and there is none: name its directory (--spool DIR)",
             ));
         }
-        let listener = TcpListener::bind(config.listen).await?;
+        let listener = match &config.socket {
+            Some(open) => {
+                let socket = open.try_clone()?;
+                socket.set_nonblocking(true)?;
+                TcpListener::from_std(socket)?
+            }
+            None => TcpListener::bind(config.listen).await?,
+        };
         let local_addr = listener.local_addr()?;
         Ok(Self {
             listener,

@@ -8,6 +8,8 @@ use crate::shared::Shared;
 pub(super) fn rows(shared: &Shared) -> Rows {
     let PgConfig {
         listen,
+        // It is where `listen` says.
+        socket: _,
         unix_socket_dir,
         tls,
         require_tls,

@@ -10,6 +10,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::admit::Arrival;
+use crate::config::PgConfig;
 
 /// How long to wait after an error of a listening socket, nearly always "too many open files".
 const PAUSE: Duration = Duration::from_millis(100);
@@ -32,10 +33,17 @@ struct UnixSocket {
 }
 
 impl Listeners {
-    pub(super) async fn open(address: SocketAddr, unix: Option<&Path>) -> io::Result<Self> {
-        let tcp = TcpListener::bind(address).await?;
+    pub(super) async fn open(config: &PgConfig) -> io::Result<Self> {
+        let tcp = match &config.socket {
+            Some(open) => {
+                let socket = open.try_clone()?;
+                socket.set_nonblocking(true)?;
+                TcpListener::from_std(socket)?
+            }
+            None => TcpListener::bind(config.listen).await?,
+        };
         let port = tcp.local_addr()?.port();
-        let unix = match unix {
+        let unix = match &config.unix_socket_dir {
             Some(directory) => Some(UnixSocket::open(directory, port).await?),
             None => None,
         };

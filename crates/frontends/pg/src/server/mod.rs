@@ -72,7 +72,7 @@ impl Pg {
                 config.listen
             )));
         }
-        let listeners = Listeners::open(config.listen, config.unix_socket_dir.as_deref()).await?;
+        let listeners = Listeners::open(config).await?;
         Ok(Self {
             local_addr: listeners.local_addr()?,
             listeners,
