@@ -12,6 +12,7 @@ use windrow_bench::experiments::{
     pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
     spool::Spool, stall::Stall,
 };
+use windrow_bench::figures::Compare;
 use windrow_bench::weather::Stations;
 
 /// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
@@ -67,6 +68,8 @@ enum Experiment {
     PgFailing(PgFailing),
     /// Ten thousand connected clients: memory, server connections, rate.
     PgMany(PgMany),
+    /// Two stored runs side by side, and which differences are larger than the noise.
+    Compare(Compare),
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
     Weather(Stations),
 }
@@ -92,6 +95,7 @@ fn main() -> Result<()> {
         Experiment::PgLowLoad(e) => e.run(&cli.out),
         Experiment::PgFailing(e) => e.run(&cli.out),
         Experiment::PgMany(e) => e.run(&cli.out),
+        Experiment::Compare(e) => e.run(),
         Experiment::Weather(e) => e.run(),
     }
 }

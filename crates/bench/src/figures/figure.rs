@@ -1,9 +1,9 @@
 //! One measured number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One measured number.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Figure {
     /// Which repetition, from 1.
     pub round: u32,

@@ -1,5 +1,6 @@
 //! What an experiment measured: printed, and kept with all that is needed to repeat it.
 
+mod compare;
 mod date;
 mod figure;
 mod machine;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::say;
+pub use compare::Compare;
 pub use figure::Figure;
 
 /// An experiment's figures.
