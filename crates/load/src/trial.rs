@@ -56,7 +56,7 @@ pub fn file(bytes: &[u8]) {
     };
     let whole = told(&mut *whole, |source, portion| source.read(portion, all));
     let split = told(&mut *parts, |source, portion| source.read(portion, most));
-    assert_eq!(whole, split);
+    agree(&whole, &split);
     let Ok(mut later) = open(usize::MAX) else {
         return;
     };
@@ -66,8 +66,19 @@ pub fn file(bytes: &[u8]) {
             portion.split();
             more
         });
-        assert_eq!(whole, later);
+        agree(&whole, &later);
     }
+}
+
+/// How far a damaged archive can be read depends on how much of it is unpacked at once: of two
+/// that end by the damage, one may have more rows. In all else they are the same.
+fn agree(one: &Told, other: &Told) {
+    let is_damaged = |told: &Told| told.1.as_ref().is_some_and(|why| why.contains("is damaged"));
+    if !is_damaged(one) || !is_damaged(other) {
+        return assert_eq!(one, other);
+    }
+    let both = one.0.len().min(other.0.len());
+    assert_eq!(one.0.get(..both), other.0.get(..both));
 }
 
 fn told(

@@ -83,6 +83,9 @@ pub(crate) struct Parser<'a> {
     pub(crate) functions: Vec<TableName>,
     /// The names that may stand before the point of a column.
     pub(crate) qualifiers: Vec<Name>,
+    /// The table with its schema, where both may stand before the point of a column: a statement
+    /// that gives the table another name, or names no schema, has none.
+    pub(crate) relation: Option<TableName>,
 }
 
 impl<'a> Parser<'a> {
@@ -94,6 +97,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             functions: Vec::new(),
             qualifiers: Vec::new(),
+            relation: None,
         }
     }
 

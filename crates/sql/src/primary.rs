@@ -258,11 +258,7 @@ impl Parser<'_> {
             return self.call(name_end);
         }
         let column = if qualified {
-            let qualifier = self.column_name()?;
-            if !self.qualifiers.contains(&qualifier) {
-                return Err("a column of something else than the table");
-            }
-            self.at += 1;
+            self.qualifier()?;
             self.label()?
         } else {
             self.column_name()?
@@ -271,7 +267,7 @@ impl Parser<'_> {
             return Err(SYSTEM_COLUMN);
         }
         match self.kind(0) {
-            Kind::Dot => return Err(SYNTAX),
+            Kind::Dot | Kind::Open => return Err(SYNTAX),
             Kind::OpenBracket => {
                 self.at += 1;
                 self.expression()?;
@@ -289,6 +285,22 @@ impl Parser<'_> {
             columns: true,
             form: Form::Column(column),
         })
+    }
+
+    /// What stands before a column, with its point: `table.` or `schema.table.`
+    fn qualifier(&mut self) -> Result<(), Refusal> {
+        let is_ours = if self.kind(3) == Kind::Dot {
+            let relation = Some(self.table_name()?);
+            self.relation == relation
+        } else {
+            let name = self.column_name()?;
+            self.qualifiers.contains(&name)
+        };
+        self.at += 1;
+        match is_ours {
+            true => Ok(()),
+            false => Err("a column of something else than the table"),
+        }
     }
 
     fn call(&mut self, name_end: usize) -> Result<Node, Refusal> {

@@ -92,6 +92,8 @@ impl Parser<'_> {
     /// What may stand before the point of a column.
     fn qualify(&mut self, table: &TableName, alias: Option<&Name>) {
         self.qualifiers = vec![alias.unwrap_or(&table.table).clone()];
+        let has_both = alias.is_none() && table.schema.is_some();
+        self.relation = has_both.then(|| table.clone());
     }
 
     fn insert_columns(&mut self) -> Result<Option<Box<[Name]>>, Refusal> {
