@@ -73,7 +73,11 @@ pub fn file(bytes: &[u8]) {
 /// How far a damaged archive can be read depends on how much of it is unpacked at once: of two
 /// that end by the damage, one may have more rows. In all else they are the same.
 fn agree(one: &Told, other: &Told) {
-    let is_damaged = |told: &Told| told.1.as_ref().is_some_and(|why| why.contains("is damaged"));
+    let is_damaged = |told: &Told| {
+        told.1
+            .as_ref()
+            .is_some_and(|why| why.contains("is damaged"))
+    };
     if !is_damaged(one) || !is_damaged(other) {
         return assert_eq!(one, other);
     }
