@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, files::Files, load::Load, low_load::LowLoad, moves::Moves,
-    outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
+    bulk::Bulk, ceiling::Ceiling, files::Files, latency::Latency, load::Load, low_load::LowLoad,
+    moves::Moves, outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
     pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
     spool::Spool, stall::Stall,
 };
@@ -55,6 +55,9 @@ enum Experiment {
     Outage(Outage),
     /// Rows to two replicas in batches and one by one, and what it costs clients to wait for them.
     Replicas(Replicas),
+    /// Rows over a slow line: row by row, in one transaction, pipelined, in bulk, and through
+    /// Windrow.
+    Latency(Latency),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
     /// What the load generator itself costs.
@@ -88,6 +91,7 @@ fn main() -> Result<()> {
         Experiment::Restart(e) => e.run(&cli.out),
         Experiment::Outage(e) => e.run(&cli.out),
         Experiment::Replicas(e) => e.run(&cli.out),
+        Experiment::Latency(e) => e.run(&cli.out),
         Experiment::Spool(e) => e.run(&cli.out),
         Experiment::Soak(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),

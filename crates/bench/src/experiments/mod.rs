@@ -3,6 +3,7 @@
 pub mod bulk;
 pub mod ceiling;
 pub mod files;
+pub mod latency;
 pub mod load;
 pub mod low_load;
 pub mod moves;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::figure::Figure;
-use super::table;
+use super::table::{self, Spread};
 use crate::say;
 
 /// Fewer rounds than this say nothing about the noise.
@@ -68,7 +68,7 @@ fn compare(a: &[Figure], b: &[Figure]) -> String {
             0.0 => String::new(),
             median => table::number(other.median / median),
         };
-        let verdict = one.verdict(&other);
+        let verdict = verdict(&one, &other);
         let (one, other) = (one.shown(), other.shown());
         writeln!(
             text,
@@ -79,43 +79,14 @@ fn compare(a: &[Figure], b: &[Figure]) -> String {
     text
 }
 
-/// What the rounds of one run say about one metric.
-struct Spread {
-    median: f64,
-    low: f64,
-    high: f64,
-    rounds: usize,
-}
-
-impl Spread {
-    fn of(figures: &[Figure], arm: &str, metric: &str) -> Option<Self> {
-        let values = || {
-            figures
-                .iter()
-                .filter(|f| f.arm == arm && f.metric == metric)
-                .map(|f| f.value)
-        };
-        Some(Self {
-            median: table::median(figures, arm, metric)?,
-            low: values().fold(f64::INFINITY, f64::min),
-            high: values().fold(f64::NEG_INFINITY, f64::max),
-            rounds: values().count(),
-        })
-    }
-
-    fn shown(&self) -> String {
-        let [median, low, high] = [self.median, self.low, self.high].map(table::number);
-        format!("{median} ({low} .. {high})")
-    }
-
-    fn verdict(&self, other: &Self) -> &'static str {
-        if self.rounds.min(other.rounds) < ROUNDS {
-            "too few rounds"
-        } else if self.high < other.low || other.high < self.low {
-            "yes"
-        } else {
-            "no"
-        }
+/// Whether two runs differ by more than the noise.
+fn verdict(one: &Spread, other: &Spread) -> &'static str {
+    if one.rounds.min(other.rounds) < ROUNDS {
+        "too few rounds"
+    } else if one.high < other.low || other.high < one.low {
+        "yes"
+    } else {
+        "no"
     }
 }
 

@@ -6,6 +6,8 @@ mod figure;
 mod machine;
 pub mod plot;
 mod pulse;
+mod report;
+mod steal;
 mod table;
 
 use std::fmt::Write as _;
@@ -17,6 +19,7 @@ use anyhow::{Context, Result};
 use crate::say;
 pub use compare::Compare;
 pub use figure::Figure;
+use steal::Steal;
 
 /// An experiment's figures.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub struct Run {
     remarks: Vec<String>,
     files: Vec<(String, String)>,
     versions: Vec<(String, String)>,
+    published: Vec<Figure>,
+    steal: Steal,
 }
 
 impl Run {
@@ -39,6 +44,8 @@ impl Run {
             remarks: Vec::new(),
             files: Vec::new(),
             versions: Vec::new(),
+            published: Vec::new(),
+            steal: Steal::begin(),
         }
     }
 
@@ -78,6 +85,16 @@ impl Run {
         self.remarks.push(text);
     }
 
+    /// What others have published of an arm: it stands beside what was measured.
+    pub fn published(&mut self, arm: &str, metric: &str, value: f64) {
+        self.published.push(Figure {
+            round: 0,
+            arm: arm.into(),
+            metric: metric.into(),
+            value,
+        });
+    }
+
     /// The version of something that took part.
     pub fn version(&mut self, what: &str, version: impl Into<String>) {
         self.versions.push((what.into(), version.into()));
@@ -93,6 +110,11 @@ impl Run {
     /// # Errors
     /// The folder cannot be written.
     pub fn store(mut self, root: &Path) -> Result<PathBuf> {
+        let (taken, warning) = self.steal.end();
+        self.version("taken from the machine while it ran (steal)", taken);
+        if let Some(warning) = warning {
+            self.remark(warning);
+        }
         let folder = new_folder(root, &format!("{}-{}", date::today(), self.name))?;
         let table = table::medians(&self.figures);
         fs::write(folder.join("figures.csv"), table::csv(&self.figures)?)?;
@@ -102,11 +124,28 @@ impl Run {
         )?;
         self.versions.extend(machine::versions());
         fs::write(folder.join("README.md"), self.readme(&table))?;
+        fs::write(folder.join("report.html"), self.report())?;
         for (name, text) in &self.files {
             fs::write(folder.join(name), text)?;
         }
         say::line(&format!("\n{table}\nstored in {}", folder.display()));
         Ok(folder)
+    }
+
+    fn report(&self) -> String {
+        let plots = self.files.iter().filter(|(name, _)| name.ends_with(".svg"));
+        report::html(
+            &report::Words {
+                title: &self.title,
+                date: &date::today(),
+                command: &machine::command(),
+                remarks: &self.remarks,
+                versions: &self.versions,
+                plots: plots.map(|(_, svg)| svg.as_str()).collect(),
+            },
+            &self.figures,
+            &self.published,
+        )
     }
 
     fn readme(&self, table: &str) -> String {
@@ -124,6 +163,7 @@ impl Run {
             "\nMedians of all rounds (every figure is in `figures.csv`):\n\n{table}\n"
         )
         .ok();
+        text.push_str(&table::published(&self.figures, &self.published));
         for (name, _) in self.files.iter().filter(|(name, _)| name.ends_with(".svg")) {
             write!(text, "![{name}]({name})\n\n").ok();
         }
@@ -162,6 +202,7 @@ mod tests {
             run.add_all(1, "one", &[("rows/s", value)]);
             run.add_all(2, "one", &[("rows/s", 3.0)]);
             run.remark("as expected");
+            run.published("one", "rows/s", 2.0);
             run.file("x.svg", "<svg/>".into());
             run.store(root.path()).unwrap()
         };
@@ -174,6 +215,19 @@ mod tests {
         );
         let readme = fs::read_to_string(second.join("README.md")).unwrap();
         assert!(readme.contains("| one | 4.00 |"), "{readme}");
+        assert!(
+            readme.contains("| one | rows/s | 2.00 | 4.00 |"),
+            "{readme}"
+        );
         assert!(readme.contains("- as expected\n") && readme.contains("![x.svg](x.svg)"));
+        let page = fs::read_to_string(second.join("report.html")).unwrap();
+        for part in [
+            "A demonstration",
+            "as expected",
+            "<svg/>",
+            "one: 4.00 (3.00 .. 5.00)",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 }

@@ -36,7 +36,28 @@ pub(super) fn medians(figures: &[Figure]) -> String {
     text
 }
 
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// A Markdown table of what others have published, beside the medians of what was measured.
+pub(super) fn published(figures: &[Figure], published: &[Figure]) -> String {
+    let mut text = String::new();
+    if !published.is_empty() {
+        text.push_str("| | | published | measured |\n| --- | --- | --- | --- |\n");
+    }
+    for Figure {
+        arm, metric, value, ..
+    } in published
+    {
+        let measured = median(figures, arm, metric).map_or(String::new(), number);
+        let value = number(*value);
+        writeln!(text, "| {arm} | {metric} | {value} | {measured} |").ok();
+    }
+    if !published.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// Each name once, in the order of their first places.
+pub(super) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = Vec::new();
     for name in names {
         if !seen.contains(&name) {
@@ -44,6 +65,38 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         }
     }
     seen
+}
+
+/// What the rounds of one run say about one metric of one arm.
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) rounds: usize,
+}
+
+impl Spread {
+    /// `None`: it was not measured.
+    pub(super) fn of(figures: &[Figure], arm: &str, metric: &str) -> Option<Self> {
+        let values = || {
+            figures
+                .iter()
+                .filter(|f| f.arm == arm && f.metric == metric)
+                .map(|f| f.value)
+        };
+        Some(Self {
+            median: median(figures, arm, metric)?,
+            low: values().fold(f64::INFINITY, f64::min),
+            high: values().fold(f64::NEG_INFINITY, f64::max),
+            rounds: values().count(),
+        })
+    }
+
+    /// The median, with the smallest and the largest round behind it.
+    pub(super) fn shown(&self) -> String {
+        let [median, low, high] = [self.median, self.low, self.high].map(number);
+        format!("{median} ({low} .. {high})")
+    }
 }
 
 /// As many digits as mean something.

@@ -1,0 +1,109 @@
+//! A client of its own, by PostgreSQL's driver for Rust.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use futures_util::SinkExt;
+use futures_util::future::try_join_all;
+use tokio_postgres::{Config, NoTls, Statement};
+use windrow_testkit::pgclient::Address;
+
+use super::Form;
+
+const NOTE: &str = "as it was seen at the time";
+
+/// A connected client.
+pub(super) struct Client(tokio_postgres::Client);
+
+impl Client {
+    /// Connects. `setting`: one of Windrow's, for this session.
+    pub(super) async fn connect(address: &Address, setting: Option<&str>) -> Result<Self> {
+        let mut config: Config = address.url().parse()?;
+        if let Some(setting) = setting {
+            config.options(format!("-c {setting}"));
+        }
+        let (client, connection) = config.connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(Self(client))
+    }
+
+    /// Gets ready, writes so many rows, and says how long that took.
+    pub(super) async fn write(&self, form: Form, rows: u32) -> Result<Duration> {
+        self.get_ready(form).await?;
+        let insert = self.insert("lines").await?;
+        let many = "insert into lines select * from unnest($1::bigint[], $2::float8[], $3::text[])";
+        let many = self.0.prepare(many).await?;
+        let read = self.0.prepare("select id, value, note from lines").await?;
+        let start = Instant::now();
+        match form {
+            Form::Rows => self.rows(&insert, rows).await?,
+            Form::Transaction => {
+                self.0.batch_execute("begin").await?;
+                self.rows(&insert, rows).await?;
+                self.0.batch_execute("commit").await?;
+            }
+            Form::Pipelined => {
+                let all = (0..rows).map(|id| self.row(&insert, id));
+                try_join_all(all).await?;
+            }
+            Form::MultiRow => {
+                let ids: Vec<i64> = (0..rows).map(i64::from).collect();
+                let values: Vec<f64> = (0..rows).map(f64::from).collect();
+                let notes = vec![NOTE; ids.len()];
+                self.0.execute(&many, &[&ids, &values, &notes]).await?;
+            }
+            Form::Copy => self.copy(rows).await?,
+            Form::Select => {
+                let found = self.0.query(&read, &[]).await?.len();
+                ensure!(found == rows as usize, "{found} rows");
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    /// What a connection and the gateway find out once is found out before.
+    async fn get_ready(&self, form: Form) -> Result<()> {
+        self.0.batch_execute("truncate ready").await?;
+        let insert = self.insert("ready").await?;
+        let in_transaction = form == Form::Transaction;
+        if in_transaction {
+            self.0.batch_execute("begin").await?;
+        }
+        self.rows(&insert, 3).await?;
+        if in_transaction {
+            self.0.batch_execute("commit").await?;
+        }
+        Ok(())
+    }
+
+    async fn insert(&self, table: &str) -> Result<Statement> {
+        let text = format!("insert into {table} (id, value, note) values ($1, $2, $3)");
+        Ok(self.0.prepare(&text).await?)
+    }
+
+    async fn rows(&self, insert: &Statement, rows: u32) -> Result<()> {
+        for id in 0..rows {
+            self.row(insert, id).await?;
+        }
+        Ok(())
+    }
+
+    async fn row(&self, insert: &Statement, id: u32) -> Result<()> {
+        let (id, value) = (i64::from(id), f64::from(id));
+        let written = self.0.execute(insert, &[&id, &value, &NOTE]).await?;
+        ensure!(written == 1, "{written} rows of one");
+        Ok(())
+    }
+
+    async fn copy(&self, rows: u32) -> Result<()> {
+        let text: String = (0..rows)
+            .map(|id| format!("{id}\t{id}\t{NOTE}\n"))
+            .collect();
+        let mut sink = pin!(self.0.copy_in("copy lines from stdin").await?);
+        sink.send(Bytes::from(text)).await?;
+        sink.finish().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! Rows over a slow line: the ways to write them, and how each grows with the line's round trip.
+//!
+//! A proxy delays what passes between the client's side and PostgreSQL. Windrow stands at the
+//! client's side of the line. Everybody is connected and has prepared, and Windrow knows the table,
+//! before the time is taken.
+
+mod client;
+mod perl;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use windrow_testkit::pgclient::Address;
+use windrow_testkit::postgres::psql;
+use windrow_testkit::process::Windrow;
+use windrow_testkit::proxy::Proxy;
+
+use self::client::Client;
+use self::perl::Perl;
+use crate::figures::Run;
+use crate::say;
+use crate::servers::{self, Kind, Store};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Latency {
+    /// Rows that are written.
+    #[arg(long, default_value_t = 500)]
+    pub rows: u32,
+    /// Round trips of the line, in milliseconds.
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 1, 10, 40, 100])]
+    pub delays: Vec<u64>,
+    /// Alternating repetitions.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+}
+
+const TABLE: &str = "create table lines (id bigint primary key, value float8, note text)";
+
+/// A table of another name, with which all get ready: nobody counts its rows.
+const READY: &str = "create table ready (id bigint primary key, value float8, note text)";
+
+/// How long the spool may take until the database has all.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Each row is a statement, and waits for its answer.
+    Rows,
+    /// The same between BEGIN and COMMIT.
+    Transaction,
+    /// Each row is a statement, and none waits for the answer of another.
+    Pipelined,
+    /// One statement with all rows.
+    MultiRow,
+    /// One COPY.
+    Copy,
+    /// All rows are read.
+    Select,
+}
+
+/// Where a way goes, and with which setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Through {
+    Line,
+    Windrow(&'static str),
+}
+
+const COMMIT: &str = "windrow.ack=commit";
+const DEFER: &str = "windrow.defer=on";
+const SPOOL: &str = "windrow.ack=spool";
+
+const WAYS: [(&str, Through, Form); 9] = [
+    ("row by row", Through::Line, Form::Rows),
+    ("one transaction", Through::Line, Form::Transaction),
+    ("pipelined", Through::Line, Form::Pipelined),
+    ("multi-row", Through::Line, Form::MultiRow),
+    ("COPY", Through::Line, Form::Copy),
+    ("windrow, commit", Through::Windrow(COMMIT), Form::Rows),
+    ("windrow, defer", Through::Windrow(DEFER), Form::Transaction),
+    ("windrow, spool", Through::Windrow(SPOOL), Form::Rows),
+    ("SELECT", Through::Line, Form::Select),
+];
+
+/// The same by a program in Perl. It knows no pipeline.
+const BY_PERL: [(&str, Through, perl::Form); 5] = [
+    ("DBD::Pg, row by row", Through::Line, perl::Form::Rows),
+    (
+        "DBD::Pg, execute_for_fetch",
+        Through::Line,
+        perl::Form::ForFetch,
+    ),
+    (
+        "DBD::Pg, one transaction",
+        Through::Line,
+        perl::Form::Transaction,
+    ),
+    (
+        "DBD::Pg, windrow, defer",
+        Through::Windrow(DEFER),
+        perl::Form::Transaction,
+    ),
+    (
+        "DBD::Pg, windrow, spool",
+        Through::Windrow(SPOOL),
+        perl::Form::Rows,
+    ),
+];
+
+/// What others have published of 500 rows: by which way, at which round trip, how many seconds.
+const PUBLISHED: [(&str, u64, f64); 5] = [
+    ("DBD::Pg, row by row", 0, 0.3),
+    ("multi-row", 0, 0.08),
+    ("DBD::Pg, row by row", 40, 21.55),
+    ("multi-row", 40, 0.20),
+    ("DBD::Pg, execute_for_fetch", 40, 0.37),
+];
+
+/// A database behind a line, with Windrow before the line.
+struct Bed {
+    direct: String,
+    line: Address,
+    gateway: Address,
+    _windrow: Windrow,
+    _proxy: Proxy,
+    _spool: TempDir,
+}
+
+impl Bed {
+    async fn start(store: &Store, delay: u64) -> Result<Self> {
+        let direct = store.server()?.create_database()?;
+        psql(&direct, &format!("{TABLE}; {READY}"))?;
+        let address = Address::of(&direct)?;
+        let line = Proxy::builder(address.socket.to_string());
+        let proxy = line
+            .round_trip(Duration::from_millis(delay))
+            .start()
+            .await?;
+        let line = address.at(proxy.address());
+        let spool = tempfile::tempdir()?;
+        let at = spool.path().to_str().context("a folder's name")?;
+        let options = ["--pg", "127.0.0.1:0", "--spool", at];
+        let windrow = servers::windrow(&line.url(), &options)?;
+        let socket = windrow.pg_address();
+        let gateway = address.at(socket.context("windrow does not listen for PostgreSQL")?);
+        Ok(Self {
+            direct,
+            line,
+            gateway,
+            _windrow: windrow,
+            _proxy: proxy,
+            _spool: spool,
+        })
+    }
+
+    fn to(&self, through: Through) -> (&Address, Option<&'static str>) {
+        match through {
+            Through::Line => (&self.line, None),
+            Through::Windrow(setting) => (&self.gateway, Some(setting)),
+        }
+    }
+
+    /// Waits until all rows are there, which those of the spool are a little later.
+    async fn complete(&self, rows: u32) -> Result<()> {
+        let start = Instant::now();
+        let goal = rows.to_string();
+        while psql(&self.direct, "select count(*) from lines")? != goal {
+            ensure!(start.elapsed() < PATIENCE, "not all rows have come");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+}
+
+impl Latency {
+    /// Measures, prints and stores.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, or a row is refused.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        let mut run = Run::new("latency", format!("{} rows over a slow line", self.rows));
+        let store = Store::start(Kind::Postgres)?;
+        store.tell_version(&mut run)?;
+        let perl = Perl::find();
+        match &perl {
+            Some(perl) => run.version("DBD::Pg", perl.version()),
+            None => run.remark("left out: DBD::Pg, which is not installed here"),
+        }
+        let runtime = Runtime::new()?;
+        for round in 1..=self.rounds {
+            for delay in &self.delays {
+                runtime.block_on(self.measure(&store, perl.as_ref(), &mut run, (round, *delay)))?;
+            }
+        }
+        self.conclude(&mut run, perl.is_some())?;
+        run.store(root)?;
+        Ok(())
+    }
+
+    async fn measure(
+        &self,
+        store: &Store,
+        perl: Option<&Perl>,
+        run: &mut Run,
+        (round, delay): (u32, u64),
+    ) -> Result<()> {
+        let bed = Bed::start(store, delay).await?;
+        let metric = metric(delay);
+        for (arm, through, form) in WAYS {
+            let (address, setting) = bed.to(through);
+            let client = Client::connect(address, setting).await?;
+            if form != Form::Select {
+                psql(&bed.direct, "truncate lines")?;
+            }
+            let time = client.write(form, self.rows).await;
+            let time = time.with_context(|| format!("{arm}, {delay} ms"))?;
+            bed.complete(self.rows).await?;
+            run.add_all(round, arm, &[(metric.as_str(), time.as_secs_f64())]);
+        }
+        for (arm, through, form) in BY_PERL {
+            let Some(perl) = perl else { break };
+            let (address, setting) = bed.to(through);
+            psql(&bed.direct, "truncate lines")?;
+            let time = perl.write(address, setting, form, self.rows);
+            let time = time.with_context(|| format!("{arm}, {delay} ms"))?;
+            bed.complete(self.rows).await?;
+            run.add_all(round, arm, &[(metric.as_str(), time)]);
+        }
+        Ok(())
+    }
+
+    fn conclude(&self, run: &mut Run, with_perl: bool) -> Result<()> {
+        for (arm, delay, seconds) in PUBLISHED {
+            let is_there = with_perl || !arm.starts_with("DBD");
+            if self.rows == 500 && is_there && self.delays.contains(&delay) {
+                run.published(arm, &metric(delay), seconds);
+            }
+        }
+        if with_perl {
+            run.remark(
+                "DBD::Pg sends each row of execute_for_fetch by itself, so it gains nothing here; \
+                 what was published of it is of a driver that sends all of them at once",
+            );
+        }
+        let Some(slowest) = self.delays.iter().max().filter(|delay| **delay > 0) else {
+            return Ok(());
+        };
+        let (name, trip) = (metric(*slowest), Duration::from_millis(*slowest));
+        for (arm, ..) in WAYS {
+            let trips = run.median(arm, &name)? / trip.as_secs_f64();
+            say::line(&format!("{arm}: {trips:.1} round trips of {slowest} ms"));
+        }
+        let alone = run.median("row by row", &name)?;
+        for arm in ["windrow, commit", "windrow, defer", "windrow, spool"] {
+            let times = alone / run.median(arm, &name)?;
+            run.remark(format!(
+                "{arm}: {times:.1} times as fast as row by row at {slowest} ms"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn metric(delay: u64) -> String {
+    format!("s at {delay} ms")
+}

@@ -1,0 +1,45 @@
+# Writes rows by one of three ways, and prints how many seconds that took.
+use strict;
+use warnings;
+use DBI;
+use Time::HiRes qw(time);
+
+my ($source, $user, $form, $rows) = @ARGV;
+my $db = DBI->connect($source, $user, '', { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
+
+sub insert {
+    my ($table) = @_;
+    return $db->prepare("INSERT INTO $table (id, value, note) VALUES (?, ?, ?)");
+}
+
+sub each_row {
+    my ($insert, $count) = @_;
+    for my $id (0 .. $count - 1) {
+        $insert->execute($id, $id, 'as it was seen at the time');
+    }
+}
+
+# What a connection and the gateway find out once is found out before.
+$db->do('TRUNCATE ready');
+$db->begin_work if $form eq 'transaction';
+each_row(insert('ready'), 3);
+$db->commit if $form eq 'transaction';
+
+my $insert = insert('lines');
+my $start  = time;
+if ($form eq 'for_fetch') {
+    my $id = 0;
+    $insert->execute_for_fetch(sub {
+        return if $id >= $rows;
+        my $row = [$id, $id, 'as it was seen at the time'];
+        $id++;
+        return $row;
+    });
+}
+else {
+    $db->begin_work if $form eq 'transaction';
+    each_row($insert, $rows);
+    $db->commit if $form eq 'transaction';
+}
+printf "%.6f\n", time - $start;
+$db->disconnect;
