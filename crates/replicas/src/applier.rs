@@ -12,7 +12,8 @@ use windrow_core::{Fault, Op, Purpose, RowWrite, TableName, Value};
 use windrow_spool::codec::Decoder;
 use windrow_spool::{Cursor, Entry, Position, SpoolFault};
 
-use crate::check::{Ends, Source, mend};
+use crate::check::{Source, mend};
+use crate::comparison::Ends;
 use crate::entry::{self, Kind, Read};
 use crate::held::HeldRows;
 use crate::letter::reject;

@@ -33,7 +33,7 @@
 //! | `notes`, `letter` | rows that nobody has told of; rows that are not taken |
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
-//! | `check`, `alike` | comparing a replica with the primary, and mending it |
+//! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
 //! | `ranges` | the same by sums of ranges, where both databases have them |
 //! | `status`, `metrics` | what is told of replicas |
 
@@ -42,6 +42,7 @@ mod applier;
 mod batch;
 mod calls;
 mod check;
+mod comparison;
 mod copy;
 mod entry;
 mod executor;
@@ -60,7 +61,8 @@ mod target;
 mod tickets;
 
 pub use calls::Says;
-pub use check::{Checked, check};
+pub use check::check;
+pub use comparison::Checked;
 pub use metrics::ReplicaMetrics;
 pub use primary::Primary;
 pub use replica::Replica;

@@ -8,7 +8,7 @@
 use windrow_core::write::Row;
 use windrow_core::{Fault, KeyRange, KeyedTable, Name, RowSums};
 
-use crate::check::{Checked, Comparison, KEYS};
+use crate::comparison::{Checked, Comparison, KEYS};
 
 /// Rows of a range that is summed up first. Where it differs, it is cut into those of [`KEYS`].
 const ROWS: usize = 50_000;

@@ -10,9 +10,24 @@ use futures_util::future::try_join_all;
 use tokio_postgres::{Config, NoTls, Statement};
 use windrow_testkit::pgclient::Address;
 
-use super::Form;
-
 const NOTE: &str = "as it was seen at the time";
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Each row is a statement, and waits for its answer.
+    Rows,
+    /// The same between BEGIN and COMMIT.
+    Transaction,
+    /// Each row is a statement, and none waits for the answer of another.
+    Pipelined,
+    /// One statement with all rows.
+    MultiRow,
+    /// One COPY.
+    Copy,
+    /// All rows are read.
+    Select,
+}
 
 /// A connected client.
 pub(super) struct Client(tokio_postgres::Client);

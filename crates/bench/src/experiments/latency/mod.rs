@@ -18,7 +18,7 @@ use windrow_testkit::postgres::psql;
 use windrow_testkit::process::Windrow;
 use windrow_testkit::proxy::Proxy;
 
-use self::client::Client;
+use self::client::{Client, Form};
 use self::perl::Perl;
 use crate::figures::Run;
 use crate::say;
@@ -45,23 +45,6 @@ const READY: &str = "create table ready (id bigint primary key, value float8, no
 
 /// How long the spool may take until the database has all.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How rows are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Each row is a statement, and waits for its answer.
-    Rows,
-    /// The same between BEGIN and COMMIT.
-    Transaction,
-    /// Each row is a statement, and none waits for the answer of another.
-    Pipelined,
-    /// One statement with all rows.
-    MultiRow,
-    /// One COPY.
-    Copy,
-    /// All rows are read.
-    Select,
-}
 
 /// Where a way goes, and with which setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub(crate) struct Replica {
 pub(crate) enum What {
     /// See whether a database can be a replica, and print what the configuration needs for it
     Add(Add),
-    /// Ask a running gateway how its replicas are: how far behind, since when away, what they refused
+    /// Ask a running gateway how its replicas are: how far behind, away since when, what refused
     Status(Status),
     /// Compare a replica with the primary, row by row, and mend it if asked
     Check(Check),

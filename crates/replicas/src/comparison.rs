@@ -1,0 +1,272 @@
+//! Comparing rows by their keys, and mending what differs.
+//!
+//! Both databases may be written to meanwhile. What differs is looked at again before it counts,
+//! and what was mended is compared once more: whoever has overwritten a newer row with an older one
+//! notices.
+
+use std::time::Duration;
+
+use windrow_core::write::Row;
+use windrow_core::{Fault, Inventory, KeyedTable, Name, Op, RowWrite, TableName};
+
+use crate::alike::alike;
+use crate::follow::Followed;
+use crate::rows::{Connection, Found, Writes, Written, read, write};
+use crate::target::Target;
+
+/// Keys that are compared at once.
+pub(crate) const KEYS: usize = 1_000;
+
+/// Rows that are kept to be mended at the end, about.
+const MOST_LEFT: usize = 10_000;
+
+/// How often a difference is looked at, and the pause before: a replica may be behind.
+const LOOKS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A connection to each.
+pub(crate) struct Ends {
+    pub(crate) primary: Connection,
+    pub(crate) replica: Connection,
+}
+
+/// What was found of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The table at the primary.
+    pub table: TableName,
+    /// Rows at the primary.
+    pub rows: u64,
+    /// Rows that the replica lacks.
+    pub missing: u64,
+    /// Rows whose values differ.
+    pub different: u64,
+    /// Rows that the replica alone has.
+    pub extra: u64,
+    /// Those of them that were mended.
+    pub mended: u64,
+    /// The first refusal of the replica.
+    pub refused: Option<Fault>,
+    /// False for a table without a primary key, which no replica gets.
+    pub followed: bool,
+}
+
+impl Checked {
+    pub(crate) fn of(table: TableName, followed: bool) -> Self {
+        Self {
+            table,
+            rows: 0,
+            missing: 0,
+            different: 0,
+            extra: 0,
+            mended: 0,
+            refused: None,
+            followed,
+        }
+    }
+
+    /// Rows that differ, and were not mended.
+    pub fn left(&self) -> u64 {
+        (self.missing + self.different + self.extra).saturating_sub(self.mended)
+    }
+}
+
+/// A table that is compared.
+pub(crate) struct Comparison<'a> {
+    pub(crate) ends: &'a mut Ends,
+    pub(crate) target: &'a Target,
+    pub(crate) followed: &'a Followed,
+    /// Whether what differs is mended.
+    pub(crate) repair: bool,
+    /// Keys of rows that could not be mended yet.
+    pub(crate) left: Vec<RowWrite>,
+}
+
+impl Comparison<'_> {
+    /// Goes through all keys of the table at one end, the replica's if `back`, and compares both
+    /// ends. Gives how many there are.
+    pub(crate) async fn walk(
+        &mut self,
+        inventory: &dyn Inventory,
+        table: &KeyedTable,
+        back: bool,
+        checked: &mut Checked,
+    ) -> Result<u64, Fault> {
+        let place = |name: &Name| table.key.iter().position(|k| k.eq_ignore_ascii_case(name));
+        let key = self.followed.table.key.iter();
+        let Some(places) = key.map(place).collect::<Option<Vec<usize>>>() else {
+            tracing::warn!(table = %table.name, "has another primary key at the replica: rows that it alone has are not found");
+            return Ok(0);
+        };
+        let ordered = |row: Row| -> Row {
+            let values = places.iter().filter_map(|place| row.get(*place).cloned());
+            values.collect()
+        };
+        let mut after: Option<Row> = None;
+        let mut rows = 0;
+        loop {
+            let keys = inventory.keys(table, after.as_deref(), KEYS).await?;
+            let found = keys.len();
+            after = keys.last().cloned();
+            rows += found as u64;
+            let keys = keys.into_iter().map(ordered).collect();
+            self.part(keys, back, checked).await?;
+            if found < KEYS {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Compares the rows of keys, which are in the order of the primary's key. `back`: they are
+    /// those of the replica.
+    pub(crate) async fn part(
+        &mut self,
+        keys: Vec<Row>,
+        back: bool,
+        checked: &mut Checked,
+    ) -> Result<(), Fault> {
+        let how = How {
+            repair: self.repair,
+            back,
+        };
+        let keys = keys.into_iter().map(|key| self.followed.key(key)).collect();
+        let differing = part(self.ends, self.target, keys, how, checked).await?;
+        if !back && self.left.len() < MOST_LEFT {
+            let keys = differing.into_iter().map(|difference| difference.key);
+            self.left.extend(keys);
+        }
+        Ok(())
+    }
+
+    /// Mends what could not be mended before: rows that the replica alone had may have held a
+    /// value that others need for themselves.
+    pub(crate) async fn again(self, checked: &mut Checked) -> Result<(), Fault> {
+        if !self.repair || checked.extra == 0 || self.left.is_empty() {
+            return Ok(());
+        }
+        checked.refused = None;
+        for keys in self.left.chunks(KEYS) {
+            let found = differences(self.ends, self.target, keys).await?;
+            bring(self.ends, self.target, &found, checked).await?;
+            let still = differences(self.ends, self.target, keys).await?;
+            checked.mended += found.len().saturating_sub(still.len()) as u64;
+        }
+        Ok(())
+    }
+}
+
+/// What is done about differences.
+#[derive(Clone, Copy)]
+struct How {
+    /// They are mended.
+    repair: bool,
+    /// Rows of the replica are looked up: those that are at both have been compared already.
+    back: bool,
+}
+
+/// What differs, and how.
+struct Difference {
+    key: RowWrite,
+    at_primary: Found,
+    at_replica: bool,
+}
+
+/// Compares the rows of keys; gives those that differ, once what is to be mended is mended.
+async fn part(
+    ends: &mut Ends,
+    target: &Target,
+    mut keys: Vec<RowWrite>,
+    how: How,
+    checked: &mut Checked,
+) -> Result<Vec<Difference>, Fault> {
+    let mut found = differences(ends, target, &keys).await?;
+    if how.back {
+        found.retain(|difference| !matches!(difference.at_primary, Found::Row(..)));
+    }
+    for look in 1..LOOKS {
+        if found.is_empty() {
+            return Ok(found);
+        }
+        tokio::time::sleep(PAUSE * look).await;
+        keys = found.into_iter().map(|difference| difference.key).collect();
+        found = differences(ends, target, &keys).await?;
+    }
+    for difference in &found {
+        match (&difference.at_primary, difference.at_replica) {
+            (Found::Row(..), false) => checked.missing += 1,
+            (Found::Row(..), true) => checked.different += 1,
+            _ => checked.extra += 1,
+        }
+    }
+    let before = found.len();
+    for _ in 0..LOOKS {
+        if !how.repair || found.is_empty() {
+            break;
+        }
+        bring(ends, target, &found, checked).await?;
+        keys = found.into_iter().map(|difference| difference.key).collect();
+        found = differences(ends, target, &keys).await?;
+    }
+    checked.mended += before.saturating_sub(found.len()) as u64;
+    Ok(found)
+}
+
+/// Which of the keys have other rows at the replica than at the primary.
+async fn differences(
+    ends: &mut Ends,
+    target: &Target,
+    keys: &[RowWrite],
+) -> Result<Vec<Difference>, Fault> {
+    let mut writes = Writes::new(target);
+    let there: Vec<RowWrite> = keys
+        .iter()
+        .map(|key| writes.at_replica(key, Op::Get))
+        .collect();
+    let here = read(&mut ends.primary, keys).await?;
+    let there = read(&mut ends.replica, &there).await?;
+    let mut found = Vec::new();
+    for ((key, here), there) in keys.iter().zip(here).zip(there) {
+        let wanted = writes.of(key, &here).await?;
+        let same = match (&wanted, &there) {
+            (None, _) => true,
+            (Some(write), Found::Row(columns, row)) if write.shape.op == Op::Insert => {
+                let mut fields = write.shape.columns.iter().zip(write.values());
+                fields.all(|(name, value)| {
+                    let place = columns.iter().position(|c| c.eq_ignore_ascii_case(name));
+                    let there = place.and_then(|place| row.get(place));
+                    there.is_some_and(|there| alike(value, there))
+                })
+            }
+            (Some(write), Found::Row(..)) => write.shape.op != Op::Delete,
+            (Some(write), _) => write.shape.op == Op::Delete,
+        };
+        if !same {
+            found.push(Difference {
+                key: key.clone(),
+                at_primary: here,
+                at_replica: matches!(there, Found::Row(..)),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Brings the replica what the primary has.
+async fn bring(
+    ends: &mut Ends,
+    target: &Target,
+    found: &[Difference],
+    checked: &mut Checked,
+) -> Result<(), Fault> {
+    let mut writes = Writes::new(target);
+    let mut all = Vec::new();
+    for difference in found {
+        all.extend(writes.of(&difference.key, &difference.at_primary).await?);
+    }
+    for written in write(&mut ends.replica, &all).await? {
+        if let Written::Refused(fault) | Written::Again(fault) = written {
+            checked.refused.get_or_insert(fault);
+        }
+    }
+    Ok(())
+}
