@@ -159,7 +159,11 @@ fn a_batch_takes_no_more_than_it_may() {
             let more = ["--batch", "3", "--limit", limit];
             let told = move_rows(db.url(), "pending", "final", &more).ends(0);
             let moved = limit.parse::<u64>().unwrap().min(rows);
-            let expected = format!("{moved} rows moved in {batches} batches");
+            let batches = match batches {
+                1 => "1 batch;".to_owned(),
+                several => format!("{several} batches;"),
+            };
+            let expected = format!("{moved} rows moved in {batches}");
             assert!(told.err.contains(&expected), "{keyed}: {}", told.err);
             let first = sql(&db, "select count(*), coalesce(max(id), 0) from final");
             assert_eq!(first, format!("{moved}|{moved}"), "{keyed}");

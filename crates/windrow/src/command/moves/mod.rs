@@ -85,8 +85,13 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
 /// What was done, in one line.
 fn sentence(counted: Counted, seconds: f64) -> String {
     let rate = (counted.moved + counted.rejected) as f64 / seconds.max(1e-3);
+    let batches = if counted.batches == 1 {
+        "batch"
+    } else {
+        "batches"
+    };
     let mut text = format!(
-        "{} rows moved in {} batches; {seconds:.1} s, {rate:.0} rows/s",
+        "{} rows moved in {} {batches}; {seconds:.1} s, {rate:.0} rows/s",
         counted.moved, counted.batches
     );
     if counted.rejected > 0 {
