@@ -38,10 +38,10 @@ pub(super) fn medians(figures: &[Figure]) -> String {
 
 /// A Markdown table of what others have published, beside the medians of what was measured.
 pub(super) fn published(figures: &[Figure], published: &[Figure]) -> String {
-    let mut text = String::new();
-    if !published.is_empty() {
-        text.push_str("| | | published | measured |\n| --- | --- | --- | --- |\n");
+    if published.is_empty() {
+        return String::new();
     }
+    let mut text = String::from("| | | published | measured |\n| --- | --- | --- | --- |\n");
     for Figure {
         arm, metric, value, ..
     } in published
@@ -50,9 +50,7 @@ pub(super) fn published(figures: &[Figure], published: &[Figure]) -> String {
         let value = number(*value);
         writeln!(text, "| {arm} | {metric} | {value} | {measured} |").ok();
     }
-    if !published.is_empty() {
-        text.push('\n');
-    }
+    text.push('\n');
     text
 }
 

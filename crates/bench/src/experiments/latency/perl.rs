@@ -1,4 +1,5 @@
-//! The same by Perl's DBI, as its users write it.
+//! The same by Perl's DBI, as its users write it. It prepares behind its first execution, within
+//! the time that is taken.
 
 use std::process::Command;
 
