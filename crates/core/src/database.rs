@@ -9,8 +9,8 @@ use crate::fault::Fault;
 use crate::inventory::Inventory;
 use crate::load::Bulk;
 use crate::moves::Moves;
-use crate::name::TableName;
-use crate::sink::Sink;
+use crate::name::{Name, TableName};
+use crate::sink::{Executor, Purpose, Sink};
 use crate::standing::Standing;
 use crate::write::RowWrite;
 
@@ -36,10 +36,30 @@ pub trait Database: Sink<RowWrite> {
     }
 
     /// The tables that Windrow keeps in the database for itself; `None` where what they hold could
-    /// not change in one transaction with what is written, so that no spool can be applied
-    /// exactly once.
+    /// not change in one transaction with what is written. A spool then applies writes that can be
+    /// repeated, and keeps these tables elsewhere.
     fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
         None
+    }
+
+    /// Opens a connection for batches of which each success survives the loss of power, as far as
+    /// the database can do that: who applies a spool gives up what has succeeded. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`Sink::connect`].
+    async fn connect_durably(&self) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+        self.connect(Purpose::Batches).await
+    }
+
+    /// The columns of a table's primary key, in their order; none where the table is not there or
+    /// has no key. Asked of databases without transactions: whether a write can be repeated
+    /// depends on it. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn primary_key(&self, table: &TableName) -> Result<Box<[Name]>, Fault> {
+        let _ = table;
+        Ok(Box::default())
     }
 
     /// Its tables and the keys of their rows, for replicas; `None` where it cannot tell them.

@@ -22,6 +22,12 @@ pub trait Spooling<W: Work>: Debug + Send + Sync + 'static {
     /// A place behind all that was acknowledged before this is asked.
     fn end(&self) -> SpoolPlace;
 
+    /// True where an entry may be applied more than once, because the database has no transactions:
+    /// only single inserts that ignore or update the row with their key are for the spool then.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// How far the database has come, where that is known: for telling clients how much is still
     /// before them.
     fn level(&self) -> Option<SpoolPlace> {

@@ -30,8 +30,8 @@ impl Drain {
     /// A drain that has not begun yet.
     ///
     /// # Errors
-    /// [`FaultClass::Unsupported`] where the database cannot keep how far a spool has come in one
-    /// transaction with what is written.
+    /// [`FaultClass::Unsupported`] where the database cannot keep how far a spool has come: see
+    /// [`crate::Beside`].
     pub fn new(
         spool: &dyn Spool,
         database: Arc<dyn Database>,
@@ -41,8 +41,8 @@ impl Drain {
         let Some(bookkeeping) = database.bookkeeping() else {
             let name = database.profile().name;
             let message = format!(
-                "no spool can be applied to {name} exactly once: it has no transactions over \
-                 several tables"
+                "no spool can be applied to {name} by itself: it has no transactions over several \
+                 tables"
             );
             return Err(Fault::new(FaultClass::Unsupported, "0A000", message));
         };

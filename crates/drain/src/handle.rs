@@ -12,6 +12,7 @@ pub struct Handle {
     intake: Intake<RowWrite>,
     progress: Progress,
     stop: CancellationToken,
+    repeats: bool,
 }
 
 impl Handle {
@@ -22,7 +23,13 @@ impl Handle {
             intake,
             progress,
             stop,
+            repeats: false,
         }
+    }
+
+    /// The same, for a database in which entries may be applied more than once: [`crate::Beside`].
+    pub fn repeating(self, repeats: bool) -> Self {
+        Self { repeats, ..self }
     }
 
     /// How far the spool has come.
@@ -39,6 +46,10 @@ impl Spooling<RowWrite> for Handle {
 
     fn end(&self) -> SpoolPlace {
         self.progress.end()
+    }
+
+    fn repeats(&self) -> bool {
+        self.repeats
     }
 
     fn level(&self) -> Option<SpoolPlace> {

@@ -28,10 +28,12 @@
 //! | `judge` | what an executor's report means |
 //! | `letter` | a refused entry as a dead letter |
 //! | `aside` | entries that the table of dead letters does not take, in files |
+//! | `beside` | a database without transactions, with Windrow's own tables beside it |
 //! | `pace` | how many entries, and how long to rest |
 //! | `trimmer` | gives up what was applied some time ago |
 
 mod aside;
+mod beside;
 mod drain;
 mod flight;
 mod handle;
@@ -48,6 +50,7 @@ mod status;
 mod trimmer;
 mod worker;
 
+pub use self::beside::Beside;
 pub use self::drain::Drain;
 pub use self::handle::Handle;
 pub use self::metrics::DrainMetrics;

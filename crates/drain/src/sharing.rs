@@ -54,6 +54,10 @@ impl Sharing {
     }
 
     fn shares(&mut self, write: &RowWrite) -> Option<bool> {
+        // Each write stands alone there.
+        if !self.database.profile().transactional {
+            return Some(true);
+        }
         if let Some((shape, shares)) = &self.last
             && Arc::ptr_eq(shape, &write.shape)
         {

@@ -50,9 +50,11 @@ pub fn file(bytes: &[u8]) {
         let piece = piece.max(1);
         source::open_reader("x", Dribble { data, most: piece }, &options)
     };
-    let (Ok(mut whole), Ok(mut parts)) = (open(usize::MAX), open(usize::from(room))) else {
-        assert!(open(usize::MAX).is_err() && open(usize::from(room)).is_err());
-        return;
+    let (mut whole, mut parts) = match (open(usize::MAX), open(usize::from(room))) {
+        (Ok(whole), Ok(parts)) => (whole, parts),
+        (Err(_), Err(_)) => return,
+        // An archive's damage behind the header is met early by who unpacks much at once.
+        (Ok(_), Err(fault)) | (Err(fault), Ok(_)) => return assert!(is_damage(&fault.to_string())),
     };
     let whole = told(&mut *whole, |source, portion| source.read(portion, all));
     let split = told(&mut *parts, |source, portion| source.read(portion, most));
@@ -73,16 +75,16 @@ pub fn file(bytes: &[u8]) {
 /// How far a damaged archive can be read depends on how much of it is unpacked at once: of two
 /// that end by the damage, one may have more rows. In all else they are the same.
 fn agree(one: &Told, other: &Told) {
-    let is_damaged = |told: &Told| {
-        told.1
-            .as_ref()
-            .is_some_and(|why| why.contains("is damaged"))
-    };
+    let is_damaged = |told: &Told| told.1.as_deref().is_some_and(is_damage);
     if !is_damaged(one) || !is_damaged(other) {
         return assert_eq!(one, other);
     }
     let both = one.0.len().min(other.0.len());
     assert_eq!(one.0.get(..both), other.0.get(..both));
+}
+
+fn is_damage(why: &str) -> bool {
+    why.contains("is damaged")
 }
 
 fn told(

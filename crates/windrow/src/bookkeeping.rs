@@ -5,7 +5,7 @@
 //! # async fn example() -> Result<(), windrow::Fault> {
 //! use windrow::bookkeeping::{Books, Retried};
 //!
-//! let mut books = Books::open("postgres://app@localhost/shop").await?;
+//! let mut books = Books::open("postgres://app@localhost/shop", None).await?;
 //! for kept in books.letters(0, 100).await? {
 //!     if let Retried::Refused(fault) = books.retry(kept.id).await? {
 //!         println!("{} is refused again: {fault}", kept.id);
@@ -15,6 +15,7 @@
 //! # Ok(()) }
 //! ```
 
+mod beside;
 mod writes;
 
 use std::path::Path;
@@ -26,6 +27,7 @@ use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Limits, RowWrite
 use windrow_database::Options;
 use windrow_lanes::{Lane, LaneMetrics};
 
+pub(crate) use self::beside::beside;
 use self::writes::{removal, writes_of, writes_of_file};
 use crate::databases;
 use crate::writer::LANE_CAPACITY;
@@ -66,13 +68,14 @@ struct Turn {
 }
 
 impl Books {
-    /// Opens the tables of a database, which are made if they are not there.
+    /// Opens the tables of a database, which are made if they are not there. `spool`: the directory
+    /// of a spool, which holds them where the database has no transactions.
     ///
     /// # Errors
     /// [`FaultClass::Unsupported`] for a database that cannot have them, and what the database
     /// says.
-    pub async fn open(url: &str) -> Result<Self, Fault> {
-        let books = Self::look(url).await?;
+    pub async fn open(url: &str, spool: Option<&Path>) -> Result<Self, Fault> {
+        let books = Self::at(url, spool, true).await?;
         books.tables.prepare().await?;
         Ok(books)
     }
@@ -81,8 +84,16 @@ impl Books {
     ///
     /// # Errors
     /// As [`Books::open`].
-    pub async fn look(url: &str) -> Result<Self, Fault> {
+    pub async fn look(url: &str, spool: Option<&Path>) -> Result<Self, Fault> {
+        Self::at(url, spool, false).await
+    }
+
+    async fn at(url: &str, spool: Option<&Path>, makes: bool) -> Result<Self, Fault> {
         let sink = databases::open(url, &Options::default()).await?;
+        let sink = match (sink.bookkeeping(), spool) {
+            (None, Some(directory)) => beside(&sink, directory, makes).await?,
+            _ => sink,
+        };
         let tables = tables_of(&*sink)?;
         let (intake, arrivals) = Intake::channel(Budget::new(MEMORY), LANE_CAPACITY);
         let metrics = LaneMetrics::register(&mut Registry::default());
@@ -255,7 +266,7 @@ fn tables_of(sink: &dyn Database) -> Result<Arc<dyn Bookkeeping>, Fault> {
     sink.bookkeeping().ok_or_else(|| {
         let name = sink.profile().name;
         let message = format!(
-            "{name} has no transactions over several tables, and so no dead letters and no spool"
+            "{name} has no transactions over several tables, so what Windrow keeps is in the directory of the spool: name that with --spool DIR"
         );
         Fault::new(FaultClass::Unsupported, "0A000", message)
     })

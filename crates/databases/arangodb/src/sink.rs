@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
 use windrow_core::{
-    Database, Executor, Fault, Limitation, Op, Profile, Promise, RowWrite, Secret, Sink, TableName,
-    Unit,
+    Database, Executor, Fault, Limitation, Name, Op, Profile, Promise, RowWrite, Secret, Sink,
+    TableName, Unit,
 };
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
@@ -90,6 +90,12 @@ impl ArangoSink {
         })
     }
 
+    async fn connection(&self) -> Result<Connection, Fault> {
+        let limit = self.options.connect_timeout;
+        let session = connected(&self.origin, limit, self.session()).await?;
+        Ok(Connection::new(session, self.options.create_tables))
+    }
+
     async fn session(&self) -> Result<Session, Fault> {
         let (identity, database) = (self.identity.clone(), self.database.clone());
         let mut session = Session::new(self.origin.clone(), identity, database);
@@ -106,12 +112,7 @@ impl Sink<RowWrite> for ArangoSink {
 
     // A document that somebody else is writing is a conflict at once: nobody waits.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
-        let limit = self.options.connect_timeout;
-        let session = connected(&self.origin, limit, self.session()).await?;
-        Ok(Box::new(Connection::new(
-            session,
-            self.options.create_tables,
-        )))
+        Ok(Box::new(self.connection().await?))
     }
 
     fn touches(&self, unit: &Unit<RowWrite>, hashes: &mut Vec<u64>) {
@@ -133,6 +134,14 @@ impl Sink<RowWrite> for ArangoSink {
 impl Database for ArangoSink {
     async fn ping(&self) -> Result<(), Fault> {
         alive(&self.origin, self.session()).await
+    }
+
+    async fn connect_durably(&self) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+        Ok(Box::new(self.connection().await?.synced()))
+    }
+
+    async fn primary_key(&self, _table: &TableName) -> Result<Box<[Name]>, Fault> {
+        Ok([Name::from(KEY)].into())
     }
 
     /// Users, queues, graphs and the code of its services are in collections of the database

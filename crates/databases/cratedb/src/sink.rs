@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windrow_core::sink::Purpose;
-use windrow_core::{Database, Executor, Fault, Limitation, Profile, Promise, RowWrite, Sink, Unit};
+use windrow_core::{
+    Database, Executor, Fault, Limitation, Name, Profile, Promise, RowWrite, Sink, TableName,
+    Tally, Unit,
+};
 use windrow_database::Options;
 use windrow_database::web::{Origin, Target, alive, connected};
 
@@ -112,5 +115,21 @@ impl Sink<RowWrite> for CrateSink {
 impl Database for CrateSink {
     async fn ping(&self) -> Result<(), Fault> {
         alive(&self.origin, self.session()).await
+    }
+
+    async fn primary_key(&self, table: &TableName) -> Result<Box<[Name]>, Fault> {
+        let known = match self.catalog.fresh(table) {
+            Some(known) => Some(known),
+            None => {
+                let limit = self.options.connect_timeout;
+                let mut session = connected(&self.origin, limit, self.session()).await?;
+                let whole = session.whole_name(table);
+                let facts = session.read(&whole, &mut Tally::default()).await?;
+                self.catalog.put(table, facts)
+            }
+        };
+        let key = known.as_ref().map(|table| table.key());
+        let names = key.into_iter().flatten().map(|column| column.name.clone());
+        Ok(names.collect())
     }
 }

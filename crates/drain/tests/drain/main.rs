@@ -11,6 +11,7 @@
     reason = "helpers of tests may do as tests may"
 )]
 
+mod beside;
 mod fake;
 mod files;
 mod limits;

@@ -68,7 +68,8 @@ impl DocumentRequest<'_> {
             return Ok(Ack::Commit);
         }
         let app = self.context.app;
-        Ok(app.ack(Op::Insert, &Returning::Nothing, None)?)
+        let what = (Op::Insert, self.options.on_conflict, &Returning::Nothing);
+        Ok(app.ack(what, false, None)?)
     }
 
     /// The status of an insert that is answered so: ArangoDB's for one that is on disk, or not yet.

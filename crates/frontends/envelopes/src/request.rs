@@ -115,8 +115,12 @@ fn uri(target: &str, base: &str) -> Option<Uri> {
     } else {
         format!("{base}{target}").parse().ok()?
     };
-    let path = uri.path_and_query()?.clone();
-    Some(Uri::from(path))
+    let uri = Uri::from(uri.path_and_query()?.clone());
+    // Of `http://host#part` nothing is left.
+    Some(match uri.path() {
+        "" => Uri::default(),
+        _ => uri,
+    })
 }
 
 fn add(head: &mut Parts, line: &[u8]) -> Result<(), Malformed> {
@@ -185,6 +189,8 @@ mod tests {
             ),
             ("\r\nGET /v1/tables/t/rows/1", "/v1/tables/t/rows/1", ""),
             ("GET http://host:1/v1/lanes HTTP/1.1\n\n", "/v1/lanes", ""),
+            ("GET http://host HTTP/1.1\n\n", "/", ""),
+            ("GET http://host#part HTTP/1.1\n\n", "/", ""),
             (
                 "PUT document/c/k\nContent-Length: 2\n\n{}\n\n",
                 "/_api/document/c/k",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use windrow_core::{Budget, Fault, Op, Returning};
+use windrow_core::{Budget, Fault, OnConflict, Op, Returning};
 
 use crate::ack::Ack;
 use crate::answers::Refusal;
@@ -58,21 +58,29 @@ impl App {
 
     /// When a write is answered for which `asked` stands in its request. Only what has nothing to
     /// tell but that it was taken is answered by the spool: inserts, also those that may update,
-    /// that give nothing back. All else is answered once it is committed.
+    /// that give nothing back. Where the database has no transactions, entries may be applied more
+    /// than once: single inserts that may not fail at a key are all that it takes then. All else is
+    /// answered once it is committed.
     ///
     /// # Errors
     /// [`windrow_core::FaultClass::Invalid`] where the spool is asked for and there is none.
-    pub fn ack(&self, op: Op, returning: &Returning, asked: Option<Ack>) -> Result<Ack, Fault> {
+    pub fn ack(
+        &self,
+        (op, on_conflict, returning): (Op, OnConflict, &Returning),
+        is_atomic: bool,
+        asked: Option<Ack>,
+    ) -> Result<Ack, Fault> {
         if asked.unwrap_or(self.services.ack) == Ack::Commit {
             return Ok(Ack::Commit);
         }
-        if self.services.spool.is_none() {
+        let Some(spool) = &self.services.spool else {
             return Err(self.no_spool("ack=spool"));
-        }
-        match (op, returning) {
-            (Op::Insert, Returning::Nothing) => Ok(Ack::Spool),
-            _ => Ok(Ack::Commit),
-        }
+        };
+        let once = is_atomic || on_conflict == OnConflict::Error;
+        Ok(match (op, returning) {
+            (Op::Insert, Returning::Nothing) if !(once && spool.repeats()) => Ack::Spool,
+            _ => Ack::Commit,
+        })
     }
 
     /// Something was asked for that takes a spool.

@@ -29,6 +29,10 @@ pub fn listing() -> String {
             &mut text,
             format_args!("{:<18} {}\n", profile.name, driver.url_form()),
         );
+        if !profile.transactional {
+            let line = format_args!("                   {AT_LEAST_ONCE}\n");
+            push(&mut text, line);
+        }
         for limitation in profile.limitations {
             push(
                 &mut text,
@@ -49,16 +53,21 @@ pub fn markdown() -> String {
         "# Databases, and what each of them promises\n\n\
          This page is written by `windrow sinks --markdown > docs/sinks.md` from what the sinks declare, and a test compares it. \
          What a sink does not declare to be lacking is tried on it by one suite for all (`crates/windrow/tests/conformance`).\n\n\
-         | database | URL | a batch is | rows at most | batches at once, at most |\n| --- | --- | --- | --- | --- |\n",
+         | database | URL | a batch is | rows at most | batches at once, at most | a spool is applied |\n\
+         | --- | --- | --- | --- | --- | --- |\n",
     );
     for (driver, profile) in &known {
         let batch = match profile.transactional {
             true => "one transaction",
             false => "a request; each write stands alone",
         };
+        let spool = match profile.transactional {
+            true => "exactly once",
+            false => "at least once, keyed inserts alone",
+        };
         let (rows, flights) = (profile.batch_rows, profile.flights);
         let line = format_args!(
-            "| {} | `{}` | {batch} | {rows} | {flights} |\n",
+            "| {} | `{}` | {batch} | {rows} | {flights} | {spool} |\n",
             profile.name,
             driver.url_form()
         );
@@ -67,8 +76,22 @@ pub fn markdown() -> String {
     push_promises(&mut text, &known);
     push_lacks(&mut text, &known);
     text.push_str(JOINED);
+    text.push_str(SPOOLED);
     text
 }
+
+/// What `windrow sinks` says of a database without transactions.
+const AT_LEAST_ONCE: &str =
+    "a spool takes keyed inserts that ignore or update, and applies them at least once";
+
+/// What a spool does where there are no transactions.
+const SPOOLED: &str = "\n## Behind a spool\n\n\
+    Where a batch is one transaction, the spool's progress moves in it: what was acknowledged is \
+    applied exactly once. Where it is not, a crash has some writes done again, so the spool takes \
+    those alone for which that makes no\n\
+    difference: single inserts with `on_conflict=ignore` or `on_conflict=update` that have a value \
+    for each column of the primary key. All others are answered by the database, whatever `ack` \
+    says. See [the spool](spool.md#databases-without-transactions).\n";
 
 /// What writes share, and what has to be seen for that.
 const JOINED: &str = "\n## What is joined\n\n\

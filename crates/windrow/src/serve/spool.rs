@@ -11,15 +11,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 use windrow_core::{Budget, Database, Fault, FaultClass, Intake, Permit, RowWrite, Spooling};
-use windrow_database::Driver;
 use windrow_drain::{
     Drain, DrainMetrics, DrainState, DrainStatus, Handle, PartitionStatus, Progress,
 };
 use windrow_spool::{Appender, Options, Spool};
 
 use super::opened::Opened;
-use crate::databases::DRIVERS;
-use crate::settings::SpoolSettings;
+use crate::bookkeeping::beside;
+use crate::settings::{Place, SpoolSettings};
 use crate::writer::LANE_CAPACITY;
 
 /// What a spool needs of the rest of the process.
@@ -64,7 +63,7 @@ impl RunningSpool {
         let ending = CancellationToken::new();
         let handle = Handle::new(intake, draining.progress.clone(), ending.clone());
         Ok(Self {
-            handle: Arc::new(handle),
+            handle: Arc::new(handle.repeating(draining.repeats)),
             ending,
             appending: (stop, task),
             draining,
@@ -103,6 +102,8 @@ pub(super) struct Draining {
     /// The spool's options that are in effect.
     options: Options,
     cut: u64,
+    /// Entries may be applied more than once.
+    repeats: bool,
     progress: Progress,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -116,7 +117,10 @@ impl Draining {
         settings: &SpoolSettings,
         around: Around<'_>,
     ) -> anyhow::Result<Self> {
-        check(&**around.database)?;
+        let repeats = around.database.bookkeeping().is_none();
+        if repeats {
+            check(&**around.database, &settings.place)?;
+        }
         let memory = around.budget.try_take(settings.memory())?;
         let Opened {
             spool,
@@ -124,7 +128,12 @@ impl Draining {
             cut,
         } = Opened::open(settings).await?;
         let metrics = DrainMetrics::register(around.registry);
-        let database = Arc::clone(around.database);
+        let database = match &settings.place {
+            Place::Directory(directory) if repeats => {
+                beside(around.database, directory, true).await?
+            }
+            _ => Arc::clone(around.database),
+        };
         let drain = Drain::new(&*spool, database, settings.drain(), &metrics)?;
         let (progress, stop) = (drain.progress(), CancellationToken::new());
         let task = tokio::spawn(drain.run(stop.clone()));
@@ -132,6 +141,7 @@ impl Draining {
             spool,
             options,
             cut,
+            repeats,
             progress,
             stop,
             task,
@@ -181,18 +191,16 @@ async fn ended(what: &str, task: &mut JoinHandle<()>) {
     }
 }
 
-/// Refuses a database that could not be brought level exactly once.
-fn check(database: &dyn Database) -> anyhow::Result<()> {
-    if database.bookkeeping().is_some() {
-        return Ok(());
-    }
+/// Refuses a topic for a database without transactions: nothing there would keep two gateways from
+/// applying it at once, one of them late and over what the other has written.
+fn check(database: &dyn Database, place: &Place) -> anyhow::Result<()> {
     let name = database.profile().name;
-    let can = |driver: &&&dyn Driver| driver.profiles().iter().all(|one| one.transactional);
-    let forms = DRIVERS.iter().filter(can).map(|driver| driver.url_form());
-    anyhow::bail!(
-        "a spool cannot be applied to {name}, which has no transactions over several tables: leave spool.directory out, or write to one of {}",
-        forms.collect::<Vec<_>>().join(", ")
-    )
+    match place {
+        Place::Directory(_) => Ok(()),
+        Place::Topic { .. } => anyhow::bail!(
+            "a topic cannot be applied to {name}, which has no transactions: name a directory with --spool DIR, which one gateway has for itself"
+        ),
+    }
 }
 
 /// What a spool is doing. Cheap to clone.

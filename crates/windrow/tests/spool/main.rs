@@ -17,6 +17,7 @@ mod looked;
 mod once;
 mod parents;
 mod rejects;
+mod repeated;
 mod sent_again;
 mod sql;
 mod sql_keys;

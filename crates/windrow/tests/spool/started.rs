@@ -1,11 +1,9 @@
 //! What is refused at the start, with what to do.
 
-use std::net::TcpListener;
-
 use serde_json::json;
 use windrow_testkit::command;
 
-use crate::support::{Db, Gateway, draining, program, spool, windrow};
+use crate::support::{Db, Gateway, draining, spool, windrow};
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
@@ -13,35 +11,6 @@ fn settings_that_make_no_sense_are_refused() {
     windrow(&["serve", "--to", "sqlite::memory:", "--drain-only"]).fails_with("--spool DIR");
     let told = windrow(&["serve", "--ack", "sometimes"]);
     assert_eq!(told.status, 2, "{}", told.err);
-}
-
-/// Databases without transactions over several tables are named, and so are those that have them.
-#[test]
-fn a_database_that_cannot_have_a_spool_is_refused() {
-    let directory = spool();
-    // Nobody answers there: it is not even asked.
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let place = directory.path().join("spool");
-    for (url, name) in [
-        (format!("crate://127.0.0.1:{port}/doc"), "CrateDB"),
-        (format!("arangodb://127.0.0.1:{port}/_system"), "ArangoDB"),
-    ] {
-        let mut serve = command::command(program());
-        serve
-            .args(["serve", "--http", "127.0.0.1:0", "--to", &url, "--spool"])
-            .arg(&place);
-        let told = command::run(&mut serve);
-        assert_eq!(told.status, 1, "{}", told.err);
-        let last = told.err.lines().last().unwrap();
-        assert!(
-            last.contains(name) && last.contains("postgres://"),
-            "{last}"
-        );
-        assert!(!last.contains("crate"), "{last}");
-    }
-    assert!(!place.exists(), "nothing was made");
 }
 
 #[tokio::test(flavor = "multi_thread")]

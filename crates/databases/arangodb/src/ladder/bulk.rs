@@ -68,11 +68,15 @@ impl Connection {
         rung: Rung,
     ) -> Result<Option<Fault>, Stop> {
         let body = body(batch, request, items);
+        let path = match self.syncs && request.op != Op::Get {
+            true => request.synced_path(),
+            false => request.path.clone(),
+        };
         let mut created = !self.creates || request.op != Op::Insert;
         let failure = loop {
             let answered = self.session.ask(
                 request.method.clone(),
-                &request.path,
+                &path,
                 body.clone(),
                 &mut batch.tally,
             );

@@ -81,6 +81,12 @@ impl DocumentRequest {
         })
     }
 
+    /// The path of the same request, to be answered once it is on disk.
+    pub(crate) fn synced_path(&self) -> String {
+        let between = if self.path.contains('?') { '&' } else { '?' };
+        format!("{}{between}waitForSync=true", self.path)
+    }
+
     /// Appends one entry of the array.
     pub(crate) fn push(
         &self,

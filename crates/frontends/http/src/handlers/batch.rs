@@ -121,7 +121,7 @@ fn read(
             ack: Ack::Commit,
             fault: None,
         };
-        match one(request, raw, asked, &mut shapes) {
+        match one(request, raw, (asked, envelope.atomic), &mut shapes) {
             Ok((write, ack)) => {
                 (slot.is_get, slot.ack) = (write.shape.op == Op::Get, ack);
                 let bytes = windrow_core::unit::UNIT_OVERHEAD + write.bytes();
@@ -141,13 +141,14 @@ fn read(
 fn one(
     request: &RequestContext<'_>,
     raw: &RawValue,
-    asked: Option<Ack>,
+    (asked, is_atomic): (Option<Ack>, bool),
     shapes: &mut Shapes,
 ) -> Result<(RowWrite, Ack), Fault> {
     let app = request.app;
     let (write, own) = operation::read(raw, &app.plans.system_tables, shapes)?;
     let shape = &write.shape;
-    let ack = app.ack(shape.op, &shape.returning, own.or(asked))?;
+    let what = (shape.op, shape.on_conflict, &shape.returning);
+    let ack = app.ack(what, is_atomic, own.or(asked))?;
     Ok((write, ack))
 }
 

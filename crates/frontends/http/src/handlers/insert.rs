@@ -24,7 +24,9 @@ pub(crate) async fn run(
     let kind = kind::of(&request.head.headers)?;
     let app = request.app;
     let plan = app.plans.get(Op::Insert, table, request.query())?;
-    let ack = app.ack(Op::Insert, &plan.options.returning, plan.options.ack)?;
+    let options = &plan.options;
+    let what = (Op::Insert, options.on_conflict, &options.returning);
+    let ack = app.ack(what, options.atomic, options.ack)?;
     let max_row = app.config.max_row;
     let (first, stream) = match kind {
         Kind::Ndjson => (Bytes::new(), RowStream::ndjson(&plan, max_row)),

@@ -91,7 +91,8 @@ fn plan(
 ) -> Result<(Arc<Plan>, Vec<Value>), Refusal> {
     let plan = request.app.plans.get(op, route.table, request.query())?;
     let Options { returning, ack, .. } = &plan.options;
-    request.app.ack(op, returning, *ack)?;
+    let what = (op, plan.options.on_conflict, returning);
+    request.app.ack(what, false, *ack)?;
     let parts = query::key_parts(route.key)?;
     if let Key::Columns(columns) = &plan.options.key
         && columns.len() != parts.len()

@@ -102,4 +102,14 @@ pub(super) struct Database {
     // The value may hold a password, so help does not show it.
     #[arg(long, value_name = "URL", env = "WINDROW_TO", hide_env_values = true)]
     pub(super) to: Secret,
+
+    /// The spool's directory, which holds them where the database has no transactions (CrateDB,
+    /// ArangoDB)
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "WINDROW_SPOOL",
+        hide_env_values = true
+    )]
+    pub(super) spool: Option<PathBuf>,
 }

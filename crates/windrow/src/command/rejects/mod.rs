@@ -34,10 +34,13 @@ pub(crate) fn run(args: &Rejects) -> ExitCode {
     })
 }
 
+async fn look(database: &Database) -> anyhow::Result<Books> {
+    let opened = Books::look(database.to.reveal(), database.spool.as_deref()).await;
+    opened.context(OPENING)
+}
+
 async fn list(args: &List) -> anyhow::Result<ExitCode> {
-    let books = Books::look(args.database.to.reveal())
-        .await
-        .context(OPENING)?;
+    let books = look(&args.database).await?;
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut listing = show::Listing::new(std::io::stdout().is_terminal());
     let mut after = 0;
@@ -56,9 +59,7 @@ async fn list(args: &List) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(args: &Show) -> anyhow::Result<ExitCode> {
-    let books = Books::look(args.database.to.reveal())
-        .await
-        .context(OPENING)?;
+    let books = look(&args.database).await?;
     let found = books.letter(args.id).await.context(READING)?;
     books.close().await;
     let Some(kept) = found else {
@@ -98,7 +99,8 @@ async fn retry(args: &Retry) -> anyhow::Result<ExitCode> {
 
 async fn each(args: &Chosen, verb: Verb<'_>) -> anyhow::Result<ExitCode> {
     let database: &Database = &args.database;
-    let mut books = Books::open(database.to.reveal()).await.context(OPENING)?;
+    let opened = Books::open(database.to.reveal(), database.spool.as_deref()).await;
+    let mut books = opened.context(OPENING)?;
     let mut tally = Tally::default();
     let worked = if args.all {
         all(&mut books, verb, &mut tally).await

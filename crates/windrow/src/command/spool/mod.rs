@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Spool) -> ExitCode {
 async fn status(args: &Status) -> anyhow::Result<ExitCode> {
     let survey = survey(&args.place, false).await?;
     let applied = match &args.to {
-        Some(url) => Some(applied(url, &survey).await?),
+        Some(url) => Some(applied(url, &args.place, &survey).await?),
         None => None,
     };
     cli::print(&match args.json {
@@ -90,10 +90,10 @@ async fn survey(place: &Place, whole: bool) -> anyhow::Result<Survey> {
 }
 
 /// How far the database has applied each partition.
-async fn applied(url: &Secret, survey: &Survey) -> anyhow::Result<Vec<Option<u64>>> {
-    let books = Books::look(url.reveal())
-        .await
-        .context("the database cannot be opened")?;
+async fn applied(url: &Secret, place: &Place, survey: &Survey) -> anyhow::Result<Vec<Option<u64>>> {
+    let directory = place.topic().is_none().then_some(&*place.directory);
+    let opened = Books::look(url.reveal(), directory).await;
+    let books = opened.context("the database cannot be opened")?;
     let mut applied = Vec::new();
     for partition in &survey.partitions {
         let partition = Partition {

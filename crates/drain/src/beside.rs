@@ -1,0 +1,237 @@
+//! A database without transactions, and beside it another one for what Windrow keeps for itself.
+//!
+//! Where a database has no transaction in which the progress could move with what is written, each
+//! write must be one that can be done twice: an insert that names its row by the primary key, and
+//! ignores or updates what is there. A unit is executed in two steps: its writes, one by one, then
+//! in a transaction of the other database how far the spool has come, and its dead letters. A crash
+//! between the two has the writes done again, in their order and to the same end.
+//!
+//! Nothing here fences two who apply the same spool: it has to be one process's own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
+use windrow_core::{
+    Bookkeeping, Database, Dones, Executor, Fault, FaultClass, Key, Name, OnConflict, Op, Profile,
+    Purpose, Report, RowDone, RowWrite, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict,
+};
+
+/// A database without transactions as one that a spool can be applied to.
+pub struct Beside {
+    database: Arc<dyn Database>,
+    books: Arc<dyn Database>,
+}
+
+impl Beside {
+    /// `books`: the database that holds Windrow's own tables. It has transactions.
+    pub fn new(database: Arc<dyn Database>, books: Arc<dyn Database>) -> Self {
+        Self { database, books }
+    }
+}
+
+#[async_trait]
+impl Sink<RowWrite> for Beside {
+    fn profile(&self) -> &Profile {
+        self.database.profile()
+    }
+
+    async fn connect(&self, purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
+        Ok(Box::new(Connection {
+            name: self.database.profile().name,
+            writes: self.database.connect_durably().await?,
+            books: self.books.connect(purpose).await?,
+            database: Arc::clone(&self.database),
+        }))
+    }
+}
+
+#[async_trait]
+impl Database for Beside {
+    async fn ping(&self) -> Result<(), Fault> {
+        self.database.ping().await
+    }
+
+    fn bookkeeping(&self) -> Option<Arc<dyn Bookkeeping>> {
+        self.books.bookkeeping()
+    }
+}
+
+/// A connection to each of the two.
+struct Connection {
+    name: &'static str,
+    database: Arc<dyn Database>,
+    writes: Box<dyn Executor<RowWrite>>,
+    books: Box<dyn Executor<RowWrite>>,
+}
+
+#[async_trait]
+impl Executor<RowWrite> for Connection {
+    async fn execute(&mut self, units: &[Unit<RowWrite>]) -> Report<RowDone> {
+        let mut whole = Report {
+            verdicts: Vec::with_capacity(units.len()),
+            tally: Tally::default(),
+            usable: true,
+        };
+        for unit in units {
+            let verdict = match whole.usable {
+                true => self.one(unit, &mut whole).await,
+                false => Verdict::RolledBack(Fault::unavailable("the connection was lost")),
+            };
+            whole.verdicts.push(verdict);
+        }
+        whole
+    }
+
+    async fn close(self: Box<Self>) {
+        self.writes.close().await;
+        self.books.close().await;
+    }
+}
+
+impl Connection {
+    /// Executes a unit: its writes first, then what is Windrow's own.
+    async fn one(
+        &mut self,
+        unit: &Unit<RowWrite>,
+        whole: &mut Report<RowDone>,
+    ) -> Verdict<RowDone> {
+        let places = 0..unit.work().len();
+        let (own, writes): (Vec<usize>, Vec<usize>) =
+            places.partition(|at| unit.work().get(*at).is_some_and(is_own));
+        let mut dones = Dones::from_elem(RowDone::default(), unit.work().len());
+        if let Some(verdict) = self.write(unit, &writes, &mut dones, whole).await {
+            return verdict;
+        }
+        if own.is_empty() {
+            return Verdict::Final(Ok(dones));
+        }
+        let kept = own.iter().filter_map(|at| unit.work().get(*at)).cloned();
+        let report = self.books.execute(&[Unit::of(kept)]).await;
+        whole.usable &= report.usable;
+        match report.verdicts.into_iter().next() {
+            Some(Verdict::Final(Ok(told))) => {
+                put(&mut dones, &own, told);
+                Verdict::Final(Ok(dones))
+            }
+            Some(Verdict::Final(Err(failed))) => {
+                let at = own.get(failed.at).copied().unwrap_or_default();
+                Verdict::Final(Err(UnitFault { at, ..failed }))
+            }
+            Some(verdict) => verdict,
+            None => Verdict::Final(Err(Fault::internal("a unit got no verdict").into())),
+        }
+    }
+
+    /// Executes the writes at these places, one by one. What comes back is what the whole unit is
+    /// told where one of them did not succeed.
+    async fn write(
+        &mut self,
+        unit: &Unit<RowWrite>,
+        places: &[usize],
+        dones: &mut Dones<RowDone>,
+        whole: &mut Report<RowDone>,
+    ) -> Option<Verdict<RowDone>> {
+        let mut units = Vec::with_capacity(places.len());
+        let mut keys = Vec::new();
+        for at in places {
+            let write = unit.work().get(*at)?;
+            match self.repeats(write, &mut keys).await {
+                Ok(true) => units.push(Unit::one(write.clone())),
+                Ok(false) => return Some(failed(*at, self.not_repeatable(write))),
+                Err(fault) if fault.class.may_retry() => return Some(Verdict::RolledBack(fault)),
+                Err(fault) => return Some(failed(*at, fault)),
+            }
+        }
+        if units.is_empty() {
+            return None;
+        }
+        let report = self.writes.execute(&units).await;
+        whole.usable &= report.usable;
+        whole.tally.round_trips += report.tally.round_trips;
+        whole.tally.in_database += report.tally.in_database;
+        whole.tally.commits += report.tally.commits;
+        for (sum, rung) in whole.tally.rungs.iter_mut().zip(report.tally.rungs) {
+            *sum += rung;
+        }
+        let mut refused = None;
+        for (at, verdict) in places.iter().zip(report.verdicts) {
+            match verdict {
+                Verdict::Final(Ok(told)) => put(dones, &[*at], told),
+                Verdict::Final(Err(why)) if why.fault.class == FaultClass::Unknown => {
+                    return Some(failed(*at, why.fault));
+                }
+                Verdict::Final(Err(why)) => {
+                    refused.get_or_insert_with(|| failed(*at, why.fault));
+                }
+                // Tried again as a whole: what has been done is done once more.
+                verdict => return Some(verdict),
+            }
+        }
+        refused
+    }
+
+    /// Whether a write can be done twice. `keys`: what is known of tables by now.
+    async fn repeats(
+        &mut self,
+        write: &RowWrite,
+        keys: &mut Vec<(TableName, Box<[Name]>)>,
+    ) -> Result<bool, Fault> {
+        let shape = &write.shape;
+        // A read changes nothing.
+        if shape.op == Op::Get {
+            return Ok(true);
+        }
+        if shape.op != Op::Insert || shape.on_conflict == OnConflict::Error {
+            return Ok(false);
+        }
+        if let Key::Columns(names) = &shape.key {
+            return Ok(holds(write, names));
+        }
+        if !keys.iter().any(|(table, _)| *table == shape.table) {
+            let key = self.database.primary_key(&shape.table).await?;
+            keys.push((shape.table.clone(), key));
+        }
+        let key = keys.iter().find(|(table, _)| *table == shape.table);
+        Ok(key.is_some_and(|(_, key)| holds(write, key)))
+    }
+
+    fn not_repeatable(&self, write: &RowWrite) -> Fault {
+        let name = self.name;
+        let message = format!(
+            "{name} has no transactions, so the spool applies to it what can be done twice: an \
+             insert with on_conflict=ignore or update that has a value for each column of the \
+             table's primary key; this {} into {} is none",
+            write.shape.op.as_str(),
+            write.shape.table
+        );
+        Fault::new(FaultClass::Unsupported, "0A000", message)
+    }
+}
+
+/// True where a write has a value for each of these columns, and there are some.
+fn holds(write: &RowWrite, key: &[Name]) -> bool {
+    let has = |name: &Name| {
+        let mut fields = write.shape.columns.iter().zip(write.values());
+        fields.any(|(column, value)| column == name && !matches!(value, Value::Null))
+    };
+    !key.is_empty() && key.iter().all(has)
+}
+
+/// True for what is about Windrow's own tables.
+fn is_own(write: &RowWrite) -> bool {
+    let table = &write.shape.table;
+    table.schema.is_none() && [PROGRESS, REJECTED, IDEMPOTENCY].contains(&&*table.table)
+}
+
+fn put(dones: &mut Dones<RowDone>, places: &[usize], told: Dones<RowDone>) {
+    for (at, done) in places.iter().zip(told) {
+        if let Some(slot) = dones.get_mut(*at) {
+            *slot = done;
+        }
+    }
+}
+
+fn failed(at: usize, fault: Fault) -> Verdict<RowDone> {
+    Verdict::Final(Err(UnitFault { at, ..fault.into() }))
+}

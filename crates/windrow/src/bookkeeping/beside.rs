@@ -1,0 +1,48 @@
+//! Where a database has no transactions: what Windrow keeps is in a file in the spool's directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windrow_core::{Database, Fault};
+use windrow_database::Options;
+use windrow_drain::Beside;
+
+use crate::databases;
+
+/// The file, a database of SQLite.
+const BOOKS: &str = "books.db";
+
+/// A database without transactions as one that the spool in a directory can be applied to. Unless
+/// it `makes` the file, that has to be there.
+///
+/// # Errors
+/// The file cannot be opened, or this build has no SQLite.
+pub(crate) async fn beside(
+    database: &Arc<dyn Database>,
+    directory: &Path,
+    makes: bool,
+) -> Result<Arc<dyn Database>, Fault> {
+    let file = directory.join(BOOKS);
+    let name = database.profile().name;
+    let told = |mut fault: Fault| {
+        let message = format!(
+            "{name} has no transactions, so how far the spool has come is kept in {}, which cannot \
+             be opened: {}",
+            file.display(),
+            fault.message
+        );
+        fault.message = message.into();
+        fault
+    };
+    let path = file.to_str().filter(|path| !path.contains('?'));
+    let path = path.ok_or_else(|| {
+        told(Fault::invalid(
+            "the path holds a question mark or what is no text; choose another directory",
+        ))
+    })?;
+    let mode = if makes { "rwc" } else { "rw" };
+    let url = format!("sqlite://{path}?mode={mode}");
+    let books = databases::open(&url, &Options::default()).await;
+    let books = books.map_err(told)?;
+    Ok(Arc::new(Beside::new(Arc::clone(database), books)))
+}
