@@ -116,6 +116,13 @@ impl Reader {
         self.stopped.is_none() && self.held < self.most
     }
 
+    /// True where at least so many positions of a log that ends there are not read.
+    pub(crate) fn lags(&self, end: Position, least: u64) -> bool {
+        let read = self.raw.front().map(|entry| entry.position);
+        let read = read.unwrap_or_else(|| self.cursor.position());
+        self.wants_more() && end.0.saturating_sub(read.0) >= least
+    }
+
     /// Reads and decodes more, and waits where nothing is there. Cancel safe.
     pub(crate) async fn fill(&mut self) {
         if self.raw.is_empty() {

@@ -108,6 +108,15 @@ pub trait FileHandle: Debug + Send + Sync {
     /// Those of the system.
     fn truncate(&self, length: u64) -> io::Result<()>;
 
+    /// Makes a file longer, with zeros. Where the system can do that, they have their place on the
+    /// disk: a sync of what is written over them later has nothing to note but the bytes.
+    ///
+    /// # Errors
+    /// Those of the system. The file is as long as before, or so long.
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        self.truncate(length)
+    }
+
     /// Makes durable what was written and how long the file is. Where it has failed once, a later
     /// success proves nothing: the system may have forgotten what it could not write.
     ///

@@ -23,6 +23,9 @@
 //! of the body u32, number of entries u32, first position u64, written u64, gateway u64, first
 //! sequence u64), then its entries: length of the payload u32, crc u32, position u64, payload.
 //!
+//! **Behind the last group** of a segment there may be zeros, room that was made ahead of time:
+//! they say nothing. Anything else there is what a crash has left.
+//!
 //! **Checksums** are CRC-32C. That of a file's header covers the header with zeros in the
 //! checksum's place. That of a group's header begins with a salt made of the spool's id, the
 //! partition and the segment's first position, which no client knows: bytes of a payload cannot be

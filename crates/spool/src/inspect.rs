@@ -132,7 +132,10 @@ fn survey_segment(
     let scan = segment.scan(&*file, |_, header| {
         oldest.get_or_insert(time(header.written));
     })?;
-    survey.bytes += scan.length;
+    survey.bytes += match scan.broken {
+        None => scan.end,
+        Some(_) => scan.length,
+    };
     if survey.damage.is_none() {
         if first != survey.end {
             let what = "entries before the first of this file are missing";
@@ -238,6 +241,9 @@ impl Dumping {
             let mut found = Vec::new();
             let add = |position, payload| found.push((position, payload));
             let group = segment.group(&mut window, (at, next), length, add)?;
+            if group.is_err() && segment.is_room(&mut window, at, length)? {
+                break;
+            }
             let later = match group {
                 Ok(_) => None,
                 Err(_) => segment

@@ -45,7 +45,7 @@ pub(crate) struct Scan {
     pub(crate) next: Position,
     /// Bytes of the file.
     pub(crate) length: u64,
-    /// What is wrong with what follows, where anything does.
+    /// What is wrong with what follows, where anything but zeros does.
     pub(crate) broken: Option<Bad>,
     /// Where behind that a whole header of a later group stands, and its position: only what was
     /// synced has any behind it.
@@ -103,6 +103,7 @@ impl Segment<'_> {
                     scan.end += header.bytes();
                     scan.next = header.end();
                 }
+                Err(_) if self.is_room(&mut window, scan.end, length)? => break,
                 Err(bad) => {
                     let later = self.later_group(&mut window, place, length);
                     scan.followed_at = later.map_err(|e| self.cannot_read(e))?;
@@ -179,6 +180,28 @@ impl Segment<'_> {
     ) -> Result<&'w [u8], SpoolFault> {
         let body = window.at(at, header.body as usize);
         body.map_err(|e| self.cannot_read(e))
+    }
+
+    /// True where nothing but zeros follows: room that was made and not used.
+    pub(crate) fn is_room(
+        &self,
+        window: &mut Window<'_>,
+        mut at: u64,
+        length: u64,
+    ) -> Result<bool, SpoolFault> {
+        while at < length {
+            let most = usize::try_from(length - at).unwrap_or(usize::MAX);
+            let bytes = window.at(at, most.min(SEARCH));
+            let bytes = bytes.map_err(|e| self.cannot_read(e))?;
+            if bytes.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            if bytes.is_empty() {
+                break;
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(true)
     }
 
     /// Where, behind a place, the whole header of a group of a later position stands.

@@ -8,7 +8,7 @@ use windrow_core::bookkeeping::Applied;
 use windrow_core::{
     Executor, Fault, Purpose, Report, RowDone, RowWrite, Unit, Verdict, bookkeeping,
 };
-use windrow_spool::{Position, SpoolFault};
+use windrow_spool::{Log, Position, SpoolFault};
 
 use super::state::{Ended, Found, Worker};
 use crate::flight::{Flight, Wanted};
@@ -93,7 +93,8 @@ impl Worker {
         let lost = Ended::Again(self.options.long_pause);
         let found = self.found.as_mut().ok_or(lost)?;
         let began = tokio::time::Instant::now();
-        let report = execute(connection, &flight.unit, &mut found.reader).await;
+        let log = Arc::clone(&self.partition.log);
+        let report = execute(connection, &flight.unit, (&mut found.reader, &*log)).await;
         let taken = began.elapsed().as_secs_f64();
         self.partition.meters.seconds.observe(taken);
         self.landed(flight, report, connection).await
@@ -249,20 +250,24 @@ impl Worker {
     }
 }
 
-/// Executes a unit, and reads ahead meanwhile.
+/// So many entries that are not read are worth reading beside a unit under way.
+const MANY: u64 = 256;
+
+/// Executes a unit, and reads ahead meanwhile where much is there.
 async fn execute(
     connection: &mut dyn Executor<RowWrite>,
     unit: &Unit<RowWrite>,
-    reader: &mut Reader,
+    (reader, log): (&mut Reader, &dyn Log),
 ) -> Report<RowDone> {
     let mut execution = connection.execute(from_ref(unit));
-    loop {
+    while reader.lags(log.end(), MANY) {
         tokio::select! {
             biased;
             report = &mut execution => return report,
-            () = reader.fill(), if reader.wants_more() => {}
+            () = reader.fill() => {}
         }
     }
+    execution.await
 }
 
 /// What the one write of one unit gave.

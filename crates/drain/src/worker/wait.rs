@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
 use windrow_core::{Executor, RowWrite};
+use windrow_spool::Log;
 
 use super::state::{Ended, Worker};
 use crate::flight::Wanted;
-use crate::reader::Stopped;
+use crate::reader::{Reader, Stopped};
 
 /// How long more is let come at most where nobody waits for what is there.
 const GATHER: Duration = Duration::from_millis(5);
@@ -60,27 +62,34 @@ impl Worker {
     }
 
     /// Lets more come as long as nobody waits for what is there: a transaction for each few entries
-    /// costs the database and the gateway more than one for many. Cancel safe.
+    /// costs the database and the gateway more than one for many. What has come is read in one go:
+    /// following each append would cost more than applying it. Cancel safe.
     pub(super) async fn gather(&mut self) {
         let (most, partition) = (self.size.entries(), Arc::clone(&self.partition));
         let Some(found) = &mut self.found else { return };
         if !matches!(self.wanted, Wanted::Many) {
             return;
         }
-        let awaited = async {
-            tokio::select! {
-                () = self.stop.cancelled() => {}
-                () = partition.awaited() => {}
-                () = tokio::time::sleep(GATHER) => {}
-            }
-        };
-        let mut awaited = std::pin::pin!(awaited);
-        while found.reader.wants_more() && found.reader.items().len() < most {
-            tokio::select! {
-                biased;
-                () = &mut awaited => return,
-                () = found.reader.fill() => {}
-            }
+        let log = Arc::clone(&partition.log);
+        take(&mut found.reader, &*log, most).await;
+        if !found.reader.wants_more() || found.reader.items().len() >= most {
+            return;
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = partition.awaited() => {}
+            () = tokio::time::sleep(GATHER) => {}
+        }
+        take(&mut found.reader, &*log, most).await;
+    }
+}
+
+/// Reads what is there, until there are so many entries.
+async fn take(reader: &mut Reader, log: &dyn Log, most: usize) {
+    while reader.items().len() < most && reader.lags(log.end(), 1) {
+        // Where the log's last positions are nobody's, nothing comes.
+        if timeout(GATHER, reader.fill()).await.is_err() {
+            return;
         }
     }
 }

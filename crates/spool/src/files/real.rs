@@ -107,6 +107,25 @@ impl FileHandle for File {
         self.set_len(length)
     }
 
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        use nix::fcntl::{FallocateFlags, fallocate};
+
+        let there = FileHandle::length(self)?;
+        let more = length.saturating_sub(there);
+        let (Ok(from), Ok(bytes)) = (i64::try_from(there), i64::try_from(more)) else {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        };
+        if bytes == 0 {
+            return Ok(());
+        }
+        match fallocate(self, FallocateFlags::empty(), from, bytes) {
+            // The file system knows no such thing.
+            Err(nix::errno::Errno::EOPNOTSUPP) => self.set_len(length),
+            done => Ok(done?),
+        }
+    }
+
     /// The length counts as data here: what cannot be read without it is written too.
     fn sync(&self) -> io::Result<()> {
         self.sync_data()

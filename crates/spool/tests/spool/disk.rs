@@ -110,6 +110,14 @@ impl Disk {
         self.state().calls
     }
 
+    /// The bytes of a file, without the room that was made behind them.
+    pub(crate) fn written(&self, path: &str) -> Vec<u8> {
+        let mut bytes = self.contents(path);
+        let end = bytes.iter().rposition(|byte| *byte != 0);
+        bytes.truncate(end.map_or(0, |last| last + 1));
+        bytes
+    }
+
     /// The contents of a file, as the running system sees them.
     pub(crate) fn contents(&self, path: &str) -> Vec<u8> {
         let state = self.state();
@@ -340,6 +348,20 @@ impl FileHandle for Handle {
         if let Some(room) = &mut state.faults.room {
             *room += before.saturating_sub(length);
         }
+        Ok(())
+    }
+
+    fn reserve(&self, length: u64) -> io::Result<()> {
+        let mut state = self.disk()?;
+        state.change()?;
+        let state = &mut *state;
+        let node = state.nodes.get_mut(&self.number).unwrap();
+        let more = length.saturating_sub(node.seen.len() as u64);
+        if let Some(room) = &mut state.faults.room {
+            let free = room.checked_sub(more);
+            *room = free.ok_or(io::ErrorKind::StorageFull)?;
+        }
+        node.truncate(node.seen.len() + more as usize);
         Ok(())
     }
 

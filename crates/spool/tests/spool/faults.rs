@@ -177,7 +177,7 @@ async fn a_sync_that_fails_while_a_segment_is_made_does_the_same() {
         let spool = open(&disk, &small()).await.unwrap();
         let mut acked = 0;
         // The first sync after so many appends is that of the next segment's header.
-        while disk.contents(crate::help::FIRST).len() < 2_000 {
+        while disk.written(crate::help::FIRST).len() < 2_000 {
             append_texts(&log(&spool), 1).await;
             acked += 1;
         }
@@ -216,7 +216,9 @@ async fn a_write_that_cannot_be_taken_back_ends_all_trust() {
     append(&log(&spool), &["kept"]).await;
     disk.state().faults.room = Some(20);
     disk.state().faults.fail_truncate = true;
-    let fault = log(&spool).append(Batch::of(b"lost")).await.unwrap_err();
+    // More than the room that was made ahead.
+    let lost = log(&spool).append(Batch::of(&[b'x'; 3_000])).await;
+    let fault = lost.unwrap_err();
     assert!(matches!(fault, SpoolFault::DiskFull { .. }), "{fault}");
     disk.state().faults.room = None;
     let fault = log(&spool).append(Batch::of(b"refused")).await.unwrap_err();

@@ -92,7 +92,7 @@ async fn what_a_crash_left_is_shown_as_such() {
     let spool = open(&disk, &small()).await.unwrap();
     append_texts(&log(&spool), 3).await;
     disk.kill();
-    let mut bytes = disk.contents(FIRST);
+    let mut bytes = disk.written(FIRST);
     bytes.extend(b"WGrp and so on");
     disk.put(FIRST, &bytes);
     let found = survey(files(&disk), Path::new(PLACE)).unwrap();
