@@ -52,8 +52,8 @@ pub enum Scale {
 const WIDTH: f64 = 400.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 14.0;
-const TOP: f64 = 46.0;
-const BOTTOM: f64 = 270.0;
+const TOP: f64 = 56.0;
+const BOTTOM: f64 = 280.0;
 const LINE: f64 = 18.0;
 const COLOURS: [&str; 8] = [
     "#1f6feb", "#c4232c", "#1a7f37", "#9a6700", "#8250df", "#57606a", "#bf3989", "#0a7d91",
@@ -72,7 +72,7 @@ struct Axes {
 pub fn curves(names: Names<'_>, scale: Scale, curves: &[Curve], marks: &[Mark]) -> Result<String> {
     let axes = Axes::over(scale, curves, marks)?;
     let entries = curves.len() + marks.len();
-    let height = BOTTOM + 50.0 + LINE * table_rows(entries);
+    let height = BOTTOM + 62.0 + LINE * table_rows(entries);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"{title}\" style=\"max-width:34rem;background:#fff\" \
@@ -85,7 +85,7 @@ pub fn curves(names: Names<'_>, scale: Scale, curves: &[Curve], marks: &[Mark]) 
     axes.draw(&mut svg, curves, names.x);
     let mut legend = Legend {
         svg,
-        y: BOTTOM + 50.0,
+        y: BOTTOM + 62.0,
     };
     for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
         axes.curve(&mut legend.svg, curve, colour);
@@ -303,11 +303,11 @@ mod tests {
         }];
         let one = [curve(&[(1.0, 20.0), (10.0, 60.0), (100.0, 100.0)])];
         let svg = curves(NAMES, Scale::Linear, &one, &marks).unwrap();
-        // 1 is at 58, 100 at 386; 0 is at 270, 100 at 46.
+        // 1 is at 58, 100 at 386; 0 is at 280, 100 at 56.
         for part in [
-            "M58.0 225.2L222.0 135.6L386.0 46.0",
-            "M222.0 202.8V135.6",
-            "M217.0 153.0L227.0 163.0",
+            "M58.0 235.2L222.0 145.6L386.0 56.0",
+            "M222.0 212.8V145.6",
+            "M217.0 163.0L227.0 173.0",
         ] {
             assert!(svg.contains(part), "{part}: {svg}");
         }
@@ -319,9 +319,9 @@ mod tests {
 
         let wide = [curve(&[(1.0, 20.0), (100.0, 2_000.0)])];
         let svg = curves(NAMES, Scale::Log, &wide, &[]).unwrap();
-        // From 10 to 10,000: 10 is at 270, 1,000 at 120.7.
+        // From 10 to 10,000: 10 is at 280, 1,000 at 130.7.
         assert!(
-            svg.contains("M58 270.0H386") && svg.contains("M58 120.7H386"),
+            svg.contains("M58 280.0H386") && svg.contains("M58 130.7H386"),
             "{svg}"
         );
         assert!(svg.contains(">10k</text>"), "{svg}");

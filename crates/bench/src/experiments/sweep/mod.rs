@@ -211,6 +211,13 @@ impl Sweep {
             _ => "a batch is one multi-row INSERT, sent as a text, and its own commit",
         });
         run.remark(bend::RULE);
+        for connections in &self.concurrency {
+            let at = run.median(&connected(*connections), BEND);
+            let at = at.map_or("none up to the largest batch".to_owned(), |rows| {
+                format!("{rows:.0} rows")
+            });
+            run.remark(format!("the bend with concurrency {connections}: {at}"));
+        }
         for (batch, times) in PUBLISHED {
             if self.batches.contains(&batch) {
                 run.published(&arm(batch, 2), RELATIVE, times);
