@@ -1,5 +1,5 @@
-//! Each experiment of the field at parameters that take a moment: that it runs, counts all rows, and
-//! stores a report. Nothing is said of its figures.
+//! Experiments at parameters that take a moment: that they run, count all rows and store a report.
+//! Nothing is said of their figures.
 
 #![expect(
     clippy::indexing_slicing,
@@ -168,8 +168,8 @@ fn documents_are_sent_with_and_without_batches() {
             root.path(),
             2,
             &[
-                "Time saved by batches, concurrency 3",
-                "published: more than 80 % at 64",
+                "Time by size of a batch, concurrency 3",
+                "published: below 20 % at 64",
             ],
         );
     }

@@ -81,8 +81,8 @@ impl Run {
             .with_context(|| format!("{metric} of {arm} was not measured"))
     }
 
-    /// The medians of arms with their spread, each at its size. Arms that were not measured are left
-    /// out.
+    /// The medians of arms with their spread, each at its size. Arms that were not measured are
+    /// left out.
     pub fn curve(&self, name: &str, metric: &str, arms: &[(f64, String)]) -> Curve {
         let point = |(x, arm): &(f64, String)| {
             let Spread {

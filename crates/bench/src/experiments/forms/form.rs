@@ -53,7 +53,8 @@ pub(super) trait Client {
     /// Writes and commits one batch, of the readings from `first` on.
     fn write(&mut self, form: Form, first: u64, rows: u32) -> Result<()>;
 
-    /// CPU time of the database where it is a library in this thread; a server's is asked elsewhere.
+    /// CPU time of the database where it is a library in this thread; that of a server is asked
+    /// elsewhere.
     fn own_cpu(&self) -> Result<Option<Duration>> {
         Ok(None)
     }

@@ -167,8 +167,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes and commits rows: one multi-row INSERT, as a text; into SQLite, which gains nothing by
-    /// that, one transaction of a prepared statement.
+    /// Writes and commits rows: one multi-row INSERT, as a text; into SQLite, which gains nothing
+    /// by that, one transaction of a prepared statement.
     pub(super) fn batch(&mut self, rows: &Rows, numbers: Range<u64>) -> Result<()> {
         match &self.connected {
             Connected::Sqlite(db) => prepared(db, rows, numbers),
