@@ -7,10 +7,11 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, files::Files, latency::Latency, load::Load, low_load::LowLoad,
-    moves::Moves, outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
-    pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
-    spool::Spool, stall::Stall,
+    batch_api::BatchApi, bulk::Bulk, ceiling::Ceiling, files::Files, forms::Forms,
+    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage,
+    pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
+    poison::Poison, replicas::Replicas, restart::Restart, soak::Soak, spool::Spool, stall::Stall,
+    sweep::Sweep,
 };
 use windrow_bench::figures::Compare;
 use windrow_bench::weather::Stations;
@@ -58,6 +59,13 @@ enum Experiment {
     /// Rows over a slow line: row by row, in one transaction, pipelined, in bulk, and through
     /// Windrow.
     Latency(Latency),
+    /// Rows by the size of a batch and the number of connections: where more of either brings
+    /// nothing, and what Windrow finds by itself.
+    Sweep(Sweep),
+    /// Rows by the form and size of a batch: single, pipelined, multi-row, arrays, COPY, LOAD DATA.
+    Forms(Forms),
+    /// Documents in batches of HTTP requests, against one request for each.
+    BatchApi(BatchApi),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
     /// What the load generator itself costs.
@@ -92,6 +100,9 @@ fn main() -> Result<()> {
         Experiment::Outage(e) => e.run(&cli.out),
         Experiment::Replicas(e) => e.run(&cli.out),
         Experiment::Latency(e) => e.run(&cli.out),
+        Experiment::Sweep(e) => e.run(&cli.out),
+        Experiment::Forms(e) => e.run(&cli.out),
+        Experiment::BatchApi(e) => e.run(&cli.out),
         Experiment::Spool(e) => e.run(&cli.out),
         Experiment::Soak(e) => e.run(&cli.out),
         Experiment::Ceiling(e) => e.run(&cli.out),

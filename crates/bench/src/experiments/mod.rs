@@ -1,8 +1,10 @@
 //! The experiments: one file each.
 
+pub mod batch_api;
 pub mod bulk;
 pub mod ceiling;
 pub mod files;
+pub mod forms;
 pub mod latency;
 pub mod load;
 pub mod low_load;
@@ -20,5 +22,6 @@ pub mod soak;
 pub mod spool;
 pub mod spooled;
 pub mod stall;
+pub mod sweep;
 pub mod timeline;
 pub mod under_load;

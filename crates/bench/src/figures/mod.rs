@@ -1,6 +1,7 @@
 //! What an experiment measured: printed, and kept with all that is needed to repeat it.
 
 mod compare;
+pub mod curve;
 mod date;
 mod figure;
 mod machine;
@@ -18,8 +19,10 @@ use anyhow::{Context, Result};
 
 use crate::say;
 pub use compare::Compare;
+use curve::{Curve, Point};
 pub use figure::Figure;
 use steal::Steal;
+use table::Spread;
 
 /// An experiment's figures.
 #[derive(Debug)]
@@ -76,6 +79,26 @@ impl Run {
     pub fn median(&self, arm: &str, metric: &str) -> Result<f64> {
         table::median(&self.figures, arm, metric)
             .with_context(|| format!("{metric} of {arm} was not measured"))
+    }
+
+    /// The medians of arms with their spread, each at its size. Arms that were not measured are
+    /// left out.
+    pub fn curve(&self, name: &str, metric: &str, arms: &[(f64, String)]) -> Curve {
+        let point = |(x, arm): &(f64, String)| {
+            let Spread {
+                median, low, high, ..
+            } = Spread::of(&self.figures, arm, metric)?;
+            Some(Point {
+                x: *x,
+                median,
+                low,
+                high,
+            })
+        };
+        Curve {
+            name: name.to_owned(),
+            points: arms.iter().filter_map(point).collect(),
+        }
     }
 
     /// A sentence for the report, printed too.

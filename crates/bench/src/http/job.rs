@@ -11,6 +11,11 @@ pub trait Job: Send + Sync {
     /// Appends the body of the `n`th request of a connection.
     fn body(&self, connection: usize, n: u64, out: &mut Vec<u8>);
 
+    /// What its bodies are.
+    fn content_type(&self) -> &str {
+        "application/json"
+    }
+
     /// Appends headers of the `n`th request of a connection, each with CR LF behind it.
     fn headers(&self, connection: usize, n: u64, out: &mut Vec<u8>) {
         let _ = (connection, n, out);
@@ -103,8 +108,9 @@ impl Writer {
     /// A writer of a job's requests.
     pub fn new(job: &dyn Job) -> Self {
         let head = format!(
-            "{} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ",
-            job.target()
+            "{} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {}\r\nContent-Length: ",
+            job.target(),
+            job.content_type()
         );
         Self {
             head: head.into_bytes(),

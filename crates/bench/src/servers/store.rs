@@ -199,21 +199,30 @@ impl Table {
         }
     }
 
-    /// How many rows there are.
+    /// How many readings there are.
     ///
     /// # Errors
     /// The database is down.
     pub fn count(&self) -> Result<u64> {
-        const SQL: &str = "select count(*) from readings";
+        self.count_of("readings")
+    }
+
+    /// How many rows another table has that was made beside it.
+    ///
+    /// # Errors
+    /// The database is down, or the table is not there.
+    pub fn count_of(&self, table: &str) -> Result<u64> {
+        let sql = format!("select count(*) from {table}");
         match self {
             Self::Sqlite(file) => {
                 let count =
-                    Connection::open(file)?.query_row(SQL, [], |row| row.get::<_, i64>(0))?;
+                    Connection::open(file)?.query_row(&sql, [], |row| row.get::<_, i64>(0))?;
                 Ok(u64::try_from(count)?)
             }
-            Self::Postgres(url) => psql(url, SQL)?.parse().context("a count"),
-            Self::MariaDb(url) => mariadb::sql(url, SQL)?.parse().context("a count"),
-            Self::CrateDb(schema) => schema.count(),
+            Self::Postgres(url) => psql(url, &sql)?.parse().context("a count"),
+            Self::MariaDb(url) => mariadb::sql(url, &sql)?.parse().context("a count"),
+            Self::CrateDb(schema) if table == "readings" => schema.count(),
+            Self::CrateDb(_) => anyhow::bail!("CrateDB has no table {table} here"),
         }
     }
 

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::lineitem;
 
-const LINEITEM: &str = "create table lineitem (l_orderkey bigint not null, l_partkey bigint not null, \
+/// TPC-H's table.
+pub(in crate::experiments) const LINEITEM: &str = "create table lineitem (l_orderkey bigint not null, l_partkey bigint not null, \
      l_suppkey bigint not null, l_linenumber int not null, l_quantity decimal(15, 2) not null, \
      l_extendedprice decimal(15, 2) not null, l_discount decimal(15, 2) not null, l_tax decimal(15, 2) not null, \
      l_returnflag char(1) not null, l_linestatus char(1) not null, l_shipdate date not null, \

@@ -14,6 +14,7 @@ use windrow_testkit::process;
 
 use self::child::Took;
 use self::input::Input;
+pub(super) use self::input::LINEITEM;
 use self::place::{Place, micros};
 use crate::baseline::parallel_copy;
 use crate::figures::Run;

@@ -1,0 +1,89 @@
+//! Where more rows in a batch no longer pay.
+
+/// What one size of a batch brought with so many connections.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cell {
+    pub(super) batch: u32,
+    pub(super) connections: u32,
+    /// Rows a second.
+    pub(super) rate: f64,
+}
+
+/// What a doubling of the batch must bring at least.
+const WORTH: f64 = 1.1;
+
+/// [`WORTH`] in words.
+pub(super) const RULE: &str = "the bend is the smallest batch from which on no step to a larger one of the sweep brings \
+     10 % more rows a second for each doubling of the batch; there is none where the last step still does";
+
+/// The size of the batch at the bend.
+pub(super) fn bend(cells: &[Cell], connections: u32) -> Option<u32> {
+    let mut line: Vec<&Cell> = cells
+        .iter()
+        .filter(|cell| cell.connections == connections)
+        .collect();
+    line.sort_unstable_by_key(|cell| cell.batch);
+    let pays = |pair: &[&Cell]| match pair {
+        [small, large] => {
+            let doublings = (f64::from(large.batch) / f64::from(small.batch)).log2();
+            large.rate / small.rate >= WORTH.powf(doublings)
+        }
+        _ => false,
+    };
+    let last = line.windows(2).rposition(pays);
+    let at = last.map_or(0, |pair| pair + 1);
+    // Behind the last size nothing was tried.
+    (at + 1 < line.len()).then(|| line.get(at).map(|cell| cell.batch))?
+}
+
+/// The cell that is nearest to a point, by multiples.
+pub(super) fn nearest(cells: &[Cell], batch: f64, connections: f64) -> Option<&Cell> {
+    let far = |one: f64, two: f64| (one / two).ln().abs();
+    let distance =
+        |cell: &Cell| far(cell.batch.into(), batch) + far(cell.connections.into(), connections);
+    cells
+        .iter()
+        .min_by(|one, two| distance(one).total_cmp(&distance(two)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(rates: &[(u32, f64)]) -> Vec<Cell> {
+        let cells = rates.iter().map(|(batch, rate)| Cell {
+            batch: *batch,
+            connections: 2,
+            rate: *rate,
+        });
+        cells.collect()
+    }
+
+    #[test]
+    fn the_bend_is_where_doubling_stops_to_pay() {
+        let bends = line(&[(1, 1.0), (10, 4.0), (100, 9.0), (1_000, 10.0), (5_000, 9.0)]);
+        assert_eq!(bend(&bends, 2), Some(100));
+        assert_eq!(bend(&bends, 4), None);
+        let grows = line(&[(1, 1.0), (10, 4.0), (100, 9.0)]);
+        assert_eq!(bend(&grows, 2), None);
+        let flat = line(&[(1, 1.0), (10, 1.0)]);
+        assert_eq!(bend(&flat, 2), Some(1));
+        // The order in which they were measured is of no matter.
+        let back: Vec<_> = bends.iter().rev().copied().collect();
+        assert_eq!(bend(&back, 2), Some(100));
+    }
+
+    #[test]
+    fn the_nearest_cell_is_so_by_multiples() {
+        let mut cells = line(&[(100, 1.0), (500, 1.0), (1_000, 1.0)]);
+        cells.push(Cell {
+            batch: 500,
+            connections: 1,
+            rate: 1.0,
+        });
+        let near = nearest(&cells, 512.0, 1.0).unwrap();
+        assert_eq!((near.batch, near.connections), (500, 1));
+        assert_eq!(nearest(&cells, 800.0, 2.0).unwrap().batch, 1_000);
+        assert!(nearest(&[], 1.0, 1.0).is_none());
+    }
+}

@@ -1,0 +1,327 @@
+//! Rows by the size of a batch and the number of connections: where more of either brings nothing,
+//! and the point that Windrow's pace finds by itself.
+
+mod bend;
+mod gateway;
+mod place;
+mod rows;
+
+use std::path::Path;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, ensure};
+
+use self::bend::Cell;
+use self::gateway::Found;
+use self::place::{Place, Writer};
+use self::rows::Rows;
+use crate::figures::Run;
+use crate::figures::curve::{self, Mark, Scale};
+use crate::figures::plot::Names;
+use crate::http::report::as_f64;
+use crate::servers::{Kind, Store};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Sweep {
+    /// The database.
+    #[arg(long, value_enum, default_value = "postgres")]
+    pub to: Kind,
+    /// A database that runs already instead, as postgres://.. (CockroachDB too) or mysql://..; the
+    /// table `lineitem` is made and dropped there.
+    #[arg(long, conflicts_with = "to")]
+    pub url: Option<String>,
+    /// Rows of a batch, which is one statement and its commit. 1 must be among them.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 50, 100, 500, 1_000, 5_000])]
+    pub batches: Vec<u32>,
+    /// Connections, each with one batch under way. 2 must be among them.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
+    pub concurrency: Vec<u32>,
+    /// Milliseconds of each measurement, longer where one batch takes longer.
+    #[arg(long, default_value_t = 1_000)]
+    pub cell_ms: u64,
+    /// Milliseconds before each measurement, in which the same is done.
+    #[arg(long, default_value_t = 300)]
+    pub warm_up_ms: u64,
+    /// Milliseconds that Windrow has to find its point; it is measured five cells long.
+    #[arg(long, default_value_t = 10_000)]
+    pub find_ms: u64,
+    /// Bodies that are streamed to Windrow at once.
+    #[arg(long, default_value_t = 8)]
+    pub bodies: usize,
+    /// Alternating repetitions: every second one goes from the last cell to the first.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+}
+
+const RATE: &str = "rows/s";
+const RELATIVE: &str = "times batch 1, concurrency 2";
+const BEND: &str = "rows of a batch at the bend";
+const WINDROW: &str = "windrow";
+
+/// What others have published, of a CockroachDB of four nodes: relative throughput by batch size.
+const PUBLISHED: [(u32, f64); 2] = [(10, 2.0), (50, 7.0)];
+
+/// The same of the bend: connections, and rows of a batch.
+const PUBLISHED_BENDS: [(u32, f64); 2] = [(2, 100.0), (4, 50.0)];
+
+impl Sweep {
+    /// Measures, prints and stores.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, or a row is refused.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        ensure!(
+            self.batches.contains(&1) && self.concurrency.contains(&2),
+            "--batches needs 1 and --concurrency 2 among them: all else is told as a multiple of that cell"
+        );
+        let is_whole = |numbers: &[u32]| numbers.iter().all(|n| *n > 0);
+        ensure!(
+            is_whole(&self.batches) && is_whole(&self.concurrency),
+            "0 rows or connections write nothing"
+        );
+        let store = self
+            .url
+            .is_none()
+            .then(|| Store::start(self.to))
+            .transpose()?;
+        let place = match (&store, &self.url) {
+            (Some(store), _) => Place::private(store)?,
+            (None, Some(url)) => Place::at(url)?,
+            (None, None) => return Err(anyhow!("no database is named")),
+        };
+        let name = place.kind().as_str();
+        let mut run = Run::new(
+            format!("sweep-{name}"),
+            format!("lineitem by batch size and concurrency, {name}"),
+        );
+        run.version("database", place.version()?);
+        let rows = Arc::new(Rows::generate()?);
+        for round in 1..=self.rounds {
+            self.round(&place, &rows, &mut run, round)?;
+        }
+        place.remove()?;
+        self.conclude(&mut run, place.kind())?;
+        run.store(root)?;
+        Ok(())
+    }
+
+    fn cells(&self) -> Vec<(u32, u32)> {
+        let cells = self.concurrency.iter().flat_map(|connections| {
+            let batches = self.batches.iter();
+            batches.map(move |batch| (*batch, *connections))
+        });
+        cells.collect()
+    }
+
+    fn round(&self, place: &Place, rows: &Arc<Rows>, run: &mut Run, round: u32) -> Result<()> {
+        let mut order = self.cells();
+        if round.is_multiple_of(2) {
+            order.reverse();
+        }
+        let mut cells = Vec::with_capacity(order.len());
+        for (batch, connections) in order {
+            let rate = self.cell(place, rows, batch, connections);
+            let rate = rate.with_context(|| arm(batch, connections))?;
+            run.add_all(round, &arm(batch, connections), &[(RATE, rate)]);
+            cells.push(Cell {
+                batch,
+                connections,
+                rate,
+            });
+        }
+        let base = cells
+            .iter()
+            .find(|cell| (cell.batch, cell.connections) == (1, 2));
+        let base = base
+            .context("the cell that all is relative to was not measured")?
+            .rate;
+        for Cell {
+            batch,
+            connections,
+            rate,
+        } in &cells
+        {
+            run.add(round, &arm(*batch, *connections), RELATIVE, rate / base);
+        }
+        for connections in &self.concurrency {
+            if let Some(batch) = bend::bend(&cells, *connections) {
+                run.add(round, &connected(*connections), BEND, f64::from(batch));
+            }
+        }
+        place.empty()?;
+        let times = (
+            Duration::from_millis(self.find_ms),
+            Duration::from_millis(self.cell_ms * 5),
+        );
+        let found = gateway::run(place, rows, self.bodies, times)?;
+        tell(run, round, &cells, (found, base));
+        Ok(())
+    }
+
+    /// Rows a second of so many connections, each of which writes such batches one after the other.
+    fn cell(&self, place: &Place, rows: &Arc<Rows>, batch: u32, connections: u32) -> Result<f64> {
+        place.empty()?;
+        if let Place::Postgres(_) = place
+            && self.url.is_none()
+        {
+            // What the last measurement left to be written is written before this one.
+            place.execute("checkpoint")?;
+        }
+        let ready = Barrier::new(usize::try_from(connections)?);
+        let (warm_up, time) = (
+            Duration::from_millis(self.warm_up_ms),
+            Duration::from_millis(self.cell_ms),
+        );
+        let (rate, written) = thread::scope(|scope| {
+            let writers: Vec<_> = (0..connections)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let writer = Writer::connect(place);
+                        // Also where it failed: the others wait.
+                        ready.wait();
+                        let mut writer = writer?;
+                        let warm = fill(&mut writer, rows, batch, warm_up)?.0;
+                        let (written, took) = fill(&mut writer, rows, batch, time)?;
+                        anyhow::Ok((as_f64(written) / took.as_secs_f64(), warm + written))
+                    })
+                })
+                .collect();
+            let (mut rate, mut all) = (0.0, 0);
+            for writer in writers {
+                let (its, written) = writer.join().map_err(|_| anyhow!("a writer panicked"))??;
+                rate += its;
+                all += written;
+            }
+            anyhow::Ok((rate, all))
+        })?;
+        let there = place.count()?;
+        ensure!(
+            there == written,
+            "{written} rows were written, {there} are there"
+        );
+        Ok(rate)
+    }
+
+    fn conclude(&self, run: &mut Run, kind: Kind) -> Result<()> {
+        run.remark(match kind {
+            Kind::Sqlite => "a batch is one transaction of a prepared statement",
+            _ => "a batch is one multi-row INSERT, sent as a text, and its own commit",
+        });
+        run.remark(bend::RULE);
+        for connections in &self.concurrency {
+            let at = run.median(&connected(*connections), BEND);
+            let at = at.map_or("none up to the largest batch".to_owned(), |rows| {
+                format!("{rows:.0} rows")
+            });
+            run.remark(format!("the bend with concurrency {connections}: {at}"));
+        }
+        for (batch, times) in PUBLISHED {
+            if self.batches.contains(&batch) {
+                run.published(&arm(batch, 2), RELATIVE, times);
+            }
+        }
+        for (connections, batch) in PUBLISHED_BENDS {
+            if self.concurrency.contains(&connections) {
+                run.published(&connected(connections), BEND, batch);
+            }
+        }
+        run.remark("what was published is of a CockroachDB of four nodes, where a statement travels between machines: it has more to save");
+        run.remark("Windrow's lane writes the same rows by the forms of its own, which may be quicker than the sweep's");
+        let median = |metric: &str| run.median(WINDROW, metric);
+        let (rows, flights, rate) = (median(FOUND_ROWS)?, median(FOUND_FLIGHTS)?, median(RATE)?);
+        let (share, nearest) = (median(OF_BEST)?, median(NEAREST)?);
+        run.remark(format!(
+            "pace finds {rows:.0} rows a batch and {flights:.0} flights: {rate:.0} rows/s through Windrow, {share:.2} of the best cell; \
+             written directly, the cell nearest to that point has {nearest:.2} of the best cell"
+        ));
+        self.plot(run)
+    }
+
+    fn plot(&self, run: &mut Run) -> Result<()> {
+        let curves: Vec<_> = self
+            .concurrency
+            .iter()
+            .map(|connections| {
+                let arms: Vec<_> = self
+                    .batches
+                    .iter()
+                    .map(|batch| (f64::from(*batch), arm(*batch, *connections)))
+                    .collect();
+                run.curve(&connected(*connections), RELATIVE, &arms)
+            })
+            .collect();
+        let mut marks = Vec::new();
+        for (batch, times) in PUBLISHED {
+            marks.push(Mark {
+                name: format!("published: {times} times at {batch}"),
+                x: f64::from(batch),
+                y: times,
+            });
+        }
+        let (x, y) = (
+            run.median(WINDROW, FOUND_ROWS)?,
+            run.median(WINDROW, RELATIVE)?,
+        );
+        marks.push(Mark {
+            name: format!("Windrow: {y:.1} times, batches of up to {x:.0}"),
+            x,
+            y,
+        });
+        let names = Names {
+            title: "Relative throughput by batch size",
+            x: "rows of a batch",
+            y: RELATIVE,
+        };
+        run.file(
+            "sweep.svg",
+            curve::curves(names, Scale::Log, &curves, &marks)?,
+        );
+        Ok(())
+    }
+}
+
+const FOUND_ROWS: &str = "largest batch that pace found, rows";
+const FOUND_FLIGHTS: &str = "flights that pace found";
+const MEAN: &str = "mean batch, rows";
+const OF_BEST: &str = "of the best cell's rows/s";
+const NEAREST: &str = "of the best cell's rows/s, in the cell nearest to pace's point";
+
+fn arm(batch: u32, connections: u32) -> String {
+    format!("batch {batch}, concurrency {connections}")
+}
+
+fn connected(connections: u32) -> String {
+    format!("concurrency {connections}")
+}
+
+/// Keeps what Windrow found, beside the cells of the same round.
+fn tell(run: &mut Run, round: u32, cells: &[Cell], (found, base): (Found, f64)) {
+    let best = cells.iter().map(|cell| cell.rate).fold(0.0, f64::max);
+    let mut metrics = vec![
+        (RATE, found.rate),
+        (RELATIVE, found.rate / base),
+        (FOUND_ROWS, found.rows),
+        (FOUND_FLIGHTS, found.flights),
+        (MEAN, found.mean),
+        (OF_BEST, found.rate / best),
+    ];
+    if let Some(near) = bend::nearest(cells, found.rows, found.flights) {
+        metrics.push((NEAREST, near.rate / best));
+    }
+    run.add_all(round, WINDROW, &metrics);
+}
+
+/// Writes batches for a time, one at least. Gives back how many rows, and how long it took.
+fn fill(writer: &mut Writer, rows: &Rows, batch: u32, time: Duration) -> Result<(u64, Duration)> {
+    let (start, mut written) = (Instant::now(), 0);
+    loop {
+        writer.batch(rows, rows.take(batch.into()))?;
+        written += u64::from(batch);
+        if start.elapsed() >= time {
+            return Ok((written, start.elapsed()));
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Experiments at parameters that take a moment: that they run, count all rows and store a report.
+//! Nothing is said of their figures.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic as tests may"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use windrow_bench::experiments::batch_api::BatchApi;
+use windrow_bench::experiments::forms::Forms;
+use windrow_bench::experiments::sweep::Sweep;
+use windrow_bench::servers::Kind;
+
+const ALL: [Kind; 3] = [Kind::Sqlite, Kind::Postgres, Kind::MariaDb];
+
+/// The files of the only run below a folder that end so.
+fn stored(root: &Path, end: &str) -> Vec<PathBuf> {
+    let runs: Vec<_> = fs::read_dir(root)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    let files = fs::read_dir(&runs[0]).unwrap().map(|e| e.unwrap().path());
+    files
+        .filter(|path| path.to_string_lossy().ends_with(end))
+        .collect()
+}
+
+/// What was measured: each arm with each of its metrics.
+fn measured(root: &Path) -> BTreeSet<(String, String)> {
+    let files = stored(root, ".csv");
+    assert_eq!(files.len(), 1, "{files:?}");
+    let mut reader = csv::Reader::from_path(&files[0]).unwrap();
+    let rows = reader.records().map(|row| row.unwrap());
+    rows.map(|row| (row[1].to_owned(), row[2].to_owned()))
+        .collect()
+}
+
+/// The page has each of the plots, and each of these words.
+fn shown(root: &Path, plots: usize, words: &[&str]) {
+    let pages = stored(root, ".html");
+    let page = fs::read_to_string(&pages[0]).unwrap();
+    assert_eq!(page.matches("<figure class=\"own\"><svg").count(), plots);
+    for word in words {
+        assert!(page.contains(word), "{word}: {page}");
+    }
+}
+
+#[test]
+fn a_sweep_has_all_cells_and_the_point_of_pace() {
+    for to in ALL {
+        let root = tempfile::tempdir().unwrap();
+        let sweep = Sweep {
+            to,
+            url: None,
+            batches: vec![1, 10, 50],
+            concurrency: vec![1, 2],
+            cell_ms: 20,
+            warm_up_ms: 1,
+            find_ms: 100,
+            bodies: 2,
+            rounds: 2,
+        };
+        sweep.run(root.path()).unwrap();
+        let measured = measured(root.path());
+        let has = |arm: &str, metric: &str| measured.contains(&(arm.to_owned(), metric.to_owned()));
+        for batch in [1, 10, 50] {
+            for connections in [1, 2] {
+                let arm = format!("batch {batch}, concurrency {connections}");
+                assert!(
+                    has(&arm, "rows/s") && has(&arm, "times batch 1, concurrency 2"),
+                    "{arm}"
+                );
+            }
+        }
+        assert!(has("windrow", "largest batch that pace found, rows"));
+        assert!(has("windrow", "of the best cell's rows/s"));
+        shown(
+            root.path(),
+            1,
+            &[
+                "published: 7 times at 50",
+                "Relative throughput by batch size",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_sweep_without_what_all_is_relative_to_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let sweep = Sweep {
+        to: Kind::Sqlite,
+        url: None,
+        batches: vec![10],
+        concurrency: vec![2],
+        cell_ms: 1,
+        warm_up_ms: 1,
+        find_ms: 1,
+        bodies: 1,
+        rounds: 1,
+    };
+    let error = sweep.run(root.path()).unwrap_err().to_string();
+    assert!(error.contains("--batches needs 1"), "{error}");
+}
+
+#[test]
+fn all_forms_are_measured_at_all_sizes_that_they_have_a_place_for() {
+    // SQLite's VALUES have no place for 7,000 rows of five columns.
+    for (to, largest, arms_of_batches, alone) in [
+        (Kind::Sqlite, 7_000, 5, "prepared in a transaction, 7000"),
+        (Kind::Postgres, 30, 15, "pipelined, one Sync, 30"),
+        (Kind::MariaDb, 30, 9, "LOAD DATA LOCAL, 30"),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let experiment = Forms {
+            to,
+            sizes: vec![1, 3, largest],
+            cell_ms: 1,
+            warm_up_ms: 1,
+            rounds: 2,
+        };
+        experiment.run(root.path()).unwrap();
+        let measured = measured(root.path());
+        assert!(measured.contains(&(alone.to_owned(), "rows/s".to_owned())));
+        // A single row has one size.
+        let arms: BTreeSet<_> = measured.iter().map(|(arm, _)| arm).collect();
+        assert_eq!(arms.len(), 1 + arms_of_batches, "{arms:?}");
+        assert_eq!(measured.len(), 2 * arms.len());
+        let words = ["Rows a second by form", "costs the database less CPU a row"];
+        shown(root.path(), 2, &words);
+    }
+}
+
+#[test]
+fn documents_are_sent_with_and_without_batches() {
+    for to in ALL {
+        let root = tempfile::tempdir().unwrap();
+        let experiment = BatchApi {
+            to,
+            documents: 500,
+            attributes: vec![1, 10],
+            batches: vec![1, 64],
+            concurrency: vec![1, 3],
+            cell_ms: 20,
+            warm_up_ms: 1,
+            rounds: 2,
+        };
+        experiment.run(root.path()).unwrap();
+        let measured = measured(root.path());
+        let less = measured
+            .iter()
+            .filter(|(_, metric)| metric.starts_with('%'))
+            .count();
+        // Two interfaces, two sizes of documents, two of batches, two numbers of clients.
+        assert_eq!(less, 16, "{measured:?}");
+        let seconds = measured
+            .iter()
+            .filter(|(_, metric)| metric == "s for 500 documents")
+            .count();
+        assert_eq!(seconds, 24, "{measured:?}");
+        shown(
+            root.path(),
+            2,
+            &[
+                "Time by size of a batch, concurrency 3",
+                "published: below 20 % at 64",
+            ],
+        );
+    }
+}
