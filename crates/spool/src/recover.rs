@@ -87,8 +87,8 @@ pub(crate) fn open(
     for first in earlier {
         recovery.earlier(*first)?;
     }
-    let (file, length, cut) = recovery.last(*last)?;
-    Ok((recovery.journal(*last, file, length), cut))
+    let (file, cut) = recovery.last(*last)?;
+    Ok((recovery.journal(*last, file), cut))
 }
 
 impl Recovery<'_> {
@@ -103,13 +103,8 @@ impl Recovery<'_> {
     }
 
     /// Checks the segment that was written to, and makes its end fit to be written to again.
-    /// Gives its length too.
-    fn last(
-        &mut self,
-        first: Position,
-    ) -> Result<(Box<dyn FileHandle>, u64, Option<Cut>), SpoolFault> {
+    fn last(&mut self, first: Position) -> Result<(Box<dyn FileHandle>, Option<Cut>), SpoolFault> {
         let (file, scan) = self.read(first)?;
-        let mut length = scan.length;
         self.check_mark(first, &scan)?;
         let path = segment::path_of(&self.directory, first);
         let cannot = |doing, e| SpoolFault::system(doing, &path, e);
@@ -119,7 +114,6 @@ impl Recovery<'_> {
                 return Err(self.damaged(first, bad.offset, bad.position, bad.what));
             }
             file.truncate(scan.end).map_err(|e| cannot("cut", e))?;
-            length = scan.end;
             cut = Some(Cut {
                 path: path.clone(),
                 offset: scan.end,
@@ -134,7 +128,7 @@ impl Recovery<'_> {
             file.sync().map_err(|e| cannot("sync", e))?;
         }
         self.add(first, &scan);
-        Ok((file, length, cut))
+        Ok((file, cut))
     }
 
     /// Reads a segment, which must begin where the one before it ended.
@@ -206,7 +200,7 @@ impl Recovery<'_> {
         }
     }
 
-    fn journal(mut self, first: Position, file: Box<dyn FileHandle>, length: u64) -> Journal {
+    fn journal(mut self, first: Position, file: Box<dyn FileHandle>) -> Journal {
         let stock = &mut self.stock;
         stock.trimmed = stock.trimmed.min(stock.next);
         let next = stock.next;
@@ -219,10 +213,11 @@ impl Recovery<'_> {
         let shelf = Shelf::new(common, self.directory, self.identity, self.stock);
         Journal {
             shelf: Arc::new(shelf),
+            // Room that a process before this one has made is used.
+            length: file.length().map_or(end, |length| length.max(end)),
             file,
             first,
             end,
-            length,
             next,
             sequence: 0,
             mark,

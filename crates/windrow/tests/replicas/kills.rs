@@ -1,5 +1,5 @@
-//! The gateway is killed at any moment: the replicas are equal to the primary once they have caught
-//! up.
+//! The gateway is killed at any moment, while clients write over HTTP and in SQL: the replicas are
+//! equal to the primary once they have caught up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
+use tokio_postgres::Client;
 
+use crate::sql;
 use crate::support::{Db, PATIENCE, Place, check, client, number};
 
 /// Kills, unless the environment says otherwise.
@@ -40,6 +42,37 @@ async fn write(url: String, seed: u64, answered: Arc<AtomicU64>) {
     }
 }
 
+/// The same by an SQL client.
+async fn write_sql(client: Client, seed: u64, answered: Arc<AtomicU64>) {
+    let mut random = StdRng::seed_from_u64(seed);
+    loop {
+        let key = random.random_range(1..i32::try_from(KEYS).unwrap());
+        let value = i64::from(random.random::<u32>() / 4);
+        let written = match random.random_range(0..5) {
+            0 => {
+                let sql = "insert into events (v) values ($1)";
+                client.execute(sql, &[&value]).await
+            }
+            1 | 2 => {
+                let sql = "insert into state values ($1, $2) on conflict (k) do update set v = excluded.v";
+                client.execute(sql, &[&key, &value]).await
+            }
+            3 => {
+                let sql = "update state set v = v + $2 where k = $1";
+                client.execute(sql, &[&key, &value]).await
+            }
+            _ => {
+                let sql = "delete from state where k = $1";
+                client.execute(sql, &[&key]).await
+            }
+        };
+        match written {
+            Err(error) if error.as_db_error().is_none() => return,
+            _ => answered.fetch_add(1, Ordering::Relaxed),
+        };
+    }
+}
+
 async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 2], seed: u64) {
     let state = "create table state (k int primary key, v bigint)";
     primary.sql(events);
@@ -52,15 +85,26 @@ async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 
     let place = Place::of("primary", &[("one", &urls[0]), ("two", &urls[1])], "");
     let mut random = StdRng::seed_from_u64(seed);
     for _ in 0..number("WINDROW_KILL_ROUNDS", ROUNDS) {
-        let gateway = place.start(&primary.url(), &[]);
+        let speaks_sql = matches!(primary, Db::Postgres(_));
+        let more: &[&str] = if speaks_sql {
+            &["--pg", "127.0.0.1:0"]
+        } else {
+            &[]
+        };
+        let gateway = place.start(&primary.url(), more);
         let answered = Arc::new(AtomicU64::new(0));
         let goal = random.random_range(1..300);
-        let clients: Vec<_> = (0..CLIENTS)
+        let mut clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 let (url, seed) = (gateway.process.url(""), random.random());
                 tokio::spawn(write(url, seed, Arc::clone(&answered)))
             })
             .collect();
+        for _ in 0..if speaks_sql { CLIENTS } else { 0 } {
+            let client = sql::client(&gateway, &primary.url()).await;
+            let writing = write_sql(client, random.random(), Arc::clone(&answered));
+            clients.push(tokio::spawn(writing));
+        }
         let start = std::time::Instant::now();
         while answered.load(Ordering::Relaxed) < goal {
             assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
@@ -89,6 +133,12 @@ const LITE: &str = "create table events (id integer primary key, v bigint)";
 async fn behind_postgresql() {
     let replicas = [(Db::mariadb(), MARIA), (Db::sqlite(), LITE)];
     killed_at_any_moment(Db::postgres(), PG, replicas, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_postgresql_behind_postgresql() {
+    let replicas = [(Db::postgres(), PG), (Db::postgres(), PG)];
+    killed_at_any_moment(Db::postgres(), PG, replicas, 4).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@
 //! before the time is taken.
 
 mod client;
-mod perl;
+mod script;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use windrow_testkit::process::Windrow;
 use windrow_testkit::proxy::Proxy;
 
 use self::client::{Client, Form};
-use self::perl::Perl;
+use self::script::Script;
 use crate::figures::Run;
 use crate::say;
 use crate::servers::{self, Kind, Store};
@@ -53,6 +53,9 @@ enum Through {
     Windrow(&'static str),
 }
 
+/// The driver of Perl.
+const PERL: &str = "DBD::Pg";
+
 const COMMIT: &str = "windrow.ack=commit";
 const DEFER: &str = "windrow.defer=on";
 const SPOOL: &str = "windrow.ack=spool";
@@ -69,28 +72,20 @@ const WAYS: [(&str, Through, Form); 9] = [
     ("SELECT", Through::Line, Form::Select),
 ];
 
-/// The same by a program in Perl. It knows no pipeline.
-const BY_PERL: [(&str, Through, perl::Form); 5] = [
-    ("DBD::Pg, row by row", Through::Line, perl::Form::Rows),
+/// The same by a program of another language, behind its driver's name. It knows no pipeline.
+const BY_SCRIPT: [(&str, Through, script::Form); 5] = [
+    ("row by row", Through::Line, script::Form::Rows),
+    ("execute_for_fetch", Through::Line, script::Form::ForFetch),
+    ("one transaction", Through::Line, script::Form::Transaction),
     (
-        "DBD::Pg, execute_for_fetch",
-        Through::Line,
-        perl::Form::ForFetch,
-    ),
-    (
-        "DBD::Pg, one transaction",
-        Through::Line,
-        perl::Form::Transaction,
-    ),
-    (
-        "DBD::Pg, windrow, defer",
+        "windrow, defer",
         Through::Windrow(DEFER),
-        perl::Form::Transaction,
+        script::Form::Transaction,
     ),
     (
-        "DBD::Pg, windrow, spool",
+        "windrow, spool",
         Through::Windrow(SPOOL),
-        perl::Form::Rows,
+        script::Form::Rows,
     ),
 ];
 
@@ -168,18 +163,21 @@ impl Latency {
         let mut run = Run::new("latency", format!("{} rows over a slow line", self.rows));
         let store = Store::start(Kind::Postgres)?;
         store.tell_version(&mut run)?;
-        let perl = Perl::find();
-        match &perl {
-            Some(perl) => run.version("DBD::Pg", perl.version()),
-            None => run.remark("left out: DBD::Pg, which is not installed here"),
+        let (scripts, missing) = Script::find();
+        for script in &scripts {
+            run.version(script.driver, &script.version);
+        }
+        for driver in missing {
+            run.remark(format!("left out: {driver}, which is not installed here"));
         }
         let runtime = Runtime::new()?;
         for round in 1..=self.rounds {
             for delay in &self.delays {
-                runtime.block_on(self.measure(&store, perl.as_ref(), &mut run, (round, *delay)))?;
+                runtime.block_on(self.measure(&store, &scripts, &mut run, (round, *delay)))?;
             }
         }
-        self.conclude(&mut run, perl.is_some())?;
+        let with_perl = scripts.iter().any(|script| script.driver == PERL);
+        self.conclude(&mut run, with_perl)?;
         run.store(root)?;
         Ok(())
     }
@@ -187,7 +185,7 @@ impl Latency {
     async fn measure(
         &self,
         store: &Store,
-        perl: Option<&Perl>,
+        scripts: &[Script],
         run: &mut Run,
         (round, delay): (u32, u64),
     ) -> Result<()> {
@@ -204,14 +202,31 @@ impl Latency {
             bed.complete(self.rows).await?;
             run.add_all(round, arm, &[(metric.as_str(), time.as_secs_f64())]);
         }
-        for (arm, through, form) in BY_PERL {
-            let Some(perl) = perl else { break };
+        for script in scripts {
+            self.by_script(&bed, script, run, (round, delay)).await?;
+        }
+        Ok(())
+    }
+
+    async fn by_script(
+        &self,
+        bed: &Bed,
+        script: &Script,
+        run: &mut Run,
+        (round, delay): (u32, u64),
+    ) -> Result<()> {
+        let metric = metric(delay);
+        for (way, through, form) in BY_SCRIPT {
+            if form == script::Form::ForFetch && script.driver != PERL {
+                continue;
+            }
+            let arm = format!("{}, {way}", script.driver);
             let (address, setting) = bed.to(through);
             psql(&bed.direct, "truncate lines")?;
-            let time = perl.write(address, setting, form, self.rows);
+            let time = script.write(address, setting, form, self.rows);
             let time = time.with_context(|| format!("{arm}, {delay} ms"))?;
             bed.complete(self.rows).await?;
-            run.add_all(round, arm, &[(metric.as_str(), time)]);
+            run.add_all(round, &arm, &[(metric.as_str(), time)]);
         }
         Ok(())
     }

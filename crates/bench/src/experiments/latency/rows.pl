@@ -4,7 +4,9 @@ use warnings;
 use DBI;
 use Time::HiRes qw(time);
 
-my ($source, $user, $form, $rows) = @ARGV;
+my ($host, $port, $database, $user, $form, $rows, $options) = @ARGV;
+my $source = "dbi:Pg:host=$host;port=$port;dbname=$database";
+$source .= ";options=$options" if $options;
 my $db = DBI->connect($source, $user, '', { RaiseError => 1, PrintError => 0, AutoCommit => 1 });
 
 sub insert {

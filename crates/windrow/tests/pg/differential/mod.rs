@@ -13,6 +13,7 @@ mod shared_keys;
 mod statements;
 mod transcript;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -39,6 +40,10 @@ struct Pair {
     tried_direct: Address,
     /// The other copy.
     plain: Address,
+    /// Those who are tried have `windrow.defer`.
+    defers: bool,
+    /// Somebody was told of something at another place than by the server.
+    moved: AtomicBool,
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -63,12 +68,19 @@ fn check(cases: u32, pair: &Pair) {
 /// Runs a program on both copies, all clients at once, and compares what they saw and left behind.
 fn compare(pair: &Pair, program: &Program) -> Result<(), TestCaseError> {
     let (tried, plain) = thread::scope(|scope| {
-        let tried = scope.spawn(|| run(&pair.tried, &pair.tried_direct, program));
-        let plain = scope.spawn(|| run(&pair.plain, &pair.plain, program));
+        let deferred: &[_] = &[("options", "-c windrow.defer=on")];
+        let parameters = if pair.defers { deferred } else { &[] };
+        let tried = scope.spawn(|| run((&pair.tried, parameters), &pair.tried_direct, program));
+        let plain = scope.spawn(|| run((&pair.plain, &[]), &pair.plain, program));
         (tried.join().unwrap(), plain.join().unwrap())
     });
     for (client, (tried, plain)) in tried.0.iter().zip(&plain.0).enumerate() {
-        if let Some(difference) = tried.difference(plain) {
+        let mut difference = tried.difference(plain);
+        if pair.defers {
+            pair.moved.fetch_or(difference.is_some(), Ordering::Relaxed);
+            difference = tried.invented(plain);
+        }
+        if let Some(difference) = difference {
             return Err(TestCaseError::fail(format!(
                 "client {client}: {difference}"
             )));
@@ -84,13 +96,19 @@ fn compare(pair: &Pair, program: &Program) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn run(address: &Address, direct: &Address, program: &Program) -> (Vec<Transcript>, Vec<String>) {
+fn run(
+    (address, parameters): (&Address, &[(&str, &str)]),
+    direct: &Address,
+    program: &Program,
+) -> (Vec<Transcript>, Vec<String>) {
     let mut judge = Client::connect(direct).unwrap();
     schema::reset(&mut judge);
     let transcripts = thread::scope(|scope| {
         let clients: Vec<_> = (0..)
             .zip(&program.clients)
-            .map(|(owner, steps)| scope.spawn(move || play::client(address, owner, steps)))
+            .map(|(owner, steps)| {
+                scope.spawn(move || play::client(address, parameters, owner, steps))
+            })
             .collect();
         clients.into_iter().map(|c| c.join().unwrap()).collect()
     });
@@ -107,6 +125,8 @@ fn direct_and_direct_are_equal() {
         tried: first.clone(),
         tried_direct: first,
         plain,
+        defers: false,
+        moved: AtomicBool::default(),
     };
     check(12, &pair);
 }
@@ -119,9 +139,29 @@ fn joined_and_direct_are_equal() {
         tried: gateway.address.clone(),
         tried_direct: gateway.direct,
         plain,
+        defers: false,
+        moved: AtomicBool::default(),
     };
     let cases = number(CASES).map_or(DEFAULT_CASES, |n| u32::try_from(n).unwrap());
     check(cases, &pair);
+}
+
+/// Where writes of transactions are answered before the server has them, the tables are the same in
+/// the end, and nobody is told of an error that the server has not raised.
+#[test]
+fn deferred_and_direct_leave_the_same() {
+    let gateway = Gateway::start();
+    let plain = schema::copies(&gateway.server, &gateway.direct);
+    let pair = Pair {
+        tried: gateway.address.clone(),
+        tried_direct: gateway.direct,
+        plain,
+        defers: true,
+        moved: AtomicBool::default(),
+    };
+    let cases = number(CASES).map_or(DEFAULT_CASES / 2, |n| u32::try_from(n).unwrap());
+    check(cases, &pair);
+    assert!(pair.moved.into_inner(), "nothing was deferred");
 }
 
 /// The same where batches are as large and as many as they can be.
@@ -135,6 +175,8 @@ fn several_flights_change_nothing() {
         tried,
         tried_direct: direct,
         plain,
+        defers: false,
+        moved: AtomicBool::default(),
     };
     let cases = number(CASES).map_or(DEFAULT_CASES / 4, |n| u32::try_from(n).unwrap());
     check(cases, &pair);

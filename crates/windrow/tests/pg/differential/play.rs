@@ -9,10 +9,15 @@ use super::program::{Act, How, Step};
 use super::statements::{Sql, Value};
 use super::transcript::Transcript;
 
-/// Connects, does all steps, leaves.
-pub fn client(address: &Address, owner: u8, steps: &[Step]) -> Transcript {
+/// Connects with these parameters, does all steps, leaves.
+pub fn client(
+    address: &Address,
+    parameters: &[(&str, &str)],
+    owner: u8,
+    steps: &[Step],
+) -> Transcript {
     let mut transcript = Transcript::default();
-    let done = Client::connect(address).and_then(|connected| {
+    let done = Client::connect_with(address, parameters).and_then(|connected| {
         transcript.startup(connected.startup());
         let mut player = Player::new(connected, owner);
         for step in steps {

@@ -54,6 +54,30 @@ impl Transcript {
         ended.then(|| format!("ended: {:?}, plain: {:?}", self.broke, plain.broke))
     }
 
+    /// An error that is not one of the other's, in their order. Whoever has what it writes deferred
+    /// is told of it later, or rolls it back and is told nothing.
+    pub fn invented(&self, plain: &Self) -> Option<String> {
+        let mut theirs = plain.errors().into_iter();
+        let mut ours = self.errors().into_iter();
+        let invented = ours.find(|(_, code)| !theirs.any(|(_, their)| their == *code));
+        let (step, code) = invented?;
+        let theirs = plain.errors();
+        Some(format!("{code} at step {step}, of {theirs:?}"))
+    }
+
+    /// Each error's step and code, but for those that only say that a transaction has failed
+    /// before, or that there is none.
+    fn errors(&self) -> Vec<(usize, String)> {
+        let steps = self.steps.iter().enumerate();
+        let codes = steps.flat_map(|(at, (_, messages))| {
+            let codes = messages.iter().filter_map(Message::sqlstate);
+            codes.map(move |code| (at, code))
+        });
+        codes
+            .filter(|(_, code)| !["25P01", "25P02"].contains(&&**code))
+            .collect()
+    }
+
     fn comparable(&mut self, message: Message) -> Message {
         let body = match message.tag {
             b'D' => self.row(&message),

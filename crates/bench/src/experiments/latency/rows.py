@@ -1,0 +1,33 @@
+# Writes rows one by one, or so in a transaction, and prints how many seconds that took.
+import contextlib
+import sys
+import time
+
+import psycopg
+
+host, port, database, user, form, rows, options = sys.argv[1:]
+db = psycopg.connect(
+    host=host, port=port, dbname=database, user=user, options=options, autocommit=True
+)
+
+
+def block():
+    return db.transaction() if form == "transaction" else contextlib.nullcontext()
+
+
+def each_row(table, count):
+    insert = f"INSERT INTO {table} (id, value, note) VALUES (%s, %s, %s)"
+    with db.cursor() as cursor:
+        for id in range(count):
+            cursor.execute(insert, (id, float(id), "as it was seen at the time"))
+
+
+# What a connection and the gateway find out once is found out before.
+db.execute("TRUNCATE ready")
+with block():
+    each_row("ready", 3)
+
+start = time.perf_counter()
+with block():
+    each_row("lines", int(rows))
+print(f"{time.perf_counter() - start:.6f}")
