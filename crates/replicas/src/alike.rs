@@ -26,6 +26,31 @@ pub(crate) fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
+/// Keys that have the same form are alike; that others are, too, is possible.
+pub(crate) type KeyForm = Box<[FormOf]>;
+
+/// A value of a key.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum FormOf {
+    Number(bool, String, i64),
+    Plain(Value),
+}
+
+pub(crate) fn key_form(key: &[Value]) -> KeyForm {
+    let form = |value: &Value| {
+        let number = match value {
+            Value::Bool(truth) => number(if *truth { "1" } else { "0" }),
+            Value::Int(_) | Value::Number(_) => number(&digits(value)),
+            _ => None,
+        };
+        let plain = || FormOf::Plain(value.clone());
+        number.map_or_else(plain, |(sign, digits, point)| {
+            FormOf::Number(sign, digits, point)
+        })
+    };
+    key.iter().map(form).collect()
+}
+
 fn digits(value: &Value) -> String {
     match value {
         Value::Int(n) => n.to_string(),

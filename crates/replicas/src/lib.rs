@@ -34,12 +34,13 @@
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
-//! | `ranges` | the same by sums of ranges, where both databases have them |
+//! | `ranges`, `beside` | the same by sums of ranges, where both databases have them; by rows read in bulk |
 //! | `status`, `metrics` | what is told of replicas |
 
 mod alike;
 mod applier;
 mod batch;
+mod beside;
 mod calls;
 mod check;
 mod comparison;

@@ -8,6 +8,7 @@
 )]
 
 mod away;
+mod beside;
 mod copied;
 mod differing;
 mod figures;
