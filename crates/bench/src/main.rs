@@ -1,7 +1,7 @@
 //! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores
 //! them, with the machine, the versions and the command, below `benchmarks/runs/`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -12,7 +12,7 @@ use windrow_bench::experiments::{
     pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
     spool::Spool, stall::Stall,
 };
-use windrow_bench::figures::Compare;
+use windrow_bench::figures::{Again, Compare, undisturbed};
 use windrow_bench::weather::Stations;
 
 /// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
@@ -20,9 +20,12 @@ use windrow_bench::weather::Stations;
 #[derive(Parser)]
 #[command(name = "windrow-bench", version)]
 struct Cli {
-    /// Where the figures go.
+    /// Where the run's own folder is made, with raw.csv, summary.md and report.html.
     #[arg(long, global = true, default_value = "benchmarks/runs")]
-    out: PathBuf,
+    report: PathBuf,
+    /// Do not repeat a run during which the machine was taken away: for a trial.
+    #[arg(long, global = true)]
+    once: bool,
     /// Keep the cores from sleeping, so that waking a process costs what it does on a machine of
     /// one's own.
     #[arg(long, global = true)]
@@ -80,26 +83,36 @@ enum Experiment {
 fn main() -> Result<()> {
     let cli = Cli::parse();
     let _awake = cli.awake.then(Awake::start).transpose()?;
-    match cli.experiment {
-        Experiment::Load(e) => e.run(&cli.out),
-        Experiment::LowLoad(e) => e.run(&cli.out),
-        Experiment::Files(e) => e.run(&cli.out),
-        Experiment::Bulk(e) => e.run(&cli.out),
-        Experiment::Poison(e) => e.run(&cli.out),
-        Experiment::Move(e) => e.run(&cli.out),
-        Experiment::Stall(e) => e.run(&cli.out),
-        Experiment::Restart(e) => e.run(&cli.out),
-        Experiment::Outage(e) => e.run(&cli.out),
-        Experiment::Replicas(e) => e.run(&cli.out),
-        Experiment::Latency(e) => e.run(&cli.out),
-        Experiment::Spool(e) => e.run(&cli.out),
-        Experiment::Soak(e) => e.run(&cli.out),
-        Experiment::Ceiling(e) => e.run(&cli.out),
-        Experiment::PgLoad(e) => e.run(&cli.out),
-        Experiment::PgLowLoad(e) => e.run(&cli.out),
-        Experiment::PgFailing(e) => e.run(&cli.out),
-        Experiment::PgMany(e) => e.run(&cli.out),
-        Experiment::Compare(e) => e.run(),
-        Experiment::Weather(e) => e.run(),
+    let again = match cli.once {
+        true => Again::Never,
+        false => Again::Measure,
+    };
+    undisturbed(&cli.report, again, |report| cli.experiment.run(report))
+}
+
+impl Experiment {
+    fn run(&self, report: &Path) -> Result<()> {
+        match self {
+            Self::Load(e) => e.run(report),
+            Self::LowLoad(e) => e.run(report),
+            Self::Files(e) => e.run(report),
+            Self::Bulk(e) => e.run(report),
+            Self::Poison(e) => e.run(report),
+            Self::Move(e) => e.run(report),
+            Self::Stall(e) => e.run(report),
+            Self::Restart(e) => e.run(report),
+            Self::Outage(e) => e.run(report),
+            Self::Replicas(e) => e.run(report),
+            Self::Latency(e) => e.run(report),
+            Self::Spool(e) => e.run(report),
+            Self::Soak(e) => e.run(report),
+            Self::Ceiling(e) => e.run(report),
+            Self::PgLoad(e) => e.run(report),
+            Self::PgLowLoad(e) => e.run(report),
+            Self::PgFailing(e) => e.run(report),
+            Self::PgMany(e) => e.run(report),
+            Self::Compare(e) => e.run(),
+            Self::Weather(e) => e.run(),
+        }
     }
 }

@@ -46,13 +46,13 @@ pub(super) fn html(words: &Words<'_>, figures: &[Figure], published: &[Figure]) 
     }
     text.push_str(
         "</ul>\n<p>Each dot is the median of the rounds, its line reaches from the smallest to \
-         the largest of them; a bar across is what others have published. Every single figure is in <code>figures.csv</code>.</p>\n",
+         the largest of them; a bar across is what others have published. Every single figure is in <code>raw.csv</code>.</p>\n",
     );
-    for metric in table::distinct(figures.iter().map(|f| f.metric.as_str())) {
-        plot(&mut text, (figures, published), metric);
-    }
     for plot in &words.plots {
         writeln!(text, "<figure class=\"own\">{plot}</figure>").ok();
+    }
+    for metric in table::distinct(figures.iter().map(|f| f.metric.as_str())) {
+        plot(&mut text, (figures, published), metric);
     }
     text.push_str("<table>\n");
     for (what, value) in words.versions {
@@ -65,6 +65,12 @@ pub(super) fn html(words: &Words<'_>, figures: &[Figure], published: &[Figure]) 
 
 const WIDTH: f64 = 360.0;
 const ROW: f64 = 44.0;
+
+/// A metric of more arms than this is shown only when it is asked for: the curves say it shorter.
+const MANY: usize = 24;
+
+/// Characters that fit into a line of a plot; longer ones are narrowed.
+const FITS: usize = 52;
 
 /// One metric: its name with the unit below the axis, an arm a row, from zero.
 fn plot(text: &mut String, (figures, published): (&[Figure], &[Figure]), metric: &str) {
@@ -95,9 +101,13 @@ fn plot(text: &mut String, (figures, published): (&[Figure], &[Figure]), metric:
         }
         let (low, middle, high) = (x(spread.low), x(spread.median), x(spread.high));
         let (text_y, dot_y) = (y + 16.0, y + 30.0);
+        let fit = match label.chars().count() {
+            ..=FITS => "",
+            _ => " textLength=\"340\" lengthAdjust=\"spacingAndGlyphs\"",
+        };
         writeln!(
             rows,
-            "<text x=\"10\" y=\"{text_y}\">{label}</text>\
+            "<text x=\"10\" y=\"{text_y}\"{fit}>{label}</text>\
              <line class=\"range\" x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{dot_y}\" y2=\"{dot_y}\"/>\
              <circle cx=\"{middle:.1}\" cy=\"{dot_y}\" r=\"5\"/>"
         )
@@ -107,14 +117,21 @@ fn plot(text: &mut String, (figures, published): (&[Figure], &[Figure]), metric:
     let (ticks, name, height) = (y + 18.0, y + 36.0, y + 44.0);
     let (left, right) = (table::number(least), table::number(most));
     let (end, middle) = (WIDTH - 10.0, WIDTH / 2.0);
+    let (open, close) = match arms.len() {
+        ..=MANY => (String::new(), ""),
+        many => (
+            format!("<details><summary>{shown}: all {many}</summary>"),
+            "</details>",
+        ),
+    };
     writeln!(
         text,
-        "<figure><figcaption>{shown}</figcaption>\n\
+        "{open}<figure><figcaption>{shown}</figcaption>\n\
          <svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{shown}\">\n{rows}\
          <line x1=\"10\" x2=\"{end}\" y1=\"{y}\" y2=\"{y}\"/>\
          <text x=\"10\" y=\"{ticks}\">{left}</text>\
          <text x=\"{end}\" y=\"{ticks}\" text-anchor=\"end\">{right}</text>\
-         <text x=\"{middle}\" y=\"{name}\" text-anchor=\"middle\">{shown}</text></svg></figure>"
+         <text x=\"{middle}\" y=\"{name}\" text-anchor=\"middle\">{shown}</text></svg></figure>{close}"
     )
     .ok();
 }
@@ -156,6 +173,7 @@ mod tests {
         assert!(page.contains("rows/s &amp; more") && !page.contains("<alone>"));
         assert!(page.contains("joined: 40.00 (40.00 .. 40.00), published 20.00"));
         assert!(page.contains("class=\"published\" x1=\"180.0\""));
+        assert!(!page.contains("<details>") && !page.contains("textLength"));
         // 0 is at 10, 40 at 350.
         for part in ["cx=\"180.0\"", "x1=\"95.0\" x2=\"265.0\"", "cx=\"350.0\""] {
             assert!(page.contains(part), "{part}: {page}");
@@ -164,5 +182,21 @@ mod tests {
             page.contains(">0</text>") && page.contains(">40.00</text>"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn what_is_much_is_folded_and_what_is_long_is_narrowed() {
+        let figures: Vec<_> = (0..=MANY)
+            .map(|n| Figure {
+                round: 1,
+                arm: format!("an arm with a name that takes much of a line, {n}"),
+                metric: "rows/s".into(),
+                value: 1.0,
+            })
+            .collect();
+        let mut page = String::new();
+        plot(&mut page, (&figures, &[]), "rows/s");
+        assert!(page.contains("<details><summary>rows/s: all 25</summary>"));
+        assert!(page.contains("textLength=\"340\""));
     }
 }

@@ -107,6 +107,18 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
+/// A number beside an axis: `10k`, `2.5M`.
+pub(super) fn short(value: f64) -> String {
+    let (value, unit) = match value.abs() {
+        size if size >= 1e6 => (value / 1e6, "M"),
+        size if size >= 1e3 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    // At most one digit behind the point, two where there is nothing before it.
+    let digits = if value.abs() < 1.0 { 100.0 } else { 10.0 };
+    format!("{}{unit}", (value * digits).round() / digits)
+}
+
 /// All figures, one a line.
 pub(super) fn csv(figures: &[Figure]) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
@@ -140,5 +152,7 @@ mod tests {
     fn numbers_are_short() {
         let shown: Vec<_> = [0.0, 0.1234, 2.71, 123.456, 81_234.5].map(number).into();
         assert_eq!(shown, ["0", "0.123", "2.71", "123.5", "81234"]);
+        let beside: Vec<_> = [0.0, 0.25, 64.0, 1_000.0, 2_500_000.0].map(short).into();
+        assert_eq!(beside, ["0", "0.25", "64", "1k", "2.5M"]);
     }
 }
