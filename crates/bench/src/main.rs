@@ -7,9 +7,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    bulk::Bulk, ceiling::Ceiling, files::Files, latency::Latency, load::Load, low_load::LowLoad,
-    moves::Moves, outage::Outage, pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad,
-    pg_many::PgMany, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
+    bulk::Bulk, files::Files, gateway::Gateway, latency::Latency, load::Load, low_load::LowLoad,
+    moves::Moves, outage::Outage, poison::Poison, replicas::Replicas, restart::Restart, soak::Soak,
     spool::Spool, stall::Stall,
 };
 use windrow_bench::figures::{Again, Compare, undisturbed};
@@ -63,17 +62,9 @@ enum Experiment {
     Latency(Latency),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
-    /// What the load generator itself costs.
-    Ceiling(Ceiling),
-    /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of
-    /// clients and protocol.
-    PgLoad(PgLoad),
-    /// Fixed, low rates over PostgreSQL's protocol: direct and through Windrow.
-    PgLowLoad(PgLowLoad),
-    /// Failing writes among good ones over PostgreSQL's protocol: direct and through Windrow.
-    PgFailing(PgFailing),
-    /// Ten thousand connected clients: memory, server connections, rate.
-    PgMany(PgMany),
+    /// Clients of PostgreSQL that changed only their port: direct, through Windrow and through
+    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands connected.
+    Gateway(Gateway),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
@@ -106,11 +97,7 @@ impl Experiment {
             Self::Latency(e) => e.run(report),
             Self::Spool(e) => e.run(report),
             Self::Soak(e) => e.run(report),
-            Self::Ceiling(e) => e.run(report),
-            Self::PgLoad(e) => e.run(report),
-            Self::PgLowLoad(e) => e.run(report),
-            Self::PgFailing(e) => e.run(report),
-            Self::PgMany(e) => e.run(report),
+            Self::Gateway(e) => e.run(report),
             Self::Compare(e) => e.run(),
             Self::Weather(e) => e.run(),
         }
