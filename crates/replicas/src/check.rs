@@ -1,7 +1,7 @@
 //! Comparing a replica with the primary, row by row, and mending it.
 //!
 //! Where both databases sum rows up alike, rows are read only from ranges whose sums differ
-//! (`ranges`). Else the rows of both are read in bulk (`beside`). Where a table has another key at
+//! (`ranges`). Else the rows of both are read in bulk (`side_by_side`). Where a table has another key at
 //! the replica, or lacks a column there, the keys of the primary are looked up at the replica, and
 //! then those of the replica at the primary.
 
@@ -12,10 +12,10 @@ use windrow_core::{
     Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, Purpose, TableName,
 };
 
-use crate::beside::Sides;
 use crate::comparison::{Checked, Comparison, Ends};
 use crate::follow::Followed;
 use crate::ranges::Summed;
+use crate::side_by_side::Sides;
 use crate::target::{Names, Target};
 
 /// What replicas are copies of.
@@ -113,7 +113,7 @@ async fn compare(
                     columns: &columns,
                     key,
                 };
-                beside(sides, &mut comparison, &mut checked).await?;
+                side_by_side(sides, &mut comparison, &mut checked).await?;
             }
             None => {
                 checked.rows = comparison.walk(here, table, false, &mut checked).await?;
@@ -126,7 +126,7 @@ async fn compare(
 }
 
 /// Compares a table that has the same key and columns at both ends.
-async fn beside(
+async fn side_by_side(
     sides: Sides<'_>,
     comparison: &mut Comparison<'_>,
     checked: &mut Checked,

@@ -34,13 +34,12 @@
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
-//! | `ranges`, `beside` | the same by sums of ranges, where both databases have them; by rows read in bulk |
+//! | `ranges`, `side_by_side` | the same by sums of ranges, where both databases have them; by rows read in bulk |
 //! | `status`, `metrics` | what is told of replicas |
 
 mod alike;
 mod applier;
 mod batch;
-mod beside;
 mod calls;
 mod check;
 mod comparison;
@@ -57,6 +56,7 @@ mod ranges;
 mod replica;
 mod rows;
 mod shared;
+mod side_by_side;
 mod status;
 mod target;
 mod tickets;

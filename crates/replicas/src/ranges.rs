@@ -8,8 +8,8 @@
 use windrow_core::write::Row;
 use windrow_core::{Fault, KeyRange, RowSums};
 
-use crate::beside::Sides;
 use crate::comparison::{Checked, Comparison, KEYS};
+use crate::side_by_side::Sides;
 
 /// Rows of a range that is summed up first. Where it differs, it is cut into those of [`KEYS`].
 const ROWS: usize = 50_000;

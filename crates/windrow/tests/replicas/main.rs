@@ -8,12 +8,12 @@
 )]
 
 mod away;
-mod beside;
 mod copied;
 mod differing;
 mod figures;
 mod kills;
 mod load;
 mod mixed;
+mod side_by_side;
 mod sql;
 mod support;
