@@ -161,4 +161,15 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn keys_of_one_form_are_one_key() {
+        let form = |value: Value| key_form(&[value]);
+        assert!(form(1.into()) == form(Value::number("1.0")));
+        assert!(form(true.into()) == form(1.into()));
+        // Texts that are alike as values are keys of two rows.
+        assert!(form("1".into()) != form(1.into()));
+        assert!(form("1".into()) != form("1.0".into()));
+        assert!(form("2026-01-02".into()) != form("2026-01-02 00:00:00".into()));
+    }
 }
