@@ -6,6 +6,7 @@ pub mod baseline;
 pub mod experiments;
 pub mod figures;
 pub mod http;
+pub mod limit;
 pub mod pg;
 pub mod reading;
 pub mod say;

@@ -1,19 +1,17 @@
 //! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores
 //! them, with the machine, the versions and the command, below `benchmarks/runs/`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
-    batch_api::BatchApi, bulk::Bulk, ceiling::Ceiling, files::Files, forms::Forms,
-    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage,
-    pg_failing::PgFailing, pg_load::PgLoad, pg_low_load::PgLowLoad, pg_many::PgMany,
-    poison::Poison, replicas::Replicas, restart::Restart, soak::Soak, spool::Spool, stall::Stall,
-    sweep::Sweep,
+    batch_api::BatchApi, bulk::Bulk, files::Files, forms::Forms, gateway::Gateway,
+    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage, poison::Poison,
+    replicas::Replicas, restart::Restart, soak::Soak, spool::Spool, stall::Stall, sweep::Sweep,
 };
-use windrow_bench::figures::Compare;
+use windrow_bench::figures::{Again, Compare, undisturbed};
 use windrow_bench::weather::Stations;
 
 /// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
@@ -21,9 +19,12 @@ use windrow_bench::weather::Stations;
 #[derive(Parser)]
 #[command(name = "windrow-bench", version)]
 struct Cli {
-    /// Where the figures go.
+    /// Where the run's own folder is made, with raw.csv, summary.md and report.html.
     #[arg(long, global = true, default_value = "benchmarks/runs")]
-    out: PathBuf,
+    report: PathBuf,
+    /// Do not repeat a run during which the machine was taken away: for a trial.
+    #[arg(long, global = true)]
+    once: bool,
     /// Keep the cores from sleeping, so that waking a process costs what it does on a machine of
     /// one's own.
     #[arg(long, global = true)]
@@ -68,17 +69,9 @@ enum Experiment {
     BatchApi(BatchApi),
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
-    /// What the load generator itself costs.
-    Ceiling(Ceiling),
-    /// pgbench's single-row inserts: direct, through Windrow, through PgBouncer, by number of
-    /// clients and protocol.
-    PgLoad(PgLoad),
-    /// Fixed, low rates over PostgreSQL's protocol: direct and through Windrow.
-    PgLowLoad(PgLowLoad),
-    /// Failing writes among good ones over PostgreSQL's protocol: direct and through Windrow.
-    PgFailing(PgFailing),
-    /// Ten thousand connected clients: memory, server connections, rate.
-    PgMany(PgMany),
+    /// Clients of PostgreSQL that changed only their port: direct, through Windrow and through
+    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands connected.
+    Gateway(Gateway),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
@@ -88,29 +81,35 @@ enum Experiment {
 fn main() -> Result<()> {
     let cli = Cli::parse();
     let _awake = cli.awake.then(Awake::start).transpose()?;
-    match cli.experiment {
-        Experiment::Load(e) => e.run(&cli.out),
-        Experiment::LowLoad(e) => e.run(&cli.out),
-        Experiment::Files(e) => e.run(&cli.out),
-        Experiment::Bulk(e) => e.run(&cli.out),
-        Experiment::Poison(e) => e.run(&cli.out),
-        Experiment::Move(e) => e.run(&cli.out),
-        Experiment::Stall(e) => e.run(&cli.out),
-        Experiment::Restart(e) => e.run(&cli.out),
-        Experiment::Outage(e) => e.run(&cli.out),
-        Experiment::Replicas(e) => e.run(&cli.out),
-        Experiment::Latency(e) => e.run(&cli.out),
-        Experiment::Sweep(e) => e.run(&cli.out),
-        Experiment::Forms(e) => e.run(&cli.out),
-        Experiment::BatchApi(e) => e.run(&cli.out),
-        Experiment::Spool(e) => e.run(&cli.out),
-        Experiment::Soak(e) => e.run(&cli.out),
-        Experiment::Ceiling(e) => e.run(&cli.out),
-        Experiment::PgLoad(e) => e.run(&cli.out),
-        Experiment::PgLowLoad(e) => e.run(&cli.out),
-        Experiment::PgFailing(e) => e.run(&cli.out),
-        Experiment::PgMany(e) => e.run(&cli.out),
-        Experiment::Compare(e) => e.run(),
-        Experiment::Weather(e) => e.run(),
+    let again = match cli.once {
+        true => Again::Never,
+        false => Again::Measure,
+    };
+    undisturbed(&cli.report, again, |report| cli.experiment.run(report))
+}
+
+impl Experiment {
+    fn run(&self, report: &Path) -> Result<()> {
+        match self {
+            Self::Load(e) => e.run(report),
+            Self::LowLoad(e) => e.run(report),
+            Self::Files(e) => e.run(report),
+            Self::Bulk(e) => e.run(report),
+            Self::Poison(e) => e.run(report),
+            Self::Move(e) => e.run(report),
+            Self::Stall(e) => e.run(report),
+            Self::Restart(e) => e.run(report),
+            Self::Outage(e) => e.run(report),
+            Self::Replicas(e) => e.run(report),
+            Self::Latency(e) => e.run(report),
+            Self::Sweep(e) => e.run(report),
+            Self::Forms(e) => e.run(report),
+            Self::BatchApi(e) => e.run(report),
+            Self::Spool(e) => e.run(report),
+            Self::Soak(e) => e.run(report),
+            Self::Gateway(e) => e.run(report),
+            Self::Compare(e) => e.run(),
+            Self::Weather(e) => e.run(),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windrow_bench::pg::closed::Clients;
 use windrow_bench::pg::open::{self, Open};
-use windrow_bench::pg::{Inserts, Job, Told};
+use windrow_bench::pg::{Inserts, Job, Mode, Told};
 use windrow_bench::reading::POSTGRES_TABLE;
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::shared;
@@ -30,13 +30,16 @@ fn what_is_told_is_what_is_there() {
     );
 
     let load = Open {
-        connections: 2,
         rate: 500.0,
         time,
         seed: 1,
     };
-    let others: Arc<dyn Job> = Arc::new(Inserts { first: 50_000_000 });
-    let offered = open::run(&address, &load, &others).unwrap();
+    let others: Arc<dyn Job> = Arc::new(Inserts {
+        first: 50_000_000,
+        mode: Mode::Simple,
+    });
+    let mut open = open::Clients::open(&address, 2, &*others).unwrap();
+    let offered = open.run(&load, &others).unwrap();
     assert!(offered.successes() > 0 && offered.successes() == offered.calls());
 
     let told = first.successes() + again.successes() + offered.successes();

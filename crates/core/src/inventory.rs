@@ -86,17 +86,6 @@ pub trait RowSums: Send + Sync {
         columns: &[Name],
         range: KeyRange<'_>,
     ) -> Result<RowSum, Fault>;
-
-    /// The keys of a range in their order, `most` at most. Cancel safe.
-    ///
-    /// # Errors
-    /// What the database says.
-    async fn keys_in(
-        &self,
-        table: &KeyedTable,
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault>;
 }
 
 /// The tables of a database.
@@ -118,8 +107,20 @@ pub trait Inventory: Send + Sync + 'static {
     /// What the database says.
     async fn table(&self, name: &TableName) -> Result<Option<KeyedTable>, Fault>;
 
-    /// The keys of rows behind a key, in an order of the database's own, `most` at most. Fewer say
-    /// that there are no more. `after`: the last key that was given. Cancel safe.
+    /// Some columns of the rows of a range, in an order of keys that is the database's own, `most`
+    /// rows at most. Fewer say that there are no more. Cancel safe.
+    ///
+    /// # Errors
+    /// What the database says. An end of the range that it cannot read is no fault that passes.
+    async fn rows(
+        &self,
+        table: &KeyedTable,
+        columns: &[Name],
+        range: KeyRange<'_>,
+        most: usize,
+    ) -> Result<Vec<Row>, Fault>;
+
+    /// The keys of rows behind a key, as [`Inventory::rows`]. `after`: the last key that was given.
     ///
     /// # Errors
     /// What the database says.
@@ -128,7 +129,10 @@ pub trait Inventory: Send + Sync + 'static {
         table: &KeyedTable,
         after: Option<&[Value]>,
         most: usize,
-    ) -> Result<Vec<Row>, Fault>;
+    ) -> Result<Vec<Row>, Fault> {
+        let range = KeyRange { after, to: None };
+        self.rows(table, &table.key, range, most).await
+    }
 
     /// The same database as one that sums rows up by itself; `None` where it cannot.
     fn sums(&self) -> Option<&dyn RowSums> {

@@ -26,6 +26,31 @@ pub(crate) fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
+/// Keys that have the same form are alike; that others are, too, is possible.
+pub(crate) type KeyForm = Box<[FormOf]>;
+
+/// A value of a key.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) enum FormOf {
+    Number(bool, String, i64),
+    Plain(Value),
+}
+
+pub(crate) fn key_form(key: &[Value]) -> KeyForm {
+    let form = |value: &Value| {
+        let number = match value {
+            Value::Bool(truth) => number(if *truth { "1" } else { "0" }),
+            Value::Int(_) | Value::Number(_) => number(&digits(value)),
+            _ => None,
+        };
+        let plain = || FormOf::Plain(value.clone());
+        number.map_or_else(plain, |(sign, digits, point)| {
+            FormOf::Number(sign, digits, point)
+        })
+    };
+    key.iter().map(form).collect()
+}
+
 fn digits(value: &Value) -> String {
     match value {
         Value::Int(n) => n.to_string(),
@@ -135,5 +160,16 @@ mod tests {
                 "{one:?} {other:?}"
             );
         }
+    }
+
+    #[test]
+    fn keys_of_one_form_are_one_key() {
+        let form = |value: Value| key_form(&[value]);
+        assert!(form(1.into()) == form(Value::number("1.0")));
+        assert!(form(true.into()) == form(1.into()));
+        // Texts that are alike as values are keys of two rows.
+        assert!(form("1".into()) != form(1.into()));
+        assert!(form("1".into()) != form("1.0".into()));
+        assert!(form("2026-01-02".into()) != form("2026-01-02 00:00:00".into()));
     }
 }

@@ -1,19 +1,21 @@
 //! Comparing a replica with the primary, row by row, and mending it.
 //!
 //! Where both databases sum rows up alike, rows are read only from ranges whose sums differ
-//! (`ranges`). Else, as no order of keys is the same in all databases, the keys of the primary are
-//! looked up at the replica, and then those of the replica at the primary.
+//! (`ranges`). Else the rows of both are read in bulk (`side_by_side`). Where a table has another key at
+//! the replica, or lacks a column there, the keys of the primary are looked up at the replica, and
+//! then those of the replica at the primary.
 
 use std::sync::Arc;
 
 use windrow_core::moves::is_own;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyedTable, Name, Purpose, RowSums, TableName,
+    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, Purpose, TableName,
 };
 
 use crate::comparison::{Checked, Comparison, Ends};
 use crate::follow::Followed;
-use crate::ranges::Sides;
+use crate::ranges::Summed;
+use crate::side_by_side::Sides;
 use crate::target::{Names, Target};
 
 /// What replicas are copies of.
@@ -103,14 +105,15 @@ async fn compare(
     let (here, table) = (&*source.inventory, &followed.table);
     match inventory.as_deref().zip(there.as_ref()) {
         None => checked.rows = comparison.walk(here, table, false, &mut checked).await?,
-        Some((other, copy)) => match columns(table, copy, target).zip(summing(here, other)) {
-            Some((columns, (primary, replica))) => {
+        Some((other, copy)) => match columns(table, copy, target) {
+            Some((columns, key)) => {
                 let sides = Sides {
-                    primary: (primary, table),
-                    replica: (replica, copy),
+                    primary: (here, table),
+                    replica: (other, copy),
                     columns: &columns,
+                    key,
                 };
-                sides.compare(&mut comparison, &mut checked).await?;
+                side_by_side(sides, &mut comparison, &mut checked).await?;
             }
             None => {
                 checked.rows = comparison.walk(here, table, false, &mut checked).await?;
@@ -122,22 +125,43 @@ async fn compare(
     Ok(Some(checked))
 }
 
-/// Both databases, where they sum rows up alike.
-fn summing<'i>(
-    here: &'i dyn Inventory,
-    there: &'i dyn Inventory,
-) -> Option<(&'i dyn RowSums, &'i dyn RowSums)> {
-    let both = here.sums().zip(there.sums());
-    both.filter(|(here, there)| here.form() == there.form())
+/// Compares a table that has the same key and columns at both ends.
+async fn side_by_side(
+    sides: Sides<'_>,
+    comparison: &mut Comparison<'_>,
+    checked: &mut Checked,
+) -> Result<(), Fault> {
+    let sums = sides.primary.0.sums().zip(sides.replica.0.sums());
+    match sums.filter(|(here, there)| here.form() == there.form()) {
+        Some((primary, replica)) => {
+            let summed = Summed {
+                sides,
+                primary,
+                replica,
+            };
+            summed.compare(comparison, checked).await
+        }
+        None => {
+            let all = KeyRange::default();
+            sides.compare(all, comparison, checked).await
+        }
+    }
 }
 
-/// The columns that are compared, where the table has the same key and these columns at both ends.
-fn columns(table: &KeyedTable, copy: &KeyedTable, target: &Target) -> Option<Vec<Name>> {
+/// The columns that are compared, and where those of the key stand among them, where the table has
+/// the same key and these columns at both ends.
+fn columns(
+    table: &KeyedTable,
+    copy: &KeyedTable,
+    target: &Target,
+) -> Option<(Vec<Name>, Box<[usize]>)> {
     let columns = table.columns.iter();
     let columns: Vec<Name> = columns
         .filter(|name| !copy.generated.contains(name) && !target.leaves_out(&table.name, name))
         .cloned()
         .collect();
     let all = columns.iter().all(|name| copy.columns.contains(name));
-    (all && table.key == copy.key && !columns.is_empty()).then_some(columns)
+    let place = |name: &Name| columns.iter().position(|column| column == name);
+    let key = table.key.iter().map(place).collect::<Option<_>>()?;
+    (all && table.key == copy.key).then_some((columns, key))
 }

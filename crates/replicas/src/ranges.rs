@@ -6,35 +6,36 @@
 //! that need not; they cost time.
 
 use windrow_core::write::Row;
-use windrow_core::{Fault, KeyRange, KeyedTable, Name, RowSums};
+use windrow_core::{Fault, KeyRange, RowSums};
 
 use crate::comparison::{Checked, Comparison, KEYS};
+use crate::side_by_side::Sides;
 
 /// Rows of a range that is summed up first. Where it differs, it is cut into those of [`KEYS`].
 const ROWS: usize = 50_000;
 
 /// A table at both ends, each with what sums its rows up.
-pub(crate) struct Sides<'a> {
-    pub(crate) primary: (&'a dyn RowSums, &'a KeyedTable),
-    pub(crate) replica: (&'a dyn RowSums, &'a KeyedTable),
-    pub(crate) columns: &'a [Name],
+pub(crate) struct Summed<'a> {
+    pub(crate) sides: Sides<'a>,
+    pub(crate) primary: &'a dyn RowSums,
+    pub(crate) replica: &'a dyn RowSums,
 }
 
-impl Sides<'_> {
+impl Summed<'_> {
     /// The rows of a range at the primary, where the sums are equal.
     async fn same(&self, range: KeyRange<'_>) -> Result<Option<u64>, Fault> {
-        let ((here, table), (there, copy)) = (self.primary, self.replica);
+        let (sides, (_, table), (_, copy)) = (&self.sides, self.sides.primary, self.sides.replica);
         let (one, other) = futures_util::try_join!(
-            here.sum(table, self.columns, range),
-            there.sum(copy, self.columns, range)
+            self.primary.sum(table, sides.columns, range),
+            self.replica.sum(copy, sides.columns, range)
         )?;
         Ok((one == other).then_some(one.rows))
     }
 
     /// The end of the next range within one.
     async fn cut(&self, range: KeyRange<'_>, rows: usize) -> Result<Option<Row>, Fault> {
-        let (here, table) = self.primary;
-        here.end_of(table, range, rows).await
+        let (_, table) = self.sides.primary;
+        self.primary.end_of(table, range, rows).await
     }
 
     /// Compares all rows.
@@ -85,41 +86,11 @@ impl Sides<'_> {
             };
             match self.same(range).await? {
                 Some(rows) => checked.rows += rows,
-                None => {
-                    checked.rows += self.rows(range, false, comparison, checked).await?;
-                    self.rows(range, true, comparison, checked).await?;
-                }
+                None => self.sides.compare(range, comparison, checked).await?,
             }
             match end {
                 Some(end) => after = Some(end),
                 None => return Ok(()),
-            }
-        }
-    }
-
-    /// Compares the rows of a range one by one: those of the primary, or (`back`) those of the
-    /// replica. Gives how many there are.
-    async fn rows(
-        &self,
-        range: KeyRange<'_>,
-        back: bool,
-        comparison: &mut Comparison<'_>,
-        checked: &mut Checked,
-    ) -> Result<u64, Fault> {
-        let (side, table) = if back { self.replica } else { self.primary };
-        let (mut after, mut rows) = (range.after.map(Row::from), 0);
-        loop {
-            let rest = KeyRange {
-                after: after.as_deref(),
-                ..range
-            };
-            let keys = side.keys_in(table, rest, KEYS).await?;
-            let found = keys.len();
-            rows += found as u64;
-            after = keys.last().cloned();
-            comparison.part(keys, back, checked).await?;
-            if found < KEYS {
-                return Ok(rows);
             }
         }
     }

@@ -36,7 +36,7 @@ pub(crate) enum Written {
 
 /// True where it helps to try the same again later: nothing of it is the fault of what was to be
 /// written.
-fn is_passing(fault: &Fault) -> bool {
+pub(crate) fn is_passing(fault: &Fault) -> bool {
     let is_of_machine = |family: &&str| fault.code.starts_with(family);
     fault.class.may_retry()
         || fault.class == windrow_core::FaultClass::Unknown

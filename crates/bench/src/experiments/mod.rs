@@ -2,19 +2,15 @@
 
 pub mod batch_api;
 pub mod bulk;
-pub mod ceiling;
 pub mod files;
 pub mod forms;
+pub mod gateway;
 pub mod latency;
 pub mod load;
 pub mod low_load;
 pub mod moves;
 pub mod outage;
 pub mod outcomes;
-pub mod pg_failing;
-pub mod pg_load;
-pub mod pg_low_load;
-pub mod pg_many;
 pub mod poison;
 pub mod replicas;
 pub mod restart;

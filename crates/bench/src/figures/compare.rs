@@ -44,7 +44,7 @@ const RULE: &str = "Each cell is the median of the rounds (smallest .. largest).
      three rounds in either run nothing can be said.";
 
 fn read(folder: &Path) -> Result<Vec<Figure>> {
-    let path = folder.join("figures.csv");
+    let path = folder.join(super::RAW);
     let shown = path.display();
     csv::Reader::from_path(&path)
         .and_then(|mut reader| reader.deserialize().collect())
@@ -141,6 +141,6 @@ mod tests {
     fn a_folder_without_figures_is_named() {
         let root = tempfile::tempdir().unwrap();
         let error = read(root.path()).unwrap_err().to_string();
-        assert!(error.contains("figures.csv"), "{error}");
+        assert!(error.contains("raw.csv"), "{error}");
     }
 }

@@ -4,9 +4,11 @@ mod compare;
 pub mod curve;
 mod date;
 mod figure;
+mod limit;
 mod machine;
 pub mod plot;
 mod pulse;
+mod repeat;
 mod report;
 mod steal;
 mod table;
@@ -21,8 +23,13 @@ use crate::say;
 pub use compare::Compare;
 use curve::{Curve, Point};
 pub use figure::Figure;
+pub use limit::LIMIT;
+pub use repeat::{Again, undisturbed};
 use steal::Steal;
 use table::Spread;
+
+/// The file that holds every single figure of a run.
+const RAW: &str = "raw.csv";
 
 /// An experiment's figures.
 #[derive(Debug)]
@@ -128,25 +135,23 @@ impl Run {
         self.files.push((name.into(), text));
     }
 
-    /// Writes everything to a new folder below `root` and says where.
+    /// Writes everything to a new folder below `root` and says where. The folder's name says it
+    /// where the machine was taken away meanwhile.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn store(mut self, root: &Path) -> Result<PathBuf> {
         let (taken, warning) = self.steal.end();
         self.version("taken from the machine while it ran (steal)", taken);
-        if let Some(warning) = warning {
-            self.remark(warning);
+        let mark = warning.as_ref().map_or("", |_| repeat::MARK);
+        for sentence in limit::remarks(&self.figures).into_iter().chain(warning) {
+            self.remark(sentence);
         }
-        let folder = new_folder(root, &format!("{}-{}", date::today(), self.name))?;
+        let folder = new_folder(root, &format!("{}-{}{mark}", date::today(), self.name))?;
         let table = table::medians(&self.figures);
-        fs::write(folder.join("figures.csv"), table::csv(&self.figures)?)?;
-        fs::write(
-            folder.join("figures.json"),
-            serde_json::to_string_pretty(&self.figures)?,
-        )?;
+        fs::write(folder.join(RAW), table::csv(&self.figures)?)?;
         self.versions.extend(machine::versions());
-        fs::write(folder.join("README.md"), self.readme(&table))?;
+        fs::write(folder.join("summary.md"), self.summary(&table))?;
         fs::write(folder.join("report.html"), self.report())?;
         for (name, text) in &self.files {
             fs::write(folder.join(name), text)?;
@@ -171,7 +176,7 @@ impl Run {
         )
     }
 
-    fn readme(&self, table: &str) -> String {
+    fn summary(&self, table: &str) -> String {
         let mut text = format!(
             "# {}\n\n{}, `{}`\n\n",
             self.title,
@@ -183,7 +188,7 @@ impl Run {
         }
         write!(
             text,
-            "\nMedians of all rounds (every figure is in `figures.csv`):\n\n{table}\n"
+            "\nMedians of all rounds (every figure is in `{RAW}`):\n\n{table}\n"
         )
         .ok();
         text.push_str(&table::published(&self.figures, &self.published));
@@ -231,18 +236,18 @@ mod tests {
         };
         let (first, second) = (stored(1.0), stored(5.0));
         assert_ne!(first, second);
-        let csv = fs::read_to_string(first.join("figures.csv")).unwrap();
+        let csv = fs::read_to_string(first.join(RAW)).unwrap();
         assert_eq!(
             csv,
             "round,arm,metric,value\n1,one,rows/s,1.0\n2,one,rows/s,3.0\n"
         );
-        let readme = fs::read_to_string(second.join("README.md")).unwrap();
-        assert!(readme.contains("| one | 4.00 |"), "{readme}");
+        let summary = fs::read_to_string(second.join("summary.md")).unwrap();
+        assert!(summary.contains("| one | 4.00 |"), "{summary}");
         assert!(
-            readme.contains("| one | rows/s | 2.00 | 4.00 |"),
-            "{readme}"
+            summary.contains("| one | rows/s | 2.00 | 4.00 |"),
+            "{summary}"
         );
-        assert!(readme.contains("- as expected\n") && readme.contains("![x.svg](x.svg)"));
+        assert!(summary.contains("- as expected\n") && summary.contains("![x.svg](x.svg)"));
         let page = fs::read_to_string(second.join("report.html")).unwrap();
         for part in [
             "A demonstration",

@@ -46,7 +46,7 @@ pub(super) fn html(words: &Words<'_>, figures: &[Figure], published: &[Figure]) 
     }
     text.push_str(
         "</ul>\n<p>Each dot is the median of the rounds, its line reaches from the smallest to \
-         the largest of them; a bar across is what others have published. Every single figure is in <code>figures.csv</code>.</p>\n",
+         the largest of them; a bar across is what others have published. Every single figure is in <code>raw.csv</code>.</p>\n",
     );
     for plot in &words.plots {
         writeln!(text, "<figure class=\"own\">{plot}</figure>").ok();

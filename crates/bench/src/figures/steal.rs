@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// A larger share than this is said in the report.
+/// A run of which a larger share was taken is marked, and measured again.
 const STATED: f64 = 0.02;
 
 /// The machine's time at the beginning of a run, in ticks: all of it, and what was taken away.
@@ -26,7 +26,8 @@ impl Steal {
         };
         let shown = format!("{:.1} %", share * 100.0);
         let warning = (share > STATED).then(|| {
-            format!("{shown} of the machine's time was taken by its host while this ran: repeat it")
+            let most = STATED * 100.0;
+            format!("{shown} of the machine's time was taken by its host while this ran, more than {most} %: it is no figure to report")
         });
         (shown, warning)
     }

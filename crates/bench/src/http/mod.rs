@@ -2,7 +2,7 @@
 //!
 //! It reads no more of an answer than its status and length, so that what is measured is the
 //! server: less than 1 us a request in this program and some 5 us in the kernel's calls for one
-//! send and one receive (the experiment `ceiling` measures it).
+//! send and one receive ([`crate::limit`] measures it).
 
 pub mod answer;
 pub mod closed;

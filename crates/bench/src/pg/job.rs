@@ -12,12 +12,43 @@ use crate::reading::{AT, NOTE, Reading};
 /// The name under which a connection has its statement.
 const NAME: &str = "w";
 
+/// How a client speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Parse once, then Bind and Execute.
+    #[default]
+    Prepared,
+    /// Parse, Bind and Execute each time.
+    Extended,
+    /// Query, with the values in the text.
+    Simple,
+}
+
+impl Mode {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prepared => "prepared",
+            Self::Extended => "extended",
+            Self::Simple => "simple",
+        }
+    }
+
+    /// The name under which a connection has its statement.
+    fn statement(self) -> &'static str {
+        match self {
+            Self::Prepared => NAME,
+            Self::Extended | Self::Simple => "",
+        }
+    }
+}
+
 /// Gives the values of calls and may look at the answers. Called from the generator's threads: must
 /// be quick.
 pub trait Job: Send + Sync {
-    /// The statement that each connection prepares.
-    fn sql(&self) -> &str {
-        INSERT
+    /// How its clients speak.
+    fn mode(&self) -> Mode {
+        Mode::Prepared
     }
 
     /// The values of the `n`th call of a connection.
@@ -33,38 +64,68 @@ pub trait Job: Send + Sync {
 const INSERT: &str =
     "insert into readings (id, device, at, temperature, note) values ($1, $2, $3, $4, $5)";
 
+/// The same up to its values.
+const INTO: &str = "insert into readings (id, device, at, temperature, note) values (";
+
 /// One new reading a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inserts {
     /// The number of the first one: for a second load on the same table.
     pub first: u64,
+    /// How they are said.
+    pub mode: Mode,
 }
 
 impl Job for Inserts {
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
     fn values(&self, connection: usize, n: u64, out: &mut Values<'_>) {
         out.reading(Reading::new(id_of(connection, self.first + n)));
     }
 }
 
-/// Values of a Bind message, all as text.
+/// Values of a Bind message, all as text; or of a statement's text, all as literals.
 #[derive(Debug)]
 pub struct Values<'a> {
     out: &'a mut Vec<u8>,
     count: u16,
+    literal: bool,
 }
 
-impl Values<'_> {
-    /// Appends one.
+impl<'a> Values<'a> {
+    fn new(out: &'a mut Vec<u8>, literal: bool) -> Self {
+        Self {
+            out,
+            count: 0,
+            literal,
+        }
+    }
+
+    /// Appends one, which has no quotation mark in it.
     pub fn add(&mut self, value: impl Display) {
+        match self.literal {
+            true => self.say(value),
+            false => self.bind(value),
+        }
+        self.count += 1;
+    }
+
+    fn say(&mut self, value: impl Display) {
+        let comma = if self.count > 0 { ", " } else { "" };
+        // Writing into a Vec cannot fail.
+        write!(self.out, "{comma}'{value}'").ok();
+    }
+
+    fn bind(&mut self, value: impl Display) {
         let at = self.out.len();
         self.out.extend_from_slice(&[0; 4]);
-        // Writing into a Vec cannot fail.
         write!(self.out, "{value}").ok();
         let length = u32::try_from(self.out.len() - at - 4).unwrap_or(u32::MAX);
         if let Some(place) = self.out.get_mut(at..at + 4) {
             place.copy_from_slice(&length.to_be_bytes());
         }
-        self.count += 1;
     }
 
     /// Appends the five columns of a reading.
@@ -77,25 +138,38 @@ impl Values<'_> {
     }
 }
 
-/// What prepares a job's statement.
+/// What prepares a job's statement, where it is to be prepared.
 pub fn prepare(job: &dyn Job) -> Vec<u8> {
     let mut out = Vec::new();
-    frontend::parse(&mut out, NAME, job.sql(), &[]);
+    if job.mode() == Mode::Prepared {
+        frontend::parse(&mut out, NAME, INSERT, &[]);
+    }
     frontend::sync(&mut out);
     out
 }
 
-/// Bind, Execute and Sync of the `n`th call of a connection. `out` is used again and again.
+/// All messages of the `n`th call of a connection. `out` is used again and again.
 pub fn call(job: &dyn Job, connection: usize, n: u64, out: &mut Vec<u8>) {
     out.clear();
+    if job.mode() == Mode::Simple {
+        return frontend::message(out, b'Q', |out| {
+            out.extend_from_slice(INTO.as_bytes());
+            job.values(connection, n, &mut Values::new(out, true));
+            out.extend_from_slice(b")\0");
+        });
+    }
+    let statement = job.mode().statement();
+    if job.mode() == Mode::Extended {
+        frontend::parse(out, statement, INSERT, &[]);
+    }
     frontend::message(out, b'B', |out| {
         // The unnamed portal, the statement, no formats: all text.
         out.extend_from_slice(&[0]);
-        out.extend_from_slice(NAME.as_bytes());
+        out.extend_from_slice(statement.as_bytes());
         out.extend_from_slice(&[0, 0, 0]);
         let at = out.len();
         out.extend_from_slice(&[0, 0]);
-        let mut values = Values { out, count: 0 };
+        let mut values = Values::new(out, false);
         job.values(connection, n, &mut values);
         let count = values.count.to_be_bytes();
         if let Some(place) = out.get_mut(at..at + 2) {
@@ -119,6 +193,12 @@ mod tests {
         frontend::bind(&mut plain, ("", NAME), &[], &values, &[]);
         frontend::execute(&mut plain, "", 0);
         frontend::sync(&mut plain);
+        assert_eq!(lean, plain);
+        let mode = Mode::Simple;
+        call(&Inserts { first: 0, mode }, 0, 7, &mut lean);
+        plain.clear();
+        let text = format!("{INTO}'100000007', '7', '{AT}', '15.7', '{NOTE}')");
+        frontend::query(&mut plain, &text);
         assert_eq!(lean, plain);
     }
 }

@@ -1,4 +1,4 @@
-//! A load generator that speaks PostgreSQL's protocol: prepared statements over raw sockets, one
+//! A load generator that speaks PostgreSQL's protocol: statements over raw sockets, one
 //! call under way on each connection. pgbench ends a client at its first error and cannot hold ten
 //! thousand of them; this one can.
 
@@ -9,5 +9,5 @@ pub mod open;
 pub mod report;
 pub mod session;
 
-pub use job::{Inserts, Job, Values};
+pub use job::{Inserts, Job, Mode, Values};
 pub use report::{Report, Told};

@@ -23,8 +23,6 @@ use crate::http::report::as_f64;
 /// How much is offered.
 #[derive(Clone, Copy, Debug)]
 pub struct Open {
-    /// Connections that the calls are spread over.
-    pub connections: usize,
     /// Calls a second, of all connections.
     pub rate: f64,
     /// How long.
@@ -33,42 +31,58 @@ pub struct Open {
     pub seed: u64,
 }
 
-/// Runs a load to its end.
-///
-/// # Errors
-/// A connection cannot be opened or ends.
-pub fn run(address: &Address, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
-    let mut open = Vec::new();
-    for _ in 0..load.connections {
-        open.push(Connection::open(address, &**job)?);
+/// Connections that the calls are spread over.
+#[derive(Debug)]
+pub struct Clients(Vec<Connection>);
+
+impl Clients {
+    /// Opens them, and lets them prepare a job's statement.
+    ///
+    /// # Errors
+    /// One is not let in.
+    pub fn open(address: &Address, count: usize, job: &dyn Job) -> Result<Self> {
+        let open = (0..count).map(|_| Connection::open(address, job));
+        Ok(Self(open.collect::<Result<_>>()?))
     }
-    let start = Instant::now() + Duration::from_millis(50);
-    let clients: Vec<_> = open
-        .into_iter()
-        .enumerate()
-        .map(|(number, connection)| {
-            let (load, job) = (*load, Arc::clone(job));
-            thread::spawn(move || client(connection, &load, &*job, number, start))
-        })
-        .collect();
-    let mut report = Report::new()?;
-    for client in clients {
-        let seen = client.join().map_err(|_| anyhow!("a client panicked"))?;
-        report.merge(&seen?)?;
+
+    /// Runs a load to its end.
+    ///
+    /// # Errors
+    /// A connection ends.
+    pub fn run(&mut self, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
+        let start = Instant::now() + Duration::from_millis(50);
+        let mean_gap = as_f64(self.0.len() as u64) / load.rate;
+        let clients: Vec<_> = std::mem::take(&mut self.0)
+            .into_iter()
+            .enumerate()
+            .map(|(number, mut connection)| {
+                let (load, job) = (*load, Arc::clone(job));
+                thread::spawn(move || {
+                    let seen = client(&mut connection, (&load, mean_gap), &*job, number, start)?;
+                    anyhow::Ok((connection, seen))
+                })
+            })
+            .collect();
+        let mut report = Report::new()?;
+        for client in clients {
+            let ended = client.join().map_err(|_| anyhow!("a client panicked"))?;
+            let (connection, seen) = ended?;
+            report.merge(&seen)?;
+            self.0.push(connection);
+        }
+        report.elapsed = start.elapsed();
+        Ok(report)
     }
-    report.elapsed = start.elapsed();
-    Ok(report)
 }
 
 fn client(
-    mut connection: Connection,
-    load: &Open,
+    connection: &mut Connection,
+    (load, mean_gap): (&Open, f64),
     job: &dyn Job,
     number: usize,
     start: Instant,
 ) -> Result<Report> {
     let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
-    let mean_gap = as_f64(load.connections as u64) / load.rate;
     let mut report = Report::new()?;
     let mut request = Vec::new();
     let mut due = Duration::ZERO;
@@ -88,6 +102,7 @@ fn client(
 }
 
 /// A connection that blocks.
+#[derive(Debug)]
 struct Connection {
     stream: TcpStream,
     input: Vec<u8>,

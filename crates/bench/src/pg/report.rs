@@ -95,9 +95,10 @@ impl Report {
     /// The usual metrics.
     pub fn metrics(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("calls/s", self.rate()),
+            ("rows/s", self.rate()),
             ("p50 ms", self.latency_ms(50.0)),
             ("p99 ms", self.latency_ms(99.0)),
+            ("p99.9 ms", self.latency_ms(99.9)),
         ]
     }
 }

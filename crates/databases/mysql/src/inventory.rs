@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mysql_async::{Opts, Row as Cells};
 use windrow_core::inventory::parents_first;
 use windrow_core::write::Row;
-use windrow_core::{Fault, Inventory, KeyedTable, TableName, Value};
+use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName};
 use windrow_database::Options;
 use windrow_database::quote::backtick::{push_ident, push_table};
 
@@ -77,16 +77,17 @@ impl Inventory for MysqlInventory {
         described.map_err(Trouble::into_fault)
     }
 
-    async fn keys(
+    async fn rows(
         &self,
         table: &KeyedTable,
-        after: Option<&[Value]>,
+        columns: &[Name],
+        range: KeyRange<'_>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
         let mut session = self.session().await?;
-        let keys = keys(&mut session, table, after, most).await;
+        let rows = rows(&mut session, table, columns, range, most).await;
         session.close().await;
-        keys
+        rows
     }
 
     async fn settled(&self) -> Result<(), Fault> {
@@ -162,52 +163,79 @@ fn keeps(column: &Column) -> bool {
     matches!(column.kind, Int | Bool | Char | Text | Enum | Date | Binary)
 }
 
-async fn keys(
+async fn rows(
     session: &mut Session,
     table: &KeyedTable,
-    after: Option<&[Value]>,
+    columns: &[Name],
+    range: KeyRange<'_>,
     most: usize,
 ) -> Result<Vec<Row>, Fault> {
     let facts = schema::read(session, &table.name).await;
     let Some(facts) = facts.map_err(Trouble::into_fault)? else {
         return Ok(Vec::new());
     };
-    let columns = key_columns(&facts);
-    let names: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
-    let list = names.join(", ");
-    let mut sql = format!("SELECT {list} FROM ");
+    let mut sql = format!("SELECT {} FROM ", list(columns.iter()));
     push_table(&mut sql, &table.name);
-    let mut cells = Vec::new();
-    if let Some(after) = after {
-        sql.push_str(" WHERE ");
-        // Written out: the server does not look rows up by a comparison of several columns at once.
-        for last in (0..names.len()).rev() {
-            sql.push_str(if last + 1 < names.len() { " OR (" } else { "(" });
-            for (place, name) in names.iter().enumerate().take(last + 1) {
-                let sign = if place < last { "=" } else { ">" };
-                sql.push_str(if place > 0 { " AND " } else { "" });
-                sql.push_str(&format!("{name} {sign} ?"));
-                if let (Some(column), Some(value)) = (columns.get(place), after.get(place)) {
-                    cells.push(encode::stored(&table.name, column, value)?);
-                }
+    let key = key_columns(&facts);
+    let (mut cells, mut word) = (Vec::new(), "WHERE");
+    for (sign, values) in [(">", range.after), ("<", range.to)] {
+        let Some(values) = values else { continue };
+        sql.push_str(&format!(" {word} "));
+        push_bound(&mut sql, &key, sign);
+        for last in (0..key.len()).rev() {
+            for (column, value) in key.iter().zip(values).take(last + 1) {
+                cells.push(encode::stored(&table.name, column, value)?);
             }
-            sql.push(')');
         }
+        word = "AND";
     }
-    sql.push_str(&format!(" ORDER BY {list} LIMIT {most}"));
+    let order = list(key.iter().map(|column| &column.name));
+    sql.push_str(&format!(" ORDER BY {order} LIMIT {most}"));
     let fetched = session.fetch(&sql, cells, usize::MAX).await;
     let fetched = fetched.map_err(Trouble::into_fault)?;
+    let kind = |name: &Name| {
+        facts
+            .columns
+            .iter()
+            .find(|c| c.name == *name)
+            .map(|c| c.kind)
+    };
+    let kinds: Vec<Option<Kind>> = columns.iter().map(kind).collect();
     let row = |cells: Vec<mysql_async::Value>| {
-        let cells = cells.into_iter().zip(fetched.columns.iter()).zip(&columns);
+        let cells = cells.into_iter().zip(fetched.columns.iter()).zip(&kinds);
         cells
-            .map(|((cell, shown), column)| decode::value(shown, Some(column.kind), cell))
+            .map(|((cell, shown), kind)| decode::value(shown, *kind, cell))
             .collect()
     };
     Ok(fetched.rows.into_iter().map(row).collect())
 }
 
-fn quoted(column: &Column) -> String {
-    let mut name = String::new();
-    push_ident(&mut name, &column.name);
-    name
+/// The rows behind a key (`>`), or up to it and with it (`<`). Written out: the server does not
+/// look rows up by a comparison of several columns at once.
+fn push_bound(sql: &mut String, key: &[&Column], sign: &str) {
+    sql.push('(');
+    for last in (0..key.len()).rev() {
+        sql.push_str(if last + 1 < key.len() { " OR (" } else { "(" });
+        for (place, column) in key.iter().enumerate().take(last + 1) {
+            sql.push_str(if place > 0 { " AND " } else { "" });
+            push_ident(sql, &column.name);
+            sql.push_str(match (place < last, sign) {
+                (true, _) => " = ?",
+                (false, "<") if last + 1 == key.len() => " <= ?",
+                (false, "<") => " < ?",
+                (false, _) => " > ?",
+            });
+        }
+        sql.push(')');
+    }
+    sql.push(')');
+}
+
+fn list<'n>(names: impl Iterator<Item = &'n Name>) -> String {
+    let quoted = |name: &Name| {
+        let mut quoted = String::new();
+        push_ident(&mut quoted, name);
+        quoted
+    };
+    names.map(quoted).collect::<Vec<_>>().join(", ")
 }

@@ -6,15 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use windrow_core::inventory::parents_first;
 use windrow_core::write::Row;
-use windrow_core::{
-    Fault, Inventory, KeyRange, KeyedTable, Name, RowSum, RowSums, TableName, Value,
-};
+use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, RowSum, RowSums, TableName};
 use windrow_database::quote::{push_idents, push_table};
 use windrow_pgwire::wire::{DataRow, Wire};
 
 use super::catalog::column::{Column, Kind};
 use super::catalog::schema;
 use super::catalog::table::Facts;
+use super::rows::statement::push_results;
 use super::server::Server;
 use super::talk::{Ask, talk, text, word};
 use super::values::{decode, text as spelling};
@@ -67,21 +66,22 @@ impl PgInventory {
         Ok(self.server.wire().await?.0)
     }
 
-    /// The keys of a range.
+    /// Some columns of the rows of a range.
     async fn ranged(
         &self,
         table: &KeyedTable,
+        columns: &[Name],
         range: KeyRange<'_>,
         limit: &str,
     ) -> Result<Vec<Row>, Fault> {
         let mut wire = self.wire().await?;
-        let keys = match Ranged::of(&mut wire, &self.server, table, range).await {
-            Ok(Some(ranged)) => ranged.keys(&mut wire, limit).await,
+        let rows = match Ranged::of(&mut wire, &self.server, table, range).await {
+            Ok(Some(ranged)) => ranged.rows(&mut wire, columns, limit).await,
             Ok(None) => Ok(Vec::new()),
             Err(fault) => Err(fault),
         };
         wire.terminate().await;
-        keys
+        rows
     }
 }
 
@@ -112,14 +112,15 @@ impl Inventory for PgInventory {
         Ok(found?.map(|(own, facts)| keyed(own, &facts)))
     }
 
-    async fn keys(
+    async fn rows(
         &self,
         table: &KeyedTable,
-        after: Option<&[Value]>,
+        columns: &[Name],
+        range: KeyRange<'_>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
-        let range = KeyRange { after, to: None };
-        self.keys_in(table, range, most).await
+        let limit = format!("LIMIT {most}");
+        self.ranged(table, columns, range, &limit).await
     }
 
     fn sums(&self) -> Option<&dyn RowSums> {
@@ -188,11 +189,11 @@ pub(crate) fn keeps(column: &Column) -> bool {
     }
 }
 
-/// A query on the rows of a range, with its key's columns. `None`: there is no such table.
+/// A query on the rows of a range. `None`: there is no such table.
 struct Ranged {
-    /// The key's columns, as SQL and as kinds.
+    facts: Facts,
+    /// The key's columns, as SQL.
     names: String,
-    kinds: Vec<Kind>,
     /// ` FROM t WHERE ..`.
     from: String,
     values: Vec<String>,
@@ -209,7 +210,6 @@ impl Ranged {
             return Ok(None);
         };
         let columns = key_columns(&facts);
-        let kinds: Vec<Kind> = columns.iter().map(|column| column.kind.clone()).collect();
         let mut names = String::new();
         push_idents(&mut names, columns.iter().map(|column| &*column.name));
         let mut from = String::from(" FROM ");
@@ -218,9 +218,9 @@ impl Ranged {
         for (sign, key) in [(">", range.after), ("<=", range.to)] {
             let Some(key) = key else { continue };
             let first = values.len();
-            for (kind, value) in kinds.iter().zip(key) {
+            for (column, value) in columns.iter().zip(key) {
                 let mut text = Vec::new();
-                let written = spelling::push(kind, value, &mut text);
+                let written = spelling::push(&column.kind, value, &mut text);
                 written.map_err(|unwritable| Fault::invalid(unwritable.0))?;
                 values.push(String::from_utf8_lossy(&text).into_owned());
             }
@@ -232,21 +232,28 @@ impl Ranged {
             word = "AND";
         }
         Ok(Some(Self {
+            facts,
             names,
-            kinds,
             from,
             values,
         }))
     }
 
-    /// Asks for keys. `limit`: what stands behind their order.
-    async fn keys(self, wire: &mut Wire, limit: &str) -> Result<Vec<Row>, Fault> {
-        let Self { names, from, .. } = &self;
-        let ask = self.ask(format!("SELECT {names}{from} ORDER BY {names} {limit}"));
+    /// Asks for columns of the rows. `limit`: what stands behind their order.
+    async fn rows(self, wire: &mut Wire, columns: &[Name], limit: &str) -> Result<Vec<Row>, Fault> {
+        let mut sql = "SELECT ".to_owned();
+        push_results(&mut sql, None, columns, &self.facts);
+        sql.push_str(&format!("{} ORDER BY {} {limit}", self.from, self.names));
+        let kind = |name: &Name| {
+            let place = self.facts.place_of(name);
+            let column = place.and_then(|place| self.facts.columns.get(place));
+            column.map_or(Kind::Other, |column| column.kind.clone())
+        };
+        let kinds: Vec<Kind> = columns.iter().map(kind).collect();
         let mut rows = Vec::new();
-        talk(wire, &[ask], false, &mut |_, row| {
+        talk(wire, &[self.ask(sql)], false, &mut |_, row| {
             let value = |(place, kind): (usize, &Kind)| decode::value(kind, row.get(place));
-            rows.push(self.kinds.iter().enumerate().map(value).collect());
+            rows.push(kinds.iter().enumerate().map(value).collect());
         })
         .await?;
         Ok(rows)
@@ -301,7 +308,7 @@ impl RowSums for PgInventory {
     ) -> Result<Option<Row>, Fault> {
         let before = rows.saturating_sub(1);
         let limit = format!("OFFSET {before} LIMIT 1");
-        Ok(self.ranged(table, range, &limit).await?.pop())
+        Ok(self.ranged(table, &table.key, range, &limit).await?.pop())
     }
 
     async fn sum(
@@ -314,15 +321,6 @@ impl RowSums for PgInventory {
         let sum = sum(&mut wire, &self.server, table, columns, range).await;
         wire.terminate().await;
         sum
-    }
-
-    async fn keys_in(
-        &self,
-        table: &KeyedTable,
-        range: KeyRange<'_>,
-        most: usize,
-    ) -> Result<Vec<Row>, Fault> {
-        self.ranged(table, range, &format!("LIMIT {most}")).await
     }
 }
 

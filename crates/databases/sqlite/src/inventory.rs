@@ -1,5 +1,6 @@
 //! Which tables there are, and what names their rows, for replicas.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,7 +8,7 @@ use rusqlite::types::Value as Stored;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 use windrow_core::inventory::parents_first;
 use windrow_core::write::Row;
-use windrow_core::{Fault, Inventory, KeyedTable, Name, TableName, Value};
+use windrow_core::{Fault, Inventory, KeyRange, KeyedTable, Name, TableName, Value};
 use windrow_database::quote::{push_ident, push_idents};
 
 use super::fault::Failure;
@@ -31,6 +32,13 @@ const NAME: &str =
 /// Hidden: 2 and 3 are generated columns.
 const COLUMNS: &str = "\
 SELECT name, pk, hidden FROM pragma_table_xinfo(?1, 'main') WHERE hidden <> 1 ORDER BY cid";
+
+const TYPES: &str = "\
+SELECT c.name, coalesce(c.type, ''), l.strict FROM pragma_table_xinfo(?1, 'main') c
+JOIN pragma_table_list l ON l.schema = 'main' AND l.name = ?1 WHERE c.hidden <> 1";
+
+/// The ends of a range of keys.
+type Ends = (Option<Row>, Option<Row>);
 
 /// The tables of a file.
 #[derive(Debug)]
@@ -78,14 +86,16 @@ impl Inventory for SqliteInventory {
             .await
     }
 
-    async fn keys(
+    async fn rows(
         &self,
         table: &KeyedTable,
-        after: Option<&[Value]>,
+        columns: &[Name],
+        range: KeyRange<'_>,
         most: usize,
     ) -> Result<Vec<Row>, Fault> {
-        let (table, after) = (table.clone(), after.map(<[Value]>::to_vec));
-        self.run(move |connection| keys(connection, &table, after.as_deref(), most))
+        let (table, columns) = (table.clone(), columns.to_vec());
+        let ends: Ends = (range.after.map(Row::from), range.to.map(Row::from));
+        self.run(move |connection| rows(connection, &table, &columns, &ends, most))
             .await
     }
 
@@ -136,29 +146,56 @@ fn describe(connection: &Connection, table: &Name) -> rusqlite::Result<Option<Ke
     }))
 }
 
-fn keys(
+fn rows(
     connection: &Connection,
     table: &KeyedTable,
-    after: Option<&[Value]>,
+    columns: &[Name],
+    ends: &Ends,
     most: usize,
 ) -> rusqlite::Result<Vec<Row>> {
-    let mut names = String::new();
-    push_idents(&mut names, table.key.iter());
-    let mut sql = format!("SELECT {names} FROM main.");
+    let types = types(connection, table, columns)?;
+    let (mut sql, mut key) = ("SELECT ".to_owned(), String::new());
+    push_idents(&mut sql, columns.iter());
+    push_idents(&mut key, table.key.iter());
+    sql.push_str(" FROM main.");
     push_ident(&mut sql, &table.name.table);
-    let after: Vec<Stored> = after.unwrap_or_default().iter().map(stored).collect();
-    if !after.is_empty() {
-        let places: Vec<_> = (1..=after.len()).map(|n| format!("?{n}")).collect();
-        sql.push_str(&format!(" WHERE ({names}) > ({})", places.join(", ")));
+    let (mut given, mut word) = (Vec::new(), "WHERE");
+    for (sign, end) in [(">", &ends.0), ("<=", &ends.1)] {
+        let Some(end) = end else { continue };
+        let places = vec!["?"; end.len()].join(", ");
+        sql.push_str(&format!(" {word} ({key}) {sign} ({places})"));
+        given.extend(end.iter().map(stored));
+        word = "AND";
     }
-    sql.push_str(&format!(" ORDER BY {names} LIMIT {most}"));
+    sql.push_str(&format!(" ORDER BY {key} LIMIT {most}"));
     let mut ask = connection.prepare(&sql)?;
-    let width = table.key.len();
-    let rows = ask.query_map(params_from_iter(after), |row| {
-        let value = |place| Ok(read::value(row.get_ref(place)?, ColumnType::Any));
-        (0..width).map(value).collect()
+    let rows = ask.query_map(params_from_iter(given), |row| {
+        let types = types.iter().enumerate();
+        types
+            .map(|(place, of)| Ok(read::value(row.get_ref(place)?, *of)))
+            .collect()
     })?;
     rows.collect()
+}
+
+/// What columns are declared as. Values of the key are taken as they are stored, because rows are
+/// asked for by them.
+fn types(
+    connection: &Connection,
+    table: &KeyedTable,
+    columns: &[Name],
+) -> rusqlite::Result<Vec<ColumnType>> {
+    let mut ask = connection.prepare(TYPES)?;
+    let declared = ask.query_map([&*table.name.table], |row| {
+        let declared = ColumnType::declared(&row.get::<_, String>(1)?, row.get(2)?);
+        Ok((Name::from(row.get::<_, String>(0)?), declared))
+    })?;
+    let declared: HashMap<Name, ColumnType> = declared.collect::<rusqlite::Result<_>>()?;
+    let of = |name: &Name| match declared.get(name) {
+        Some(declared) if !table.key.contains(name) => *declared,
+        _ => ColumnType::Any,
+    };
+    Ok(columns.iter().map(of).collect())
 }
 
 /// A value of a key as it is stored: it was read from there.

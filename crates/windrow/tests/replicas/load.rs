@@ -82,7 +82,8 @@ async fn until(written: &AtomicU64, more: u64, time: Duration) {
     }
 }
 
-/// `WINDROW_REPLICA_AWAY`: seconds for which it is away at least.
+/// `WINDROW_REPLICA_AWAY`: seconds for which it is away at least. How far behind it was, and how
+/// long it took to catch up, is told with `--nocapture`.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_was_away_under_load_catches_up() {
     let (primary, near, far) = (Db::postgres(), Db::postgres(), Db::mariadb());
@@ -103,17 +104,28 @@ async fn one_that_was_away_under_load_catches_up() {
     proxy.refuse(true);
     proxy.cut();
     let away = Duration::from_secs(number("WINDROW_REPLICA_AWAY", 1) as u64);
+    let before = written.load(Ordering::Relaxed);
     until(&written, 2_000, away).await;
+    let missed = written.load(Ordering::Relaxed) - before;
+    let behind = gateway.replicas().await[1]["lag"].to_string();
     proxy.refuse(false);
+    let back = Instant::now();
     gateway
         .until("it is back while all is written to", |replicas| {
             replicas[1]["away_seconds"].is_null()
         })
         .await;
+    let reached = back.elapsed();
     until(&written, 500, Duration::ZERO).await;
     stop.store(true, Ordering::Relaxed);
     writers.join_all().await;
+    let stopped = Instant::now();
     gateway.level().await;
+    println!(
+        "{missed} writes while away, behind by {behind}; connected {reached:?} after it was there again, level {:?} after it and {:?} after the last write",
+        back.elapsed(),
+        stopped.elapsed()
+    );
     for replica in [&near.url(), &url] {
         check(&primary.url(), replica, &[]).ends(0);
     }

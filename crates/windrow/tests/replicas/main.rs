@@ -14,5 +14,6 @@ mod figures;
 mod kills;
 mod load;
 mod mixed;
+mod side_by_side;
 mod sql;
 mod support;

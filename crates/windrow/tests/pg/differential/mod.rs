@@ -159,7 +159,7 @@ fn deferred_and_direct_leave_the_same() {
         defers: true,
         moved: AtomicBool::default(),
     };
-    let cases = number(CASES).map_or(DEFAULT_CASES / 2, |n| u32::try_from(n).unwrap());
+    let cases = number(CASES).map_or(DEFAULT_CASES / 4, |n| u32::try_from(n).unwrap());
     check(cases, &pair);
     assert!(pair.moved.into_inner(), "nothing was deferred");
 }

@@ -1,0 +1,206 @@
+//! What is offered over one way to the database, and what came of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use windrow_testkit::procfs;
+
+use super::flawed::{self, Flawed, Mix};
+use crate::figures::{LIMIT, Run};
+use crate::http::report::as_f64;
+use crate::limit;
+use crate::pg::closed::Clients;
+use crate::pg::open::{self, Open};
+use crate::pg::{Inserts, Job, Mode, Report};
+use crate::say;
+use crate::servers::pg::{Database, Gate, Way};
+
+/// Each client's rows before this one are written while measuring, rows from it on while warming
+/// up.
+const WARM: u64 = 50_000_000;
+
+/// One kind of load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    /// Each client sends its next row when the last one is answered.
+    Closed { clients: usize, mode: Mode },
+    /// The same, with bad rows among them.
+    Flawed { clients: usize, mix: Mix },
+    /// The same, beside clients that are connected and silent.
+    Connected { all: usize, busy: usize },
+    /// So many rows a second, however slow the answers are.
+    Open { clients: usize, rate: u32 },
+}
+
+impl Load {
+    pub(super) fn arm(self, way: Way) -> String {
+        let way = way.as_str();
+        match self {
+            Self::Closed {
+                clients,
+                mode: Mode::Prepared,
+            } => format!("{way}, {clients} clients"),
+            Self::Closed { clients, mode } => {
+                format!("{way}, {clients} clients, {}", mode.as_str())
+            }
+            Self::Flawed { clients, mix } => format!("{way}, {clients} clients, {}", mix.name()),
+            Self::Connected { all, busy } => format!("{way}, {all} connected, {busy} write"),
+            Self::Open { rate, .. } => format!("{way}, {rate}/s offered"),
+        }
+    }
+
+    fn mode(self) -> Mode {
+        match self {
+            Self::Closed { mode, .. } => mode,
+            _ => Mode::Prepared,
+        }
+    }
+
+    /// A server has no room for thousands of clients, and a gateway in transaction mode may not
+    /// follow prepared statements.
+    pub(super) fn takes(self, way: Way) -> Result<bool> {
+        let has_room = !matches!(self, Self::Connected { .. }) || way != Way::Direct;
+        Ok(has_room && (self.mode() != Mode::Prepared || way.prepares()?))
+    }
+
+    /// The generator's own limit with this load.
+    pub(super) fn limit(self) -> Result<f64> {
+        match self {
+            Self::Closed { clients, mode } => limit::of_pg(clients, mode),
+            Self::Flawed { clients, .. } => limit::of_pg(clients, Mode::Prepared),
+            Self::Connected { busy, .. } => limit::of_pg(busy, Mode::Prepared),
+            Self::Open { clients, .. } => limit::of_pg_open(clients),
+        }
+    }
+}
+
+/// How long a load lasts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) warm_up: Duration,
+    pub(super) measured: Duration,
+}
+
+/// Clients that are connected and have prepared.
+enum Ready {
+    Closed { clients: Clients, busy: usize },
+    Open { clients: open::Clients, rate: u32 },
+}
+
+impl Ready {
+    fn open(gate: &Gate, load: Load) -> Result<Self> {
+        let (all, busy) = match load {
+            Load::Closed { clients, .. } | Load::Flawed { clients, .. } => (clients, clients),
+            Load::Connected { all, busy } => (all, busy.min(all)),
+            Load::Open { clients, rate } => {
+                let clients = open::Clients::open(gate.address(), clients, &Inserts::default())?;
+                return Ok(Self::Open { clients, rate });
+            }
+        };
+        let mut clients = Clients::open(gate.address(), all)?;
+        let mode = load.mode();
+        clients.prepare(busy, &Inserts { first: 0, mode })?;
+        Ok(Self::Closed { clients, busy })
+    }
+
+    fn offer(&mut self, time: Duration, seed: u64, job: &Arc<dyn Job>) -> Result<Report> {
+        match self {
+            Self::Closed { clients, busy } => clients.run(*busy, time, job),
+            Self::Open { clients, rate } => {
+                let rate = f64::from(*rate);
+                clients.run(&Open { rate, time, seed }, job)
+            }
+        }
+    }
+}
+
+/// Offers a load to a way that was just opened, and keeps what came of it.
+pub(super) fn measure(
+    (database, gate): (&Database, &Gate),
+    (run, round): (&mut Run, u32),
+    (way, load, limit): (Way, Load, f64),
+    times: Times,
+) -> Result<()> {
+    let empty = gate.resident_mib()?;
+    let mut written = match load {
+        Load::Flawed { .. } => flawed::prepare(gate)?,
+        _ => 0,
+    };
+    let mut ready = Ready::open(gate, load)?;
+    let mut offer = |time, first| {
+        let job = Checked::new(load, first);
+        let report = ready.offer(time, round.into(), &job.dynamic())?;
+        job.check(&report)?;
+        written += report.successes();
+        anyhow::Ok(report)
+    };
+    offer(times.warm_up, WARM)?;
+    let before = (database.server().cpu_time(), gate.cpu_time()?);
+    let generator = procfs::thread_cpu_time()?;
+    let arm = load.arm(way);
+    let report = say::during(&arm, times.measured, || offer(times.measured, 0))?;
+    let micros = |time: Duration| time.as_secs_f64() * 1e6 / as_f64(report.calls().max(1));
+    let mut metrics = report.metrics();
+    metrics.push((
+        "database CPU us/row",
+        micros(database.server().cpu_time() - before.0),
+    ));
+    if let (Some(before), Some(after)) = (before.1, gate.cpu_time()?) {
+        metrics.push(("gateway CPU us/row", micros(after - before)));
+    }
+    if !matches!(load, Load::Open { .. }) {
+        let cpu = procfs::thread_cpu_time()? - generator;
+        metrics.push(("generator CPU us/row", micros(cpu)));
+    }
+    metrics.push((LIMIT, limit));
+    if let (Some((empty, _)), Some((_, peak))) = (empty, gate.resident_mib()?) {
+        metrics.push(("gateway MiB before", empty));
+        metrics.push(("gateway peak MiB", peak));
+        metrics.push(("server connections", as_f64(gate.connections()?)));
+    }
+    run.add_all(round, &arm, &metrics);
+    let there = gate.count()?;
+    ensure!(
+        written == there,
+        "{arm}: {written} rows were confirmed or put there, {there} are there"
+    );
+    Ok(())
+}
+
+/// Rows whose outcomes are looked at.
+enum Checked {
+    Good(Arc<Inserts>),
+    Flawed(Arc<Flawed>),
+}
+
+impl Checked {
+    fn new(load: Load, first: u64) -> Self {
+        match load {
+            Load::Flawed { mix, .. } => Self::Flawed(Arc::new(Flawed::new(mix, first))),
+            _ => Self::Good(Arc::new(Inserts {
+                first,
+                mode: load.mode(),
+            })),
+        }
+    }
+
+    fn dynamic(&self) -> Arc<dyn Job> {
+        match self {
+            Self::Good(job) => Arc::clone(job) as _,
+            Self::Flawed(job) => Arc::clone(job) as _,
+        }
+    }
+
+    fn check(&self, report: &Report) -> Result<()> {
+        match self {
+            Self::Good(_) => ensure!(
+                report.successes() == report.calls(),
+                "rows were refused: {:?}",
+                report.told
+            ),
+            Self::Flawed(job) => job.check()?,
+        }
+        Ok(())
+    }
+}

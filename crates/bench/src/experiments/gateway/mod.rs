@@ -1,0 +1,277 @@
+//! An application that changes only its port: single-row inserts over PostgreSQL's protocol, direct,
+//! through Windrow and through PgBouncer, by the same generator; and where that costs more than it
+//! brings.
+
+mod flawed;
+mod load;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use windrow_testkit::pgbouncer;
+
+use self::flawed::{Flaw, Mix};
+use self::load::{Load, Times};
+use crate::figures::Run;
+use crate::figures::curve::{self, Scale};
+use crate::figures::plot::Names;
+use crate::http::report::as_f64;
+use crate::pg::Mode;
+use crate::servers::pg::{Database, Way};
+
+/// Settings of the experiment.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Gateway {
+    /// Numbers of clients, each with one insert under way; up to 1,000.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1_000])]
+    pub clients: Vec<usize>,
+    /// How these clients speak.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Mode::Prepared, Mode::Simple])]
+    pub modes: Vec<Mode>,
+    /// Fixed rates, in rows a second of all clients together.
+    #[arg(long, value_delimiter = ',', default_values_t = [500, 1_000, 5_000])]
+    pub rates: Vec<u32>,
+    /// Rows in a thousand that the database refuses.
+    #[arg(long, value_delimiter = ',', default_values_t = [10])]
+    pub bad_per_mille: Vec<u64>,
+    /// Numbers of clients that are connected while only some of them write.
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000])]
+    pub connected: Vec<usize>,
+    /// The clients of fixed rates, those with bad rows, and those that write among the connected.
+    #[arg(long, default_value_t = 64)]
+    pub some: usize,
+    /// Milliseconds of each measurement.
+    #[arg(long, default_value_t = 3_000)]
+    pub cell_ms: u64,
+    /// Milliseconds before each measurement, in which the same is done.
+    #[arg(long, default_value_t = 1_000)]
+    pub warm_up_ms: u64,
+    /// Alternating repetitions: every second one goes from the last measurement to the first.
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// Microseconds that each fsync of the server takes longer than the disk needs.
+    #[arg(long, default_value_t = 0)]
+    pub fsync_delay: u64,
+    /// How clients come to the database; PgBouncer only where it is installed.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Direct, Way::Windrow, Way::PgBouncer])]
+    pub ways: Vec<Way>,
+    /// More arguments for `windrow serve`, behind `--`.
+    #[arg(last = true)]
+    pub windrow: Vec<String>,
+}
+
+const RATE: &str = "rows/s";
+const CPU: &str = "database CPU us/row";
+
+impl Gateway {
+    /// Measures, prints and stores.
+    ///
+    /// # Errors
+    /// Something that takes part cannot be started, or a client is told what is not true.
+    pub fn run(&self, root: &Path) -> Result<()> {
+        let (name, with) = match self.fsync_delay {
+            0 => ("gateway".to_owned(), String::new()),
+            us => (
+                format!("gateway-fsync-{us}us"),
+                format!(", each fsync {us} us slower than the disk"),
+            ),
+        };
+        let title = format!("Clients of PostgreSQL that changed only their port{with}");
+        let mut run = Run::new(name, title);
+        let ways = self.ways(&mut run)?;
+        let database = Database::start(Duration::from_micros(self.fsync_delay))?;
+        database.tell_versions(&mut run, &ways)?;
+        for round in 1..=self.rounds {
+            let mut loads = self.loads();
+            if round % 2 == 0 {
+                loads.reverse();
+            }
+            for load in loads {
+                self.measure(&database, &ways, load, (&mut run, round))?;
+            }
+        }
+        self.conclude(&mut run)?;
+        self.draw(&mut run, &ways)?;
+        run.store(root)?;
+        Ok(())
+    }
+
+    /// Those that are here.
+    fn ways(&self, run: &mut Run) -> Result<Vec<Way>> {
+        let mut ways = self.ways.clone();
+        if ways.contains(&Way::PgBouncer) && pgbouncer::version().is_err() {
+            run.remark("left out: PgBouncer, which is not installed here");
+            ways.retain(|way| *way != Way::PgBouncer);
+        }
+        if ways.contains(&Way::PgBouncer) && !Way::PgBouncer.prepares()? {
+            run.remark("this PgBouncer cannot follow prepared statements in transaction mode (1.21 and later can)");
+        }
+        Ok(ways)
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let clients = self.some;
+        let closed = self.modes.iter().flat_map(|mode| {
+            let each = self.clients.iter();
+            each.map(|clients| Load::Closed {
+                clients: *clients,
+                mode: *mode,
+            })
+        });
+        let open = self.rates.iter().map(|rate| Load::Open {
+            clients,
+            rate: *rate,
+        });
+        let flawed = self.bad_per_mille.iter().flat_map(|per_mille| {
+            [Flaw::Duplicate, Flaw::Check].map(|flaw| Load::Flawed {
+                clients,
+                mix: Mix {
+                    flaw,
+                    per_mille: *per_mille,
+                },
+            })
+        });
+        let connected = self.connected.iter().map(|all| Load::Connected {
+            all: *all,
+            busy: clients,
+        });
+        closed.chain(open).chain(flawed).chain(connected).collect()
+    }
+
+    /// All ways of a load follow each other closely, every second time from the last to the first.
+    fn measure(
+        &self,
+        database: &Database,
+        ways: &[Way],
+        load: Load,
+        (run, round): (&mut Run, u32),
+    ) -> Result<()> {
+        let mut ways = ways.to_vec();
+        if round % 2 == 0 {
+            ways.reverse();
+        }
+        let limit = load.limit()?;
+        let times = Times {
+            warm_up: Duration::from_millis(self.warm_up_ms),
+            measured: Duration::from_millis(self.cell_ms),
+        };
+        for way in ways {
+            if load.takes(way)? {
+                let gate = database.open(way, &self.windrow)?;
+                load::measure((database, &gate), (run, round), (way, load, limit), times)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Windrow beside direct clients, and where it loses.
+    fn conclude(&self, run: &mut Run) -> Result<()> {
+        let has = |way| self.ways.contains(&way);
+        if !has(Way::Direct) || !has(Way::Windrow) {
+            return Ok(());
+        }
+        let mut lost = Vec::new();
+        for load in self.loads() {
+            let of = |way: Way, metric: &str| run.median(&load.arm(way), metric);
+            let is_open = matches!(load, Load::Open { .. });
+            let metric = if is_open { "p50 ms" } else { RATE };
+            let Ok(direct) = of(Way::Direct, metric) else {
+                continue;
+            };
+            let windrow = of(Way::Windrow, metric)?;
+            let cpu = of(Way::Windrow, CPU)? / of(Way::Direct, CPU)?;
+            let arm = load.arm(Way::Windrow);
+            let (loses, said) = match is_open {
+                true => (
+                    windrow > direct,
+                    format!("p50 {windrow:.2} ms, direct {direct:.2} ms"),
+                ),
+                false => (
+                    windrow < direct,
+                    format!("{:.2} times the direct rate", windrow / direct),
+                ),
+            };
+            if loses {
+                lost.push(format!("{arm} ({said})"));
+            }
+            run.remark(format!(
+                "{arm}: {said}, at {cpu:.2} of the database's CPU per row"
+            ));
+        }
+        run.remark(match lost.is_empty() {
+            true => "Windrow loses nowhere here".to_owned(),
+            false => format!("Windrow loses here: {}", lost.join("; ")),
+        });
+        run.remark(
+            "every row that was confirmed is there, and every bad one was told its own error",
+        );
+        Ok(())
+    }
+
+    fn draw(&self, run: &mut Run, ways: &[Way]) -> Result<()> {
+        let mode = self.modes.first().copied().unwrap_or_default();
+        let by_clients = |clients: usize| Load::Closed { clients, mode };
+        let closed: Vec<(f64, Load)> = self
+            .clients
+            .iter()
+            .map(|clients| (as_f64(*clients as u64), by_clients(*clients)))
+            .collect();
+        let open: Vec<(f64, Load)> = self
+            .rates
+            .iter()
+            .map(|rate| {
+                let clients = self.some;
+                let load = Load::Open {
+                    clients,
+                    rate: *rate,
+                };
+                (f64::from(*rate), load)
+            })
+            .collect();
+        let plots = [
+            (
+                "rate",
+                "Rows a second by number of clients",
+                "clients",
+                RATE,
+                &closed,
+            ),
+            (
+                "p99",
+                "99th percentile by number of clients",
+                "clients",
+                "p99 ms",
+                &closed,
+            ),
+            (
+                "fixed",
+                "Median latency at fixed rates",
+                "rows a second offered",
+                "p50 ms",
+                &open,
+            ),
+        ];
+        for (file, title, x, metric, loads) in plots {
+            let curves: Vec<_> = ways
+                .iter()
+                .map(|way| {
+                    let arms: Vec<_> = loads.iter().map(|(x, load)| (*x, load.arm(*way))).collect();
+                    run.curve(way.as_str(), metric, &arms)
+                })
+                .filter(|curve| !curve.points.is_empty())
+                .collect();
+            if curves.is_empty() {
+                continue;
+            }
+            let names = Names {
+                title,
+                x,
+                y: metric,
+            };
+            let svg = curve::curves(names, Scale::Log, &curves, &[])?;
+            run.file(&format!("{file}.svg"), svg);
+        }
+        Ok(())
+    }
+}
