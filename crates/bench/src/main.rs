@@ -70,7 +70,8 @@ enum Experiment {
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
     /// Clients of PostgreSQL that changed only their port: direct, through Windrow and through
-    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands connected.
+    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
+    /// connected.
     Gateway(Gateway),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),

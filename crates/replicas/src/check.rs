@@ -1,9 +1,9 @@
 //! Comparing a replica with the primary, row by row, and mending it.
 //!
 //! Where both databases sum rows up alike, rows are read only from ranges whose sums differ
-//! (`ranges`). Else the rows of both are read in bulk (`side_by_side`). Where a table has another key at
-//! the replica, or lacks a column there, the keys of the primary are looked up at the replica, and
-//! then those of the replica at the primary.
+//! (`ranges`). Else the rows of both are read in bulk (`side_by_side`). Where a table has another
+//! key at the replica, or lacks a column there, the keys of the primary are looked up at the
+//! replica, and then those of the replica at the primary.
 
 use std::sync::Arc;
 

@@ -85,16 +85,6 @@ fn two_of_mariadb() {
 }
 
 #[test]
-fn mariadb_beside_postgres() {
-    finds_and_mends(&Db::mariadb(), &Db::postgres());
-}
-
-#[test]
-fn two_of_sqlite() {
-    finds_and_mends(&Db::sqlite(), &Db::sqlite());
-}
-
-#[test]
 fn sqlite_beside_mariadb() {
     finds_and_mends(&Db::sqlite(), &Db::mariadb());
 }

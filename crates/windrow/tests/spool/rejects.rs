@@ -212,8 +212,7 @@ fn what_makes_no_sense_is_refused() {
     let db = Db::sqlite();
     assert_eq!(rejects(&db, &["retry"]).status, 2);
     assert_eq!(rejects(&db, &["drop", "1", "--all"]).status, 2);
-    windrow(&["rejects", "list", "--to", "cratedb://127.0.0.1:1/doc"])
-        .fails_with("no dead letters");
+    windrow(&["rejects", "list", "--to", "cratedb://127.0.0.1:1/doc"]).fails_with("--spool DIR");
     // A database in which nothing was ever refused.
     let told = rejects(&db, &["list"]).ends(0);
     assert_eq!(told.out, "");
