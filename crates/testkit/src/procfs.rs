@@ -77,6 +77,16 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
         .with_context(|| format!("process {pid} is gone"))
 }
 
+/// CPU time of a process of one thread, to the microsecond. [`stat`] counts whole ticks, which is
+/// next to nothing for a process that has had few: a thousand of them together may have had
+/// seconds.
+/// `None` if there is no such process, or a kernel that does not count so.
+pub fn exact_cpu_time(pid: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let nanoseconds = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
 /// CPU time of the calling thread, user and system, in steps of 10 ms.
 ///
 /// # Errors
@@ -153,6 +163,7 @@ mod tests {
         assert!(is_running(me));
         assert!(resident_bytes(me).unwrap() > 100_000);
         assert!(peak_resident_bytes(me).unwrap() >= resident_bytes(me).unwrap() / 2);
+        assert!(exact_cpu_time(me).is_none_or(|time| !time.is_zero()));
         let mut child = std::process::Command::new("cat")
             .stdin(std::process::Stdio::piped())
             .spawn()

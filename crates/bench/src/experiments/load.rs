@@ -10,10 +10,11 @@ use std::time::Duration;
 use anyhow::Result;
 use windrow_testkit::process::Windrow;
 
-use crate::figures::Run;
+use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::report::as_f64;
 use crate::http::{Inserts, Job, Live, Report};
+use crate::limit;
 use crate::say;
 use crate::servers::cluster::Cluster;
 use crate::servers::{self, Kind, Store, Table};
@@ -154,6 +155,7 @@ impl Load {
         metrics.push(("generator CPU us/row", micros(report.generator_cpu)));
         let rss = as_f64(windrow.resident_bytes()?) / 1_048_576.0;
         metrics.push(("windrow RSS MiB", rss));
+        metrics.push((LIMIT, limit::of_http(self.connections)?));
         run.add_all(round, arm, &metrics);
         check(&report, &table, warm.successes())?;
         table.clear()

@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::load::latencies;
-use crate::figures::Run;
+use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::job::{ROWS, id_of};
 use crate::http::{Job, Live, Outcome, Report};
+use crate::limit;
 use crate::reading::Reading;
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
@@ -135,7 +136,9 @@ impl Poison {
                 &Arc::new(Live::default()),
             )
         })?;
-        run.add_all(round, mix.arm, &latencies(&report));
+        let mut metrics = latencies(&report);
+        metrics.push((LIMIT, limit::of_http(self.connections)?));
+        run.add_all(round, mix.arm, &metrics);
         job.check(&report)?;
         let (told, there) = (report.successes() + 1, table.count()?);
         anyhow::ensure!(

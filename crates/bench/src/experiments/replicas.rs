@@ -13,10 +13,11 @@ use windrow_testkit::postgres::psql;
 use windrow_testkit::process::Windrow;
 
 use super::load::{check, latencies};
-use crate::figures::Run;
+use crate::figures::{LIMIT, Run};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::report::as_f64;
 use crate::http::{Inserts, Job, Live, stream};
+use crate::limit;
 use crate::reading::{AT, NOTE, Reading};
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
@@ -263,6 +264,7 @@ impl Replicas {
             set.level(warm.successes() + report.successes())?;
             metrics.push(("s until level", ended.elapsed().as_secs_f64()));
         }
+        metrics.push((LIMIT, limit::of_http(self.connections)?));
         run.add_all(round, arm, &metrics);
         check(&report, &set.primary, warm.successes())
     }

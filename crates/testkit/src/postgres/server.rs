@@ -133,16 +133,15 @@ impl Postgres {
     }
 
     /// CPU time (user and system) of all processes since the server was last started, including
-    /// connections that have ended. In steps of 10 ms.
+    /// connections that have ended.
     pub fn cpu_time(&self) -> Duration {
-        let stats = self.pids().into_iter().filter_map(procfs::stat);
-        stats
-            .enumerate()
-            .map(|(at, stat)| match at {
-                0 => stat.own + stat.ended_children,
-                _ => stat.own,
-            })
-            .sum()
+        let pids = self.pids();
+        let own = pids.iter().filter_map(|pid| {
+            let exact = procfs::exact_cpu_time(*pid);
+            exact.or_else(|| procfs::cpu_time(*pid).ok())
+        });
+        let main = pids.first().and_then(|pid| procfs::stat(*pid));
+        own.chain(main.map(|stat| stat.ended_children)).sum()
     }
 
     /// Stops all processes in their tracks (SIGSTOP) and waits until they stand: connections stay

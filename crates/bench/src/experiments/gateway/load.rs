@@ -36,15 +36,17 @@ pub(super) enum Load {
 impl Load {
     pub(super) fn arm(self, way: Way) -> String {
         let way = way.as_str();
+        let of = |clients| match clients {
+            1 => "1 client".to_owned(),
+            many => format!("{many} clients"),
+        };
         match self {
             Self::Closed {
                 clients,
                 mode: Mode::Prepared,
-            } => format!("{way}, {clients} clients"),
-            Self::Closed { clients, mode } => {
-                format!("{way}, {clients} clients, {}", mode.as_str())
-            }
-            Self::Flawed { clients, mix } => format!("{way}, {clients} clients, {}", mix.name()),
+            } => format!("{way}, {}", of(clients)),
+            Self::Closed { clients, mode } => format!("{way}, {}, {}", of(clients), mode.as_str()),
+            Self::Flawed { clients, mix } => format!("{way}, {}, {}", of(clients), mix.name()),
             Self::Connected { all, busy } => format!("{way}, {all} connected, {busy} write"),
             Self::Open { rate, .. } => format!("{way}, {rate}/s offered"),
         }
