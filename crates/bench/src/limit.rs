@@ -15,6 +15,7 @@ use windrow_testkit::pgclient::Address;
 
 use crate::http::closed::{self, Closed, Until};
 use crate::http::{self, Live};
+use crate::pg::answer::READY;
 use crate::pg::closed::Clients;
 use crate::pg::open::{self, Open};
 use crate::pg::{self, Job, Mode};
@@ -31,7 +32,6 @@ const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0";
 const PARSED: &[u8] = b"1\0\0\0\x04";
 const BOUND: &[u8] = b"2\0\0\0\x04";
 const INSERTED: &[u8] = b"C\0\0\0\x0fINSERT 0 1\0";
-const READY: &[u8] = b"Z\0\0\0\x05I";
 
 /// Rows a second that so many clients of the HTTP generator send.
 ///

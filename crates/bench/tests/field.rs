@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 
 use windrow_bench::experiments::batch_api::BatchApi;
 use windrow_bench::experiments::forms::Forms;
+use windrow_bench::experiments::gateway::Gateway;
 use windrow_bench::experiments::sweep::Sweep;
+use windrow_bench::pg::Mode;
 use windrow_bench::servers::Kind;
+use windrow_bench::servers::pg::Way;
 
 const ALL: [Kind; 3] = [Kind::Sqlite, Kind::Postgres, Kind::MariaDb];
 
@@ -173,4 +176,40 @@ fn documents_are_sent_with_and_without_batches() {
             ],
         );
     }
+}
+
+#[test]
+fn each_way_is_measured_under_each_load() {
+    let root = tempfile::tempdir().unwrap();
+    let gateway = Gateway {
+        clients: vec![3],
+        modes: vec![Mode::Prepared, Mode::Extended, Mode::Simple],
+        rates: vec![200],
+        bad_per_mille: vec![100],
+        connected: vec![20],
+        some: 3,
+        cell_ms: 40,
+        warm_up_ms: 10,
+        rounds: 1,
+        fsync_delay: 0,
+        ways: vec![Way::Direct, Way::Windrow],
+        windrow: Vec::new(),
+    };
+    gateway.run(root.path()).unwrap();
+    let measured = measured(root.path());
+    let arms: BTreeSet<&str> = measured.iter().map(|(arm, _)| arm.as_str()).collect();
+    // Three closed loads, a rate, two kinds of bad rows; silent clients through Windrow only.
+    assert_eq!(arms.len(), 2 * (3 + 1 + 2) + 1, "{arms:?}");
+    for arm in &arms {
+        for metric in [
+            "rows/s",
+            "p99.9 ms",
+            "database CPU us/row",
+            "generator's limit rows/s",
+        ] {
+            let one = ((*arm).to_owned(), metric.to_owned());
+            assert!(measured.contains(&one), "{arm} has no {metric}");
+        }
+    }
+    shown(root.path(), 3, &["Windrow loses"]);
 }

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::bookkeeping::{IDEMPOTENCY, PROGRESS, REJECTED};
+use windrow_core::moves::is_own;
 use windrow_core::{
     Bookkeeping, Database, Dones, Executor, Fault, FaultClass, Key, Name, OnConflict, Op, Profile,
     Purpose, Report, RowDone, RowWrite, Sink, TableName, Tally, Unit, UnitFault, Value, Verdict,
@@ -98,7 +98,7 @@ impl Connection {
     ) -> Verdict<RowDone> {
         let places = 0..unit.work().len();
         let (own, writes): (Vec<usize>, Vec<usize>) =
-            places.partition(|at| unit.work().get(*at).is_some_and(is_own));
+            places.partition(|at| unit.work().get(*at).is_some_and(is_of_books));
         let mut dones = Dones::from_elem(RowDone::default(), unit.work().len());
         if let Some(verdict) = self.write(unit, &writes, &mut dones, whole).await {
             return verdict;
@@ -219,9 +219,9 @@ fn holds(write: &RowWrite, key: &[Name]) -> bool {
 }
 
 /// True for what is about Windrow's own tables.
-fn is_own(write: &RowWrite) -> bool {
+fn is_of_books(write: &RowWrite) -> bool {
     let table = &write.shape.table;
-    table.schema.is_none() && [PROGRESS, REJECTED, IDEMPOTENCY].contains(&&*table.table)
+    table.schema.is_none() && is_own(&table.table)
 }
 
 fn put(dones: &mut Dones<RowDone>, places: &[usize], told: Dones<RowDone>) {

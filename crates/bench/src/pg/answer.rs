@@ -4,6 +4,9 @@ use anyhow::{Result, bail};
 
 use super::report::Told;
 
+/// The last message of an answer outside of a transaction: ReadyForQuery.
+pub const READY: &[u8] = b"Z\0\0\0\x05I";
+
 /// What was told, if the answer is whole up to its ReadyForQuery, which must be the last that came:
 /// a client has one call under way.
 ///

@@ -1,6 +1,6 @@
 //! A connection on the generator's event loop.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windrow_testkit::pgclient::{Address, frontend};
@@ -47,6 +47,29 @@ impl Session {
             Told::Success => Ok(()),
             Told::Error(code) => bail!("the server says {:?}", Told::Error(code)),
         }
+    }
+
+    /// Sends many calls with one Sync behind them, which must succeed. Reads while it writes:
+    /// answers that nobody takes would stop the server, and so the writing.
+    ///
+    /// # Errors
+    /// They do not.
+    pub async fn pipeline(&mut self, request: &[u8]) -> Result<()> {
+        let Self { stream, input } = self;
+        input.clear();
+        let (mut reading, mut writing) = stream.split();
+        let write = async { anyhow::Ok(writing.write_all(request).await?) };
+        let read = async {
+            while !input.ends_with(answer::READY) {
+                let n = reading.read_buf(input).await?;
+                ensure!(n > 0, "the server closed the connection");
+            }
+            Ok(())
+        };
+        tokio::try_join!(write, read)?;
+        let told = answer::parse(input)?;
+        ensure!(told == Some(Told::Success), "the server says {told:?}");
+        Ok(())
     }
 
     /// Sends a request and waits for its whole answer.

@@ -80,6 +80,11 @@ impl CrateSink {
         })
     }
 
+    /// A session within the time that connecting may take.
+    async fn connected(&self) -> Result<Session, Fault> {
+        connected(&self.origin, self.options.connect_timeout, self.session()).await
+    }
+
     async fn session(&self) -> Result<Session, Fault> {
         let mut session = Session::new(self.origin.clone(), self.schema.as_deref())?;
         session.greet().await?;
@@ -95,8 +100,7 @@ impl Sink<RowWrite> for CrateSink {
 
     // Nobody waits for the lock of another: there are none.
     async fn connect(&self, _purpose: Purpose) -> Result<Box<dyn Executor<RowWrite>>, Fault> {
-        let limit = self.options.connect_timeout;
-        let session = connected(&self.origin, limit, self.session()).await?;
+        let session = self.connected().await?;
         let connection = Connection::new(session, self.catalog.clone(), self.options.create_tables);
         Ok(Box::new(connection))
     }
@@ -121,8 +125,7 @@ impl Database for CrateSink {
         let known = match self.catalog.fresh(table) {
             Some(known) => Some(known),
             None => {
-                let limit = self.options.connect_timeout;
-                let mut session = connected(&self.origin, limit, self.session()).await?;
+                let mut session = self.connected().await?;
                 let whole = session.whole_name(table);
                 let facts = session.read(&whole, &mut Tally::default()).await?;
                 self.catalog.put(table, facts)

@@ -185,6 +185,9 @@ fn types(
     table: &KeyedTable,
     columns: &[Name],
 ) -> rusqlite::Result<Vec<ColumnType>> {
+    if columns.iter().all(|name| table.key.contains(name)) {
+        return Ok(vec![ColumnType::Any; columns.len()]);
+    }
     let mut ask = connection.prepare(TYPES)?;
     let declared = ask.query_map([&*table.name.table], |row| {
         let declared = ColumnType::declared(&row.get::<_, String>(1)?, row.get(2)?);

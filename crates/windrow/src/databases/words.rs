@@ -57,13 +57,12 @@ pub fn markdown() -> String {
          | --- | --- | --- | --- | --- | --- |\n",
     );
     for (driver, profile) in &known {
-        let batch = match profile.transactional {
-            true => "one transaction",
-            false => "a request; each write stands alone",
-        };
-        let spool = match profile.transactional {
-            true => "exactly once",
-            false => "at least once, keyed inserts alone",
+        let (batch, spool) = match profile.transactional {
+            true => ("one transaction", "exactly once"),
+            false => (
+                "a request; each write stands alone",
+                "at least once, keyed inserts alone",
+            ),
         };
         let (rows, flights) = (profile.batch_rows, profile.flights);
         let line = format_args!(

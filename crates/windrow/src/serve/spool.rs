@@ -1,5 +1,6 @@
 //! The spool, wired: what takes writes into it, and what applies them to the database.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,10 +118,7 @@ impl Draining {
         settings: &SpoolSettings,
         around: Around<'_>,
     ) -> anyhow::Result<Self> {
-        let repeats = around.database.bookkeeping().is_none();
-        if repeats {
-            check(&**around.database, &settings.place)?;
-        }
+        let books = books(&**around.database, &settings.place)?;
         let memory = around.budget.try_take(settings.memory())?;
         let Opened {
             spool,
@@ -128,11 +126,9 @@ impl Draining {
             cut,
         } = Opened::open(settings).await?;
         let metrics = DrainMetrics::register(around.registry);
-        let database = match &settings.place {
-            Place::Directory(directory) if repeats => {
-                beside(around.database, directory, true).await?
-            }
-            _ => Arc::clone(around.database),
+        let database = match books {
+            Some(directory) => beside(around.database, directory, true).await?,
+            None => Arc::clone(around.database),
         };
         let drain = Drain::new(&*spool, database, settings.drain(), &metrics)?;
         let (progress, stop) = (drain.progress(), CancellationToken::new());
@@ -141,7 +137,7 @@ impl Draining {
             spool,
             options,
             cut,
-            repeats,
+            repeats: books.is_some(),
             progress,
             stop,
             task,
@@ -191,12 +187,18 @@ async fn ended(what: &str, task: &mut JoinHandle<()>) {
     }
 }
 
-/// Refuses a topic for a database without transactions: nothing there would keep two gateways from
-/// applying it at once, one of them late and over what the other has written.
-fn check(database: &dyn Database, place: &Place) -> anyhow::Result<()> {
+/// Where a database without transactions has what Windrow keeps: in the spool's directory. `None`
+/// for one that keeps it itself.
+///
+/// A topic is refused: nothing there would keep two gateways from applying it at once, one of them
+/// late and over what the other has written.
+fn books<'p>(database: &dyn Database, place: &'p Place) -> anyhow::Result<Option<&'p Path>> {
+    if database.bookkeeping().is_some() {
+        return Ok(None);
+    }
     let name = database.profile().name;
     match place {
-        Place::Directory(_) => Ok(()),
+        Place::Directory(directory) => Ok(Some(directory)),
         Place::Topic { .. } => anyhow::bail!(
             "a topic cannot be applied to {name}, which has no transactions: name a directory with --spool DIR, which one gateway has for itself"
         ),

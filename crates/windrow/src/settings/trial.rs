@@ -38,12 +38,22 @@ pub fn configuration(bytes: &[u8]) {
     silent(|secret| read(format!("{text}\ntoken = \"{secret}\"\n")));
     // As the value of a key that is no secret it may be shown, but not where the line is wrong:
     // the key may have been meant to be one.
-    silent(
-        |secret| match File::parse(&format!("{text}\"{secret}\"\n")) {
-            Ok(_) => String::new(),
-            Err(error) => format!("{error:?}"),
-        },
-    );
+    silent(|secret| {
+        let text = format!("{text}\"{secret}\"\n");
+        match !names_secret(&text) && File::parse(&text).is_ok() {
+            true => String::new(),
+            false => read(text),
+        }
+    });
+}
+
+/// True where the last line gives a value to a key of a secret.
+fn names_secret(text: &str) -> bool {
+    let line = text.lines().next_back().unwrap_or_default();
+    let name = line.split('=').next().unwrap_or_default();
+    let name = name.rsplit('.').next().unwrap_or_default();
+    let name = name.trim_matches(|c: char| c.is_whitespace() || c == '"' || c == '\'');
+    ["url", "at", "token", "verifier", "server_password"].contains(&name)
 }
 
 /// A URL that goes on in any way behind its password: neither its refusal nor what is shown of it

@@ -4,9 +4,7 @@
 use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{ToSql, Type};
@@ -14,7 +12,8 @@ use tokio_postgres::{NoTls, Statement};
 use windrow_testkit::pgclient::{Address, frontend};
 
 use super::form::{Client, Form, lists};
-use crate::pg::{Inserts, Told, answer, job};
+use crate::pg::session::Session;
+use crate::pg::{Inserts, job};
 use crate::reading::{NOTE, Reading};
 
 const INSERT: &str = "insert into readings values ($1, $2, $3, $4, $5)";
@@ -27,9 +26,6 @@ const AT: Duration = Duration::from_secs(1_767_225_600);
 
 /// Parameters that a statement can have.
 const MOST_PARAMETERS: u32 = 65_535;
-
-/// The last message of an answer outside of a transaction: ReadyForQuery.
-const READY: &[u8] = b"Z\0\0\0\x05I";
 
 pub(super) struct Postgres {
     runtime: Runtime,
@@ -197,28 +193,15 @@ impl Client for Postgres {
 
 /// A connection whose statements go out without a Sync of their own.
 struct Pipe {
-    stream: TcpStream,
+    session: Session,
     job: Inserts,
 }
 
 impl Pipe {
     async fn open(address: &Address) -> Result<Self> {
-        let stream = TcpStream::connect(address.socket).await?;
-        stream.set_nodelay(true)?;
-        let mut pipe = Self {
-            stream,
-            job: Inserts::default(),
-        };
-        let mut out = Vec::new();
-        let who = [
-            ("user", address.role.as_str()),
-            ("database", address.database.as_str()),
-        ];
-        frontend::startup(&mut out, &who);
-        pipe.exchange(&out).await?;
-        let prepare = job::prepare(&pipe.job);
-        pipe.exchange(&prepare).await?;
-        Ok(pipe)
+        let (mut session, job) = (Session::open(address).await?, Inserts::default());
+        session.expect(&job::prepare(&job)).await?;
+        Ok(Self { session, job })
     }
 
     async fn write(&mut self, first: u64, rows: u32) -> Result<()> {
@@ -230,24 +213,6 @@ impl Pipe {
             all.extend_from_slice(call.context("a call without its Sync")?);
         }
         all.extend_from_slice(&sync);
-        self.exchange(&all).await
-    }
-
-    /// Reads while it writes: answers that nobody takes would stop the server, and so the writing.
-    async fn exchange(&mut self, request: &[u8]) -> Result<()> {
-        let (mut reading, mut writing) = self.stream.split();
-        let write = async { anyhow::Ok(writing.write_all(request).await?) };
-        let read = async {
-            let mut input = Vec::new();
-            while !input.ends_with(READY) {
-                let n = reading.read_buf(&mut input).await?;
-                ensure!(n > 0, "the server closed the connection");
-            }
-            Ok(input)
-        };
-        let ((), input) = tokio::try_join!(write, read)?;
-        let told = answer::parse(&input)?;
-        ensure!(told == Some(Told::Success), "the server says {told:?}");
-        Ok(())
+        self.session.pipeline(&all).await
     }
 }

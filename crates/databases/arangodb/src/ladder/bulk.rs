@@ -3,6 +3,8 @@
 //! The server may work on the documents of an array in any order and at once, so no key is twice in
 //! one.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::Method;
 use serde_json::value::RawValue;
@@ -69,8 +71,8 @@ impl Connection {
     ) -> Result<Option<Fault>, Stop> {
         let body = body(batch, request, items);
         let path = match self.syncs && request.op != Op::Get {
-            true => request.synced_path(),
-            false => request.path.clone(),
+            true => Cow::Owned(request.synced_path()),
+            false => Cow::Borrowed(&*request.path),
         };
         let mut created = !self.creates || request.op != Op::Insert;
         let failure = loop {
