@@ -48,13 +48,13 @@ fn draw(
     series: &[Series],
     (right, top): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, (900, 420)).into_drawing_area();
+    let area = SVGBackend::with_string(svg, (480, 340)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(names.title, ("sans-serif", 20))
+        .caption(names.title, ("sans-serif", 16))
         .margin(12)
         .x_label_area_size(40)
-        .y_label_area_size(70)
+        .y_label_area_size(64)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
     chart
         .configure_mesh()

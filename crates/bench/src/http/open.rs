@@ -36,7 +36,7 @@ pub struct Open {
 /// Runs a load to its end.
 ///
 /// # Errors
-/// A connection cannot be opened or ends.
+/// A connection cannot be opened. That one ends is an outcome.
 pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
     let start = Instant::now() + Duration::from_millis(50);
     let clients: Vec<_> = (0..load.connections)
@@ -61,8 +61,7 @@ fn client(
     number: usize,
     start: Instant,
 ) -> Result<Report> {
-    let mut stream = TcpStream::connect(address).context("nobody listens")?;
-    stream.set_nodelay(true)?;
+    let mut stream = connect(address)?;
     let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
     let mean_gap = as_f64(load.connections as u64) / load.rate;
     let mut report = Report::new()?;
@@ -72,14 +71,22 @@ fn client(
     for n in 0.. {
         // The gaps of a Poisson process: 1 - random is never 0.
         due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
-        if due >= load.time {
+        if due >= load.time || job.ends(number, n) {
             break;
         }
         let begun = wait_until(start + due);
-        let (status, body) = exchange(&mut stream, writer.write(job, number, n), &mut input)?;
+        let exchanged = exchange(&mut stream, writer.write(job, number, n), &mut input);
         let took = begun.elapsed();
-        let answer = input.get(body).unwrap_or_default();
-        let outcome = Outcome::of(status, answer);
+        let (outcome, answer) = match exchanged {
+            Ok((status, body)) => {
+                let answer = input.get(body).unwrap_or_default();
+                (Outcome::of(status, answer), answer)
+            }
+            Err(_) => {
+                stream = connect(address)?;
+                (Outcome::Lost, &[][..])
+            }
+        };
         report.add(outcome, took, answer);
         job.seen(number, n, outcome, answer);
     }
@@ -97,6 +104,12 @@ pub(crate) fn wait_until(due: Instant) -> Instant {
         }
         None => due,
     }
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(address).context("nobody listens")?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 fn exchange(

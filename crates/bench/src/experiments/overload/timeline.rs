@@ -82,7 +82,7 @@ impl Timeline {
 pub fn rate(samples: &[Sample]) -> Series {
     let pairs = samples.iter().zip(samples.iter().skip(1));
     Series {
-        name: "requests answered with success a second".into(),
+        name: "rows/s of good clients".into(),
         points: pairs
             .map(|(a, b)| (b.at, as_f64(b.successes - a.successes) / (b.at - a.at)))
             .collect(),
@@ -92,7 +92,7 @@ pub fn rate(samples: &[Sample]) -> Series {
 /// Resident memory in MiB.
 pub fn resident(samples: &[Sample]) -> Series {
     Series {
-        name: "resident memory of windrow".into(),
+        name: "windrow".into(),
         points: samples
             .iter()
             .map(|s| (s.at, as_f64(s.resident) / 1_048_576.0))
@@ -100,15 +100,29 @@ pub fn resident(samples: &[Sample]) -> Series {
     }
 }
 
-/// When the first success after a moment was seen, in seconds after it.
-pub fn resumed_after(samples: &[Sample], moment: f64) -> Option<f64> {
-    let before = samples.iter().take_while(|s| s.at <= moment).last();
-    let count = before.map_or(0, |s| s.successes);
-    let next = samples
-        .iter()
-        .find(|s| s.at > moment && s.successes > count)?;
-    Some(next.at - moment)
+/// Successes a second between two moments.
+pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
+    let mut within = samples.iter().filter(|s| s.at >= from && s.at <= to);
+    let (first, last) = (within.next(), within.next_back());
+    let Some((first, last)) = first.zip(last) else {
+        return 0.0;
+    };
+    as_f64(last.successes - first.successes) / (last.at - first.at)
 }
+
+/// Seconds from a moment until half a second begins in which a rate is reached again.
+pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
+    let half = |s: &Sample| between(samples, (s.at, s.at + HALF));
+    let last = samples.last()?.at;
+    let back = samples
+        .iter()
+        .filter(|s| s.at >= moment && s.at + HALF <= last)
+        .find(|s| half(s) >= rate)?;
+    Some(back.at - moment)
+}
+
+/// Shorter times say little of a rate.
+const HALF: f64 = 0.5;
 
 /// All samples as CSV.
 pub fn csv(samples: &[Sample]) -> String {
@@ -140,13 +154,30 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_resumption_come_from_differences() {
+    fn rates_and_recovery_come_from_differences() {
         assert_eq!(
             rate(&samples()).points,
             [(2.0, 20.0), (3.0, 0.0), (4.0, 1.0)]
         );
-        assert_eq!(resumed_after(&samples(), 2.5), Some(1.5));
-        assert_eq!(resumed_after(&samples(), 4.5), None);
+        assert_eq!(between(&samples(), (1.0, 3.0)), 10.0);
+        assert_eq!(between(&samples(), (1.5, 1.6)), 0.0);
         assert_eq!(resident(&samples()).points[0], (1.0, 1.0));
+        let fine: Vec<Sample> = [
+            (0.0, 0),
+            (0.3, 0),
+            (0.5, 0),
+            (0.8, 30),
+            (1.0, 50),
+            (1.4, 90),
+        ]
+        .map(|(at, successes)| Sample {
+            at,
+            successes,
+            others: 0,
+            resident: 0,
+        })
+        .into();
+        assert_eq!(back_after(&fine, 0.1, 90.0), Some(0.4));
+        assert_eq!(back_after(&fine, 0.1, 300.0), None);
     }
 }

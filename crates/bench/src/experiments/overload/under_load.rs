@@ -1,4 +1,4 @@
-//! A load that goes on, watched and remembered, until it is told to end: what disturbances are
+//! Good clients that go on, watched and remembered, until they are told to end: what trouble is
 //! tried on.
 
 use std::collections::HashSet;
@@ -9,13 +9,11 @@ use std::thread::JoinHandle;
 use anyhow::{Result, anyhow};
 use windrow_testkit::process::Windrow;
 
-use super::outcomes::{Remembered, Verified};
-use super::timeline::{self, Sample, Timeline};
-use crate::figures::Run;
-use crate::figures::plot::{self, Names};
+use super::super::outcomes::{Remembered, Verified};
+use super::timeline::{Sample, Timeline};
 use crate::http::closed::{self, Closed, Until};
 use crate::http::{Live, Report};
-use crate::servers::{self, Store, Table};
+use crate::servers::{self, Table};
 
 /// A running load of single inserts.
 #[derive(Debug)]
@@ -26,9 +24,9 @@ pub struct UnderLoad {
     pub live: Arc<Live>,
     /// What is sampled while it runs.
     pub timeline: Timeline,
-    /// Told to end when this is true.
-    pub stop: Arc<AtomicBool>,
-    table: Table,
+    /// The table they write to.
+    pub table: Table,
+    stop: Arc<AtomicBool>,
     job: Arc<Remembered>,
     clients: JoinHandle<Result<Report>>,
 }
@@ -47,12 +45,11 @@ pub struct Ended {
 }
 
 impl UnderLoad {
-    /// Starts Windrow on a fresh table and the load on it.
+    /// Starts Windrow before a table and the load on it.
     ///
     /// # Errors
     /// Something cannot be started.
-    pub fn start(store: &Store, connections: usize, arguments: &[&str]) -> Result<Self> {
-        let table = store.table()?;
+    pub fn start(table: Table, connections: usize, arguments: &[&str]) -> Result<Self> {
         let windrow = servers::windrow(&table.url(), arguments)?;
         let stop = Arc::new(AtomicBool::new(false));
         let live = Arc::new(Live::default());
@@ -75,45 +72,21 @@ impl UnderLoad {
         })
     }
 
-    /// Ends the load; then runs `others`, for which Windrow must still be there, and looks at the
-    /// table.
+    /// Ends the load and looks at the table.
     ///
     /// # Errors
     /// A thread panicked, or the database is down.
-    pub fn end<T>(self, others: impl FnOnce() -> Result<T>) -> Result<(Ended, T)> {
+    pub fn end(self) -> Result<Ended> {
         self.stop.store(true, Ordering::SeqCst);
         let clients = self.clients.join();
         let report = clients.map_err(|_| anyhow!("the load panicked"))??;
-        let other = others()?;
         let samples = self.timeline.end()?;
         let there = self.table.ids()?;
-        let ended = Ended {
+        Ok(Ended {
             verified: self.job.verify(&there),
             report,
             samples,
             there,
-        };
-        Ok((ended, other))
-    }
-}
-
-impl Ended {
-    /// Adds what there is to say and draw to a report.
-    ///
-    /// # Errors
-    /// Nothing was sampled.
-    pub fn tell(&self, run: &mut Run) -> Result<()> {
-        let names = Names {
-            title: "Single rows confirmed",
-            x: "seconds",
-            y: "rows a second",
-        };
-        let rate = plot::lines(names, &[timeline::rate(&self.samples)])?;
-        run.file("rate.svg", rate);
-        run.file("timeline.csv", timeline::csv(&self.samples));
-        for (outcome, n) in &self.report.outcomes {
-            run.remark(format!("{n} requests: {outcome:?}"));
-        }
-        Ok(())
+        })
     }
 }
