@@ -60,7 +60,8 @@ pub fn of_pg(clients: usize, mode: Mode) -> Result<f64> {
     Ok(open.run(clients, TIME, &job)?.rate())
 }
 
-/// The same of its open loop: at a rate that nobody reaches, each client sends its next row at once.
+/// The same of its open loop: at a rate that nobody reaches, each client sends its next row at
+/// once.
 ///
 /// # Errors
 /// As [`of_http`].

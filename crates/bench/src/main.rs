@@ -47,8 +47,9 @@ enum Experiment {
     Poison(Poison),
     /// Rows of a pending table into a final one: the usual ways, and `windrow move`.
     Move(Moves),
-    /// Ten times the load that can be carried, a database that stands still or is killed, a flood of
-    /// bad rows, clients that never read: what is refused, what memory does, how soon it is over.
+    /// Ten times the load that can be carried, a database that stands still or is killed, a flood
+    /// of bad rows, clients that never read: what is refused, what memory does, how soon it is
+    /// over.
     Overload(Overload),
     /// Thousands of clients of bad manners beside a few good ones.
     Soak(Soak),
@@ -62,7 +63,8 @@ enum Experiment {
     /// Rows into the spool, against the disk's own synced rate and the gateway's own limit.
     Spool(Spool),
     /// Clients of PostgreSQL that changed only their port: direct, through Windrow and through
-    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands connected.
+    /// PgBouncer, by number of clients, at fixed rates, with bad rows, and with thousands
+    /// connected.
     Gateway(Gateway),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),

@@ -4,8 +4,8 @@
 //! statements, and then:
 //! 1. insert each row and delete it, each statement its own commit;
 //! 2. the same, ten rows in one transaction;
-//! 3. one INSERT of ten rows (one for each table that they go to) and one DELETE of ten keys, in one
-//!    transaction.
+//! 3. one INSERT of ten rows (one for each table that they go to) and one DELETE of ten keys, in
+//!    one transaction.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
-//! An application that changes only its port: single-row inserts over PostgreSQL's protocol, direct,
-//! through Windrow and through PgBouncer, by the same generator; and where that costs more than it
-//! brings.
+//! An application that changes only its port: single-row inserts over PostgreSQL's protocol,
+//! direct, through Windrow and through PgBouncer, by the same generator; and where that costs more
+//! than it brings.
 
 mod flawed;
 mod load;

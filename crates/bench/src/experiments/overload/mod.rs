@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use self::timeline::Sample;
-use self::trouble::Told;
 pub use self::trouble::Trouble;
+use self::trouble::{Size, Told};
 use self::under_load::{Ended, UnderLoad};
 use crate::figures::plot::{self, Names, Series};
 use crate::figures::{LIMIT, Run};
@@ -76,8 +76,8 @@ impl Overload {
     /// Measures, prints and stores.
     ///
     /// # Errors
-    /// Something that takes part cannot be started, a client was told what is not true, service does
-    /// not resume, or memory is above what is allowed.
+    /// Something that takes part cannot be started, a client was told what is not true, service
+    /// does not resume, or memory is above what is allowed.
     pub fn run(&self, root: &Path) -> Result<()> {
         let mut run = Run::new("overload", "More than can be carried, before PostgreSQL");
         let store = Store::start(Kind::Postgres)?;
@@ -115,7 +115,14 @@ impl Overload {
         thread::sleep(WARM_UP);
         let (begun, rate) = self.before(&load);
         let start = load.timeline.now();
-        let seen = trouble.make(self, store, &load, rate)?;
+        let size = Size {
+            good: self.connections,
+            clients: self.flood,
+            streams: self.streams,
+            row_bytes: self.row_kib << 10,
+            time: self.phase(),
+        };
+        let seen = trouble.make(size, store, &load, rate)?;
         let moments = Moments {
             begun,
             trouble: start,
@@ -176,7 +183,7 @@ impl Overload {
         Ok(())
     }
 
-    pub(self) fn phase(&self) -> Duration {
+    fn phase(&self) -> Duration {
         Duration::from_millis(self.phase_ms)
     }
 

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Overload;
 use super::streams::Streams;
 use super::under_load::UnderLoad;
 use crate::experiments::soak::manners::Manner;
@@ -33,6 +32,17 @@ pub enum Trouble {
     BadRows,
     /// Clients that ask for much and never read it.
     Deaf,
+}
+
+/// How much trouble there is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    /// The good clients, behind whose rows all others have theirs.
+    pub(super) good: usize,
+    pub(super) clients: usize,
+    pub(super) streams: usize,
+    pub(super) row_bytes: usize,
+    pub(super) time: Duration,
 }
 
 /// How much more than can be carried.
@@ -80,19 +90,18 @@ impl Trouble {
     /// Makes it for a while; says what came of it. `rate`: what the good clients had before.
     pub(super) fn make(
         self,
-        settings: &Overload,
+        size: Size,
         store: &Store,
         load: &UnderLoad,
         rate: f64,
     ) -> Result<Seen> {
-        let time = settings.phase();
+        let time = size.time;
         let server = store.server()?;
         say::during(self.as_str(), time, || match self {
-            Self::TenTimes => settings.ten_times(load, rate),
-            Self::BadRows => settings.bad_rows(load),
+            Self::TenTimes => size.ten_times(load, rate),
+            Self::BadRows => size.bad_rows(load),
             Self::Stalled => {
-                let first = settings.connections;
-                let streams = Streams::start(load.windrow.address(), settings.streams, first);
+                let streams = Streams::start(load.windrow.address(), size.streams, size.good);
                 server.pause()?;
                 thread::sleep(time);
                 server.resume();
@@ -108,7 +117,7 @@ impl Trouble {
             Self::Deaf => {
                 let ways = Ways::to(&load.windrow, &load.table.url())?;
                 // Each connects several times meanwhile, and never reads.
-                let deaf = Others::start(&ways, settings.flood, time / 5, &[Manner::Deaf]);
+                let deaf = Others::start(&ways, size.clients, time / 5, &[Manner::Deaf]);
                 thread::sleep(time);
                 Ok(Seen::Counted(deaf.metrics().to_vec()))
             }
@@ -161,33 +170,30 @@ impl Seen {
     }
 }
 
-impl Overload {
+impl Size {
     /// At a fixed rate, whatever the answers are.
-    fn ten_times(&self, load: &UnderLoad, rate: f64) -> Result<Seen> {
+    fn ten_times(self, load: &UnderLoad, rate: f64) -> Result<Seen> {
         ensure!(rate > 0.0, "no row came through before");
-        let time = self.phase();
         let job: Arc<dyn Job> = Arc::new(Large {
-            first: self.connections,
-            bytes: self.row_kib << 10,
-            end: Instant::now() + time,
+            first: self.good,
+            bytes: self.row_bytes,
+            end: Instant::now() + self.time,
         });
         let offered = Open {
-            connections: self.flood,
+            connections: self.clients,
             rate: rate * TIMES,
-            time,
+            time: self.time,
             seed: 1,
         };
         let report = open::run(load.windrow.address(), &offered, &job)?;
         Ok(Seen::Requests(report))
     }
 
-    fn bad_rows(&self, load: &UnderLoad) -> Result<Seen> {
-        let job: Arc<dyn Job> = Arc::new(Bad {
-            first: self.connections,
-        });
+    fn bad_rows(self, load: &UnderLoad) -> Result<Seen> {
+        let job: Arc<dyn Job> = Arc::new(Bad { first: self.good });
         let offered = Closed {
-            connections: self.flood,
-            until: Until::Elapsed(self.phase()),
+            connections: self.clients,
+            until: Until::Elapsed(self.time),
         };
         let live = Arc::new(Live::default());
         let report = closed::run(load.windrow.address(), &offered, &job, &live)?;
