@@ -78,7 +78,8 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
 }
 
 /// CPU time of a process of one thread, to the microsecond. [`stat`] counts whole ticks, which is
-/// next to nothing for a process that has had few: a thousand of them together may have had seconds.
+/// next to nothing for a process that has had few: a thousand of them together may have had
+/// seconds.
 /// `None` if there is no such process, or a kernel that does not count so.
 pub fn exact_cpu_time(pid: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
