@@ -1,5 +1,4 @@
-//! The experiment `move` at parameters that take a moment, and its single steps. Nothing is said of
-//! its figures.
+//! The single steps of the experiment `move`.
 
 use std::fs;
 
@@ -8,47 +7,21 @@ use windrow_bench::experiments::moves::{Moves, Variant};
 use windrow_bench::servers::Kind;
 use windrow_testkit::postgres;
 
-fn moves() -> Moves {
-    Moves {
-        to: Kind::Postgres,
-        rows: 25,
-        variant: vec![Variant::One, Variant::Two, Variant::Three, Variant::Windrow],
-        layout: vec![Layout::One, Layout::Tenants],
-        rounds: 1,
-        warm_up_rows: 3,
-        prepare: false,
-        run: false,
-        clean_up: false,
-        url: None,
-    }
-}
-
-#[test]
-fn all_variants_move_all_rows() {
-    for to in [Kind::Postgres, Kind::MariaDb] {
-        let root = tempfile::tempdir().unwrap();
-        Moves { to, ..moves() }.run(root.path()).unwrap();
-        let folder = fs::read_dir(root.path()).unwrap().next().unwrap().unwrap();
-        let summary = fs::read_to_string(folder.path().join("summary.md")).unwrap();
-        let published = match to {
-            Kind::MariaDb => "| 7.50 |",
-            _ => "| 11.20 |",
-        };
-        for part in [published, "| windrow move, a table for each tenant |"] {
-            assert!(summary.contains(part), "{part} {summary}");
-        }
-    }
-}
-
 #[test]
 fn steps_go_one_by_one() {
     let database = postgres::shared().unwrap();
     let root = tempfile::tempdir().unwrap();
     let step = || Moves {
-        url: Some(database.url().to_owned()),
+        to: Kind::Postgres,
+        rows: 25,
         variant: vec![Variant::Three],
         layout: vec![Layout::Tenants],
-        ..moves()
+        rounds: 1,
+        warm_up_rows: 0,
+        prepare: false,
+        run: false,
+        clean_up: false,
+        url: Some(database.url().to_owned()),
     };
     let count = || mover::count(database.url(), Layout::Tenants);
     let prepare = Moves {

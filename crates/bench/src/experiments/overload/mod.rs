@@ -40,15 +40,18 @@ pub struct Overload {
     /// Windrow's memory budget in MiB.
     #[arg(long, default_value_t = 16)]
     pub memory: u32,
-    /// KiB of a large row.
-    #[arg(long, default_value_t = 64)]
+    /// KiB of a large row: the budget must hold fewer of them than --flood.
+    #[arg(long, default_value_t = 128)]
     pub row_kib: usize,
     /// Milliseconds that each row takes the slow database.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 10)]
     pub slow_ms: u64,
-    /// Milliseconds of the time before, and of the trouble; a second of warming up comes first.
+    /// Milliseconds of the time before, and of the trouble.
     #[arg(long, default_value_t = 5_000)]
     pub phase_ms: u64,
+    /// Milliseconds before both.
+    #[arg(long, default_value_t = 2_000)]
+    pub warm_up_ms: u64,
     /// Alternating repetitions: every second one goes from the last trouble to the first.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
@@ -62,8 +65,6 @@ const BACK: f64 = 0.8;
 
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-const WARM_UP: Duration = Duration::from_secs(1);
 
 /// The moments of one measurement, in seconds since its beginning.
 struct Moments {
@@ -92,6 +93,10 @@ impl Overload {
             }
         }
         let allowed = self.allowed_mib();
+        run.remark(
+            "while the database stands still, the rows of bodies without end fill the budget and then the \
+             kernel's buffers of their sockets, and all of them are written before it is over",
+        );
         run.remark("rows/s are those of the good clients: before, and while there is trouble");
         run.remark(format!(
             "memory never passed the budget of {} MiB and the {ALLOWED_MIB} MiB that the program may take beside it ({allowed} MiB)",
@@ -112,7 +117,7 @@ impl Overload {
         let memory = format!("{}MiB", self.memory);
         let options = ["--memory", &memory, "--pg", "127.0.0.1:0"];
         let load = UnderLoad::start(table, self.connections, &options)?;
-        thread::sleep(WARM_UP);
+        thread::sleep(Duration::from_millis(self.warm_up_ms));
         let (begun, rate) = self.before(&load);
         let start = load.timeline.now();
         let size = Size {
@@ -129,6 +134,8 @@ impl Overload {
             over: load.timeline.now(),
         };
         wait_until_back(&load, rate * BACK)?;
+        // The samples need some time at that rate.
+        thread::sleep(timeline::ENOUGH);
         let told = seen.tell(rate)?;
         let ended = load.end()?;
         self.keep((run, round), trouble, (&ended, &told), &moments)?;
@@ -220,12 +227,12 @@ impl Overload {
     }
 }
 
-/// Waits for a second in which a rate is reached.
+/// Waits until a rate is reached.
 fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<()> {
     let start = Instant::now();
     loop {
         let (rows, since) = (load.live.successes(), Instant::now());
-        thread::sleep(Duration::from_secs(1));
+        thread::sleep(timeline::ENOUGH);
         let rows = load.live.successes() - rows;
         if as_f64(rows) / since.elapsed().as_secs_f64() >= rate {
             return Ok(());

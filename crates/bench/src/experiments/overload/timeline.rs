@@ -112,17 +112,18 @@ pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
 
 /// Seconds from a moment until half a second begins in which a rate is reached again.
 pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
-    let half = |s: &Sample| between(samples, (s.at, s.at + HALF));
+    let enough = ENOUGH.as_secs_f64();
+    let half = |s: &Sample| between(samples, (s.at, s.at + enough));
     let last = samples.last()?.at;
     let back = samples
         .iter()
-        .filter(|s| s.at >= moment && s.at + HALF <= last)
+        .filter(|s| s.at >= moment && s.at + enough <= last)
         .find(|s| half(s) >= rate)?;
     Some(back.at - moment)
 }
 
-/// Shorter times say little of a rate.
-const HALF: f64 = 0.5;
+/// Half a second: shorter times say little of a rate.
+pub const ENOUGH: Duration = Duration::from_millis(500);
 
 /// All samples as CSV.
 pub fn csv(samples: &[Sample]) -> String {

@@ -185,7 +185,7 @@ impl Size {
             time: self.time,
             seed: 1,
         };
-        let report = open::run(load.windrow.address(), &offered, &job)?;
+        let report = open::run_by_whoever_is_free(load.windrow.address(), &offered, &job)?;
         Ok(Seen::Requests(report))
     }
 
