@@ -130,7 +130,8 @@ pub(super) enum Seen {
     Nothing,
     /// They were told to end, and do so once the database has their rows.
     Streams(Streams),
-    Requests(Report),
+    /// They were sent within this time; answers may have come later.
+    Requests(Report, Duration),
     Counted(Vec<(&'static str, f64)>),
 }
 
@@ -150,9 +151,9 @@ impl Seen {
                 let rows = streams.end()?;
                 (vec![("others' rows", as_f64(rows))], rows)
             }
-            Self::Requests(report) => {
+            Self::Requests(report, time) => {
                 let refused = report.requests() - report.successes();
-                let offered = as_f64(report.requests()) / report.elapsed.as_secs_f64();
+                let offered = as_f64(report.requests()) / time.as_secs_f64();
                 let metrics = vec![
                     ("others offered rows/s", offered),
                     ("others offered, times the rate before", offered / before),
@@ -186,7 +187,7 @@ impl Size {
             seed: 1,
         };
         let report = open::run_by_whoever_is_free(load.windrow.address(), &offered, &job)?;
-        Ok(Seen::Requests(report))
+        Ok(Seen::Requests(report, self.time))
     }
 
     fn bad_rows(self, load: &UnderLoad) -> Result<Seen> {
@@ -205,7 +206,7 @@ impl Size {
             report.outcomes,
             report.samples.join("\n")
         );
-        Ok(Seen::Requests(report))
+        Ok(Seen::Requests(report, self.time))
     }
 }
 
