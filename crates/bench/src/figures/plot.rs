@@ -3,6 +3,8 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
+use super::table;
+
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -60,7 +62,9 @@ fn draw(
         .configure_mesh()
         .x_desc(names.x)
         .y_desc(names.y)
-        .light_line_style(WHITE)
+        .max_light_lines(0)
+        .x_label_formatter(&|value| table::short(*value))
+        .y_label_formatter(&|value| table::short(*value))
         .draw()?;
     for (at, line) in series.iter().enumerate() {
         let colour = Palette99::pick(at).to_rgba();
@@ -71,6 +75,7 @@ fn draw(
     }
     chart
         .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE)
         .border_style(BLACK)
         .draw()?;

@@ -44,7 +44,7 @@ pub struct Overload {
     #[arg(long, default_value_t = 128)]
     pub row_kib: usize,
     /// Milliseconds that each row takes the slow database.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 5)]
     pub slow_ms: u64,
     /// Milliseconds of the time before, and of the trouble.
     #[arg(long, default_value_t = 5_000)]
@@ -104,7 +104,7 @@ impl Overload {
         ));
         run.remark("every row that was confirmed is there, none that was refused is");
         run.remark(format!(
-            "it is over once the good clients have {:.0} % of their rate before for half a second",
+            "it is over once the good clients have {:.0} % of their rate before for a second",
             BACK * 100.0
         ));
         run.store(root)?;

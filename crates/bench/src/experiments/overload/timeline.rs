@@ -110,20 +110,20 @@ pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
     as_f64(last.successes - first.successes) / (last.at - first.at)
 }
 
-/// Seconds from a moment until half a second begins in which a rate is reached again.
+/// Seconds from a moment until a second begins in which a rate is reached again.
 pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
     let enough = ENOUGH.as_secs_f64();
-    let half = |s: &Sample| between(samples, (s.at, s.at + enough));
+    let second = |s: &Sample| between(samples, (s.at, s.at + enough));
     let last = samples.last()?.at;
     let back = samples
         .iter()
         .filter(|s| s.at >= moment && s.at + enough <= last)
-        .find(|s| half(s) >= rate)?;
+        .find(|s| second(s) >= rate)?;
     Some(back.at - moment)
 }
 
-/// Half a second: shorter times say little of a rate.
-pub const ENOUGH: Duration = Duration::from_millis(500);
+/// Shorter times say little of a rate.
+pub const ENOUGH: Duration = Duration::from_secs(1);
 
 /// All samples as CSV.
 pub fn csv(samples: &[Sample]) -> String {
@@ -165,11 +165,11 @@ mod tests {
         assert_eq!(resident(&samples()).points[0], (1.0, 1.0));
         let fine: Vec<Sample> = [
             (0.0, 0),
-            (0.3, 0),
-            (0.5, 0),
-            (0.8, 30),
-            (1.0, 50),
-            (1.4, 90),
+            (0.6, 0),
+            (1.0, 0),
+            (1.6, 30),
+            (2.0, 50),
+            (2.8, 90),
         ]
         .map(|(at, successes)| Sample {
             at,
@@ -178,7 +178,7 @@ mod tests {
             resident: 0,
         })
         .into();
-        assert_eq!(back_after(&fine, 0.1, 90.0), Some(0.4));
-        assert_eq!(back_after(&fine, 0.1, 300.0), None);
+        assert_eq!(back_after(&fine, 0.5, 45.0), Some(0.5));
+        assert_eq!(back_after(&fine, 0.5, 300.0), None);
     }
 }
