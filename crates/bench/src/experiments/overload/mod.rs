@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use self::timeline::Sample;
 pub use self::trouble::Trouble;
@@ -71,6 +71,8 @@ struct Moments {
     begun: f64,
     trouble: f64,
     over: f64,
+    /// When the rate before was reached again, to the second.
+    back: f64,
 }
 
 impl Overload {
@@ -132,10 +134,10 @@ impl Overload {
             begun,
             trouble: start,
             over: load.timeline.now(),
+            back: f64::INFINITY,
         };
-        wait_until_back(&load, rate * BACK)?;
-        // The samples need some time at that rate.
-        thread::sleep(timeline::ENOUGH);
+        let back = wait_until_back(&load, rate * BACK)?;
+        let moments = Moments { back, ..moments };
         let told = seen.tell(rate)?;
         let ended = load.end()?;
         self.keep((run, round), trouble, (&ended, &told), &moments)?;
@@ -169,12 +171,14 @@ impl Overload {
         let samples = &ended.samples;
         let before = timeline::between(samples, (moments.begun, moments.trouble));
         let meanwhile = timeline::between(samples, (moments.trouble, moments.over));
+        // Samples tell it to a tenth of a second, if they go on for long enough.
         let back = timeline::back_after(samples, moments.over, before * BACK);
+        let back = back.unwrap_or(moments.back - moments.over);
         let peak = peak_mib(samples);
         let mut metrics = vec![
             ("rows/s", before),
             ("rows/s meanwhile", meanwhile),
-            ("s until it is over", back.context("it is not over")?),
+            ("s until it is over", back),
             ("peak MiB", peak),
         ];
         metrics.push((LIMIT, limit::of_http(self.connections)?));
@@ -227,15 +231,16 @@ impl Overload {
     }
 }
 
-/// Waits until a rate is reached.
-fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<()> {
+/// Waits for a second in which a rate is reached; says when it began.
+fn wait_until_back(load: &UnderLoad, rate: f64) -> Result<f64> {
     let start = Instant::now();
     loop {
+        let begun = load.timeline.now();
         let (rows, since) = (load.live.successes(), Instant::now());
         thread::sleep(timeline::ENOUGH);
         let rows = load.live.successes() - rows;
         if as_f64(rows) / since.elapsed().as_secs_f64() >= rate {
-            return Ok(());
+            return Ok(begun);
         }
         ensure!(
             start.elapsed() < PATIENCE,
