@@ -8,8 +8,8 @@ use clap::{Parser, Subcommand};
 use windrow_bench::awake::Awake;
 use windrow_bench::experiments::{
     batch_api::BatchApi, bulk::Bulk, files::Files, forms::Forms, gateway::Gateway,
-    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage, poison::Poison,
-    replicas::Replicas, restart::Restart, soak::Soak, spool::Spool, stall::Stall, sweep::Sweep,
+    latency::Latency, load::Load, low_load::LowLoad, moves::Moves, outage::Outage,
+    overload::Overload, poison::Poison, replicas::Replicas, soak::Soak, spool::Spool, sweep::Sweep,
 };
 use windrow_bench::figures::{Again, Compare, undisturbed};
 use windrow_bench::weather::Stations;
@@ -47,12 +47,12 @@ enum Experiment {
     Poison(Poison),
     /// Rows of a pending table into a final one: the usual ways, and `windrow move`.
     Move(Moves),
-    /// The database stands still under full load.
-    Stall(Stall),
+    /// Ten times the load that can be carried, a database that stands still or is killed, a flood
+    /// of bad rows, clients that never read: what is refused, what memory does, how soon it is
+    /// over.
+    Overload(Overload),
     /// Thousands of clients of bad manners beside a few good ones.
     Soak(Soak),
-    /// The database is killed and started again under load.
-    Restart(Restart),
     /// The database is stopped for a while under a load that the spool acknowledges.
     Outage(Outage),
     /// Rows to two replicas in batches and one by one, and what it costs clients to wait for them.
@@ -98,8 +98,7 @@ impl Experiment {
             Self::Bulk(e) => e.run(report),
             Self::Poison(e) => e.run(report),
             Self::Move(e) => e.run(report),
-            Self::Stall(e) => e.run(report),
-            Self::Restart(e) => e.run(report),
+            Self::Overload(e) => e.run(report),
             Self::Outage(e) => e.run(report),
             Self::Replicas(e) => e.run(report),
             Self::Latency(e) => e.run(report),

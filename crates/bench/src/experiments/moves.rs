@@ -1,18 +1,19 @@
-//! Rows of a pending table into a final one: the three ways that are usual, and `windrow move`.
+//! Rows of a pending table into final ones: the three ways that are usual, and `windrow move`.
 //!
 //! The usual ways read ten rows at a time, in the order of the key, on one connection with prepared
 //! statements, and then:
 //! 1. insert each row and delete it, each statement its own commit;
 //! 2. the same, ten rows in one transaction;
-//! 3. one INSERT of ten rows and one DELETE of ten keys, in one transaction.
+//! 3. one INSERT of ten rows (one for each table that they go to) and one DELETE of ten keys, in
+//!    one transaction.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use crate::baseline::mover::{self, Way};
+use crate::baseline::mover::{self, Layout, Way};
 use crate::figures::Run;
 use crate::http::report::as_f64;
 use crate::say;
@@ -27,116 +28,239 @@ pub struct Moves {
     /// Rows in the pending table.
     #[arg(long, default_value_t = 20_000)]
     pub rows: u64,
-    /// Alternating repetitions.
-    #[arg(long, default_value_t = 5)]
+    /// The ways that are measured.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Variant::One, Variant::Two, Variant::Three, Variant::Windrow])]
+    pub variant: Vec<Variant>,
+    /// Where the rows go.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Layout::One, Layout::Tenants])]
+    pub layout: Vec<Layout>,
+    /// Alternating repetitions: every second one goes from the last measurement to the first.
+    #[arg(long, default_value_t = 3)]
     pub rounds: u32,
+    /// Rows that each way moves once before anything counts.
+    #[arg(long, default_value_t = 500)]
+    pub warm_up_rows: u64,
+    /// Only this step: makes the tables and fills the pending one, in the database of --url.
+    #[arg(long, requires = "url")]
+    pub prepare: bool,
+    /// Only this step: moves the rows that are there, and says how long that took.
+    #[arg(long, requires = "url")]
+    pub run: bool,
+    /// Only this step: removes the tables.
+    #[arg(long, requires = "url")]
+    pub clean_up: bool,
+    /// The database of a single step, as postgres://.. or mysql://..
+    #[arg(long, conflicts_with = "to")]
+    pub url: Option<String>,
 }
 
-const OWN: &str = "windrow move";
+/// One way to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Variant {
+    /// Row by row, each statement a commit.
+    #[value(name = "1")]
+    One,
+    /// Ten rows in one transaction.
+    #[value(name = "2")]
+    Two,
+    /// Ten rows in one statement.
+    #[value(name = "3")]
+    Three,
+    /// `windrow move`.
+    Windrow,
+}
 
-/// The ways, and the run times that were published for them, in percent of the first: PostgreSQL,
-/// MariaDB.
-const WAYS: [(Way, &str, [f64; 2]); 3] = [
-    (
-        Way::Single,
-        "row by row, each statement a commit",
-        [100.0, 100.0],
-    ),
-    (Way::Grouped, "ten rows in one transaction", [11.2, 7.5]),
-    (Way::Joined, "ten rows in one statement", [7.0, 6.2]),
-];
+const SHARE: &str = "% of variant 1's time";
+
+impl Variant {
+    fn name(self) -> &'static str {
+        match self {
+            Self::One => "1: row by row, each statement a commit",
+            Self::Two => "2: ten rows in one transaction",
+            Self::Three => "3: ten rows in one statement",
+            Self::Windrow => "windrow move",
+        }
+    }
+
+    fn arm(self, layout: Layout) -> String {
+        let to = match layout {
+            Layout::One => "one table",
+            Layout::Tenants => "a table for each tenant",
+        };
+        format!("{}, {to}", self.name())
+    }
+
+    /// The share of the first one's time that was published for it.
+    fn published(self, kind: Kind) -> Option<f64> {
+        match (self, kind) {
+            (Self::One, _) => Some(100.0),
+            (Self::Two, Kind::Postgres) => Some(11.2),
+            (Self::Two, Kind::MariaDb) => Some(7.5),
+            (Self::Three, Kind::Postgres) => Some(7.0),
+            (Self::Three, Kind::MariaDb) => Some(6.2),
+            _ => None,
+        }
+    }
+
+    /// Moves all rows; gives the seconds that it took.
+    fn run(self, url: &str, layout: Layout) -> Result<f64> {
+        let start = Instant::now();
+        match self {
+            Self::One => mover::run(url, layout, Way::Single)?,
+            Self::Two => mover::run(url, layout, Way::Grouped)?,
+            Self::Three => mover::run(url, layout, Way::Joined)?,
+            Self::Windrow => own(url, layout)?,
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
 
 impl Moves {
-    /// Measures, prints and stores.
+    /// Measures, prints and stores; or takes single steps, and stores nothing.
     ///
     /// # Errors
     /// Something that takes part cannot be started, or a row is lost.
     pub fn run(&self, root: &Path) -> Result<()> {
+        if let Some(url) = &self.url {
+            return self.steps(url);
+        }
         let to = self.to.as_str();
-        let mut run = Run::new(
-            format!("move-{to}"),
-            format!(
-                "{} rows of a pending table into a final one, on {to}",
-                self.rows
-            ),
+        let title = format!(
+            "{} rows of a pending table into final ones, on {to}",
+            self.rows
         );
+        let mut run = Run::new(format!("move-{to}"), title);
         let store = Store::start(self.to)?;
         store.tell_version(&mut run)?;
+        let mut cells: Vec<(Layout, Variant)> = Vec::new();
+        for layout in &self.layout {
+            cells.extend(self.variant.iter().map(|variant| (*layout, *variant)));
+        }
+        for (layout, variant) in &cells {
+            let mut warm_up = Run::new("warm-up", "not kept");
+            self.measure(
+                &store,
+                (&mut warm_up, 0),
+                (*layout, *variant),
+                self.warm_up_rows,
+            )?;
+        }
         for round in 1..=self.rounds {
-            for (way, arm, _) in WAYS {
-                self.arm(&store, &mut run, round, arm, |url| mover::run(url, way))?;
+            let mut seconds = Vec::new();
+            for cell in &cells {
+                let taken = self.measure(&store, (&mut run, round), *cell, self.rows)?;
+                seconds.push((*cell, taken));
             }
-            self.arm(&store, &mut run, round, OWN, own)?;
+            tell_shares((&mut run, round), &seconds);
+            cells.reverse();
         }
-        let first = run.median(WAYS.map(|(_, arm, _)| arm)[0], "seconds")?;
-        for (_, arm, published) in WAYS {
-            let share = 100.0 * run.median(arm, "seconds")? / first;
-            let [postgres, mariadb] = published;
-            let published = if self.to == Kind::Postgres {
-                postgres
-            } else {
-                mariadb
-            };
-            run.remark(format!(
-                "{arm}: {share:.1} % of the first one's time (published: {published} %)"
-            ));
-        }
-        let share = 100.0 * run.median(OWN, "seconds")? / first;
-        run.remark(format!(
-            "{OWN}, from the start of the program to its end: {share:.2} % of the first one's time"
-        ));
+        self.conclude(&mut run);
         run.store(root)?;
         Ok(())
     }
 
-    fn arm(
+    /// Those that were asked for; all of them where none was.
+    fn steps(&self, url: &str) -> Result<()> {
+        let all = !(self.prepare || self.run || self.clean_up);
+        let layout = only(&self.layout).context("name one --layout: one or tenants")?;
+        if self.prepare || all {
+            mover::prepare(url, layout, self.rows)?;
+        }
+        if self.run || all {
+            let variant = only(&self.variant).context("name one --variant: 1, 2, 3 or windrow")?;
+            let (rows, _) = mover::count(url, layout)?;
+            let seconds = variant.run(url, layout)?;
+            let (left, arrived) = mover::count(url, layout)?;
+            say::line(&format!(
+                "{}: {rows} rows in {seconds:.3} s; {left} are left, {arrived} have arrived",
+                variant.arm(layout)
+            ));
+        }
+        if self.clean_up || all {
+            mover::clean_up(url, layout)?;
+        }
+        Ok(())
+    }
+
+    fn measure(
         &self,
         store: &Store,
-        run: &mut Run,
-        round: u32,
-        arm: &str,
-        work: impl FnOnce(&str) -> Result<()>,
-    ) -> Result<()> {
+        (run, round): (&mut Run, u32),
+        (layout, variant): (Layout, Variant),
+        rows: u64,
+    ) -> Result<f64> {
         let url = match store.table()? {
             Table::Postgres(url) | Table::MariaDb(url) => url,
             Table::Sqlite(_) | Table::CrateDb(_) => {
                 anyhow::bail!("moves are compared on PostgreSQL and MariaDB only")
             }
         };
-        mover::fill(&url, self.rows)?;
+        mover::prepare(&url, layout, rows)?;
         let before = store.cpu_time();
+        let arm = variant.arm(layout);
         // The progress bar ends a moment later than the work.
-        let elapsed = say::during(arm, Duration::from_secs(10), || {
-            let start = Instant::now();
-            work(&url)?;
-            anyhow::Ok(start.elapsed().as_secs_f64())
-        })?;
-        let (pending, arrived) = mover::count(&url)?;
-        anyhow::ensure!(
-            pending == 0 && arrived == self.rows,
+        let seconds = say::during(&arm, Duration::from_secs(10), || variant.run(&url, layout))?;
+        let (pending, arrived) = mover::count(&url, layout)?;
+        ensure!(
+            pending == 0 && arrived == rows,
             "{arm}: {pending} rows are left and {arrived} have arrived"
         );
-        let mut metrics = vec![
-            ("seconds", elapsed),
-            ("rows/s", as_f64(self.rows) / elapsed),
-        ];
+        let mut metrics = vec![("seconds", seconds), ("rows/s", as_f64(rows) / seconds)];
         if let (Some(before), Some(after)) = (before, store.cpu_time()) {
-            let micros = (after - before).as_secs_f64() * 1e6 / as_f64(self.rows);
+            let micros = (after - before).as_secs_f64() * 1e6 / as_f64(rows);
             metrics.push(("database CPU us/row", micros));
         }
-        run.add_all(round, arm, &metrics);
-        Ok(())
+        run.add_all(round, &arm, &metrics);
+        mover::clean_up(&url, layout)?;
+        Ok(seconds)
+    }
+
+    fn conclude(&self, run: &mut Run) {
+        for layout in &self.layout {
+            for variant in &self.variant {
+                let arm = variant.arm(*layout);
+                let published = variant
+                    .published(self.to)
+                    .filter(|_| *layout == Layout::One);
+                if let Some(share) = published {
+                    run.published(&arm, SHARE, share);
+                }
+                if let Ok(share) = run.median(&arm, SHARE) {
+                    run.remark(format!("{arm}: {share:.2} % of variant 1's time"));
+                }
+            }
+        }
+        run.remark("windrow move is measured from the start of the program to its end");
     }
 }
 
-fn own(url: &str) -> Result<()> {
+fn only<T: Copy>(list: &[T]) -> Option<T> {
+    match list {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// Each way's time as a share of the first one's, in the same round.
+fn tell_shares((run, round): (&mut Run, u32), seconds: &[((Layout, Variant), f64)]) {
+    for ((layout, variant), taken) in seconds {
+        let first = seconds
+            .iter()
+            .find(|(cell, _)| *cell == (*layout, Variant::One));
+        if let Some((_, first)) = first {
+            run.add(round, &variant.arm(*layout), SHARE, 100.0 * taken / first);
+        }
+    }
+}
+
+fn own(url: &str, layout: Layout) -> Result<()> {
     let output = Command::new(windrow_testkit::process::binary()?)
         .args(["move", "--from", url, "--source", "pending"])
-        .args(["--destination", "final", "--progress", "none"])
+        .args(["--destination", layout.destination(), "--progress", "none"])
         .stdin(Stdio::null())
         .output()
         .context("windrow")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "windrow move: {said}");
+    ensure!(output.status.success(), "windrow move: {said}");
     Ok(())
 }

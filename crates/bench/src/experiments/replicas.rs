@@ -1,4 +1,5 @@
-//! Two replicas: the same rows in batches and row by row, and what it costs clients to wait.
+//! Bulks of rows to a primary and its replicas: forwarded row by row and in batches; and what it
+//! costs clients to wait for replicas.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use rand::SeedableRng;
+use rand::distr::{Alphanumeric, SampleString};
+use rand::rngs::StdRng;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
-use windrow_testkit::postgres::psql;
 use windrow_testkit::process::Windrow;
 
 use super::load::{check, latencies};
@@ -18,62 +21,110 @@ use crate::http::closed::{self, Closed, Until};
 use crate::http::report::as_f64;
 use crate::http::{Inserts, Job, Live, stream};
 use crate::limit;
-use crate::reading::{AT, NOTE, Reading};
 use crate::say;
 use crate::servers::{self, Kind, Store, Table};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Replicas {
-    /// Rows that each replica gets in batches.
-    #[arg(long, default_value_t = 100_000)]
+    /// Numbers of replicas beside the primary.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    pub replicas: Vec<usize>,
+    /// Rows that are forwarded in batches.
+    #[arg(long, default_value_t = 50_000)]
     pub rows: u64,
-    /// Rows that each replica gets one by one.
+    /// Rows that are forwarded one by one.
     #[arg(long, default_value_t = 10_000)]
     pub single_rows: u64,
+    /// Rows of a bulk.
+    #[arg(long, default_value_t = 1_000)]
+    pub bulk: u64,
+    /// Bytes of the random text in each row.
+    #[arg(long, default_value_t = 512)]
+    pub bytes: usize,
     /// Connections of the clients that send single rows.
     #[arg(long, default_value_t = 64)]
     pub connections: usize,
-    /// Seconds of each measurement with them.
-    #[arg(long, default_value_t = 5)]
-    pub seconds: u64,
-    /// Alternating repetitions.
+    /// Milliseconds of each measurement with them.
+    #[arg(long, default_value_t = 3_000)]
+    pub cell_ms: u64,
+    /// Milliseconds before each of them, in which the same is done; bulks have one before.
+    #[arg(long, default_value_t = 1_000)]
+    pub warm_up_ms: u64,
+    /// Alternating repetitions: every second one goes from the last measurement to the first.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
 }
 
-const SINGLE: &str = "row by row";
-const CATCHING_UP: &str = "batches, catching up";
-const WRITING: &str = "batches, while they are written";
-const NONE: &str = "clients, no replica";
-const WAITS: [(&str, &str); 3] = [
-    ("clients, wait_for = primary", "primary"),
-    ("clients, wait_for = quorum", "quorum"),
-    ("clients, wait_for = all", "all"),
-];
+/// What is measured at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    /// A program writes each bulk to the primary, and each of its rows to each replica.
+    RowByRow(usize),
+    /// Windrow is sent the bulks.
+    Batches(usize),
+    /// Clients send single rows, and wait for none or for some of the replicas.
+    Clients(usize, Option<&'static str>),
+}
+
+const TIMES: &str = "times row by row";
+
+/// What others have published, of a primary and one replica.
+const PUBLISHED: f64 = 2.0;
+
+impl Cell {
+    fn arm(self) -> String {
+        let with = |n| match n {
+            1 => "1 replica".to_owned(),
+            n => format!("{n} replicas"),
+        };
+        match self {
+            Self::RowByRow(n) => format!("row by row, {}", with(n)),
+            Self::Batches(n) => format!("batches, {}", with(n)),
+            Self::Clients(_, None) => "clients, no replica".to_owned(),
+            Self::Clients(n, Some(wait_for)) => {
+                format!("clients, {}, wait_for = {wait_for}", with(n))
+            }
+        }
+    }
+
+    fn replicas(self) -> usize {
+        match self {
+            Self::RowByRow(n) | Self::Batches(n) | Self::Clients(n, _) => n,
+        }
+    }
+}
 
 /// How long replicas may take to have all.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A primary and its two replicas, each a server of its own.
+/// A primary and its replicas, each a server of its own.
 struct Servers {
     primary: Store,
-    replicas: [Store; 2],
+    replicas: Vec<Store>,
 }
 
-/// Empty tables on all of them, and where Windrow keeps its logs.
+/// Empty tables on some of them, and where Windrow keeps its logs.
 struct Set {
     primary: Table,
-    replicas: [Table; 2],
+    replicas: Vec<Table>,
     folder: TempDir,
 }
 
 impl Servers {
-    fn set(&self) -> Result<Set> {
-        let [one, two] = &self.replicas;
+    fn start(replicas: usize) -> Result<Self> {
+        let start = |_| Store::start(Kind::Postgres);
+        Ok(Self {
+            primary: start(0)?,
+            replicas: (0..replicas).map(start).collect::<Result<_>>()?,
+        })
+    }
+
+    fn set(&self, replicas: usize) -> Result<Set> {
+        let tables = self.replicas.iter().take(replicas).map(Store::table);
         Ok(Set {
             primary: self.primary.table()?,
-            replicas: [one.table()?, two.table()?],
+            replicas: tables.collect::<Result<_>>()?,
             folder: tempfile::tempdir()?,
         })
     }
@@ -113,6 +164,18 @@ impl Set {
     }
 }
 
+/// Random texts, the same in every run.
+struct Texts {
+    rng: StdRng,
+    bytes: usize,
+}
+
+impl Texts {
+    fn next(&mut self) -> String {
+        Alphanumeric.sample_string(&mut self.rng, self.bytes)
+    }
+}
+
 impl Replicas {
     /// Measures, prints and stores.
     ///
@@ -121,143 +184,147 @@ impl Replicas {
     pub fn run(&self, root: &Path) -> Result<()> {
         let mut run = Run::new(
             "replicas",
-            "Two PostgreSQL replicas of a PostgreSQL primary",
+            format!(
+                "Bulks of {} rows with {} random bytes to a PostgreSQL primary and its replicas",
+                self.bulk, self.bytes
+            ),
         );
-        let start = || Store::start(Kind::Postgres);
-        let servers = Servers {
-            primary: start()?,
-            replicas: [start()?, start()?],
-        };
+        let most = self.replicas.iter().copied().max();
+        let most = most.context("--replicas names none")?;
+        let servers = Servers::start(most)?;
         servers.primary.tell_version(&mut run)?;
+        let mut cells = self.cells(most);
         for round in 1..=self.rounds {
-            self.single(&servers, &mut run, round)?;
-            self.catching_up(&servers, &mut run, round)?;
-            self.writing(&servers, &mut run, round)?;
-            self.clients(&servers, &mut run, round, NONE, None)?;
-            for (arm, wait_for) in WAITS {
-                self.clients(&servers, &mut run, round, arm, Some(wait_for))?;
+            let mut bulks = Vec::new();
+            for cell in &cells {
+                let rate = self.measure(&servers, (&mut run, round), *cell)?;
+                bulks.push((*cell, rate));
             }
+            tell_times((&mut run, round), &bulks);
+            cells.reverse();
         }
-        let single = run.median(SINGLE, "rows/s")?;
-        for arm in [CATCHING_UP, WRITING] {
-            let times = run.median(arm, "rows/s")? / single;
-            run.remark(format!(
-                "{arm}: {times:.1} times the rows per second of {SINGLE}"
-            ));
-        }
-        for (arm, _) in WAITS {
-            let share = run.median(arm, "rows/s")? / run.median(NONE, "rows/s")?;
-            run.remark(format!(
-                "{arm}: {share:.2} of the rows per second without replicas"
-            ));
-        }
+        self.conclude(&mut run, most)?;
         run.store(root)?;
         Ok(())
     }
 
-    /// Each row a prepared upsert and a commit of its own, at both replicas at once. The rows need
-    /// not be read at the primary first, which Windrow has to do.
-    fn single(&self, servers: &Servers, run: &mut Run, round: u32) -> Result<()> {
-        let set = servers.set()?;
+    fn cells(&self, most: usize) -> Vec<Cell> {
+        let bulks = self.replicas.iter();
+        let bulks = bulks.flat_map(|n| [Cell::RowByRow(*n), Cell::Batches(*n)]);
+        let waits = [None, Some("primary"), Some("quorum"), Some("all")];
+        let clients = waits.map(|wait_for| Cell::Clients(most, wait_for));
+        bulks.chain(clients).collect()
+    }
+
+    /// Gives the rows a second.
+    fn measure(&self, servers: &Servers, (run, round): (&mut Run, u32), cell: Cell) -> Result<f64> {
+        let set = servers.set(cell.replicas())?;
+        let arm = cell.arm();
+        let metrics = say::during(&arm, Duration::from_secs(5), || match cell {
+            Cell::RowByRow(_) => self.row_by_row(&set),
+            Cell::Batches(_) => self.batches(&set),
+            Cell::Clients(_, wait_for) => self.clients(&set, wait_for),
+        })?;
+        run.add_all(round, &arm, &metrics);
+        Ok(metrics.first().map_or(0.0, |(_, rate)| *rate))
+    }
+
+    fn texts(&self) -> Texts {
+        Texts {
+            rng: StdRng::seed_from_u64(1),
+            bytes: self.bytes,
+        }
+    }
+
+    /// Each bulk is one statement at the primary; then each of its rows is a prepared upsert and a
+    /// commit of its own, at all replicas at once. The rows need not be read at the primary first,
+    /// which Windrow has to do.
+    fn row_by_row(&self, set: &Set) -> Result<Vec<(&'static str, f64)>> {
+        let mut texts = self.texts();
+        let notes: Vec<String> = (0..self.bulk + self.single_rows)
+            .map(|_| texts.next())
+            .collect();
+        let (warm_up, measured) = notes.split_at(usize::try_from(self.bulk)?);
+        self.forward(set, 0, warm_up)?;
         let start = Instant::now();
-        say::during(SINGLE, Duration::from_secs(10), || {
-            let writers = set.replicas.each_ref().map(|replica| {
-                let (url, rows) = (replica.url(), self.single_rows);
-                thread::spawn(move || one_by_one(&url, rows))
-            });
+        for (number, bulk) in (1..).zip(measured.chunks(usize::try_from(self.bulk.max(1))?)) {
+            self.forward(set, number * self.bulk, bulk)?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        set.level(self.bulk + self.single_rows)?;
+        Ok(vec![("rows/s", as_f64(self.single_rows) / seconds)])
+    }
+
+    fn forward(&self, set: &Set, first: u64, notes: &[String]) -> Result<()> {
+        write(&set.primary.url(), first, notes, true)?;
+        thread::scope(|scope| {
+            let writers: Vec<_> = set
+                .replicas
+                .iter()
+                .map(|replica| scope.spawn(move || write(&replica.url(), first, notes, false)))
+                .collect();
             for writer in writers {
                 writer.join().map_err(|_| anyhow!("a writer panicked"))??;
             }
-            set.level(self.single_rows)
-        })?;
-        let rate = as_f64(self.single_rows) / start.elapsed().as_secs_f64();
-        run.add_all(round, SINGLE, &[("rows/s", rate)]);
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// The rows are at the primary already: Windrow is started and brings them to both.
-    fn catching_up(&self, servers: &Servers, run: &mut Run, round: u32) -> Result<()> {
-        let set = servers.set()?;
-        let rows = self.rows;
-        psql(
-            &set.primary.url(),
-            &format!(
-                "insert into readings select n, n % 1000, '{AT}', 15 + (n % 100) / 10.0, '{NOTE}' \
-                 from generate_series(0, {rows} - 1) n; vacuum analyze readings"
-            ),
-        )?;
-        let start = Instant::now();
+    /// From the first byte of the first bulk until all replicas have all rows.
+    fn batches(&self, set: &Set) -> Result<Vec<(&'static str, f64)>> {
         let windrow = set.windrow("primary")?;
-        say::during(CATCHING_UP, Duration::from_secs(5), || set.level(rows))?;
-        self.tell(&windrow, run, (round, CATCHING_UP), start.elapsed())
-    }
-
-    /// From the first byte of one body of them until both replicas have them.
-    fn writing(&self, servers: &Servers, run: &mut Run, round: u32) -> Result<()> {
-        let set = servers.set()?;
-        let windrow = set.windrow("primary")?;
-        let mut body = Vec::new();
-        for id in 0..self.rows {
-            Reading::new(id).json(&mut body);
-            body.push(b'\n');
+        let mut texts = self.texts();
+        let mut bodies = Vec::new();
+        for first in (0..self.bulk + self.rows).step_by(usize::try_from(self.bulk.max(1))?) {
+            let mut body = String::new();
+            for id in first..(first + self.bulk).min(self.bulk + self.rows) {
+                let note = texts.next();
+                body.push_str(&format!(
+                    "{{\"id\":{id},\"device\":1,\"at\":\"2026-01-01T00:00:00Z\",\"note\":\"{note}\"}}\n"
+                ));
+            }
+            bodies.push(body.into_bytes());
         }
-        let start = Instant::now();
-        say::during(WRITING, Duration::from_secs(5), || {
+        let send = |body: Vec<u8>| {
+            let (target, kind) = (
+                "/v1/tables/readings/rows?results=none",
+                "application/x-ndjson",
+            );
             let length = Some(body.len() as u64);
-            let target = "/v1/tables/readings/rows?results=none";
-            let body = Cursor::new(body);
-            let kind = "application/x-ndjson";
-            let reply = stream::post(windrow.address(), target, kind, length, body)?;
+            let reply = stream::post(windrow.address(), target, kind, length, Cursor::new(body))?;
             ensure!(reply.status == 200, "{} {}", reply.status, reply.body);
-            set.level(self.rows)
-        })?;
-        self.tell(&windrow, run, (round, WRITING), start.elapsed())
-    }
-
-    fn tell(
-        &self,
-        windrow: &Windrow,
-        run: &mut Run,
-        (round, arm): (u32, &str),
-        elapsed: Duration,
-    ) -> Result<()> {
-        let rows = as_f64(self.rows);
-        let metrics = [
-            ("rows/s", rows / elapsed.as_secs_f64()),
-            (
-                "windrow CPU us/row",
-                windrow.cpu_time()?.as_secs_f64() * 1e6 / rows,
-            ),
-        ];
-        run.add_all(round, arm, &metrics);
-        Ok(())
+            Ok(())
+        };
+        let mut bodies = bodies.into_iter();
+        bodies.next().map_or(Ok(()), send)?;
+        set.level(self.bulk)?;
+        let (start, before) = (Instant::now(), windrow.cpu_time()?);
+        bodies.try_for_each(send)?;
+        set.level(self.bulk + self.rows)?;
+        let (seconds, rows) = (start.elapsed().as_secs_f64(), as_f64(self.rows));
+        let cpu = (windrow.cpu_time()? - before).as_secs_f64() * 1e6;
+        Ok(vec![
+            ("rows/s", rows / seconds),
+            ("windrow CPU us/row", cpu / rows),
+        ])
     }
 
     /// Clients that send single rows, each the next once it is answered.
-    fn clients(
-        &self,
-        servers: &Servers,
-        run: &mut Run,
-        round: u32,
-        arm: &str,
-        wait_for: Option<&str>,
-    ) -> Result<()> {
-        let set = servers.set()?;
+    fn clients(&self, set: &Set, wait_for: Option<&str>) -> Result<Vec<(&'static str, f64)>> {
         let windrow = match wait_for {
             Some(wait_for) => set.windrow(wait_for)?,
             None => servers::windrow(&set.primary.url(), &[])?,
         };
-        let offer = |seconds, first| {
+        let offer = |ms, first| {
             let load = Closed {
                 connections: self.connections,
-                until: Until::Elapsed(Duration::from_secs(seconds)),
+                until: Until::Elapsed(Duration::from_millis(ms)),
             };
             let job: Arc<dyn Job> = Arc::new(Inserts::from(first));
             closed::run(windrow.address(), &load, &job, &Arc::new(Live::default()))
         };
-        let warm = offer(1, 50_000_000)?;
-        let time = Duration::from_secs(self.seconds);
-        let report = say::during(arm, time, || offer(self.seconds, 0))?;
+        let warm = offer(self.warm_up_ms, 50_000_000)?;
+        let report = offer(self.cell_ms, 0)?;
         let mut metrics = latencies(&report);
         let ended = Instant::now();
         if wait_for.is_some() {
@@ -265,29 +332,68 @@ impl Replicas {
             metrics.push(("s until level", ended.elapsed().as_secs_f64()));
         }
         metrics.push((LIMIT, limit::of_http(self.connections)?));
-        run.add_all(round, arm, &metrics);
-        check(&report, &set.primary, warm.successes())
+        check(&report, &set.primary, warm.successes())?;
+        Ok(metrics)
+    }
+
+    fn conclude(&self, run: &mut Run, most: usize) -> Result<()> {
+        for n in &self.replicas {
+            let arm = Cell::Batches(*n).arm();
+            if *n == 1 {
+                run.published(&arm, TIMES, PUBLISHED);
+            }
+            let times = run.median(&arm, TIMES)?;
+            run.remark(format!(
+                "{arm}: {times:.1} times the rows a second of row by row"
+            ));
+        }
+        let none = run.median(&Cell::Clients(most, None).arm(), "rows/s")?;
+        for wait_for in ["primary", "quorum", "all"] {
+            let arm = Cell::Clients(most, Some(wait_for)).arm();
+            let share = run.median(&arm, "rows/s")? / none;
+            run.remark(format!(
+                "{arm}: {share:.2} of the rows a second without replicas"
+            ));
+        }
+        run.remark("what was published is of CrateDB, whose nodes forward bulks among each other");
+        Ok(())
     }
 }
 
-fn one_by_one(url: &str, rows: u64) -> Result<()> {
+/// How much faster batches are, in the same round.
+fn tell_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
+    for (cell, rate) in rates {
+        let Cell::Batches(n) = cell else { continue };
+        let single = rates.iter().find(|(cell, _)| *cell == Cell::RowByRow(*n));
+        if let Some((_, single)) = single {
+            run.add(round, &cell.arm(), TIMES, rate / single);
+        }
+    }
+}
+
+/// Rows of these texts, numbered from `first`: all in one statement, or each by itself.
+fn write(url: &str, first: u64, notes: &[String], at_once: bool) -> Result<()> {
+    const LATER: &str = "on conflict (id) do update set device = excluded.device, at = excluded.at, note = excluded.note";
+    const VALUES: &str = "1, timestamptz '2026-01-01T00:00:00Z'";
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
         tokio::spawn(connection);
-        let text = format!(
-            "insert into readings values ($1, $2, '{AT}', $3, '{NOTE}') on conflict (id) do update \
-             set device = excluded.device, at = excluded.at, temperature = excluded.temperature, note = excluded.note"
-        );
-        let upsert = client.prepare(&text).await?;
-        for id in 0..rows {
-            let reading = Reading::new(id);
-            let (id, device) = (i64::try_from(id)?, i32::try_from(reading.device())?);
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-                [&id, &device, &reading.temperature()];
-            client.execute(&upsert, &values).await?;
+        let ids: Vec<i64> = (i64::try_from(first)?..).take(notes.len()).collect();
+        let into = "insert into readings (id, device, at, note)";
+        if at_once {
+            let text = format!(
+                "{into} select i, {VALUES}, n from unnest($1::bigint[], $2::text[]) r(i, n)"
+            );
+            client.execute(&text, &[&ids, &notes]).await?;
+            return Ok(());
+        }
+        let upsert = format!("{into} values ($1, {VALUES}, $2) {LATER}");
+        let upsert = client.prepare(&upsert).await?;
+        for (id, note) in ids.iter().zip(notes) {
+            client.execute(&upsert, &[id, note]).await?;
         }
         Ok(())
     })

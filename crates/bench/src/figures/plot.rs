@@ -3,6 +3,8 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
+use super::table;
+
 /// A line of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -48,19 +50,21 @@ fn draw(
     series: &[Series],
     (right, top): (f64, f64),
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, (900, 420)).into_drawing_area();
+    let area = SVGBackend::with_string(svg, (480, 340)).into_drawing_area();
     area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(names.title, ("sans-serif", 20))
+        .caption(names.title, ("sans-serif", 16))
         .margin(12)
         .x_label_area_size(40)
-        .y_label_area_size(70)
+        .y_label_area_size(64)
         .build_cartesian_2d(0.0..right, 0.0..top)?;
     chart
         .configure_mesh()
         .x_desc(names.x)
         .y_desc(names.y)
-        .light_line_style(WHITE)
+        .max_light_lines(0)
+        .x_label_formatter(&|value| table::short(*value))
+        .y_label_formatter(&|value| table::short(*value))
         .draw()?;
     for (at, line) in series.iter().enumerate() {
         let colour = Palette99::pick(at).to_rgba();
@@ -71,6 +75,7 @@ fn draw(
     }
     chart
         .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
         .background_style(WHITE)
         .border_style(BLACK)
         .draw()?;

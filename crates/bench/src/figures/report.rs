@@ -15,7 +15,7 @@ figure{margin:2rem 0}figcaption{font-weight:600}svg{width:100%;max-width:30rem;h
 svg text{font-size:13px;fill:var(--ink)}svg line{stroke:var(--faint)}
 svg .published{stroke:var(--ink);stroke-width:2}
 svg .range{stroke:var(--mark);stroke-width:3}svg circle{fill:var(--mark)}
-.own{background:#fff}.own svg{max-width:none}.own svg text{fill:#000}
+.own{background:#fff}.own svg{max-width:34rem}.own svg text{fill:#000}.own svg line{stroke:#d8dee4}
 td{vertical-align:top;padding-right:1rem}
 ";
 

@@ -9,6 +9,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,13 +37,58 @@ pub struct Open {
 /// Runs a load to its end.
 ///
 /// # Errors
-/// A connection cannot be opened or ends.
+/// A connection cannot be opened. That one ends is an outcome.
 pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Report> {
+    spread(address, load.connections, job, |number| {
+        let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
+        let mean_gap = as_f64(load.connections as u64) / load.rate;
+        let (mut due, time) = (Duration::ZERO, load.time);
+        move || {
+            // The gaps of a Poisson process: 1 - random is never 0.
+            due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
+            (due < time).then_some(due)
+        }
+    })
+}
+
+/// As [`run`], but any connection that is free takes the next request, at even distances: as long
+/// as one is free, no request waits for a connection, however many others wait for their answers.
+/// Ends when the job says so.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by_whoever_is_free(
+    address: SocketAddr,
+    load: &Open,
+    job: &Arc<dyn Job>,
+) -> Result<Report> {
+    let next = Arc::new(AtomicU64::new(0));
+    spread(address, load.connections, job, |_| {
+        let (next, rate, time) = (Arc::clone(&next), load.rate, load.time);
+        move || {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let due = Duration::from_secs_f64(as_f64(number) / rate);
+            (due < time).then_some(due)
+        }
+    })
+}
+
+/// A thread for each connection, with a schedule of its own: when its next request is due, if it
+/// has one.
+fn spread<S>(
+    address: SocketAddr,
+    connections: usize,
+    job: &Arc<dyn Job>,
+    schedule: impl Fn(usize) -> S,
+) -> Result<Report>
+where
+    S: FnMut() -> Option<Duration> + Send + 'static,
+{
     let start = Instant::now() + Duration::from_millis(50);
-    let clients: Vec<_> = (0..load.connections)
+    let clients: Vec<_> = (0..connections)
         .map(|number| {
-            let (load, job) = (*load, Arc::clone(job));
-            thread::spawn(move || client(address, &load, &*job, number, start))
+            let (schedule, job) = (schedule(number), Arc::clone(job));
+            thread::spawn(move || client(address, schedule, &*job, number, start))
         })
         .collect();
     let mut report = Report::new()?;
@@ -56,30 +102,33 @@ pub fn run(address: SocketAddr, load: &Open, job: &Arc<dyn Job>) -> Result<Repor
 
 fn client(
     address: SocketAddr,
-    load: &Open,
+    mut schedule: impl FnMut() -> Option<Duration>,
     job: &dyn Job,
     number: usize,
     start: Instant,
 ) -> Result<Report> {
-    let mut stream = TcpStream::connect(address).context("nobody listens")?;
-    stream.set_nodelay(true)?;
-    let mut rng = StdRng::seed_from_u64(load.seed ^ (number as u64) << 32);
-    let mean_gap = as_f64(load.connections as u64) / load.rate;
+    let mut stream = connect(address)?;
     let mut report = Report::new()?;
     let mut writer = Writer::new(job);
     let mut input = Vec::with_capacity(4096);
-    let mut due = Duration::ZERO;
     for n in 0.. {
-        // The gaps of a Poisson process: 1 - random is never 0.
-        due += Duration::from_secs_f64(-mean_gap * (1.0 - rng.random::<f64>()).ln());
-        if due >= load.time {
+        let Some(due) = schedule() else { break };
+        if job.ends(number, n) {
             break;
         }
         let begun = wait_until(start + due);
-        let (status, body) = exchange(&mut stream, writer.write(job, number, n), &mut input)?;
+        let exchanged = exchange(&mut stream, writer.write(job, number, n), &mut input);
         let took = begun.elapsed();
-        let answer = input.get(body).unwrap_or_default();
-        let outcome = Outcome::of(status, answer);
+        let (outcome, answer) = match exchanged {
+            Ok((status, body)) => {
+                let answer = input.get(body).unwrap_or_default();
+                (Outcome::of(status, answer), answer)
+            }
+            Err(_) => {
+                stream = connect(address)?;
+                (Outcome::Lost, &[][..])
+            }
+        };
         report.add(outcome, took, answer);
         job.seen(number, n, outcome, answer);
     }
@@ -97,6 +146,12 @@ pub(crate) fn wait_until(due: Instant) -> Instant {
         }
         None => due,
     }
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream> {
+    let stream = TcpStream::connect(address).context("nobody listens")?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 fn exchange(

@@ -50,7 +50,7 @@ const DRIPS: usize = 30;
 const MUCH: &str = "select repeat('x', 1000) from generate_series(1, 20000)";
 
 /// One misdeed over PostgreSQL's protocol. An error: the other side has ended it.
-pub(super) async fn over_pg(
+pub(in crate::experiments) async fn over_pg(
     manner: Manner,
     address: &Address,
     pace: Duration,
@@ -145,7 +145,7 @@ async fn ready(stream: &mut TcpStream) -> Result<()> {
 }
 
 /// One misdeed over HTTP. An error: the other side has ended it.
-pub(super) async fn over_http(
+pub(in crate::experiments) async fn over_http(
     manner: Manner,
     address: SocketAddr,
     pace: Duration,

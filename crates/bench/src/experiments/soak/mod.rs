@@ -3,9 +3,9 @@
 //! to?
 
 mod good;
-mod manners;
-mod others;
-mod ways;
+pub(in crate::experiments) mod manners;
+pub(in crate::experiments) mod others;
+pub(in crate::experiments) mod ways;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use crate::http::report::as_f64;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// They misbehave until this is dropped.
-pub(super) struct Others {
+pub(in crate::experiments) struct Others {
     stop: Arc<AtomicBool>,
     counts: Arc<Counts>,
     thread: Option<JoinHandle<()>>,
@@ -31,7 +31,12 @@ struct Counts {
 }
 
 impl Others {
-    pub(super) fn start(ways: &Ways, count: usize, pace: Duration, manners: &[Manner]) -> Self {
+    pub(in crate::experiments) fn start(
+        ways: &Ways,
+        count: usize,
+        pace: Duration,
+        manners: &[Manner],
+    ) -> Self {
         let (stop, counts) = (Arc::new(AtomicBool::new(false)), Arc::<Counts>::default());
         let manners = manners.to_vec();
         let (ways, stopped, counting) = (ways.clone(), Arc::clone(&stop), Arc::clone(&counts));
@@ -61,7 +66,7 @@ impl Others {
 
     /// How often somebody began to misbehave, and how often that was ended from the other side, or
     /// by an error.
-    pub(super) fn metrics(&self) -> [(&'static str, f64); 2] {
+    pub(in crate::experiments) fn metrics(&self) -> [(&'static str, f64); 2] {
         let of = |count: &AtomicU64| as_f64(count.load(Ordering::Relaxed));
         [
             ("misdeeds", of(&self.counts.begun)),

@@ -8,14 +8,14 @@ use windrow_testkit::process::Windrow;
 
 /// Everybody's way to the server.
 #[derive(Clone, Debug)]
-pub(super) struct Ways {
-    pub(super) pg: Address,
-    pub(super) http: SocketAddr,
+pub(in crate::experiments) struct Ways {
+    pub(in crate::experiments) pg: Address,
+    pub(in crate::experiments) http: SocketAddr,
 }
 
 impl Ways {
     /// Those to a running Windrow, in front of the database at `url`.
-    pub(super) fn to(windrow: &Windrow, url: &str) -> Result<Self> {
+    pub(in crate::experiments) fn to(windrow: &Windrow, url: &str) -> Result<Self> {
         let listens = windrow.pg_address().context("it does not listen")?;
         Ok(Self {
             pg: Address::of(url)?.at(listens),

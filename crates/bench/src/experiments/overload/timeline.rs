@@ -1,0 +1,184 @@
+//! What happens over time, sampled beside the load.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use windrow_testkit::procfs;
+
+use crate::figures::plot::Series;
+use crate::http::Live;
+use crate::http::report::as_f64;
+
+/// Time between samples.
+const STEP: Duration = Duration::from_millis(100);
+
+/// One moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Seconds since the beginning.
+    pub at: f64,
+    /// Requests answered with success so far.
+    pub successes: u64,
+    /// Requests that came to anything else so far.
+    pub others: u64,
+    /// Resident memory of Windrow, in bytes.
+    pub resident: u64,
+}
+
+/// Samples until it is ended.
+#[derive(Debug)]
+pub struct Timeline {
+    start: Instant,
+    stop: Sender<()>,
+    sampler: JoinHandle<Vec<Sample>>,
+}
+
+impl Timeline {
+    /// Begins to watch a load on the process `pid`.
+    pub fn start(pid: u32, live: Arc<Live>) -> Self {
+        let start = Instant::now();
+        let (stop, stopped) = mpsc::channel();
+        let sampler = std::thread::spawn(move || {
+            let mut samples = Vec::new();
+            while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+                samples.push(Sample {
+                    at: start.elapsed().as_secs_f64(),
+                    successes: live.successes(),
+                    others: live.others(),
+                    resident: procfs::resident_bytes(pid).unwrap_or(0),
+                });
+            }
+            samples
+        });
+        Self {
+            start,
+            stop,
+            sampler,
+        }
+    }
+
+    /// Seconds since the beginning.
+    pub fn now(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Ends it and gives what was seen.
+    ///
+    /// # Errors
+    /// The sampler panicked.
+    pub fn end(self) -> Result<Vec<Sample>> {
+        drop(self.stop);
+        self.sampler
+            .join()
+            .map_err(|_| anyhow!("the sampler panicked"))
+    }
+}
+
+/// Successes a second, from sample to sample.
+pub fn rate(samples: &[Sample]) -> Series {
+    let pairs = samples.iter().zip(samples.iter().skip(1));
+    Series {
+        name: "rows/s of good clients".into(),
+        points: pairs
+            .map(|(a, b)| (b.at, as_f64(b.successes - a.successes) / (b.at - a.at)))
+            .collect(),
+    }
+}
+
+/// Resident memory in MiB.
+pub fn resident(samples: &[Sample]) -> Series {
+    Series {
+        name: "windrow".into(),
+        points: samples
+            .iter()
+            .map(|s| (s.at, as_f64(s.resident) / 1_048_576.0))
+            .collect(),
+    }
+}
+
+/// Successes a second between two moments.
+pub fn between(samples: &[Sample], (from, to): (f64, f64)) -> f64 {
+    let mut within = samples.iter().filter(|s| s.at >= from && s.at <= to);
+    let (first, last) = (within.next(), within.next_back());
+    let Some((first, last)) = first.zip(last) else {
+        return 0.0;
+    };
+    as_f64(last.successes - first.successes) / (last.at - first.at)
+}
+
+/// Seconds from a moment until a second begins in which a rate is reached again.
+pub fn back_after(samples: &[Sample], moment: f64, rate: f64) -> Option<f64> {
+    let enough = ENOUGH.as_secs_f64();
+    let second = |s: &Sample| between(samples, (s.at, s.at + enough));
+    let last = samples.last()?.at;
+    let back = samples
+        .iter()
+        .filter(|s| s.at >= moment && s.at + enough <= last)
+        .find(|s| second(s) >= rate)?;
+    Some(back.at - moment)
+}
+
+/// Shorter times say little of a rate.
+pub const ENOUGH: Duration = Duration::from_secs(1);
+
+/// All samples as CSV.
+pub fn csv(samples: &[Sample]) -> String {
+    let mut text = String::from("seconds,successes,others,resident_bytes\n");
+    for s in samples {
+        writeln!(
+            text,
+            "{:.3},{},{},{}",
+            s.at, s.successes, s.others, s.resident
+        )
+        .ok();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Sample> {
+        [(1.0, 10), (2.0, 30), (3.0, 30), (4.0, 31)]
+            .map(|(at, successes)| Sample {
+                at,
+                successes,
+                others: 0,
+                resident: 1_048_576,
+            })
+            .into()
+    }
+
+    #[test]
+    fn rates_and_recovery_come_from_differences() {
+        assert_eq!(
+            rate(&samples()).points,
+            [(2.0, 20.0), (3.0, 0.0), (4.0, 1.0)]
+        );
+        assert_eq!(between(&samples(), (1.0, 3.0)), 10.0);
+        assert_eq!(between(&samples(), (1.5, 1.6)), 0.0);
+        assert_eq!(resident(&samples()).points[0], (1.0, 1.0));
+        let fine: Vec<Sample> = [
+            (0.0, 0),
+            (0.6, 0),
+            (1.0, 0),
+            (1.6, 30),
+            (2.0, 50),
+            (2.8, 90),
+        ]
+        .map(|(at, successes)| Sample {
+            at,
+            successes,
+            others: 0,
+            resident: 0,
+        })
+        .into();
+        assert_eq!(back_after(&fine, 0.5, 45.0), Some(0.5));
+        assert_eq!(back_after(&fine, 0.5, 300.0), None);
+    }
+}
