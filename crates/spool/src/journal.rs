@@ -122,8 +122,10 @@ impl Journal {
         refused(source, path, bytes)
     }
 
-    /// Begins another segment, unless nothing was written to the one there is.
+    /// Begins another segment, unless nothing was written to the one there is. Not behind one whose
+    /// end is not certain: a crash may leave anything there, but at the end of the last alone.
     pub(crate) fn begin_another(&mut self) -> Result<(), SpoolFault> {
+        self.shelf.common.check()?;
         match self.end > HEADER as u64 {
             true => self.roll(),
             false => Ok(()),

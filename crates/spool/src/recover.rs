@@ -108,23 +108,26 @@ impl Recovery<'_> {
         self.check_mark(first, &scan)?;
         let path = segment::path_of(&self.directory, first);
         let cannot = |doing, e| SpoolFault::system(doing, &path, e);
-        let mut cut = None;
+        let (mut end, mut cut) = (scan.length, None);
         if let Some(bad) = &scan.broken {
             if scan.followed_at.is_some() {
                 return Err(self.damaged(first, bad.offset, bad.position, bad.what));
             }
-            file.truncate(scan.end).map_err(|e| cannot("cut", e))?;
+            end = scan.end;
+            file.truncate(end).map_err(|e| cannot("cut", e))?;
             cut = Some(Cut {
                 path: path.clone(),
-                offset: scan.end,
-                bytes: scan.length.saturating_sub(scan.end),
+                offset: end,
+                bytes: scan.length.saturating_sub(end),
                 what: bad.what,
             });
         }
         let known = self.mark.filter(|mark| mark.segment == first);
         let from = known.map_or(HEADER as u64, |mark| mark.offset);
-        if from < scan.end || cut.is_some() {
-            write_again(&*file, from, scan.end).map_err(|e| cannot("write again", e))?;
+        // The room behind the groups too: once another segment is begun, nothing but zeros may be
+        // there.
+        if from < end || cut.is_some() {
+            write_again(&*file, from, end).map_err(|e| cannot("write again", e))?;
             file.sync().map_err(|e| cannot("sync", e))?;
         }
         self.add(first, &scan);

@@ -209,6 +209,25 @@ async fn a_write_that_fails_otherwise_ends_all_trust_too() {
     assert_eq!(payloads(&entries), ["kept"]);
 }
 
+/// What is behind the end of a segment that is not the last is damage.
+#[tokio::test]
+async fn no_segment_is_begun_behind_one_whose_end_is_not_certain() {
+    let disk = Disk::new(1);
+    let spool = open(&disk, &small()).await.unwrap();
+    append(&log(&spool), &["kept"]).await;
+    disk.state().faults.room = Some(200);
+    // That of the write that is taken back, which was too large for the room that is left.
+    disk.state().faults.fail_sync = Some(0);
+    let lost = log(&spool).append(Batch::of(&[b'x'; 3_000])).await;
+    let fault = lost.unwrap_err();
+    assert!(matches!(fault, SpoolFault::DiskFull { .. }), "{fault}");
+    let segments = disk
+        .paths()
+        .into_iter()
+        .filter(|path| path.ends_with(".log"));
+    assert_eq!(segments.collect::<Vec<_>>(), [crate::help::FIRST]);
+}
+
 #[tokio::test]
 async fn a_write_that_cannot_be_taken_back_ends_all_trust() {
     let disk = Disk::new(1);
