@@ -34,7 +34,7 @@
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
 //! | `check`, `comparison`, `alike` | comparing a replica with the primary, and mending it |
-//! | `ranges`, `side_by_side` | the same by sums of ranges, where both databases have them; by rows read in bulk |
+//! | `ranges`, `side_by_side` | by sums of ranges, where both databases have them; by rows read in bulk |
 //! | `status`, `metrics` | what is told of replicas |
 
 mod alike;

@@ -12,7 +12,8 @@ use rand::SeedableRng;
 use rand::distr::{Alphanumeric, SampleString};
 use rand::rngs::StdRng;
 use tempfile::TempDir;
-use tokio_postgres::NoTls;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, NoTls, Statement};
 use windrow_testkit::process::Windrow;
 
 use super::load::{check, latencies};
@@ -245,29 +246,15 @@ impl Replicas {
             .map(|_| texts.next())
             .collect();
         let (warm_up, measured) = notes.split_at(usize::try_from(self.bulk)?);
-        self.forward(set, 0, warm_up)?;
+        let forwarding = Forwarding::connect(set)?;
+        forwarding.bulk(0, warm_up)?;
         let start = Instant::now();
         for (number, bulk) in (1..).zip(measured.chunks(usize::try_from(self.bulk.max(1))?)) {
-            self.forward(set, number * self.bulk, bulk)?;
+            forwarding.bulk(number * self.bulk, bulk)?;
         }
         let seconds = start.elapsed().as_secs_f64();
         set.level(self.bulk + self.single_rows)?;
         Ok(vec![("rows/s", as_f64(self.single_rows) / seconds)])
-    }
-
-    fn forward(&self, set: &Set, first: u64, notes: &[String]) -> Result<()> {
-        write(&set.primary.url(), first, notes, true)?;
-        thread::scope(|scope| {
-            let writers: Vec<_> = set
-                .replicas
-                .iter()
-                .map(|replica| scope.spawn(move || write(&replica.url(), first, notes, false)))
-                .collect();
-            for writer in writers {
-                writer.join().map_err(|_| anyhow!("a writer panicked"))??;
-            }
-            Ok(())
-        })
     }
 
     /// From the first byte of the first bulk until all replicas have all rows.
@@ -371,30 +358,86 @@ fn tell_times((run, round): (&mut Run, u32), rates: &[(Cell, f64)]) {
     }
 }
 
-/// Rows of these texts, numbered from `first`: all in one statement, or each by itself.
-fn write(url: &str, first: u64, notes: &[String], at_once: bool) -> Result<()> {
-    const LATER: &str = "on conflict (id) do update set device = excluded.device, at = excluded.at, note = excluded.note";
-    const VALUES: &str = "1, timestamptz '2026-01-01T00:00:00Z'";
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        tokio::spawn(connection);
-        let ids: Vec<i64> = (i64::try_from(first)?..).take(notes.len()).collect();
-        let into = "insert into readings (id, device, at, note)";
-        if at_once {
-            let text = format!(
-                "{into} select i, {VALUES}, n from unnest($1::bigint[], $2::text[]) r(i, n)"
+/// The program that forwards row by row: a connection to each database.
+struct Forwarding {
+    primary: Session,
+    replicas: Vec<Session>,
+}
+
+impl Forwarding {
+    fn connect(set: &Set) -> Result<Self> {
+        let replicas = set.replicas.iter();
+        Ok(Self {
+            primary: Session::connect(&set.primary.url())?,
+            replicas: replicas
+                .map(|replica| Session::connect(&replica.url()))
+                .collect::<Result<_>>()?,
+        })
+    }
+
+    /// Rows of these texts, numbered from `first`.
+    fn bulk(&self, first: u64, notes: &[String]) -> Result<()> {
+        self.primary.at_once(first, notes)?;
+        thread::scope(|scope| {
+            let writers: Vec<_> = self
+                .replicas
+                .iter()
+                .map(|replica| scope.spawn(move || replica.one_by_one(first, notes)))
+                .collect();
+            for writer in writers {
+                writer.join().map_err(|_| anyhow!("a writer panicked"))??;
+            }
+            Ok(())
+        })
+    }
+}
+
+const INTO: &str = "insert into readings (id, device, at, note)";
+const VALUES: &str = "1, timestamptz '2026-01-01T00:00:00Z'";
+
+struct Session {
+    runtime: Runtime,
+    client: Client,
+    upsert: Statement,
+}
+
+impl Session {
+    fn connect(url: &str) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (client, upsert) = runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+            tokio::spawn(connection);
+            let upsert = format!(
+                "{INTO} values ($1, {VALUES}, $2) on conflict (id) do update \
+                 set device = excluded.device, at = excluded.at, note = excluded.note"
             );
-            client.execute(&text, &[&ids, &notes]).await?;
-            return Ok(());
-        }
-        let upsert = format!("{into} values ($1, {VALUES}, $2) {LATER}");
-        let upsert = client.prepare(&upsert).await?;
-        for (id, note) in ids.iter().zip(notes) {
-            client.execute(&upsert, &[id, note]).await?;
-        }
+            let upsert = client.prepare(&upsert).await?;
+            anyhow::Ok((client, upsert))
+        })?;
+        Ok(Self {
+            runtime,
+            client,
+            upsert,
+        })
+    }
+
+    fn at_once(&self, first: u64, notes: &[String]) -> Result<()> {
+        let text =
+            format!("{INTO} select i, {VALUES}, n from unnest($1::bigint[], $2::text[]) r(i, n)");
+        let ids: Vec<i64> = (i64::try_from(first)?..).take(notes.len()).collect();
+        self.runtime
+            .block_on(self.client.execute(&text, &[&ids, &notes]))?;
         Ok(())
-    })
+    }
+
+    fn one_by_one(&self, first: u64, notes: &[String]) -> Result<()> {
+        self.runtime.block_on(async {
+            for (id, note) in (i64::try_from(first)?..).zip(notes) {
+                self.client.execute(&self.upsert, &[&id, note]).await?;
+            }
+            Ok(())
+        })
+    }
 }

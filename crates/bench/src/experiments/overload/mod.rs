@@ -134,10 +134,8 @@ impl Overload {
             begun,
             trouble: start,
             over: load.timeline.now(),
-            back: f64::INFINITY,
+            back: wait_until_back(&load, rate * BACK)?,
         };
-        let back = wait_until_back(&load, rate * BACK)?;
-        let moments = Moments { back, ..moments };
         let told = seen.tell(rate)?;
         let ended = load.end()?;
         self.keep((run, round), trouble, (&ended, &told), &moments)?;
