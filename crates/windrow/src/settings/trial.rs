@@ -36,13 +36,13 @@ pub fn configuration(bytes: &[u8]) {
         ))
     });
     silent(|secret| read(format!("{text}\ntoken = \"{secret}\"\n")));
-    // As the value of a key that is no secret it may be shown, but not where the line is wrong:
-    // the key may have been meant to be one.
+    // As the value of a key that is no secret it may be shown, also as one that this key does not
+    // take, but not where the line is wrong in another way: the key may have been meant to be one.
     silent(|secret| {
         let text = format!("{text}\"{secret}\"\n");
         match !names_secret(&text) && File::parse(&text).is_ok() {
             true => String::new(),
-            false => read(text),
+            false => read(text).replace(&format!("the value {secret} is not known here"), ""),
         }
     });
 }
