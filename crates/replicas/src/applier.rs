@@ -31,6 +31,14 @@ const MOST_BYTES: usize = 8 << 20;
 const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(5);
 
+/// How long more is let come at most where nobody waits for what is there, and keys that are worth
+/// a batch at once.
+const GATHER: Duration = Duration::from_millis(5);
+const ENOUGH: usize = 1_000;
+
+/// How long the primary's earlier transactions may take before it is told that they are waited for.
+const LONG_SETTLING: Duration = Duration::from_secs(5);
+
 /// How often what was applied is given up in the log.
 const TRIM: Duration = Duration::from_secs(1);
 
@@ -50,6 +58,8 @@ type Due = (RowWrite, u64, u32);
 pub(crate) struct Applier {
     replica: Arc<Replica>,
     source: Source,
+    /// Clients wait until the replica has their rows.
+    awaited: bool,
     stop: CancellationToken,
     decoder: Decoder,
     cursor: Box<dyn Cursor>,
@@ -68,7 +78,7 @@ pub(crate) struct Applier {
 impl Applier {
     pub(crate) fn new(
         replica: Arc<Replica>,
-        source: Source,
+        (source, awaited): (Source, bool),
         stop: CancellationToken,
     ) -> Result<Self, SpoolFault> {
         let first = *replica.applied.borrow();
@@ -76,6 +86,7 @@ impl Applier {
             cursor: replica.log.cursor(Position(first))?,
             replica,
             source,
+            awaited,
             stop,
             decoder: Decoder::new(),
             open: BTreeMap::new(),
@@ -134,6 +145,11 @@ impl Applier {
         loop {
             self.gather().await?;
             self.replica.is(ReplicaState::Applying);
+            if !self.awaited && self.due.len() < ENOUGH {
+                // A batch for each few rows costs three databases more than one for many.
+                tokio::time::sleep(GATHER).await;
+                self.gather().await?;
+            }
             while let Some((table, position)) = self.unknown.first().cloned() {
                 self.compare(&mut ends, &table).await?;
                 self.unknown.remove(0);
@@ -149,7 +165,15 @@ impl Applier {
     /// What an earlier process has left: its transactions may still be under way, and it may have
     /// written rows whose keys it did not come to tell.
     async fn begin(&mut self, ends: &mut Ends) -> Result<(), Fault> {
-        self.source.inventory.settled().await?;
+        let settled = self.source.inventory.settled();
+        tokio::pin!(settled);
+        tokio::select! {
+            settled = &mut settled => settled?,
+            () = tokio::time::sleep(LONG_SETTLING) => {
+                tracing::warn!(replica = %self.replica.name, "the primary still executes what was under way at the start; nothing is applied until that has ended, because an earlier Windrow may have sent it");
+                settled.await?;
+            }
+        }
         for table in unclosed(&self.replica, self.cursor.position()).await? {
             self.compare(ends, &table).await?;
         }

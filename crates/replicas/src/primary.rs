@@ -85,9 +85,11 @@ impl Primary {
     /// A log cannot be read.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), Fault> {
         let mut tasks = JoinSet::new();
+        let awaited = self.shared.wanted(self.shared.replicas.len()) > 0;
         for replica in &self.shared.replicas {
             let source = &self.shared.source;
-            let applier = Applier::new(Arc::clone(replica), source.clone(), stop.clone())?;
+            let from = (source.clone(), awaited);
+            let applier = Applier::new(Arc::clone(replica), from, stop.clone())?;
             tasks.spawn(applier.run());
             tasks.spawn(copy::run(Arc::clone(replica), source.clone(), stop.clone()));
         }

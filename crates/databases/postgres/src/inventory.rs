@@ -15,7 +15,7 @@ use super::catalog::schema;
 use super::catalog::table::Facts;
 use super::rows::statement::push_results;
 use super::server::Server;
-use super::talk::{Ask, talk, text, word};
+use super::talk::{Ask, talk, text};
 use super::values::{decode, text as spelling};
 
 /// Ordinary tables that hold rows of their own right: no partitions, which their table stands for.
@@ -39,10 +39,13 @@ SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relnam
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p')";
 
-/// The transaction that would come next, and the oldest that has not ended. Both count on without
-/// an end.
-const NEXT: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())";
-const OLDEST: &str = "SELECT pg_snapshot_xmin(pg_current_snapshot())";
+/// The transactions that write to tables of this database, or wait until they may. One that waits
+/// for a table has no number yet, so snapshots do not tell of it. Vacuum locks the indexes of a
+/// table in this way for as long as it takes, so these do not count.
+const WRITING: &str = "\
+SELECT DISTINCT l.virtualtransaction FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+WHERE l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND c.relkind IN ('r', 'p')
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /// The settings by which values are written as text, so that equal rows have equal sums.
 const SPELLING: &str = "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), \
@@ -129,9 +132,11 @@ impl Inventory for PgInventory {
 
     async fn settled(&self) -> Result<(), Fault> {
         let mut wire = self.wire().await?;
-        let next = transaction(&mut wire, NEXT).await?;
-        while transaction(&mut wire, OLDEST).await? < next {
+        let mut left = writing(&mut wire).await?;
+        while !left.is_empty() {
             tokio::time::sleep(LOOK).await;
+            let now = writing(&mut wire).await?;
+            left.retain(|transaction| now.contains(transaction));
         }
         wire.terminate().await;
         Ok(())
@@ -332,7 +337,11 @@ fn name(row: &DataRow<'_>, place: usize) -> TableName {
     }
 }
 
-async fn transaction(wire: &mut Wire, sql: &str) -> Result<u64, Fault> {
-    let number = word(wire, Ask::of(sql)).await?;
-    Ok(number.and_then(|n| n.parse().ok()).unwrap_or_default())
+async fn writing(wire: &mut Wire) -> Result<Vec<String>, Fault> {
+    let mut writing = Vec::new();
+    talk(wire, &[Ask::of(WRITING)], false, &mut |_, row| {
+        writing.extend(text(&row, 0));
+    })
+    .await?;
+    Ok(writing)
 }

@@ -20,6 +20,7 @@ mod lost;
 mod order;
 mod queue;
 mod settings;
+mod settled;
 mod spooled;
 mod support;
 mod values;

@@ -16,6 +16,7 @@ mod keys;
 mod lost;
 mod order;
 mod proven;
+mod settled;
 mod spooled;
 mod support;
 mod tables;
