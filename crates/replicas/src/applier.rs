@@ -165,10 +165,10 @@ impl Applier {
     /// What an earlier process has left: its transactions may still be under way, and it may have
     /// written rows whose keys it did not come to tell.
     async fn begin(&mut self, ends: &mut Ends) -> Result<(), Fault> {
-        let settled = self.source.inventory.settled();
-        tokio::pin!(settled);
+        let inventory = Arc::clone(&self.source.inventory);
+        let mut settled = inventory.settled();
         tokio::select! {
-            settled = &mut settled => settled?,
+            ended = &mut settled => ended?,
             () = tokio::time::sleep(LONG_SETTLING) => {
                 tracing::warn!(replica = %self.replica.name, "the primary still executes what was under way at the start; nothing is applied until that has ended, because an earlier Windrow may have sent it");
                 settled.await?;
