@@ -140,7 +140,12 @@ fn unknown(message: &str) -> Option<String> {
     let mut names = message.split('`').skip(1).step_by(2);
     let (written, known) = (names.next()?, names.collect::<Vec<_>>());
     let what = if is_key { "key" } else { "value" };
-    let mut said = format!("the {what} {written} is not known here");
+    // A value whose quotes were left out or doubled goes on with the lines behind it.
+    let shown = match is_plain(written) {
+        true => format!(" {written}"),
+        false => String::new(),
+    };
+    let mut said = format!("the {what}{shown} is not known here");
     if let Some(meant) = nearest(written, &known) {
         said.push_str(&format!("; did you mean {meant}?"));
     } else if let Some(section) = is_key.then(|| section_of(written)).flatten() {
@@ -259,6 +264,7 @@ mod tests {
             "[pg\"12345678\"",
             "[\u{2}12345678]",
             "[pg.users.app]\nserver_password = \"\"\"\n12345678\"\"\"\nverifier = 1",
+            "[database]\nack = \"\"\"spool\"\ntoken = \"12345678\"\"\"\"",
         ] {
             let error = toml::from_str::<File>(text).unwrap_err();
             let said = Trouble::new(text, &error).to_string();
