@@ -8,27 +8,30 @@ use http::{Method, Response, StatusCode};
 use windrow_core::Fault;
 use windrow_http::extension::{
     Extension, ExtraEndpoint, ExtraKind, Feed, Live, NoRoute, Refusal, RequestContext, Route,
-    WholeAnswer, no_parameters, whole_json,
+    WholeAnswer, no_parameters, only_json, whole_json,
 };
 
 use crate::page::Page;
 use crate::snapshot::Sources;
 use crate::watcher::Watcher;
 
-/// The page, what it shows, and the same as server-sent events.
-pub const ENDPOINTS: [ExtraEndpoint; 3] = [
-    get("/", ExtraKind::Open),
-    get("/v1/status", ExtraKind::Plain),
-    get("/v1/status/events", ExtraKind::Live),
+/// The page, what it shows, the same as server-sent events, and where loads and moves tell how far
+/// they are.
+pub const ENDPOINTS: [ExtraEndpoint; 4] = [
+    on("GET", "/", ExtraKind::Open),
+    on("GET", "/v1/status", ExtraKind::Plain),
+    on("GET", "/v1/status/events", ExtraKind::Live),
+    on("POST", "/v1/status/tasks", ExtraKind::Plain),
 ];
 
 const PAGE: usize = 0;
 const STATUS: usize = 1;
 const EVENTS: usize = 2;
+const TASKS: usize = 3;
 
-const fn get(template: &'static str, kind: ExtraKind) -> ExtraEndpoint {
+const fn on(method: &'static str, template: &'static str, kind: ExtraKind) -> ExtraEndpoint {
     ExtraEndpoint {
-        method: "GET",
+        method,
         template,
         kind,
     }
@@ -48,6 +51,13 @@ impl StatusPage {
             page: Page::new(),
             watcher: Watcher::new(sources),
         }
+    }
+
+    async fn hear(&self, request: &RequestContext<'_>, feed: &mut Feed<'_>) -> Result<(), Refusal> {
+        only_json(&request.head.headers)?;
+        let (limit, budget) = (request.app.row_limit(), request.app.budget());
+        let body = feed.all(limit, budget).await?;
+        Ok(self.watcher.tasks.hear(&body.bytes)?)
     }
 }
 
@@ -69,8 +79,15 @@ impl Extension for StatusPage {
         let mut all = ENDPOINTS.iter();
         let endpoint = all.position(|endpoint| endpoint.template == path);
         let endpoint = endpoint.ok_or(NoRoute::Path)?;
-        if *method != Method::GET && *method != Method::HEAD {
-            return Err(NoRoute::Method("GET, HEAD"));
+        let (is_allowed, allowed) = match endpoint {
+            TASKS => (*method == Method::POST, "POST"),
+            _ => (
+                *method == Method::GET || *method == Method::HEAD,
+                "GET, HEAD",
+            ),
+        };
+        if !is_allowed {
+            return Err(NoRoute::Method(allowed));
         }
         Ok(Route {
             endpoint,
@@ -83,7 +100,7 @@ impl Extension for StatusPage {
         &self,
         request: &RequestContext<'_>,
         route: Route<'_, usize>,
-        _feed: &mut Feed<'_>,
+        feed: &mut Feed<'_>,
     ) -> WholeAnswer {
         if let Err(refusal) = no_parameters(request.query()) {
             return self.refuse(&refusal);
@@ -91,6 +108,10 @@ impl Extension for StatusPage {
         match route.endpoint {
             PAGE => self.page.answer(&request.head.headers),
             STATUS => fresh(whole_json(StatusCode::OK, self.watcher.look())),
+            TASKS => match self.hear(request, feed).await {
+                Ok(()) => whole_json(StatusCode::OK, "{}"),
+                Err(refusal) => self.refuse(&refusal),
+            },
             _ => self.refuse(&Fault::internal("there is no such endpoint").into()),
         }
     }
@@ -131,7 +152,10 @@ mod tests {
         let described = doc["paths"].as_object().unwrap().keys();
         // The HTTP frontend describes the page itself.
         let described: Vec<&str> = described.map(String::as_str).collect();
-        assert_eq!(described, ["/v1/status", "/v1/status/events"]);
+        assert_eq!(
+            described,
+            ["/v1/status", "/v1/status/events", "/v1/status/tasks"]
+        );
         assert_eq!(ENDPOINTS.map(|e| e.template)[1..], described);
         assert_eq!(ENDPOINTS[STATUS].kind, ExtraKind::Plain);
         assert_eq!(ENDPOINTS[EVENTS].kind, ExtraKind::Live);

@@ -11,6 +11,7 @@
 //! | `watcher` | reads the sources while somebody looks, and tells all who do |
 //! | `snapshot` | one look, as JSON |
 //! | `figures` | sums and histograms out of the metrics' text |
+//! | `tasks` | loads and moves that tell how far they are |
 //! | `samples` | the lines of the metrics' text |
 //! | `history` | the last hour, one point every ten seconds |
 
@@ -20,6 +21,7 @@ mod history;
 mod page;
 mod samples;
 mod snapshot;
+mod tasks;
 mod watcher;
 
 pub use api::{ENDPOINTS, StatusPage};

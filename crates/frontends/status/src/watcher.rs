@@ -11,6 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::history::History;
 use crate::snapshot::{Snapshot, Sources, now};
+use crate::tasks::Tasks;
 
 /// Time between two events.
 const TICK: Duration = Duration::from_secs(2);
@@ -25,6 +26,7 @@ const AFTERWARDS: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(crate) struct Watcher {
     sources: Sources,
+    pub(crate) tasks: Tasks,
     started: f64,
     state: Mutex<State>,
     events: watch::Sender<Bytes>,
@@ -41,6 +43,7 @@ impl Watcher {
     pub(crate) fn new(sources: Sources) -> Arc<Self> {
         Arc::new(Self {
             sources,
+            tasks: Tasks::default(),
             started: now(),
             state: Mutex::default(),
             events: watch::Sender::new(Bytes::new()),
@@ -50,7 +53,7 @@ impl Watcher {
     /// One look, with the history.
     pub(crate) fn look(self: &Arc<Self>) -> String {
         self.begin();
-        let mut shown = Snapshot::take(&self.sources, self.started).shown;
+        let mut shown = self.snapshot().shown;
         shown.insert("history".into(), self.lock().history.json());
         Value::from(shown).to_string()
     }
@@ -67,6 +70,12 @@ impl Watcher {
         stream::iter([first]).chain(next)
     }
 
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::take(&self.sources, self.started);
+        snapshot.shown.insert("tasks".into(), self.tasks.json());
+        snapshot
+    }
+
     /// Notes that somebody looks, and follows the figures from now on if nobody does yet.
     fn begin(self: &Arc<Self>) {
         let before = self.lock().looked.replace(Instant::now());
@@ -80,7 +89,7 @@ impl Watcher {
         let is_watched = self.events.receiver_count() > 0;
         let is_point = count.is_multiple_of(TICKS_A_POINT);
         if is_watched || is_point {
-            let snapshot = Snapshot::take(&self.sources, self.started);
+            let snapshot = self.snapshot();
             if is_point {
                 self.lock().history.add(snapshot.point);
             }

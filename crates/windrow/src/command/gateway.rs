@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use serde_json::Value;
 use windrow::settings::address;
 use windrow_core::Secret;
 
@@ -20,16 +21,37 @@ const MOST: u64 = 64 << 20;
 /// Asks for a path, and gives the body of the answer, which must be one of success. `http`: where
 /// HTTP listens.
 pub(crate) fn get(http: &str, path: &str, token: Option<&Secret>) -> anyhow::Result<String> {
+    ask(http, &format!("GET {path}"), token, "")
+}
+
+/// Sends JSON to a path; the answer must be one of success. `http`: where HTTP listens.
+pub(crate) fn post(
+    http: &str,
+    path: &str,
+    token: Option<&Secret>,
+    body: &Value,
+) -> anyhow::Result<()> {
+    let body = body.to_string();
+    let length = body.len();
+    let rest = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    ask(http, &format!("POST {path}"), token, &rest).map(drop)
+}
+
+/// `rest`: further headers and the body.
+fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Result<String> {
     let address = reached(http)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
         .with_context(|| format!("nobody listens on {address}"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let mut head = format!("{what} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
     if let Some(token) = token {
         head.push_str(&format!("Authorization: Bearer {}\r\n", token.reveal()));
     }
-    head.push_str("\r\n");
+    head.push_str(match rest {
+        "" => "\r\n",
+        rest => rest,
+    });
     stream.write_all(head.as_bytes())?;
     let mut answer = Vec::new();
     let read = stream.take(MOST).read_to_end(&mut answer);

@@ -12,3 +12,4 @@ pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;
 pub(crate) mod summary;
+mod told;

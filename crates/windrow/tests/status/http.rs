@@ -1,7 +1,11 @@
 //! The page and what it shows, over HTTP.
 
+use std::path::Path;
+
 use reqwest::Client;
 use serde_json::{Value as Json, json};
+
+use windrow_testkit::command;
 
 use crate::support::{Db, Gateway};
 
@@ -178,4 +182,55 @@ async fn values_of_failed_rows_are_shown_only_where_that_is_allowed() {
         }
         gateway.stop().await;
     }
+}
+
+/// Runs a load of two rows into a database of its own, told to tell whoever listens there.
+fn load(http: &str) -> command::Told {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    std::fs::write(&file, "id,n\n1,2\n2,3\n").unwrap();
+    let to = format!("sqlite:{}", folder.path().join("other.db").display());
+    let mut load = command::command(Path::new(env!("CARGO_BIN_EXE_windrow")));
+    let file = file.to_str().unwrap();
+    let options = ["--to", &to, "--table", "t", "--create", "--http", http];
+    command::run(load.arg("load").arg(file).args(options))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_tells_how_far_it_is() {
+    let (_db, gateway) = gateway("").await;
+    let http = gateway.url("").trim_start_matches("http://").to_owned();
+    tokio::task::spawn_blocking(move || load(&http).ends(0))
+        .await
+        .unwrap();
+    let (_, shown) = gateway.send("GET", "/v1/status", None).await;
+    let [task] = shown["tasks"].as_array().unwrap().as_slice() else {
+        panic!("{shown}");
+    };
+    assert_eq!(task["command"], "load");
+    let what = task["what"].as_str().unwrap();
+    assert!(what.ends_with("rows.csv into t"), "{what}");
+    assert_eq!(
+        (&task["state"], &task["rows"]),
+        (&json!("ended"), &json!(2))
+    );
+    assert_eq!(task["done"], 1.0);
+    for (body, status) in [("{}", 400), ("no", 400)] {
+        let answer = gateway.send("POST", "/v1/status/tasks", Some(body.into()));
+        assert_eq!(answer.await.0, status);
+    }
+    assert_eq!(gateway.send("GET", "/v1/status/tasks", None).await.0, 405);
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_not_there_holds_up_nothing() {
+    let told = tokio::task::spawn_blocking(|| load("127.0.0.1:1").ends(0));
+    let said = told.await.unwrap().err;
+    assert!(
+        said.contains(
+            "the status page does not show this: nobody listens on 127.0.0.1:1; the work goes on"
+        ),
+        "{said}"
+    );
 }

@@ -46,4 +46,8 @@ async fn transactions_that_do_nothing_for_now_are_not() {
         has_written.query_drop(sql).await.unwrap();
     }
     bed.sink.inventory().unwrap().settled().await.unwrap();
+    // What they hold would keep the database from being dropped.
+    for other in [reads, has_written] {
+        other.disconnect().await.unwrap();
+    }
 }

@@ -21,10 +21,14 @@ use crate::ladder::connection::{Connection, Shared};
 use crate::ladder::patience::Patience;
 use crate::server::ping;
 use windrow_pgwire::Target;
-use windrow_pgwire::wire::Wire;
+use windrow_pgwire::wire::{Broken, Wire};
 
 /// How long a connection for describing is kept when nothing is asked.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// How often a question is asked whose connection ends meanwhile. It changes nothing, so it may be
+/// asked again.
+const ATTEMPTS: u32 = 3;
 
 /// Executes SQL calls in one database, as one role, under one set of session settings.
 pub struct StatementSink {
@@ -186,6 +190,21 @@ impl StatementSink {
     }
 }
 
+/// How often a question was asked.
+#[derive(Default)]
+struct Attempts(u32);
+
+impl Attempts {
+    /// Its connection has ended. An error once it was asked often enough.
+    fn ended(&mut self, broken: &Broken) -> Result<(), Fault> {
+        self.0 += 1;
+        if self.0 < ATTEMPTS {
+            return Ok(());
+        }
+        Err(broken.unavailable())
+    }
+}
+
 /// Sent to the server by itself, for a reason that says all by its phrase.
 fn apart(phrase: &'static str) -> Described {
     Described::Apart(Arc::new(Apart::of(phrase)))
@@ -226,14 +245,21 @@ impl Describer for StatementSink {
         if let Some(reason) = self.dialect().apart {
             return Ok(apart(reason));
         }
-        let mut describing = self.describing.lock().await;
-        let mut wire = self.take(&mut describing).await?;
-        if let Some(reason) = self.dialect().apart {
-            return Ok(apart(reason));
-        }
-        let asked = describe::ask(&mut wire, parsed, &parsed.types).await;
-        let asked = asked.map_err(|broken| broken.unavailable())?;
-        self.put_back(describing, wire);
+        let mut attempts = Attempts::default();
+        let asked = loop {
+            let mut describing = self.describing.lock().await;
+            let mut wire = self.take(&mut describing).await?;
+            if let Some(reason) = self.dialect().apart {
+                return Ok(apart(reason));
+            }
+            match describe::ask(&mut wire, parsed, &parsed.types).await {
+                Ok(asked) => {
+                    self.put_back(describing, wire);
+                    break asked;
+                }
+                Err(broken) => attempts.ended(&broken)?,
+            }
+        };
         let description = match asked {
             Ok(description) => description,
             Err(error) if error.code == "55P03" => return Ok(apart("a locked table")),
@@ -261,11 +287,18 @@ impl Describer for StatementSink {
     }
 
     async fn holds(&self, statement: &Statement) -> Result<bool, Fault> {
-        let mut describing = self.describing.lock().await;
-        let mut wire = self.take(&mut describing).await?;
-        let asked = describe::types_now(&mut wire, statement.parsed()).await;
-        let asked = asked.map_err(|broken| broken.unavailable())?;
-        self.put_back(describing, wire);
+        let mut attempts = Attempts::default();
+        let asked = loop {
+            let mut describing = self.describing.lock().await;
+            let mut wire = self.take(&mut describing).await?;
+            match describe::types_now(&mut wire, statement.parsed()).await {
+                Ok(asked) => {
+                    self.put_back(describing, wire);
+                    break asked;
+                }
+                Err(broken) => attempts.ended(&broken)?,
+            }
+        };
         let holds = asked.is_ok_and(|now| now == **statement.signature());
         if !holds {
             statement.retire();

@@ -9,6 +9,7 @@
 
 mod altered;
 mod apart;
+mod cut;
 mod differential;
 mod forms;
 mod isolation;

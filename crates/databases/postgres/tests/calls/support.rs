@@ -46,6 +46,16 @@ impl Bed {
 
     /// The same, under settings.
     pub(crate) async fn with(sql: &str, startup: &[(&str, &str)], set: &[&str]) -> Self {
+        Self::waiting(sql, startup, set, &Options::default()).await
+    }
+
+    /// The same, with waiting times.
+    pub(crate) async fn waiting(
+        sql: &str,
+        startup: &[(&str, &str)],
+        set: &[&str],
+        options: &Options,
+    ) -> Self {
         let database = shared().unwrap();
         database.exec(sql).unwrap();
         let own = |text: &str| text.to_owned();
@@ -53,7 +63,7 @@ impl Bed {
             Target::parse(database.url()).unwrap(),
             startup.iter().map(|(n, v)| (own(n), own(v))).collect(),
             set.iter().map(|s| own(s)).collect(),
-            &Options::default(),
+            options,
         );
         let executor = sink.connect(Purpose::Batches).await.unwrap();
         Self {

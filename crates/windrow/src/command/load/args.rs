@@ -10,6 +10,7 @@ use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
 use crate::command::progress::{Progress, SummaryAs};
+use crate::command::told::OnStatusPage;
 
 /// Options of `load`.
 #[derive(Clone, Args)]
@@ -114,6 +115,9 @@ pub(crate) struct Load {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
 
+    #[command(flatten)]
+    pub(super) on_status_page: OnStatusPage,
+
     /// How the end is told
     #[arg(long, value_name = "HOW", default_value = "text")]
     pub(super) summary: SummaryAs,
@@ -173,6 +177,15 @@ impl Load {
         }
         options.encoding.clone_from(&self.encoding);
         files
+    }
+
+    /// Of what, into what.
+    pub(super) fn what(&self) -> String {
+        let table = &self.table;
+        match self.files.as_slice() {
+            [file] => format!("{file} into {table}"),
+            files => format!("{} files into {table}", files.len()),
+        }
     }
 
     pub(super) fn settings(&self) -> Result<LoadSettings, LoadError> {

@@ -13,8 +13,12 @@ use windrow::load::{LoadError, Loading, Made, Summary};
 pub(crate) use self::args::Load;
 use crate::command::run::{self, INTERRUPTED};
 use crate::command::summary::Summary as Told;
+use crate::command::told::Far;
 use crate::shutdown::Signals;
 use crate::telemetry;
+
+/// Its name.
+const NAME: &str = "load";
 
 /// It came to the end, and some rows were refused, or a last line without its end was left.
 const SOME_REFUSED: u8 = 3;
@@ -25,7 +29,7 @@ const TOLD: u64 = 10;
 /// Runs the command.
 pub(crate) fn run(args: &Load) -> ExitCode {
     run::run(args.log.as_deref(), async {
-        let mut told = Told::new(args.summary, "load");
+        let mut told = Told::new(args.summary, NAME);
         let outcome = to_the_end(args, &mut told).await;
         told.tell(&outcome, INTERRUPTED)?;
         outcome
@@ -54,6 +58,18 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
         loading.meter(),
         loading.bytes(),
     ));
+    let (read, all) = (loading.meter(), loading.bytes());
+    let what = (NAME, args.what());
+    let on_page = args
+        .on_status_page
+        .tell(what, Arc::clone(&screen), move || {
+            let read = read.read();
+            Far {
+                rows: read.rows(),
+                refused: read.rejected,
+                done: all.map(|all| read.bytes as f64 / (all as f64).max(1.0)),
+            }
+        });
     let mut running = std::pin::pin!(loading.run());
     let outcome = tokio::select! {
         outcome = &mut running => outcome,
@@ -67,6 +83,9 @@ async fn to_the_end(args: &Load, told_at_end: &mut Told) -> anyhow::Result<ExitC
         }
     };
     show.abort();
+    if let Some(on_page) = on_page {
+        on_page.end(outcome.is_ok()).await;
+    }
     screen.clear();
     let kept = rejects.kept();
     let any_refused = kept.is_some();

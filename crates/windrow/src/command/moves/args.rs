@@ -7,6 +7,7 @@ use windrow::moves::MoveSettings;
 use windrow_core::Secret;
 
 use crate::command::progress::{Progress, SummaryAs};
+use crate::command::told::OnStatusPage;
 
 /// Options of `move`.
 #[derive(Clone, Args)]
@@ -76,6 +77,9 @@ pub(crate) struct Move {
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(super) progress: Progress,
 
+    #[command(flatten)]
+    pub(super) on_status_page: OnStatusPage,
+
     /// How the end is told
     #[arg(long, value_name = "HOW", default_value = "text")]
     pub(super) summary: SummaryAs,
@@ -88,6 +92,11 @@ pub(crate) struct Move {
 impl Move {
     pub(super) fn follows(&self) -> bool {
         self.follow
+    }
+
+    /// Of what, into what.
+    pub(super) fn what(&self) -> String {
+        format!("{} into {}", self.source, self.destination)
     }
 
     pub(super) fn settings(&self) -> MoveSettings {

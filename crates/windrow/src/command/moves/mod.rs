@@ -12,8 +12,12 @@ use windrow::moves::{Counted, Moving, Planned, Prospect};
 pub(crate) use self::args::Move;
 use crate::command::run::{self, INTERRUPTED};
 use crate::command::summary::Summary as Told;
+use crate::command::told::Far;
 use crate::shutdown::Signals;
 use crate::{cli, telemetry};
+
+/// Its name.
+const NAME: &str = "move";
 
 /// It came to the end, and some rows went to the dead letters.
 const SOME_REJECTED: u8 = 3;
@@ -21,7 +25,7 @@ const SOME_REJECTED: u8 = 3;
 /// Runs the command.
 pub(crate) fn run(args: &Move) -> ExitCode {
     run::run(args.log.as_deref(), async {
-        let mut told = Told::new(args.summary, "move");
+        let mut told = Told::new(args.summary, NAME);
         let outcome = to_the_end(args, &mut told).await;
         told.tell(&outcome, INTERRUPTED)?;
         outcome
@@ -47,6 +51,18 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         screen.say("moving rows as they arrive; SIGINT or SIGTERM ends it");
     }
     let show = tokio::spawn(show::run(Arc::clone(&screen), counts.clone()));
+    let read = counts.clone();
+    let what = (NAME, args.what());
+    let on_page = args
+        .on_status_page
+        .tell(what, Arc::clone(&screen), move || {
+            let counted = read.read();
+            Far {
+                rows: counted.moved + counted.rejected,
+                refused: counted.rejected,
+                done: None,
+            }
+        });
     let mut running = std::pin::pin!(moving.run());
     let mut interrupted = false;
     let outcome = tokio::select! {
@@ -62,6 +78,9 @@ async fn to_the_end(args: &Move, told_at_end: &mut Told) -> anyhow::Result<ExitC
         }
     };
     show.abort();
+    if let Some(on_page) = on_page {
+        on_page.end(outcome.is_ok()).await;
+    }
     screen.clear();
     let counted = counts.read();
     for (name, count) in [

@@ -1,0 +1,143 @@
+//! Progress on the status page of a running gateway.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+use tokio::task::{JoinHandle, spawn_blocking};
+use windrow_core::Secret;
+
+use super::gateway;
+use super::progress::Screen;
+
+/// How often it is told.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// How long the end of the command waits for its last word to arrive.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest text that a gateway takes, in bytes.
+const LONGEST: usize = 200;
+
+/// Where progress is told besides.
+#[derive(Clone, Args)]
+pub(crate) struct OnStatusPage {
+    /// Show the progress on the status page of a running gateway: where its HTTP listens
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+
+    /// The bearer token that the gateway asks for, if it does (better: WINDROW_TOKEN)
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "WINDROW_TOKEN",
+        hide_env_values = true
+    )]
+    token: Option<Secret>,
+}
+
+/// How far a command is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Far {
+    pub(crate) rows: u64,
+    pub(crate) refused: u64,
+    /// Of 1, where that is known.
+    pub(crate) done: Option<f64>,
+}
+
+/// Tells a gateway how far a command is.
+pub(crate) struct Told {
+    line: Arc<Line>,
+    telling: JoinHandle<()>,
+}
+
+/// The way to the gateway.
+struct Line {
+    at: OnStatusPage,
+    id: String,
+    command: &'static str,
+    what: String,
+    started: Instant,
+    read: Box<dyn Fn() -> Far + Send + Sync>,
+    screen: Arc<Screen>,
+    /// The command was told that it is not heard.
+    is_unheard: AtomicBool,
+}
+
+impl OnStatusPage {
+    /// Tells how far the command is from now on, if a gateway is named. `what`: of what, into what.
+    /// Where the gateway does not hear it, that is said once, and the command goes on.
+    pub(crate) fn tell(
+        &self,
+        (command, mut what): (&'static str, String),
+        screen: Arc<Screen>,
+        read: impl Fn() -> Far + Send + Sync + 'static,
+    ) -> Option<Told> {
+        self.http.as_ref()?;
+        what.truncate(what.floor_char_boundary(LONGEST));
+        let line = Arc::new(Line {
+            at: self.clone(),
+            id: format!("{:016x}", rand::random::<u64>()),
+            command,
+            what,
+            started: Instant::now(),
+            read: Box::new(read),
+            screen,
+            is_unheard: AtomicBool::new(false),
+        });
+        let telling = tokio::spawn(go_on(Arc::clone(&line)));
+        Some(Told { line, telling })
+    }
+}
+
+impl Told {
+    /// Tells that the command has come to its end, or has failed.
+    pub(crate) async fn end(self, is_done: bool) {
+        self.telling.abort();
+        let state = if is_done { "ended" } else { "failed" };
+        // Whoever looks sees a task without news otherwise, which is forgotten.
+        drop(tokio::time::timeout(PATIENCE, self.line.say(state)).await);
+    }
+}
+
+async fn go_on(line: Arc<Line>) {
+    loop {
+        line.say("running").await;
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+impl Line {
+    async fn say(self: &Arc<Self>, state: &'static str) {
+        let line = Arc::clone(self);
+        let said = spawn_blocking(move || line.post(state)).await;
+        let error = match said {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(error) => error.into(),
+        };
+        if !self.is_unheard.swap(true, Ordering::Relaxed) {
+            self.screen.say(&format!(
+                "the status page does not show this: {error:#}; the work goes on"
+            ));
+        }
+    }
+
+    fn post(&self, state: &str) -> anyhow::Result<()> {
+        let far = (self.read)();
+        let body = json!({
+            "id": self.id,
+            "command": self.command,
+            "what": self.what,
+            "state": state,
+            "rows": far.rows,
+            "refused": far.refused,
+            "seconds": self.started.elapsed().as_secs_f64(),
+            "done": far.done,
+        });
+        let http = self.at.http.as_deref().unwrap_or_default();
+        gateway::post(http, "/v1/status/tasks", self.at.token.as_ref(), &body)
+    }
+}
