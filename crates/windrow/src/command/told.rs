@@ -76,7 +76,8 @@ impl OnStatusPage {
         read: impl Fn() -> Far + Send + Sync + 'static,
     ) -> Option<Told> {
         self.http.as_ref()?;
-        what.truncate(what.floor_char_boundary(LONGEST));
+        let mut ends = (0..=LONGEST.min(what.len())).rev();
+        what.truncate(ends.find(|end| what.is_char_boundary(*end)).unwrap_or(0));
         let line = Arc::new(Line {
             at: self.clone(),
             id: format!("{:016x}", rand::random::<u64>()),
