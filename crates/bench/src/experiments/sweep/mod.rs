@@ -7,7 +7,7 @@ mod place;
 mod rows;
 
 use std::path::Path;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,6 @@ use self::rows::Rows;
 use crate::figures::Run;
 use crate::figures::curve::{self, Mark, Scale};
 use crate::figures::plot::Names;
-use crate::http::report::as_f64;
 use crate::servers::{Kind, Store};
 
 /// Settings of the experiment.
@@ -39,7 +38,7 @@ pub struct Sweep {
     /// Connections, each with one batch under way. 2 must be among them.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16])]
     pub concurrency: Vec<u32>,
-    /// Milliseconds of each measurement, longer where one batch takes longer.
+    /// Milliseconds of each measurement, the same ones for all connections.
     #[arg(long, default_value_t = 1_000)]
     pub cell_ms: u64,
     /// Milliseconds before each measurement, in which the same is done.
@@ -171,38 +170,37 @@ impl Sweep {
             place.execute("checkpoint")?;
         }
         let ready = Barrier::new(usize::try_from(connections)?);
-        let (warm_up, time) = (
-            Duration::from_millis(self.warm_up_ms),
-            Duration::from_millis(self.cell_ms),
-        );
-        let (rate, written) = thread::scope(|scope| {
+        let begun = OnceLock::new();
+        let window = || {
+            let from = *begun.get_or_init(Instant::now) + Duration::from_millis(self.warm_up_ms);
+            let until = from + Duration::from_millis(self.cell_ms);
+            Window { from, until }
+        };
+        let (inside, written) = thread::scope(|scope| {
             let writers: Vec<_> = (0..connections)
                 .map(|_| {
                     scope.spawn(|| {
                         let writer = Writer::connect(place);
                         // Also where it failed: the others wait.
                         ready.wait();
-                        let mut writer = writer?;
-                        let warm = fill(&mut writer, rows, batch, warm_up)?.0;
-                        let (written, took) = fill(&mut writer, rows, batch, time)?;
-                        anyhow::Ok((as_f64(written) / took.as_secs_f64(), warm + written))
+                        window().fill(&mut writer?, rows, batch)
                     })
                 })
                 .collect();
-            let (mut rate, mut all) = (0.0, 0);
+            let (mut inside, mut all) = (0.0, 0);
             for writer in writers {
                 let (its, written) = writer.join().map_err(|_| anyhow!("a writer panicked"))??;
-                rate += its;
+                inside += its;
                 all += written;
             }
-            anyhow::Ok((rate, all))
+            anyhow::Ok((inside, all))
         })?;
         let there = place.count()?;
         ensure!(
             there == written,
             "{written} rows were written, {there} are there"
         );
-        Ok(rate)
+        Ok(inside / Duration::from_millis(self.cell_ms).as_secs_f64())
     }
 
     fn conclude(&self, run: &mut Run, kind: Kind) -> Result<()> {
@@ -314,14 +312,63 @@ fn tell(run: &mut Run, round: u32, cells: &[Cell], (found, base): (Found, f64)) 
     run.add_all(round, WINDROW, &metrics);
 }
 
-/// Writes batches for a time, one at least. Gives back how many rows, and how long it took.
-fn fill(writer: &mut Writer, rows: &Rows, batch: u32, time: Duration) -> Result<(u64, Duration)> {
-    let (start, mut written) = (Instant::now(), 0);
-    loop {
-        writer.batch(rows, rows.take(batch.into()))?;
-        written += u64::from(batch);
-        if start.elapsed() >= time {
-            return Ok((written, start.elapsed()));
+/// When a cell is measured: the same time for all of its connections. With a time of its own, one
+/// that had to wait for the others would be measured when these are done.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    from: Instant,
+    until: Instant,
+}
+
+impl Window {
+    /// How much of what took from `begun` to `ended` lies in it, of 1.
+    fn share(&self, begun: Instant, ended: Instant) -> f64 {
+        let inside = ended
+            .min(self.until)
+            .saturating_duration_since(begun.max(self.from));
+        let took = ended.saturating_duration_since(begun);
+        inside.as_secs_f64() / took.as_secs_f64().max(1e-9)
+    }
+
+    /// Writes batches until it is over, one at least. Gives back the rows that were written in it,
+    /// of a batch at its edge a part, and all.
+    fn fill(&self, writer: &mut Writer, rows: &Rows, batch: u32) -> Result<(f64, u64)> {
+        let (mut inside, mut all) = (0.0, 0);
+        loop {
+            let begun = Instant::now();
+            writer.batch(rows, rows.take(batch.into()))?;
+            let ended = Instant::now();
+            inside += f64::from(batch) * self.share(begun, ended);
+            all += u64::from(batch);
+            if ended >= self.until {
+                return Ok((inside, all));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_batch_at_the_edge_a_part_counts() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let window = Window {
+            from: at(100),
+            until: at(200),
+        };
+        for (begun, ended, share) in [
+            (120, 140, 1.0),
+            (80, 120, 0.5),
+            (190, 230, 0.25),
+            (50, 250, 0.5),
+            (0, 100, 0.0),
+            (200, 300, 0.0),
+        ] {
+            let told = window.share(at(begun), at(ended));
+            assert!((told - share).abs() < 1e-9, "{begun} {ended}: {told}");
         }
     }
 }
