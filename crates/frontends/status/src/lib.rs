@@ -26,3 +26,4 @@ mod watcher;
 
 pub use api::{ENDPOINTS, StatusPage};
 pub use snapshot::Sources;
+pub use tasks::LONGEST;

@@ -14,8 +14,8 @@ use windrow_core::Fault;
 /// The most that are known at once. The one that was heard of longest ago makes room.
 const MOST: usize = 32;
 
-/// The longest text that is kept, in bytes.
-const LONGEST: usize = 200;
+/// The longest text that is kept of a load or a move, in bytes.
+pub const LONGEST: usize = 200;
 
 /// How long a running one may say nothing before it is taken for gone, and how long the end of one
 /// is shown.

@@ -5,12 +5,26 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use clap::Args;
 use serde_json::Value;
 use windrow::settings::address;
 use windrow_core::Secret;
 
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What lets a command ask.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Admission {
+    /// The bearer token that the gateway asks for, if it does (better: WINDROW_TOKEN)
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "WINDROW_TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) token: Option<Secret>,
+}
 
 /// Where HTTP usually listens.
 const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8420);
@@ -21,7 +35,7 @@ const MOST: u64 = 64 << 20;
 /// Asks for a path, and gives the body of the answer, which must be one of success. `http`: where
 /// HTTP listens.
 pub(crate) fn get(http: &str, path: &str, token: Option<&Secret>) -> anyhow::Result<String> {
-    ask(http, &format!("GET {path}"), token, "")
+    ask(http, &format!("GET {path}"), token, "\r\n")
 }
 
 /// Sends JSON to a path; the answer must be one of success. `http`: where HTTP listens.
@@ -37,7 +51,7 @@ pub(crate) fn post(
     ask(http, &format!("POST {path}"), token, &rest).map(drop)
 }
 
-/// `rest`: further headers and the body.
+/// `rest`: further headers, the empty line behind them, and the body.
 fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Result<String> {
     let address = reached(http)?;
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)
@@ -48,10 +62,7 @@ fn ask(http: &str, what: &str, token: Option<&Secret>, rest: &str) -> anyhow::Re
     if let Some(token) = token {
         head.push_str(&format!("Authorization: Bearer {}\r\n", token.reveal()));
     }
-    head.push_str(match rest {
-        "" => "\r\n",
-        rest => rest,
-    });
+    head.push_str(rest);
     stream.write_all(head.as_bytes())?;
     let mut answer = Vec::new();
     let read = stream.take(MOST).read_to_end(&mut answer);

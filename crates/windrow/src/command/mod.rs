@@ -11,5 +11,5 @@ pub(crate) mod rejects;
 pub(crate) mod replica;
 pub(crate) mod run;
 pub(crate) mod spool;
+mod status_page;
 pub(crate) mod summary;
-mod told;

@@ -18,7 +18,7 @@ const TABLE: &str =
 
 /// Statements that have been under way for longer than any that does not wait. (InnoDB's own views
 /// are not renewed as long as they are looked at again and again.)
-const WAITS: &str = "select count(*) from information_schema.processlist
+pub(super) const WAITS: &str = "select count(*) from information_schema.processlist
     where db = database() and command <> 'Sleep' and id <> connection_id() and time_ms > 300";
 
 fn patient() -> Options {

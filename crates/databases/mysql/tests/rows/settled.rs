@@ -5,13 +5,10 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 
+use crate::lost::WAITS;
 use crate::support::*;
 
 const TABLE: &str = "create table t (id int primary key, a int); insert into t values (1, 0)";
-
-/// Statements of others that wait.
-const WAITS: &str = "select count(*) from information_schema.processlist
-    where db = database() and command <> 'Sleep' and id <> connection_id() and time_ms > 100";
 
 #[tokio::test]
 async fn a_statement_that_waits_is_waited_for() {

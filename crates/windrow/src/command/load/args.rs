@@ -10,7 +10,7 @@ use windrow::{OnConflict, Statement};
 use windrow_core::Secret;
 
 use crate::command::progress::{Progress, SummaryAs};
-use crate::command::told::OnStatusPage;
+use crate::command::status_page::OnStatusPage;
 
 /// Options of `load`.
 #[derive(Clone, Args)]

@@ -12,8 +12,8 @@ use windrow::load::{LoadError, Loading, Made, Summary};
 
 pub(crate) use self::args::Load;
 use crate::command::run::{self, INTERRUPTED};
+use crate::command::status_page::Far;
 use crate::command::summary::Summary as Told;
-use crate::command::told::Far;
 use crate::shutdown::Signals;
 use crate::telemetry;
 

@@ -7,7 +7,7 @@ use windrow::moves::MoveSettings;
 use windrow_core::Secret;
 
 use crate::command::progress::{Progress, SummaryAs};
-use crate::command::told::OnStatusPage;
+use crate::command::status_page::OnStatusPage;
 
 /// Options of `move`.
 #[derive(Clone, Args)]

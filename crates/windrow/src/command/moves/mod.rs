@@ -11,8 +11,8 @@ use windrow::moves::{Counted, Moving, Planned, Prospect};
 
 pub(crate) use self::args::Move;
 use crate::command::run::{self, INTERRUPTED};
+use crate::command::status_page::Far;
 use crate::command::summary::Summary as Told;
-use crate::command::told::Far;
 use crate::shutdown::Signals;
 use crate::{cli, telemetry};
 

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use windrow_core::Secret;
 
+use crate::command::gateway::Admission;
+
 /// Look after replicas
 #[derive(Debug, Args)]
 pub(crate) struct Replica {
@@ -79,14 +81,8 @@ pub(crate) struct Status {
     )]
     pub(crate) http: String,
 
-    /// The bearer token that it asks for, if it does (better: WINDROW_TOKEN)
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "WINDROW_TOKEN",
-        hide_env_values = true
-    )]
-    pub(crate) token: Option<Secret>,
+    #[command(flatten)]
+    pub(crate) admission: Admission,
 
     /// As JSON
     #[arg(long)]

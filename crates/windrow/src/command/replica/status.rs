@@ -11,7 +11,7 @@ use crate::command::gateway;
 
 /// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing more.
 pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
-    let lanes = gateway::get(&args.http, "/v1/lanes", args.token.as_ref())?;
+    let lanes = gateway::get(&args.http, "/v1/lanes", args.admission.token.as_ref())?;
     let lanes: Value = serde_json::from_str(&lanes).context("the answer is no JSON")?;
     let replicas = lanes.get("replicas").and_then(Value::as_array);
     let replicas = replicas.context("the gateway has no replicas ([[replica]])")?;

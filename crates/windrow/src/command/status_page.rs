@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use tokio::task::{JoinHandle, spawn_blocking};
-use windrow_core::Secret;
+use windrow_status::LONGEST;
 
-use super::gateway;
+use super::gateway::{self, Admission};
 use super::progress::Screen;
 
 /// How often it is told.
@@ -18,9 +18,6 @@ const EVERY: Duration = Duration::from_secs(2);
 /// How long the end of the command waits for its last word to arrive.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The longest text that a gateway takes, in bytes.
-const LONGEST: usize = 200;
-
 /// Where progress is told besides.
 #[derive(Clone, Args)]
 pub(crate) struct OnStatusPage {
@@ -28,14 +25,8 @@ pub(crate) struct OnStatusPage {
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
 
-    /// The bearer token that the gateway asks for, if it does (better: WINDROW_TOKEN)
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "WINDROW_TOKEN",
-        hide_env_values = true
-    )]
-    token: Option<Secret>,
+    #[command(flatten)]
+    admission: Admission,
 }
 
 /// How far a command is.
@@ -48,7 +39,7 @@ pub(crate) struct Far {
 }
 
 /// Tells a gateway how far a command is.
-pub(crate) struct Told {
+pub(crate) struct Teller {
     line: Arc<Line>,
     telling: JoinHandle<()>,
 }
@@ -74,7 +65,7 @@ impl OnStatusPage {
         (command, mut what): (&'static str, String),
         screen: Arc<Screen>,
         read: impl Fn() -> Far + Send + Sync + 'static,
-    ) -> Option<Told> {
+    ) -> Option<Teller> {
         self.http.as_ref()?;
         let mut ends = (0..=LONGEST.min(what.len())).rev();
         what.truncate(ends.find(|end| what.is_char_boundary(*end)).unwrap_or(0));
@@ -89,11 +80,11 @@ impl OnStatusPage {
             is_unheard: AtomicBool::new(false),
         });
         let telling = tokio::spawn(go_on(Arc::clone(&line)));
-        Some(Told { line, telling })
+        Some(Teller { line, telling })
     }
 }
 
-impl Told {
+impl Teller {
     /// Tells that the command has come to its end, or has failed.
     pub(crate) async fn end(self, is_done: bool) {
         self.telling.abort();
@@ -139,6 +130,7 @@ impl Line {
             "done": far.done,
         });
         let http = self.at.http.as_deref().unwrap_or_default();
-        gateway::post(http, "/v1/status/tasks", self.at.token.as_ref(), &body)
+        let token = self.at.admission.token.as_ref();
+        gateway::post(http, "/v1/status/tasks", token, &body)
     }
 }
