@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use windrow_calls::{Expression, Formats, ParsedStatement, Signature, SqlCall, Statement};
+use windrow_calls::{Formats, ParsedStatement, Signature, SqlCall, Statement};
 use windrow_core::{Apart, Fault, FaultClass, Op};
 
 use super::call_catalog::Renewed;
@@ -38,9 +38,6 @@ pub(crate) struct BoundCall {
     keys: Keys,
     /// The sequence that each call takes a value from.
     pub(super) generates: Option<u32>,
-    /// It relies on the defaults of the table's columns: one that takes from a sequence would have
-    /// to be told.
-    pub(super) exposed: bool,
     /// Why no call of it can be executed.
     pub(super) trouble: Option<Fault>,
 }
@@ -109,7 +106,6 @@ pub(super) fn bind_call(
             carriers: sets.filter(|_| fused.is_some()).unwrap_or_default(),
             keys,
             generates: generated.map(|column| column.sequence),
-            exposed: is_exposed(parsed, &meaning.table),
             trouble: (changed && !call.fresh).then(other_columns),
         },
         fused,
@@ -205,13 +201,6 @@ fn carriers(
         }
     }
     Some(carriers.into())
-}
-
-/// Whether defaults of columns matter to a statement.
-fn is_exposed(parsed: &ParsedStatement, table: &Table) -> bool {
-    let leaves_out = || given(parsed, table).is_none_or(|given| given.len() < table.columns.len());
-    let mut set = parsed.assignments.iter();
-    parsed.op == Op::Insert && leaves_out() || set.any(|(_, value)| *value == Expression::Default)
 }
 
 /// Whether each value of a row is one that the client gave.

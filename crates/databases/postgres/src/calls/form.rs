@@ -27,7 +27,9 @@ impl Form for BoundCall {
     type Attempts = Before;
 
     const CLIENTS_OWN: bool = true;
-    const GUARDS_SETS: bool = false;
+    /// What the guard would notice is the server's to refuse in a client's own statement, and the
+    /// check notices it as well.
+    const GUARDS: bool = false;
 
     /// What is not retired was described before, and is true unless the check says otherwise.
     async fn read(
@@ -119,10 +121,6 @@ impl Form for BoundCall {
             [call] => call.origin.as_deref(),
             _ => None,
         }
-    }
-
-    fn is_exposed(&self) -> bool {
-        self.exposed
     }
 
     /// What it took from a sequence.

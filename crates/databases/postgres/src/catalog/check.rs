@@ -1,30 +1,68 @@
 //! What is looked at behind the writes of a transaction, so that a description that is not true any
 //! more can never lead to a wrong answer: the catalog's rows about a table and about all that its
-//! proof relies on, by the transactions that wrote them.
+//! proof relies on, by the transactions that wrote them. The writes hold locks by then, which keep
+//! what is seen of the table until the commit.
 //!
-//! The writes hold locks by then, which keep what is seen of the table until the commit. A change
-//! of the columns' names and types is also noticed by the guard in front
-//! ([`crate::ladder::prepare`]), which costs nearly nothing; so where neither defaults nor arrays
-//! are relied on, the rows of the columns are left out.
+//! **To look takes the server as long as a write does, and hardly ever finds anything.** But the
+//! server knows by itself when a table has changed: it analyzes and plans each prepared statement
+//! anew that names the table's number as a constant (`extract_query_dependencies` in its source,
+//! `src/backend/optimizer/plan/setrefs.c`). So a check holds a moment without a zone, which is read
+//! in the session's time zone when a statement is analyzed. It is prepared in a zone that nobody
+//! has. While the moment is still one of that zone, the server has been told of no change, and the
+//! planner leaves out all that would be looked at. Once it is another one, the same statement looks
+//! at everything, says so, and is prepared anew if nothing was found.
+//!
+//! A change is told to others before its locks are released, and they take note of it when they get
+//! a lock themselves. So behind a write no change of its table goes unseen that came before it.
 
-use crate::catalog::table::Print;
+use postgres_protocol::escape::escape_literal;
 
-/// Fails (22012) unless the print is still `$2`, and the table `$1` is still what `$3` means. `$4`
-/// and `$5`: the transaction that wrote the table's row, with what stands in it, and the table's
-/// file. Behind them, where any are relied on: functions and domains, other tables.
+use crate::catalog::table::{Print, Table};
+
+/// What looks at a version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Check {
-    /// A partitioned table with all its parts.
-    parts: bool,
-    /// It had triggers: a further one would not change its own row.
-    triggers: bool,
-    /// Its columns with their defaults as well.
-    columns: bool,
-    /// Functions and domains of somebody's own.
-    relies: bool,
-    /// Tables that inherit from it, and those that a cascade reaches.
-    others: bool,
+    /// The version.
+    pub(crate) version: u64,
+    /// Also at the tables that an update or a delete may reach.
+    changes: bool,
 }
+
+/// What a check says that has not failed (22012).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// All is as it was.
+    Alike,
+    /// The same, but the server has been told of a change: each check looks at everything until it
+    /// is prepared anew.
+    Told,
+    /// Nothing that matters has changed, but the table has got another file (TRUNCATE): what else
+    /// changes with its row is not seen any more.
+    OtherFile,
+}
+
+impl Found {
+    /// The column of its row, as text.
+    pub(crate) fn of(said: &[u8]) -> Self {
+        match said {
+            b"1" => Self::Alike,
+            b"2" => Self::Told,
+            _ => Self::OtherFile,
+        }
+    }
+}
+
+/// Begins the transaction in which a check is prepared. In one that sees a single state, what came
+/// before the check was prepared would go unseen.
+pub(crate) const OPEN: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = '<windrow>-15:59'";
+
+/// What the names of all zones hold that could be as far from Greenwich. No place on earth is.
+const FAR: &str = ":59";
+
+/// Whether the statement that holds it was analyzed in that zone.
+const UNTOLD: &str =
+    "pg_catalog.timestamptz '2000-01-01' = pg_catalog.timestamptz '1999-12-31 08:01+00'";
 
 /// The transactions that wrote some rows of a catalog. `which`: behind WHERE.
 fn written(catalog: &str, which: &str) -> String {
@@ -92,14 +130,16 @@ fn indexes(oid: &str) -> String {
     )
 }
 
-/// What makes a [`Print`], six columns of a query: what is said of the table, of its triggers, of
+/// What makes a [`Print`], seven columns of a query: what is said of the table, of its triggers, of
 /// its columns; the transaction that wrote the table's row, with what stands in it, the table's
-/// file, and the tables. The table is `c`, its parts are `o.oids`.
+/// file, the tables, and whether any of them has row security. The table is `c`, its parts are
+/// `o.oids`.
 pub(crate) fn print() -> String {
     format!(
         "CASE WHEN cardinality(o.oids) > 1 THEN {} ELSE concat_ws(' ', {}, {}) END, \
          CASE WHEN cardinality(o.oids) = 1 AND c.relhastriggers THEN {} END, {}, \
-         concat_ws(' ', c.xmin, {}, {}), c.relfilenode::text, array_to_string(o.oids, ' ')",
+         concat_ws(' ', c.xmin, {}, {}), c.relfilenode::text, array_to_string(o.oids, ' '), \
+         EXISTS (SELECT FROM pg_catalog.pg_class x WHERE x.oid = ANY (o.oids) AND x.relrowsecurity)",
         parts("o.oids"),
         secured("c"),
         indexes("c.oid"),
@@ -111,98 +151,147 @@ pub(crate) fn print() -> String {
 }
 
 impl Check {
-    /// What looks at a table. `columns`: also at its columns with their defaults; `changes`: also
-    /// at the tables that an update or a delete may reach.
-    pub(crate) fn of(print: &Print, columns: bool, changes: bool) -> Self {
-        let parts = print.oids.len() > 1;
-        Self {
-            parts,
-            triggers: !parts && print.triggers.is_some(),
-            columns: !parts && columns,
-            relies: !print.relied.functions.is_empty() || !print.relied.domains.is_empty(),
-            others: changes && !print.relied.others.is_empty(),
-        }
+    /// What looks at a table; `None`: its database tells no such thing. `changes`: also at the
+    /// tables that an update or a delete may reach.
+    pub(crate) fn of(table: &Table, changes: bool) -> Option<Self> {
+        let print = table.print.as_ref()?;
+        Some(Self {
+            version: table.version,
+            changes: changes && !print.relied.others.is_empty(),
+        })
     }
 
-    /// Its statement. It gives 2 where the table has got another file since: nothing that matters
-    /// has changed then, but what else changes with the table's row is not seen any more.
-    pub(crate) fn sql(self) -> String {
-        let table = match self.parts {
-            true => "($1::oid[])[1]",
-            false => "$1::oid",
-        };
+    /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters has
+    /// changed; else it gives what [`Found`] reads. `zone`: the session's own.
+    ///
+    /// Whether policies count for a role depends on more than tables, so where there are any,
+    /// everything is looked at each time.
+    pub(crate) fn sql(self, print: &Print, zone: Option<&str>) -> String {
+        let whole = self.whole(print);
+        if print.secured || zone.is_none_or(|zone| zone.contains(FAR)) {
+            return whole;
+        }
+        let lean = lean(print);
+        format!("SELECT CASE WHEN {UNTOLD} THEN {lean} ELSE 1 + ({whole}) END")
+    }
+
+    /// The statement that looks at everything. It names each table by a constant of its own:
+    /// changes of these have the server analyze it anew. The condition on them holds always.
+    pub(crate) fn whole(self, print: &Print) -> String {
+        let table = oid(print.oid().unwrap_or_default());
         // Without its own row: a partitioned table has no file, and its parts' rows are among the
         // pieces.
-        let row = match self.parts {
-            true => "$4::text IS NOT NULL".to_owned(),
-            false => format!(
-                "(c.xmin::text = split_part($4, ' ', 1) OR c.relfilenode::text <> $5 \
-                 AND concat_ws(' ', split_part($4, ' ', 1), {}, {}) = $4)",
-                checks("$1::oid"),
-                flags("c")
-            ),
+        let row = match print.oids.len() > 1 {
+            true => "true".to_owned(),
+            false => same_row(print, &table),
         };
+        let others = print.relied.others.iter().filter(|_| self.changes);
+        let named: Vec<String> = print.oids.iter().chain(others).copied().map(oid).collect();
         format!(
-            "SELECT 1 / ((concat_ws(' ', {}) = $2 AND {row} AND to_regclass($3) = {table}) IS TRUE)::int \
-             + (c.relfilenode::text <> $5)::int \
-             FROM (VALUES (1)) AS v(one) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table}",
-            self.pieces().join(", ")
+            "SELECT 1 / ((concat_ws(' ', {}) = {} AND {row} AND {}) IS TRUE)::int \
+             + 2 * (c.relfilenode::text <> {})::int \
+             FROM (SELECT {}) AS o(oids) LEFT JOIN pg_catalog.pg_class c ON c.oid = {table} \
+             WHERE {} NOT IN ({})",
+            self.pieces(print, &table).join(", "),
+            escape_literal(&self.expected(print)),
+            is_meant(print, &table),
+            escape_literal(&print.file),
+            list(&print.oids),
+            oid(0),
+            named.join(", "),
         )
     }
 
-    /// What is compared. Lists come out of sub-selects: of a parameter's list the planner would
-    /// know the length, take a plan made for it to be the better one, and plan the statement
-    /// anew behind each batch, which takes longer than to run it.
-    fn pieces(self) -> Vec<String> {
-        let mut pieces = match self.parts {
-            true => vec![parts("(SELECT $1::oid[])::oid[]")],
-            false => vec![secured("c"), indexes("$1::oid")],
+    /// What is compared.
+    fn pieces(self, print: &Print, table: &str) -> Vec<String> {
+        let mut pieces = match print.oids.len() > 1 {
+            true => vec![parts("o.oids")],
+            false => {
+                let triggers = print.triggers.as_ref().map(|_| triggers(table));
+                let mut pieces = vec![secured("c"), indexes(table)];
+                pieces.extend(triggers);
+                pieces.push(columns(table));
+                pieces
+            }
         };
-        let mut next = 6;
-        let mut list = || {
-            next += 1;
-            format!("ANY ((SELECT ${}::oid[])::oid[])", next - 1)
-        };
-        if self.triggers {
-            pieces.push(triggers("$1::oid"));
-        }
-        if self.columns {
-            pieces.push(columns("$1::oid"));
-        }
-        if self.relies {
-            let (functions, domains) = (list(), list());
-            pieces.push(written("pg_proc", &format!("x.oid = {functions}")));
-            pieces.push(written("pg_type", &format!("x.oid = {domains}")));
-            pieces.push(written("pg_constraint", &format!("x.contypid = {domains}")));
-        }
-        if self.others {
-            let others = list();
+        pieces.extend(relied(print));
+        if self.changes {
+            let others = format!("ANY ({})", list(&print.relied.others));
             pieces.push(written("pg_class", &format!("x.oid = {others}")));
             pieces.push(written("pg_trigger", &format!("x.tgrelid = {others}")));
         }
         pieces
     }
 
-    /// The pieces of the print that it compares, to be joined by blanks.
-    pub(crate) fn expected(self, print: &Print) -> impl Iterator<Item = &str> {
-        let triggers = print.triggers.as_deref().filter(|_| self.triggers);
-        let columns = Some(&*print.columns).filter(|_| self.columns);
-        let relied = Some(&*print.relied.written).filter(|_| self.relies);
-        let others = Some(&*print.relied.reached).filter(|_| self.others);
-        [Some(&*print.table), triggers, columns, relied, others]
-            .into_iter()
-            .flatten()
+    /// What they were, joined by blanks.
+    fn expected(self, print: &Print) -> String {
+        let whole = print.oids.len() == 1;
+        let triggers = print.triggers.as_deref().filter(|_| whole);
+        let columns = Some(&*print.columns).filter(|_| whole);
+        let relied = relies(print).then_some(&*print.relied.written);
+        let others = self.changes.then_some(&*print.relied.reached);
+        let all = [Some(&*print.table), triggers, columns, relied, others];
+        all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
+}
 
-    /// The functions, domains and other tables that it looks at: its parameters from the sixth on.
-    pub(crate) fn lists(self, print: &Print) -> impl Iterator<Item = &[u32]> {
-        let relied = &print.relied;
-        [
-            (self.relies, &*relied.functions),
-            (self.relies, &*relied.domains),
-            (self.others, &*relied.others),
-        ]
-        .into_iter()
-        .filter_map(|(wanted, oids)| wanted.then_some(oids))
+/// What is looked at each time: which table is meant by the name, and what the server does not
+/// analyze statements anew for.
+fn lean(print: &Print) -> String {
+    let table = oid(print.oid().unwrap_or_default());
+    let meant = is_meant(print, &table);
+    let relied = match relies(print) {
+        true => format!(
+            "concat_ws(' ', {}) = {}",
+            relied(print).join(", "),
+            escape_literal(&print.relied.written)
+        ),
+        false => "true".to_owned(),
+    };
+    format!("1 / (({meant} AND {relied}) IS TRUE)::int")
+}
+
+fn is_meant(print: &Print, table: &str) -> String {
+    format!("to_regclass({}) = {table}", escape_literal(&print.spelling))
+}
+
+/// Whether it is still the row that was read, but for what TRUNCATE writes.
+fn same_row(print: &Print, table: &str) -> String {
+    let written = escape_literal(&print.written);
+    let (by, _) = print.written.split_once(' ').unwrap_or_default();
+    let by = escape_literal(by);
+    format!(
+        "(c.xmin::text = {by} OR c.relfilenode::text <> {} AND concat_ws(' ', {by}, {}, {}) = {written})",
+        escape_literal(&print.file),
+        checks(table),
+        flags("c")
+    )
+}
+
+/// Whether functions and domains of somebody's own are relied on.
+fn relies(print: &Print) -> bool {
+    !print.relied.functions.is_empty() || !print.relied.domains.is_empty()
+}
+
+fn relied(print: &Print) -> Vec<String> {
+    if !relies(print) {
+        return Vec::new();
     }
+    let any = |oids| format!("ANY ({})", list(oids));
+    let (functions, domains) = (any(&print.relied.functions), any(&print.relied.domains));
+    vec![
+        written("pg_proc", &format!("x.oid = {functions}")),
+        written("pg_type", &format!("x.oid = {domains}")),
+        written("pg_constraint", &format!("x.contypid = {domains}")),
+    ]
+}
+
+/// A constant of its type from the beginning: a number that is cast is one only once it is planned.
+fn oid(oid: u32) -> String {
+    format!("pg_catalog.oid '{oid}'")
+}
+
+fn list(oids: &[u32]) -> String {
+    let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
+    format!("'{{{}}}'::pg_catalog.oid[]", oids.join(","))
 }

@@ -285,6 +285,7 @@ impl Reader {
                 .split(' ')
                 .filter_map(|oid| oid.parse().ok())
                 .collect(),
+            secured: row.is(10),
             relied: Relied::default(),
             spelling: self.spelling.clone(),
         });

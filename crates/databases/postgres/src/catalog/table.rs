@@ -33,6 +33,8 @@ pub(crate) struct Print {
     pub(crate) written: Box<str>,
     /// Its file: TRUNCATE gives it another one, and writes its row.
     pub(crate) file: Box<str>,
+    /// It has row security, or a partition of it has.
+    pub(crate) secured: bool,
     /// What else is relied on.
     pub(crate) relied: Relied,
     /// What statements call it, as SQL: another table may come to be meant by that.

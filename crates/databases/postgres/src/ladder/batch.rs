@@ -15,6 +15,7 @@ pub(crate) use self::steps::may_fuse;
 use super::form::{DoneOf, Form, Refused};
 use super::segment::{Mode, Prospect, Segment};
 use super::sent::{Sent, SentTransaction};
+use crate::catalog::check::Check;
 use crate::catalog::table::{NOT_DESCRIBED, Table};
 use crate::compiled::Compiled;
 use crate::values::key::RowKey;
@@ -113,16 +114,15 @@ impl<'a, F: Form> Batch<'a, F> {
         rest.collect()
     }
 
-    /// Whether statements on a table rely on the defaults of its columns.
-    pub(crate) fn is_exposed(&self, version: u64) -> bool {
-        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
-        of_table.any(|compiled| compiled.form.is_exposed())
-    }
-
-    /// Whether writes of a table update or delete, so that they may reach other tables.
-    pub(crate) fn changes(&self, version: u64) -> bool {
-        let mut of_table = self.shapes.iter().filter(|c| c.table.version == version);
-        of_table.any(|compiled| compiled.op != Op::Insert || !compiled.plain)
+    /// What looks at a table behind the writes; `None`: nothing can.
+    pub(crate) fn check_of(&self, table: &Table) -> Option<Check> {
+        // Updates and deletes may reach other tables.
+        let mut of_table = self
+            .shapes
+            .iter()
+            .filter(|c| c.table.version == table.version);
+        let changes = of_table.any(|compiled| compiled.op != Op::Insert || !compiled.plain);
+        Check::of(table, changes)
     }
 
     fn any_of(&self, units: &[u32], is: impl Fn(&Compiled<F>) -> bool) -> bool {

@@ -4,7 +4,6 @@ use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 use windrow_calls::Formats;
 
-use crate::catalog::column::oid;
 use crate::values::encode::{Unfit, put_i32_at};
 
 /// A Bind message that is open: `put` its parts, then `close` it.
@@ -61,30 +60,6 @@ impl<'o> Bind<'o> {
         self.out.put_i32(0);
         write(self.out)?;
         put_i32_at(self.out, at, self.out.len() - at - size_of::<i32>())
-    }
-
-    /// A parameter that is a text.
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), Unfit> {
-        self.parameter(|out| {
-            out.put_slice(text.as_bytes());
-            Ok(())
-        })
-    }
-
-    /// A parameter that is an array of object numbers.
-    pub(crate) fn oids(&mut self, oids: &[u32]) -> Result<(), Unfit> {
-        self.parameter(|out| {
-            out.put_i32(1);
-            out.put_i32(0);
-            out.put_u32(oid::OID);
-            out.put_i32(i32::try_from(oids.len()).map_err(|_| Unfit)?);
-            out.put_i32(1);
-            for number in oids {
-                out.put_i32(4);
-                out.put_u32(*number);
-            }
-            Ok(())
-        })
     }
 
     /// Ends it, and executes the portal.

@@ -14,11 +14,12 @@ use super::failure_rates::FailureRates;
 use super::form::{Asked, DoneOf, Form, StatementsOf};
 use super::interrupt::Interrupt;
 use super::patience::{self, Patience};
-use super::prepare::{Trust, prepare};
+use super::prepare::prepare;
 use super::segment::Segment;
 use super::sent::SentTransaction;
 use super::settle::Settler;
 use super::statements::Statements;
+use super::trust::Trust;
 use super::wariness::Wariness;
 use crate::dialect::Dialect;
 use crate::fault::with_error;
@@ -123,8 +124,8 @@ impl<F: Form> Connection<F> {
         todo: &[Segment],
         tally: &mut Tally,
     ) -> Result<Trust, Broken> {
-        let (trust, asked) =
-            prepare(&mut self.wire, &mut self.statements.prepared, batch, todo).await?;
+        let (wire, prepared) = (&mut self.wire, &mut self.statements.prepared);
+        let (trust, asked) = prepare(wire, prepared, batch, todo).await?;
         tally.round_trips += u32::from(asked);
         Ok(trust)
     }
@@ -188,6 +189,7 @@ impl<F: Form> Connection<F> {
             stale: false,
             changed: Vec::new(),
             outdated: Vec::new(),
+            told: Vec::new(),
             unguarded: Vec::new(),
             statements_gone: false,
             missed: false,

@@ -18,11 +18,11 @@ use super::care::Care;
 use super::connection::{Connection, unwritable};
 use super::form::{DoneOf, Form};
 use super::patience;
-use super::prepare::Trust;
 use super::prepared::StatementKey;
 use super::segment::{Mode, Segment};
 use super::send::{FORGET, Sender};
 use super::sent::SentTransaction;
+use super::trust::Trust;
 
 /// How often a batch begins anew because a table was changed meanwhile.
 const MOST_CHANGES: usize = 8;
@@ -87,12 +87,15 @@ impl<F: Form> Connection<F> {
                 changed.append(&mut settler.changed);
                 let unguarded = settler.unguarded;
                 care = settler.care;
-                let outdated = settler.outdated;
+                let (outdated, told) = (settler.outdated, settler.told);
                 todo = settler.next;
                 todo.extend(later);
                 for version in unguarded {
                     self.statements.prepared.fail(StatementKey::Guard(version));
                 }
+                self.statements.prepared.forget(|key| {
+                    matches!(key, StatementKey::Check(check) if told.contains(&check.version))
+                });
                 self.forget(batch, &outdated, false);
                 self.usable &= !leave;
                 if gone {

@@ -88,8 +88,8 @@ pub(crate) trait Form: Messages {
     /// parameters and rows, and it is told the server's messages as they are.
     const CLIENTS_OWN: bool;
 
-    /// Set-based statements have the guard in front besides the check behind them.
-    const GUARDS_SETS: bool;
+    /// Writes have the guard in front besides the check behind them.
+    const GUARDS: bool;
 
     /// Asks the server for what the catalog lacks of the units' tables and statements; `anew`: for
     /// all of it.
@@ -155,11 +155,6 @@ pub(crate) trait Form: Messages {
     fn origin(unit: &[Self::Work]) -> Option<&str> {
         let _ = unit;
         None
-    }
-
-    /// It relies on the defaults of the table's columns, so that these must be looked at behind it.
-    fn is_exposed(&self) -> bool {
-        false
     }
 
     /// What is asked behind a single write: what it has left behind. It is the same for all

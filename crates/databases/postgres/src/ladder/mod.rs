@@ -9,7 +9,7 @@
 //! | `statements`, `prepared` | all that a connection knows of statements |
 //! | `batch` | every write in its place: does it fit, which rows does it touch |
 //! | `segment`, `order` | the transactions of a round trip |
-//! | `prepare` | statements and guards that the connection does not have yet |
+//! | `prepare`, `check`, `trust` | statements, guards and checks that the connection does not have yet |
 //! | `send`, `bind`, `sent` | statements out |
 //! | `care`, `executor/careful` | a transaction in which failures are set apart in their places |
 //! | `answers`, `settle`, `codes` | from answers to verdicts, and to what runs again |
@@ -20,6 +20,7 @@ pub(crate) mod answers;
 pub(crate) mod batch;
 pub(crate) mod bind;
 pub(crate) mod care;
+mod check;
 pub(crate) mod codes;
 pub(crate) mod connection;
 pub(crate) mod executor;
@@ -35,4 +36,5 @@ pub(crate) mod send;
 pub(crate) mod sent;
 pub(crate) mod settle;
 pub(crate) mod statements;
+pub(crate) mod trust;
 pub(crate) mod wariness;

@@ -12,31 +12,21 @@ use windrow_core::Op;
 use windrow_database::quote::push_table;
 
 use super::batch::{Batch, FUSE_FROM};
+use super::check;
+use super::check::wanted_checks;
 use super::form::Form;
 use super::prepared;
 use super::prepared::{Prepared, State, StatementKey};
 use super::segment::{Mode, Segment};
-use crate::catalog::check::Check;
+use super::trust::{Answered, Trust, answers, locked};
 use crate::catalog::table::Table;
 use crate::compiled::Compiled;
-use windrow_pgwire::wire::{Answer, Broken, ServerError, Wire};
+use windrow_pgwire::wire::{Broken, ServerError, Wire};
 
 /// How long a set-based statement by key keeps its plan: one that was made while the table was
 /// small would read all of it for each batch once it has grown, until the server's own statistics
 /// are renewed.
 const OLDEST: Duration = Duration::from_secs(10);
-
-/// Whether the descriptions may be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
-    /// They are what the server has.
-    Good,
-    /// A table has changed since it was read.
-    Stale,
-    /// The table of this version was locked for longer than may be waited, or waiting for it was
-    /// given up.
-    Locked(u64, Box<ServerError>),
-}
 
 /// A statement to be parsed.
 struct Wanted<F> {
@@ -69,9 +59,8 @@ impl<F> Expected<F> {
 
     /// What a failure says that is not the statement's.
     fn locked(&self, error: &ServerError) -> Option<Trust> {
-        let waited = matches!(&*error.code, "55P03" | "57014");
         let known = !matches!(self, Self::Anything);
-        (waited && known).then(|| Trust::Locked(self.version(), Box::new(error.clone())))
+        known.then(|| locked(self.version(), error)).flatten()
     }
 }
 
@@ -86,17 +75,27 @@ pub(crate) async fn prepare<F: Form>(
     for key in wanted_keys(prepared, batch, segments) {
         wanted.extend(describe(prepared, batch, key));
     }
-    if wanted.is_empty() {
+    let checks = wanted_checks(prepared, batch, segments);
+    if wanted.is_empty() && checks.is_empty() {
         return Ok((Trust::Good, false));
     }
-    let closing = prepared.evict(wanted.len());
+    let closing = prepared.evict(wanted.len() + checks.len());
     for number in closing {
         let closed = frontend::close(b'S', &prepared::name(number), wire.out());
         debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
     }
     let syncs = ask(wire, &wanted);
-    let answers = answers(wire, syncs).await?;
-    Ok((settle(prepared, wanted, answers), true))
+    checks.iter().for_each(|check| check::append(wire, check));
+    let mut answers = answers(wire, syncs + check::SYNCS * checks.len()).await?;
+    let of_checks = answers.split_off(syncs.min(answers.len()));
+    let mut trust = settle(prepared, wanted, answers);
+    for (wanted, answered) in checks.iter().zip(of_checks.chunks(check::SYNCS)) {
+        let found = check::settle(prepared, wanted, answered);
+        if trust == Trust::Good {
+            trust = found;
+        }
+    }
+    Ok((trust, true))
 }
 
 fn wanted_keys<F: Form>(
@@ -115,11 +114,8 @@ fn wanted_keys<F: Form>(
             continue;
         }
         for table in batch.tables_of(&segment.units) {
-            want(StatementKey::Guard(table.version), false);
-            if let Some(print) = &table.print {
-                let changes = batch.changes(table.version);
-                want(StatementKey::Check(Check::of(print, true, changes)), false);
-                want(StatementKey::Check(Check::of(print, false, changes)), false);
+            if has_guard::<F>(table, &segment.mode) {
+                want(StatementKey::Guard(table.version), false);
             }
         }
         for (shape, sets, _) in batch.counts(&segment.units) {
@@ -133,10 +129,15 @@ fn wanted_keys<F: Form>(
 
 /// Without what a set-based statement of a table's is not to be trusted with types.
 pub(crate) fn guard_of(batch: &Batch<'_, impl Form>, table: &Table) -> StatementKey {
-    match &table.print {
-        None => StatementKey::Guard(table.version),
-        Some(print) => StatementKey::Check(Check::of(print, true, batch.changes(table.version))),
-    }
+    let check = batch.check_of(table).map(StatementKey::Check);
+    check.unwrap_or(StatementKey::Guard(table.version))
+}
+
+/// Whether the guard of a table stands in front of a segment. Where a failure is told at once, the
+/// check behind it is not reached.
+pub(crate) fn has_guard<F: Form>(table: &Table, mode: &Mode) -> bool {
+    let tells = matches!(mode, Mode::Fresh | Mode::Probe | Mode::Refuse(..));
+    F::GUARDS || table.print.is_none() || tells
 }
 
 /// What so many writes of a shape need, that may travel in sets.
@@ -183,7 +184,7 @@ fn describe<F: Form>(
             expected = Expected::Table(shape.table.clone());
             guard(&shape.table)
         }
-        StatementKey::Check(check) => check.sql(),
+        StatementKey::Check(_) => return None,
         StatementKey::FollowUp => {
             let mut asked = batch.shapes.iter().filter_map(|c| c.form.follow_up());
             asked.next()?.to_owned()
@@ -244,36 +245,6 @@ fn ask<F>(wire: &mut Wire, wanted: &[Wanted<F>]) -> usize {
         frontend::sync(out);
     }
     wanted.len()
-}
-
-/// What was said of one statement.
-#[derive(Default)]
-struct Answered {
-    parsed: bool,
-    error: Option<ServerError>,
-    fields: Vec<(String, u32, i32)>,
-    /// The body of RowDescription.
-    body: Option<Box<[u8]>>,
-}
-
-async fn answers(wire: &mut Wire, syncs: usize) -> Result<Vec<Answered>, Broken> {
-    let mut answers = Vec::new();
-    let mut now = Answered::default();
-    wire.exchange(syncs, &mut |answer| match answer {
-        Answer::ParseComplete => now.parsed = true,
-        Answer::Error(error) => now.error = Some(error),
-        Answer::RowDescription(fields) => {
-            now.body = Some(fields.body().into());
-            let field = |f: windrow_pgwire::wire::Field<'_>| {
-                (f.name.into_owned(), f.type_oid, f.type_modifier)
-            };
-            now.fields = fields.map(field).collect();
-        }
-        Answer::Ready(_) => answers.push(std::mem::take(&mut now)),
-        _ => {}
-    })
-    .await?;
-    Ok(answers)
 }
 
 fn settle<F: Form>(

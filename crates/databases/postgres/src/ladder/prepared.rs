@@ -21,7 +21,7 @@ pub(crate) enum StatementKey {
     Fused(u64),
     /// The set-based insert that tells duplicates.
     Telling(u64),
-    /// Notices changes of a table and of what its proof relies on.
+    /// Notices changes of a version of a table, and of what its proof relies on.
     Check(Check),
     /// What a write has left behind in the session.
     FollowUp,

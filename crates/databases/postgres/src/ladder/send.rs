@@ -9,13 +9,11 @@ use windrow_database::plan::Step;
 use super::batch::{Batch, FUSE_FROM, may_fuse};
 use super::bind::Bind;
 use super::form::{Buffers, Form};
-use super::prepare::guard_of;
+use super::prepare::{guard_of, has_guard};
 use super::prepared;
 use super::prepared::{Prepared, StatementKey};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
-use crate::catalog::check::Check;
-use crate::catalog::table::Print;
 use crate::compiled::{Compiled, Fused};
 use crate::values::encode::Unfit;
 
@@ -117,9 +115,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             self.send_savepoint(BACK, &mut statements)?;
         }
         let steps = self.batch.steps(segment);
-        let fuses = |step| self.set_statement(segment, step).is_some();
-        let fuses = steps.iter().any(fuses);
-        self.send_guards(segment, fuses, &mut statements)?;
+        self.send_guards(segment, &mut statements)?;
         if segment.mode == Mode::Probe {
             for unit in &segment.units {
                 self.send_probe(*unit)?;
@@ -162,25 +158,15 @@ impl<'s, F: Form> Sender<'s, '_, F> {
     }
 
     /// The guards of all tables that the segment is about, where they are ready.
-    fn send_guards(
-        &mut self,
-        segment: &Segment,
-        fuses: bool,
-        sent: &mut Vec<Sent>,
-    ) -> Result<(), Unfit> {
+    fn send_guards(&mut self, segment: &Segment, sent: &mut Vec<Sent>) -> Result<(), Unfit> {
         if self.batch.is_apart(segment) {
             return Ok(());
         }
         for table in self.batch.tables_of(&segment.units) {
-            let key = StatementKey::Guard(table.version);
-            // The check behind set-based statements sees the columns too.
-            if fuses && !F::GUARDS_SETS {
-                let checked = guard_of(self.batch, table);
-                if checked != key && self.prepared.ready(checked).is_some() {
-                    continue;
-                }
+            if !has_guard::<F>(table, &segment.mode) {
+                continue;
             }
-            if let Some(number) = self.prepared.ready(key) {
+            if let Some(number) = self.prepared.ready(StatementKey::Guard(table.version)) {
                 self.bind_nothing(&prepared::name(number))?;
                 sent.push(Sent::Guard(table.version));
             }
@@ -195,16 +181,11 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok(());
         }
         for table in self.batch.tables_of(&segment.units) {
-            let Some(print) = &table.print else { continue };
-            let is_set = |sent: &Sent| matches!(sent, Sent::Set { .. });
-            // The guard in front has seen the columns' types, where the role may read the table.
-            let guarded = |sent: &Sent| *sent == Sent::Guard(table.version);
-            let columns = sent.iter().any(is_set)
-                || !sent.iter().any(guarded)
-                || self.batch.is_exposed(table.version);
-            let check = Check::of(print, columns, self.batch.changes(table.version));
+            let Some(check) = self.batch.check_of(table) else {
+                continue;
+            };
             if let Some(number) = self.prepared.ready(StatementKey::Check(check)) {
-                self.send_check(check, number, print)?;
+                self.bind_nothing(&prepared::name(number))?;
                 sent.push(Sent::Guard(table.version));
             }
         }
@@ -215,37 +196,6 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         let nothing = |_: (), _: &mut BytesMut| Ok(IsNull::Yes);
         frontend::bind("", statement, [], [], nothing, [], self.out).map_err(|_| Unfit)?;
         frontend::execute("", 0, self.out).map_err(|_| Unfit)
-    }
-
-    /// `check` looks at a table that was described by this print.
-    fn send_check(&mut self, check: Check, number: u64, print: &Print) -> Result<(), Unfit> {
-        let mut bind = Bind::open(self.out, Some(number));
-        bind.all_binary();
-        bind.count(5 + check.lists(print).count())?;
-        match &*print.oids {
-            [oid] => bind.parameter(|out| {
-                out.put_u32(*oid);
-                Ok(())
-            })?,
-            oids => bind.oids(oids)?,
-        }
-        bind.parameter(|out| {
-            for (number, piece) in check.expected(print).enumerate() {
-                if number > 0 {
-                    out.put_u8(b' ');
-                }
-                out.put_slice(piece.as_bytes());
-            }
-            Ok(())
-        })?;
-        for text in [&print.spelling, &print.written, &print.file] {
-            bind.text(text)?;
-        }
-        for oids in check.lists(print) {
-            bind.oids(oids)?;
-        }
-        bind.out.put_i16(0);
-        bind.close()
     }
 
     fn send_step(

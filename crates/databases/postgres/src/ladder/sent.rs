@@ -5,7 +5,7 @@ use super::segment::{Mode, Segment};
 /// A statement that was sent, in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The guard of a table.
+    /// The guard of a version of a table, or its check.
     Guard(u64),
     /// The write at this place of the batch.
     Single(u32),

@@ -18,6 +18,7 @@ use super::codes::{
 use super::form::{DoneOf, Form};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
+use crate::catalog::check::Found;
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -42,6 +43,9 @@ pub(crate) struct Settler<'a, 'u, F: Form> {
     /// Versions of tables that are as they were described, but of which a further change might not
     /// be seen.
     pub(crate) outdated: Vec<u64>,
+    /// Versions of tables of which the server has been told a change, but none that matters: their
+    /// checks are to be prepared anew.
+    pub(crate) told: Vec<u64>,
     /// Versions of tables whose guards the role may not run.
     pub(crate) unguarded: Vec<u64>,
     /// The server does not know the prepared statements.
@@ -97,10 +101,12 @@ impl<F: Form> Settler<'_, '_, F> {
         let mut duplicates = Vec::new();
         for (at, statement) in transaction.statements.iter().enumerate() {
             match statement {
-                Sent::Guard(version) if self.is_outdated(answers, at) => {
-                    self.outdated.push(*version);
-                }
-                Sent::Guard(_) | Sent::Savepoint => {}
+                Sent::Guard(version) => match found(answers, at) {
+                    Found::Alike => {}
+                    Found::Told => self.told.push(*version),
+                    Found::OtherFile => self.outdated.push(*version),
+                },
+                Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, answers, at);
                     self.tally.add(self.rung(&transaction.segment.mode), 1);
@@ -115,12 +121,6 @@ impl<F: Form> Settler<'_, '_, F> {
         }
         duplicates.sort_unstable();
         duplicates
-    }
-
-    /// What a check says that has not failed.
-    fn is_outdated(&self, answers: &Answers, at: usize) -> bool {
-        let mut rows = answers.rows_of(at);
-        rows.next().is_some_and(|row| row.get(0) == Some(b"2"))
     }
 
     fn rung(&self, mode: &Mode) -> Rung {
@@ -462,6 +462,13 @@ impl<F: Form> Settler<'_, '_, F> {
             self.next.push(Segment::new(half.to_vec(), Mode::Grouped));
         }
     }
+}
+
+/// What a check says that has not failed; a guard gives no row.
+fn found(answers: &Answers, at: usize) -> Found {
+    let row = answers.rows_of(at).next();
+    let said = row.as_ref().and_then(|row| row.get(0));
+    said.map_or(Found::Alike, Found::of)
 }
 
 /// What a unit is told that Windrow itself refuses.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::prepared::{Prepared, StatementKey};
+use crate::catalog::check::Check;
 use crate::catalog::table::Table;
 use crate::compiled::{Compiled, Numbers};
 
@@ -92,8 +93,7 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
         }
         if self.compiled.len() >= MOST {
             self.compiled.clear();
-            let stays = |key| matches!(key, StatementKey::Check(_) | StatementKey::FollowUp);
-            self.prepared.forget(|key| !stays(key));
+            self.prepared.forget(|key| key != StatementKey::FollowUp);
         }
         self.numbers += 1;
         let known = Known {
@@ -109,11 +109,11 @@ impl<K: Clone + Eq + Hash, F> Statements<K, F> {
         self.prepared.forget(|key| match key {
             StatementKey::Single(id) => id == old.single_id,
             StatementKey::Fused(id) | StatementKey::Telling(id) => is_of(id),
-            StatementKey::Guard(version) => {
+            StatementKey::Guard(version) | StatementKey::Check(Check { version, .. }) => {
                 let mut forms = old.forms.iter();
                 forms.any(|compiled| compiled.table.version == version)
             }
-            StatementKey::Check(_) | StatementKey::FollowUp => false,
+            StatementKey::FollowUp => false,
         });
     }
 }

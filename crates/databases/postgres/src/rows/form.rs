@@ -26,7 +26,7 @@ impl Form for RowStatement {
     type Attempts = ();
 
     const CLIENTS_OWN: bool = false;
-    const GUARDS_SETS: bool = true;
+    const GUARDS: bool = true;
 
     async fn read<'u>(
         server: Asked<'_>,

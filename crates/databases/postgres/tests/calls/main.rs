@@ -13,6 +13,7 @@ mod cut;
 mod differential;
 mod forms;
 mod isolation;
+mod noticed;
 mod parsed;
 mod proven;
 mod support;

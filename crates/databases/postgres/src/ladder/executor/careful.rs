@@ -15,11 +15,11 @@ use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
 use crate::ladder::connection::{Connection, unwritable};
 use crate::ladder::form::{DoneOf, Form};
-use crate::ladder::prepare::Trust;
 use crate::ladder::segment::{Mode, Segment};
 use crate::ladder::send::{BACK, FORGET, KEEP, Sender};
 use crate::ladder::sent::SentTransaction;
 use crate::ladder::settle::refusal;
+use crate::ladder::trust::Trust;
 
 const OPEN: &str = "BEGIN; SAVEPOINT windrow";
 

@@ -1,0 +1,150 @@
+//! What is changed about a table by others is noticed by the next write, also by one that is alone
+//! in its batch; and as long as nothing is changed, nothing is looked at.
+
+use std::sync::Arc;
+
+use windrow_calls::Statement;
+
+use crate::parsed::insert;
+use crate::support::{Bed, unit};
+
+/// Writes a row by itself; says in how many round trips.
+async fn write(bed: &mut Bed, statement: &mut Arc<Statement>, n: i32) -> u32 {
+    if statement.is_retired() {
+        *statement = bed.describe(insert("t", "id", "$1").parsed()).await;
+    }
+    let (_, report) = bed.succeed(&[unit(statement, &[&n.to_string()])]).await;
+    report.tally.round_trips
+}
+
+/// A bed that has written rows until one takes a single round trip.
+async fn settled(sql: &str) -> (Bed, Arc<Statement>, i32) {
+    settle(Bed::new(sql).await).await
+}
+
+async fn settle(mut bed: Bed) -> (Bed, Arc<Statement>, i32) {
+    let mut statement = bed.describe(insert("t", "id", "$1").parsed()).await;
+    for n in 0..5 {
+        if write(&mut bed, &mut statement, n).await == 1 {
+            return (bed, statement, n);
+        }
+    }
+    panic!("it is never settled");
+}
+
+const TABLES: &str = "create domain word as text;
+    create table t (id int primary key, a text default 'a', n int default 0, w word);
+    create table other (id int primary key);
+    create function harmless() returns trigger language plpgsql as $$ begin return new; end $$";
+
+#[tokio::test]
+async fn whatever_is_changed_is_noticed_by_a_write_alone() {
+    let (mut bed, mut statement, mut n) = settled(TABLES).await;
+    for change in [
+        "create trigger seen before insert on t for each row execute function harmless()",
+        "create or replace function harmless() returns trigger language plpgsql as $$ begin new.a := 'b'; return new; end $$",
+        "alter table t disable trigger seen",
+        "alter table t enable always trigger seen",
+        "alter trigger seen on t rename to found",
+        "drop trigger found on t",
+        "alter table t alter a set default 'b'",
+        "alter table t alter a drop default",
+        "alter table t alter id set default 7",
+        "alter table t alter id drop default",
+        "update t set a = ''; alter table t alter a set not null, alter a set default ''",
+        "alter table t add check (n < 100)",
+        "alter table t rename n to number",
+        "alter table t alter number type bigint",
+        "alter table t add further int",
+        "alter table t drop further",
+        "create unique index on t (id, a)",
+        "drop index t_id_a_idx",
+        "create index concurrently by_number on t (number)",
+        "alter table other add t int references t",
+        "alter table other drop t",
+        "alter domain word add check (value <> '')",
+        "alter domain word set default 'w'",
+        "create table heir () inherits (t)",
+        "drop table heir",
+        "alter table t add g int generated always as identity",
+        "alter table t enable row level security",
+        "alter table t disable row level security",
+    ] {
+        bed.sql(change);
+        n += 1;
+        // A child that is gone is none that a write could have reached.
+        let matters = change != "drop table heir";
+        let took = write(&mut bed, &mut statement, n).await;
+        assert_eq!(took > 1, matters, "{took} round trips: {change}");
+        for _ in 0..3 {
+            n += 1;
+            write(&mut bed, &mut statement, n).await;
+        }
+        n += 1;
+        assert_eq!(
+            write(&mut bed, &mut statement, n).await,
+            1,
+            "unsettled: {change}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn another_table_of_the_name_is_noticed() {
+    let path = ["SET search_path = first, public"];
+    let sql = "create schema first; create table t (id int primary key)";
+    let (mut bed, mut statement, n) = settle(Bed::with(sql, &[], &path).await).await;
+    bed.sql("create table first.t (id int primary key, a text default 'new')");
+    assert!(write(&mut bed, &mut statement, n + 1).await > 1);
+    assert_eq!(
+        bed.sql(&format!("select a from first.t where id = {}", n + 1)),
+        "new"
+    );
+}
+
+#[tokio::test]
+async fn changes_of_partitions_are_noticed() {
+    let (mut bed, mut statement, n) = settled(
+        "create table t (id int primary key, a text) partition by range (id);
+         create table low partition of t for values from (0) to (1000);
+         create table high partition of t for values from (1000) to (2000);
+         create function harmless() returns trigger language plpgsql as $$ begin new.a := 'seen'; return new; end $$",
+    )
+    .await;
+    bed.sql("create trigger seen before insert on low for each row execute function harmless()");
+    assert!(write(&mut bed, &mut statement, n + 1).await > 1);
+    for more in 2..5 {
+        write(&mut bed, &mut statement, n + more).await;
+    }
+    bed.sql("alter table low alter a set default 'x'");
+    assert!(write(&mut bed, &mut statement, n + 6).await > 1);
+}
+
+/// The server tells of more changes than matter: everything is looked at once, within the write's
+/// own round trip, and the check is prepared anew before the next.
+#[tokio::test]
+async fn what_does_not_matter_costs_one_look() {
+    let (mut bed, mut statement, mut n) = settled(TABLES).await;
+    for change in ["analyze t", "vacuum t"] {
+        bed.sql(change);
+        for (place, expected) in [1, 2, 1].into_iter().enumerate() {
+            n += 1;
+            let took = write(&mut bed, &mut statement, n).await;
+            assert_eq!(took, expected, "{change}, write {place} behind it");
+        }
+    }
+    // A statement is not retired by the way: what it was described as is still true.
+    assert!(!statement.is_retired());
+}
+
+#[tokio::test]
+async fn a_session_in_the_zone_of_checks_looks_at_everything() {
+    let zone = ["SET TimeZone = '<windrow>-15:59'"];
+    let mut bed = Bed::with("create table t (id int primary key, a text)", &[], &zone).await;
+    let mut statement = bed.describe(insert("t", "id", "$1").parsed()).await;
+    for n in 0..4 {
+        write(&mut bed, &mut statement, n).await;
+    }
+    bed.sql("alter table t alter a set default 'x'");
+    assert!(write(&mut bed, &mut statement, 10).await > 1);
+}
