@@ -9,6 +9,7 @@ use windrow_pgwire::wire::Broken;
 use super::bound_call::{BoundCall, bind_call};
 use super::call_catalog::CallCatalog;
 use super::renew::renew;
+use crate::catalog::check::LASTVAL;
 use crate::compiled::Compiled;
 use crate::ladder::form::{Asked, Form, Look, Refused, StatementsOf};
 use crate::ladder::segment::{Mode, Prospect};
@@ -125,7 +126,7 @@ impl Form for BoundCall {
 
     /// What it took from a sequence.
     fn follow_up(&self) -> Option<&'static str> {
-        self.generates.map(|_| "SELECT pg_catalog.lastval()")
+        self.generates.map(|_| LASTVAL)
     }
 
     fn remember(attempts: &mut Before, unit: u32, before: Vec<CallDone>) {

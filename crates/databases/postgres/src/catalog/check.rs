@@ -26,7 +26,12 @@ pub(crate) struct Check {
     pub(crate) version: u64,
     /// Also at the tables that an update or a delete may reach.
     changes: bool,
+    /// It also asks what was taken from a sequence last, in front of what it has found.
+    asks: bool,
 }
+
+/// What was taken from a sequence last.
+pub(crate) const LASTVAL: &str = "pg_catalog.lastval()";
 
 /// What a check says that has not failed (22012).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +163,13 @@ impl Check {
         Some(Self {
             version: table.version,
             changes: changes && !print.relied.others.is_empty(),
+            asks: false,
         })
+    }
+
+    /// The same, which also asks what was taken from a sequence last.
+    pub(crate) fn asking(self) -> Self {
+        Self { asks: true, ..self }
     }
 
     /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters has
@@ -168,11 +179,18 @@ impl Check {
     /// everything is looked at each time.
     pub(crate) fn sql(self, print: &Print, zone: Option<&str>) -> String {
         let whole = self.whole(print);
-        if print.secured || zone.is_none_or(|zone| zone.contains(FAR)) {
-            return whole;
+        let found = match print.secured || zone.is_none_or(|zone| zone.contains(FAR)) {
+            true => format!("({whole})"),
+            false => format!(
+                "CASE WHEN {UNTOLD} THEN {} ELSE 1 + ({whole}) END",
+                lean(print)
+            ),
+        };
+        match self.asks {
+            // The one is read in binary form, in which a text is itself.
+            true => format!("SELECT {LASTVAL}, ({found})::text"),
+            false => format!("SELECT {found}"),
         }
-        let lean = lean(print);
-        format!("SELECT CASE WHEN {UNTOLD} THEN {lean} ELSE 1 + ({whole}) END")
     }
 
     /// The statement that looks at everything. It names each table by a constant of its own:

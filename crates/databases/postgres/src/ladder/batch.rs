@@ -114,6 +114,15 @@ impl<'a, F: Form> Batch<'a, F> {
         rest.collect()
     }
 
+    /// The write that is all of the batch, where it leaves something behind that is to be asked for.
+    pub(crate) fn lone_asked(&self) -> Option<u32> {
+        let [_] = self.placed.as_slice() else {
+            return None;
+        };
+        let asks = self.compiled_at(0)?.form.follow_up().is_some();
+        (self.units.len() == 1 && asks).then_some(0)
+    }
+
     /// What looks at a table behind the writes; `None`: nothing can.
     pub(crate) fn check_of(&self, table: &Table) -> Option<Check> {
         // Updates and deletes may reach other tables.

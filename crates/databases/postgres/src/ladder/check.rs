@@ -32,11 +32,13 @@ pub(super) fn wanted_checks<'b, F: Form>(
     segments: &[Segment],
 ) -> Vec<WantedCheck<'b>> {
     let mut wanted: Vec<WantedCheck<'b>> = Vec::new();
+    let asks = batch.lone_asked().is_some();
     for segment in segments.iter().filter(|segment| !batch.is_apart(segment)) {
         for table in batch.tables_of(&segment.units) {
             let (Some(check), Some(print)) = (batch.check_of(table), &table.print) else {
                 continue;
             };
+            let check = if asks { check.asking() } else { check };
             let known = prepared.knows(StatementKey::Check(check));
             if !known && !wanted.iter().any(|wanted| wanted.check == check) {
                 wanted.push(WantedCheck {

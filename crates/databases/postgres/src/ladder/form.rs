@@ -157,8 +157,8 @@ pub(crate) trait Form: Messages {
         None
     }
 
-    /// What is asked behind a single write: what it has left behind. It is the same for all
-    /// statements of the kind that ask anything.
+    /// What is asked behind a single write, as an expression: what it has left behind. It is the
+    /// same for all statements of the kind that ask anything.
     fn follow_up(&self) -> Option<&'static str> {
         None
     }

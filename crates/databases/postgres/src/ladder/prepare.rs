@@ -187,7 +187,7 @@ fn describe<F: Form>(
         StatementKey::Check(_) => return None,
         StatementKey::FollowUp => {
             let mut asked = batch.shapes.iter().filter_map(|c| c.form.follow_up());
-            asked.next()?.to_owned()
+            format!("SELECT {}", asked.next()?)
         }
         StatementKey::Single(id) => {
             let mut shapes = batch.shapes.iter();

@@ -126,11 +126,18 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok((statements, true));
         }
         let mut reads = true;
+        let asking = self.asking_check(segment);
         for step in steps {
             reads &= self.reads(&step);
-            self.send_step(segment, step, &mut statements)?;
+            self.send_step(segment, step, asking.is_none(), &mut statements)?;
         }
-        self.send_checks(segment, &mut statements)?;
+        match asking {
+            Some((item, number)) => {
+                self.send_follow_up(number)?;
+                statements.push(Sent::FollowUp(item));
+            }
+            None => self.send_checks(segment, &mut statements)?,
+        }
         Ok((statements, reads))
     }
 
@@ -192,6 +199,18 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         Ok(())
     }
 
+    /// The one statement behind a write that is all of its batch: it looks at the table and
+    /// asks what the write has left behind.
+    fn asking_check(&mut self, segment: &Segment) -> Option<(u32, u64)> {
+        let item = self.batch.lone_asked()?;
+        if self.part || self.batch.is_apart(segment) {
+            return None;
+        }
+        let table = &self.batch.compiled_at(item)?.table;
+        let check = self.batch.check_of(table)?.asking();
+        Some((item, self.prepared.ready(StatementKey::Check(check))?))
+    }
+
     fn bind_nothing(&mut self, statement: &str) -> Result<(), Unfit> {
         let nothing = |_: (), _: &mut BytesMut| Ok(IsNull::Yes);
         frontend::bind("", statement, [], [], nothing, [], self.out).map_err(|_| Unfit)?;
@@ -202,6 +221,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         &mut self,
         segment: &Segment,
         step: Step,
+        follows_up: bool,
         sent: &mut Vec<Sent>,
     ) -> Result<(), Unfit> {
         if let Some((number, telling)) = self.set_statement(segment, &step) {
@@ -216,7 +236,9 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         for item in step.items {
             let compiled = self.send_single(item, segment.mode == Mode::Fresh)?;
             sent.push(Sent::Single(item));
-            if compiled.form.follow_up().is_some() && self.send_follow_up()? {
+            let asks = follows_up && compiled.form.follow_up().is_some();
+            if asks && let Some(number) = self.prepared.ready(StatementKey::FollowUp) {
+                self.send_follow_up(number)?;
                 sent.push(Sent::FollowUp(item));
             }
         }
@@ -235,17 +257,13 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         Ok(compiled)
     }
 
-    /// What the write before has left behind; false: it cannot be asked.
-    fn send_follow_up(&mut self) -> Result<bool, Unfit> {
-        let Some(number) = self.prepared.ready(StatementKey::FollowUp) else {
-            return Ok(false);
-        };
+    /// What the write before has left behind, by a prepared statement.
+    fn send_follow_up(&mut self, number: u64) -> Result<(), Unfit> {
         let mut bind = Bind::open(self.out, Some(number));
         bind.out.put_i16(0);
         bind.out.put_i16(0);
         bind.all_binary();
-        bind.close()?;
-        Ok(true)
+        bind.close()
     }
 
     /// The statement of many writes; says how many columns of its rows are ours.

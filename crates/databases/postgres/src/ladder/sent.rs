@@ -11,7 +11,8 @@ pub(crate) enum Sent {
     Single(u32),
     /// What keeps a part of a transaction apart from the others.
     Savepoint,
-    /// The question behind the write at this place: what it has left behind.
+    /// The question behind the write at this place: what it has left behind. Where the write is all
+    /// of its batch, it is the check of its table as well.
     FollowUp(u32),
     /// The writes at these places, in the order of the parameters. `heads`: how many columns of its
     /// rows are ours; 0: a row is for us as a whole.

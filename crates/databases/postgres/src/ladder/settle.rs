@@ -19,6 +19,7 @@ use super::form::{DoneOf, Form};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
 use crate::catalog::check::Found;
+use crate::catalog::table::NOT_DESCRIBED;
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
 
@@ -101,17 +102,16 @@ impl<F: Form> Settler<'_, '_, F> {
         let mut duplicates = Vec::new();
         for (at, statement) in transaction.statements.iter().enumerate() {
             match statement {
-                Sent::Guard(version) => match found(answers, at) {
-                    Found::Alike => {}
-                    Found::Told => self.told.push(*version),
-                    Found::OtherFile => self.outdated.push(*version),
-                },
+                Sent::Guard(version) => self.found(*version, found(answers, at, 0)),
                 Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, answers, at);
                     self.tally.add(self.rung(&transaction.segment.mode), 1);
                 }
-                Sent::FollowUp(item) => self.followed_up(*item, answers, at),
+                Sent::FollowUp(item) => {
+                    self.followed_up(*item, answers, at);
+                    self.found(self.version_of(*item), found(answers, at, 1));
+                }
                 Sent::Set { items, telling, .. } => {
                     let missing = self.set_done(items, *telling, answers, at);
                     self.tally.add(Rung::Fused, items.len() - missing.len());
@@ -166,11 +166,9 @@ impl<F: Form> Settler<'_, '_, F> {
                 self.unguarded.push(*version);
                 self.next.push(transaction.segment);
             }
-            // A value that was to be taken from a sequence was not.
-            (Some(Sent::FollowUp(item)), "55000") => {
-                let compiled = self.batch.compiled_at(*item);
-                let version = compiled.map(|compiled| compiled.table.version);
-                self.gone_stale(version.unwrap_or_default());
+            // A value that was to be taken from a sequence was not, or the table has changed.
+            (Some(Sent::FollowUp(item)), "55000" | "22012") => {
+                self.gone_stale(self.version_of(*item));
                 self.next.push(transaction.segment);
             }
             _ if class_of(&code) == FaultClass::Unknown => {
@@ -181,6 +179,19 @@ impl<F: Form> Settler<'_, '_, F> {
                 self.again(&transaction.segment, error);
             }
             _ => self.failed_of_its_own(transaction, at, answers, error),
+        }
+    }
+
+    fn version_of(&self, item: u32) -> u64 {
+        let compiled = self.batch.compiled_at(item);
+        compiled.map_or(NOT_DESCRIBED, |compiled| compiled.table.version)
+    }
+
+    fn found(&mut self, version: u64, found: Found) {
+        match found {
+            Found::Alike => {}
+            Found::Told => self.told.push(version),
+            Found::OtherFile => self.outdated.push(version),
         }
     }
 
@@ -464,10 +475,10 @@ impl<F: Form> Settler<'_, '_, F> {
     }
 }
 
-/// What a check says that has not failed; a guard gives no row.
-fn found(answers: &Answers, at: usize) -> Found {
+/// What a check says that has not failed, in this column; a guard gives no row.
+fn found(answers: &Answers, at: usize, column: usize) -> Found {
     let row = answers.rows_of(at).next();
-    let said = row.as_ref().and_then(|row| row.get(0));
+    let said = row.as_ref().and_then(|row| row.get(column));
     said.map_or(Found::Alike, Found::of)
 }
 

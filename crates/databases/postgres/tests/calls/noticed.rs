@@ -89,6 +89,41 @@ async fn whatever_is_changed_is_noticed_by_a_write_alone() {
     }
 }
 
+/// The question for what a write took from a sequence is one with the check.
+#[tokio::test]
+async fn whatever_is_changed_is_noticed_by_a_write_that_takes_from_a_sequence() {
+    let (mut bed, mut statement, mut n) =
+        settled("create table t (id int primary key, s serial, a text)").await;
+    for (change, first) in [
+        ("alter table t alter a set default 'x'", false),
+        ("truncate t", true),
+        (
+            "alter table t alter s drop default, alter s drop not null",
+            false,
+        ),
+        (
+            "alter table t alter s set default nextval('t_s_seq') + 1000",
+            false,
+        ),
+    ] {
+        bed.sql(change);
+        n += 1;
+        let took = write(&mut bed, &mut statement, n).await;
+        assert_eq!(took == 1, first, "{took} round trips: {change}");
+        for _ in 0..4 {
+            n += 1;
+            write(&mut bed, &mut statement, n).await;
+        }
+    }
+    let (done, _) = bed.succeed(&[unit(&statement, &["5000"])]).await;
+    let last = bed.sql("select s from t where id = 5000");
+    let told = done[0].extra.as_ref().unwrap().generated.as_ref();
+    assert_eq!(
+        told.map(|taken| (taken.value + 1000).to_string()),
+        Some(last)
+    );
+}
+
 #[tokio::test]
 async fn another_table_of_the_name_is_noticed() {
     let path = ["SET search_path = first, public"];

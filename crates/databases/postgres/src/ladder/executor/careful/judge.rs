@@ -239,8 +239,8 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
                 self.connection.statements.prepared.fail(guard);
                 self.judged.rerun = true;
             }
-            // A value that was to be taken from a sequence was not.
-            Some(Sent::FollowUp(item)) if code == "55000" => {
+            // A value that was to be taken from a sequence was not, or the table has changed.
+            Some(Sent::FollowUp(item)) if matches!(code, "55000" | "22012") => {
                 let compiled = self.batch.compiled_at(*item);
                 self.judged.stale = true;
                 self.judged
