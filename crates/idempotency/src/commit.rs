@@ -41,6 +41,7 @@ impl Commit {
             self.settle(&parts, &mut outcomes).await?;
             let open = places(&outcomes, |fault| fault.class == FaultClass::Unknown);
             if open.is_empty() || begun.elapsed() > PATIENCE {
+                self.forget(&parts, &outcomes);
                 return Ok(outcomes);
             }
             sleep(rest).await;
@@ -112,7 +113,7 @@ impl Commit {
             match found {
                 Ok(Some(executed)) => {
                     self.under_way.replayed.store(true, Ordering::Relaxed);
-                    *outcome = told(part, &executed)?;
+                    *outcome = told(part, &executed, self.under_way.own)?;
                 }
                 Ok(None) if !is_open => refused.push(at),
                 // Of the part itself no more is known than before.
@@ -140,7 +141,7 @@ impl Commit {
         refused: &[usize],
         outcomes: &mut Outcomes<RowDone>,
     ) -> Result<(), Refused> {
-        if refused.is_empty() {
+        if refused.is_empty() || self.under_way.own {
             return Ok(());
         }
         let mark = |at: &usize| {
@@ -167,7 +168,7 @@ impl Commit {
             if let (Some(part), Some(outcome), Ok(Some(executed))) =
                 (parts.get(at), outcomes.get_mut(at), found)
             {
-                *outcome = told(part, &executed)?;
+                *outcome = told(part, &executed, self.under_way.own)?;
             }
         }
         Ok(())
@@ -175,6 +176,9 @@ impl Commit {
 
     /// Stores what parts were told, where it is not what was foretold.
     async fn complete(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
+        if self.under_way.own {
+            return;
+        }
         let late = |(part, outcome): (&Part, &UnitOutcome<RowDone>)| {
             let dones = outcome.as_ref().ok()?;
             let known = foretold(part.unit.work());
@@ -198,6 +202,23 @@ impl Commit {
         }
     }
 
+    /// Forgets a key of the gateway's own, whose request is answered. Nobody waits for it: what
+    /// cannot be forgotten now is, as all keys are, once it is old.
+    fn forget(&self, parts: &[Part], outcomes: &Outcomes<RowDone>) {
+        if !self.under_way.own {
+            return;
+        }
+        let executed = parts.iter().zip(outcomes).filter(|(_, told)| told.is_ok());
+        let units: Vec<Unit<RowWrite>> = executed
+            .map(|(part, _)| Unit::one(part.id.forget()))
+            .collect();
+        let forgetting = Self {
+            under_way: Arc::clone(&self.under_way),
+            source: self.under_way.shared.source,
+        };
+        tokio::spawn(async move { forgetting.submit(units, Permit::empty()).await.map(drop) });
+    }
+
     /// What became of units. `permit`: memory that was taken for them; what it lacks is added.
     async fn submit(
         &self,
@@ -212,12 +233,16 @@ impl Commit {
     }
 }
 
-/// What an earlier request was told of this part.
-fn told(part: &Part, executed: &Executed) -> Result<UnitOutcome<RowDone>, Refused> {
+/// What an earlier request was told of this part. `own`: it was this one, whose connection was lost.
+fn told(part: &Part, executed: &Executed, own: bool) -> Result<UnitOutcome<RowDone>, Refused> {
     if *executed.request != *part.fingerprint.to_string() {
         return Err(Refused::mismatch());
     }
     let Some(outcome) = &executed.outcome else {
+        if own {
+            let message = "the write was committed, and the connection to the database was lost before it said what the write gave back: read the row to see it";
+            return Ok(Err(Fault::unknown(message).into()));
+        }
         let message = "a request with this idempotency key was executed before, and is not executed again; but what it gave back was not stored (yet): read the row to see it";
         return Ok(Err(Fault::new(FaultClass::Unique, "23505", message).into()));
     };

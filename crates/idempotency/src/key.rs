@@ -31,6 +31,12 @@ impl IdempotencyKey {
         }
     }
 
+    /// A key of the gateway's own, for one request that has none. A blank stands in it, so it is no
+    /// client's.
+    pub(crate) fn own() -> Self {
+        Self(format!("windrow {:032x}", rand::random::<u128>()).into())
+    }
+
     /// Reads the value of the header `Idempotency-Key`: a string in quotation marks, as the draft
     /// (draft-ietf-httpapi-idempotency-key-header-07, with RFC 8941, section 3.3.3) has it, or the
     /// key without them, as most clients send it.

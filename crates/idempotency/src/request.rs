@@ -72,7 +72,12 @@ impl KeyedRequest {
 
     /// True once something of it was found to be executed before.
     pub fn is_replayed(&self) -> bool {
-        self.under_way.replayed.load(Ordering::Relaxed)
+        !self.is_own() && self.under_way.replayed.load(Ordering::Relaxed)
+    }
+
+    /// True for a key of the gateway's own: its client has given none.
+    pub fn is_own(&self) -> bool {
+        self.under_way.own
     }
 
     /// Has units committed that were not committed before; what all of them are told, in their
@@ -178,7 +183,7 @@ impl KeyedRequest {
 
     /// Looks, once, how many parts an earlier request had that was answered as a whole.
     async fn look_for_earlier(&self) -> Result<(), Refused> {
-        if self.progress().earlier.is_some() {
+        if self.is_own() || self.progress().earlier.is_some() {
             return Ok(());
         }
         let found = self.under_way.shared.read(&self.whole()).await?;
@@ -205,6 +210,9 @@ impl KeyedRequest {
 
     /// Stores how many parts there were in all, or compares it.
     async fn end(&self) -> Result<(), Refused> {
+        if self.is_own() {
+            return Ok(());
+        }
         let Progress {
             parts,
             fingerprint,

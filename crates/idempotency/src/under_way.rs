@@ -105,6 +105,8 @@ pub(crate) fn found(outcome: UnitOutcome<RowDone>) -> Result<Option<Executed>, F
 pub(crate) struct UnderWay {
     pub(crate) shared: Arc<Shared>,
     pub(crate) key: IdempotencyKey,
+    /// It is the gateway's own, and of no use to anybody later.
+    pub(crate) own: bool,
     /// Whether something of it was found to be executed before.
     pub(crate) replayed: AtomicBool,
 }
@@ -116,8 +118,19 @@ impl UnderWay {
         is_new.then(|| Self {
             shared: Arc::clone(shared),
             key,
+            own: false,
             replayed: AtomicBool::new(false),
         })
+    }
+
+    /// Begins a request under a key of the gateway's own, which no other has.
+    pub(crate) fn begin_own(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            key: IdempotencyKey::own(),
+            own: true,
+            replayed: AtomicBool::new(false),
+        }
     }
 }
 

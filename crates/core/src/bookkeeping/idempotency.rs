@@ -64,6 +64,11 @@ impl KeyPart {
         RowWrite::new(Arc::clone(&COMPLETE), row)
     }
 
+    /// The write that forgets the part.
+    pub fn forget(&self) -> RowWrite {
+        RowWrite::new(Arc::clone(&FORGET), [self.key(), self.part()])
+    }
+
     /// Reads what is known of it.
     pub fn read(&self) -> RowWrite {
         RowWrite::new(Arc::clone(&READ), [self.key(), self.part()])
@@ -146,6 +151,8 @@ static COMPLETE: LazyLock<Arc<Shape>> = LazyLock::new(|| {
         ..parts(Op::Update)
     })
 });
+
+static FORGET: LazyLock<Arc<Shape>> = LazyLock::new(|| super::shape_of(parts(Op::Delete)));
 
 static READ: LazyLock<Arc<Shape>> = LazyLock::new(|| {
     super::shape_of(ShapeParts {

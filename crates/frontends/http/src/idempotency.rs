@@ -4,7 +4,7 @@ use http::header::HeaderName;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use windrow_core::{Fault, FaultClass};
-use windrow_idempotency::{IdempotencyKey, KeyedRequest, Refused};
+use windrow_idempotency::{IdempotencyKey, KeyedRequest, Keys, Refused};
 
 use crate::answers::Refusal;
 use crate::app::App;
@@ -13,18 +13,23 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// True where a request has a key. Reads need none: theirs is ignored.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
-    let is_read = head.method == Method::GET || head.method == Method::HEAD;
-    !is_read && head.headers.contains_key(IDEMPOTENCY_KEY)
+    !is_read(head) && head.headers.contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Begins a request that has a key; `None` where it has none.
+fn is_read(head: &Parts) -> bool {
+    head.method == Method::GET || head.method == Method::HEAD
+}
+
+/// Begins a request that has a key, or that is given one of the gateway's own; `None`: it goes
+/// without.
 ///
 /// # Errors
 /// 400 for a key that makes no sense or is given twice, 409 where another request with this key
 /// has not been answered yet, 501 where the database cannot keep keys.
 pub(crate) fn begin(app: &App, head: &Parts) -> Result<Option<KeyedRequest>, Refusal> {
     if !is_asked_for(head) {
-        return Ok(None);
+        let keys = app.services.keys.as_ref().filter(|_| !is_read(head));
+        return Ok(keys.and_then(Keys::begin_own));
     }
     let mut values = head.headers.get_all(IDEMPOTENCY_KEY).iter();
     let (Some(value), None) = (values.next(), values.next()) else {

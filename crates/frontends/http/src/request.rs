@@ -86,9 +86,11 @@ impl<'a> RequestContext<'a> {
         self.key.as_ref().is_some_and(KeyedRequest::is_replayed)
     }
 
-    /// True where it is to be executed once, however often it is sent.
-    pub(crate) fn has_key(&self) -> bool {
-        self.key.is_some()
+    /// What executes it once, where its writes are answered so. What the spool takes needs no key
+    /// of the gateway's own.
+    pub(crate) fn key(&self, ack: Ack) -> Option<&KeyedRequest> {
+        let key = self.key.as_ref();
+        key.filter(|key| ack == Ack::Commit || !key.is_own())
     }
 
     /// Its turn to hand writes over that are answered so. It waits for what its client has had
@@ -253,7 +255,7 @@ impl Turn<'_> {
         extent: Extent,
     ) -> Result<Outcomes<RowDone>, Refusal> {
         let handover = self.request.handover;
-        if let Some(key) = &self.request.key {
+        if let Some(key) = self.request.key(self.ack) {
             let units = units.into();
             let outcomes = Box::pin(self.run_keyed(key, units, writes, permit, extent)).await?;
             if extent != Extent::More {

@@ -1,12 +1,14 @@
 //! Requests with keys, wired: what executes them once, and what forgets their keys.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use anyhow::ensure;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windrow_core::{Database, Intake, RowWrite};
 use windrow_idempotency::{Keys, sweep};
+
+use crate::settings::Settings;
 
 /// Keys that are kept in the database, and forgotten once they are old.
 pub(super) struct RunningKeys {
@@ -17,18 +19,29 @@ pub(super) struct RunningKeys {
 
 impl RunningKeys {
     /// For the writes of a lane; `None` for a database that cannot keep keys.
+    ///
+    /// # Errors
+    /// All writes are to have keys, and it cannot.
     pub(super) fn start(
         database: &dyn Database,
         lane: &Intake<RowWrite>,
-        keep: Duration,
-    ) -> Option<Self> {
-        let tables = database.bookkeeping()?;
+        settings: &Settings,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(tables) = database.bookkeeping() else {
+            ensure!(
+                !settings.certain_outcomes,
+                "database.certain_outcomes needs a database with transactions, and this one has none; leave it out"
+            );
+            return Ok(None);
+        };
         let stop = CancellationToken::new();
-        Some(Self {
-            keys: Keys::new(lane.clone(), Arc::clone(&tables)),
+        let keys = Keys::new(lane.clone(), Arc::clone(&tables));
+        let keep = settings.idempotency_keep;
+        Ok(Some(Self {
+            keys: keys.for_all(settings.certain_outcomes),
             sweeping: tokio::spawn(sweep(tables, keep, stop.clone())),
             stop,
-        })
+        }))
     }
 
     /// What frontends hand requests with keys to.

@@ -98,7 +98,7 @@ impl Server {
         };
         let spool = RunningSpool::asked_for(settings.spool.as_ref(), around).await?;
         let (intake, arrivals) = Intake::channel(budget.clone(), LANE_CAPACITY);
-        let keys = RunningKeys::start(&*sink, &intake, settings.idempotency_keep);
+        let keys = RunningKeys::start(&*sink, &intake, settings)?;
         let asked_to_end = CancellationToken::new();
         let reload = Reload::new(settings, reread);
         let pg = match &settings.pg {

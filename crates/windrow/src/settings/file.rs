@@ -56,6 +56,8 @@ pub struct Database {
     /// How long the keys of requests are remembered.
     #[serde(with = "humantime_serde")]
     pub idempotency_keep: Option<Duration>,
+    /// Whether the outcome of a write whose connection was lost is found out.
+    pub certain_outcomes: Option<bool>,
     /// Functions, as `schema.name`, that the operator answers for.
     pub trusted_functions: Vec<String>,
     /// `[database.sqlite]`

@@ -81,6 +81,9 @@ pub struct Settings {
     pub ack: Ack,
     /// How long the keys of requests are remembered at least.
     pub idempotency_keep: Duration,
+    /// Whether writes without a key have one of the gateway's own, by which it is found out what
+    /// became of them.
+    pub certain_outcomes: bool,
     /// The replicas, where there are any.
     pub replicas: Option<ReplicaSettings>,
     /// The certificates of HTTP and of the PostgreSQL frontend, where they use TLS.
@@ -175,6 +178,7 @@ impl Settings {
             certificates: [of_http, of_pg].map(|tls| tls.map(|tls| tls.certificate)),
             ack,
             idempotency_keep,
+            certain_outcomes: file.database.certain_outcomes.unwrap_or(false),
             replicas: faults.note(replicas::settings(file)).flatten(),
             spool: spool.flatten(),
             url,

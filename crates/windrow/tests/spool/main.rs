@@ -9,6 +9,7 @@
 )]
 
 mod away;
+mod certain;
 mod drain_only;
 mod full;
 mod kills;

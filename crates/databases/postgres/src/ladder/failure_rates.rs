@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use windrow_core::{FaultClass, Verdict};
 
 use super::batch::{Batch, FUSE_FROM};
@@ -31,7 +33,7 @@ struct Rate {
 /// Rates by shape.
 #[derive(Debug, Default)]
 pub(crate) struct FailureRates {
-    rates: HashMap<u64, Rate>,
+    rates: HashMap<u64, Rate, RandomState>,
 }
 
 impl FailureRates {

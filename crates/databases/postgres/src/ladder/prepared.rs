@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
 use crate::catalog::check::Check;
@@ -47,7 +48,7 @@ struct Entry {
 /// Statements by key.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    entries: HashMap<StatementKey, Entry>,
+    entries: HashMap<StatementKey, Entry, RandomState>,
     numbers: u64,
     clock: u64,
     /// To be closed on the server.

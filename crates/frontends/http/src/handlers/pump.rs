@@ -307,7 +307,7 @@ impl Pump<'_, '_> {
             None => self.request.turn(self.ack, false).await?,
         };
         let turn = self.turn.insert(turn);
-        if self.request.has_key() {
+        if self.request.key(self.ack).is_some() {
             let run = turn.run(portion.units, count, permit, Extent::More);
             let outcomes = Box::pin(run).await?;
             self.handed_over = true;
@@ -375,7 +375,7 @@ impl Pump<'_, '_> {
     /// All rows were read and answered: a request with a key was executed as a whole.
     async fn end(&mut self) -> Result<(), Refusal> {
         match &self.turn {
-            Some(turn) if self.request.has_key() && self.ack == Ack::Commit => {
+            Some(turn) if self.ack == Ack::Commit && self.request.key(self.ack).is_some() => {
                 let nothing = Units::new();
                 let run = turn.run(nothing, 0, Permit::empty(), Extent::Last);
                 Box::pin(run).await.map(drop)

@@ -25,13 +25,26 @@ const WITHOUT_KEY: [&str; 10] = [
 ];
 
 impl Session {
-    /// Begins the write that the session's key is for; `None` where it has none.
+    /// Whether what the session has committed without a key is executed under one of the gateway's
+    /// own.
+    pub(super) fn has_own_keys(&self) -> bool {
+        let keys = self.shared.keys.as_ref();
+        let identity = &self.who.identity;
+        keys.is_some_and(|sql| sql.keys.is_for_all() && sql.identity == *identity)
+    }
+
+    /// Begins the write that the session's key is for, or one that is given a key of the gateway's
+    /// own; `None`: it goes without.
     ///
     /// # Errors
     /// Another one with the same key is under way.
     pub(super) fn begin_keyed(&mut self) -> Result<Option<KeyedRequest>, Fault> {
-        let (Some(key), Some(keys)) = (self.own.key.take(), &self.shared.keys) else {
+        let Some(keys) = &self.shared.keys else {
             return Ok(None);
+        };
+        let Some(key) = self.own.key.take() else {
+            let own = !self.own.spool && self.has_own_keys();
+            return Ok(own.then(|| keys.keys.begin_own()).flatten());
         };
         match keys.keys.begin(key) {
             Ok(request) => Ok(Some(request)),

@@ -71,7 +71,7 @@ impl Session {
     /// The rows that calls are, where they go by the spool. `asks`: the client asks behind them
     /// what they took from sequences.
     pub(super) async fn rows_of(&self, calls: &[SqlCall], asks: bool) -> Option<Rows> {
-        let is_wanted = self.own.spool || self.own.key.is_some();
+        let is_wanted = self.own.spool || self.own.key.is_some() || self.has_own_keys();
         if !is_wanted || !self.has_harmless_settings() {
             return None;
         }
