@@ -54,6 +54,8 @@ pub(crate) struct Applier {
     /// Bytes of a row, by those that were read last.
     row_bytes: usize,
     prepared: bool,
+    /// Something is being written to the replica.
+    writing: bool,
     /// Where entries begin that a process has left which has ended.
     inherited: Option<u64>,
     /// Tables of which that process has not told all rows.
@@ -81,6 +83,7 @@ impl Applier {
             stop,
             row_bytes: 256,
             prepared: false,
+            writing: false,
             untold: Vec::new(),
             overtaken: Overtaken::default(),
             trimmed: Instant::now(),
@@ -127,6 +130,10 @@ impl Applier {
             own.prepare().await?;
         }
         self.prepared = true;
+        if self.writing {
+            replica_settled(&self.replica).await?;
+            self.writing = false;
+        }
         loop {
             if self.reading.overtaken {
                 self.recover(&mut ends).await?;
@@ -178,10 +185,17 @@ impl Applier {
             let before = || {
                 applied.send_modify(|applied| *applied = (*applied).min(from));
             };
-            let upto = self.replica.log.take_over(gateway, before).await?;
-            self.reading.take_over((gateway, from), upto)?;
+            let upto = match self.replica.log.take_over(gateway, before).await {
+                Ok(upto) => upto,
+                // It is applied twice where nobody is told of it, which does no harm.
+                Err(fault) => {
+                    tracing::warn!(replica = %self.replica.name, %fault, "other gateways cannot be told that one is lost");
+                    self.replica.log.log.end().0
+                }
+            };
             let earlier = self.inherited.map_or(from, |earlier| earlier.min(from));
             self.inherited = Some(earlier);
+            self.reading.take_over((gateway, from), upto)?;
         }
         Ok(())
     }
@@ -191,9 +205,7 @@ impl Applier {
     async fn inherit(&mut self, ends: &mut Ends) -> Result<(), Fault> {
         if let Some(from) = self.inherited {
             settled(&self.replica, "primary", &*self.source.inventory).await?;
-            if let Some(inventory) = self.replica.target.database.inventory() {
-                settled(&self.replica, "replica", &*inventory).await?;
-            }
+            replica_settled(&self.replica).await?;
             let tables = unclosed(&self.replica, from, self.reading.left()).await?;
             self.untold.extend(tables);
             self.inherited = None;
@@ -207,8 +219,13 @@ impl Applier {
 
     async fn compare(&mut self, ends: &mut Ends, table: &TableName) -> Result<(), Fault> {
         tracing::info!(replica = %self.replica.name, %table, "rows may have been written that nobody has told of: the table is compared");
+        self.writing = true;
         let checked = mend(ends, &self.source, &self.replica.target, table).await?;
-        if let Some(checked) = checked {
+        self.writing = false;
+        if let Some((checked, left)) = checked {
+            if !self.replica.log.is_alone() && !left.is_empty() {
+                self.replica.append(NOBODY, Kind::Keys, &left).await?;
+            }
             tracing::info!(replica = %self.replica.name, %table, mended = checked.mended, "the table is compared");
         }
         Ok(())
@@ -261,6 +278,7 @@ impl Applier {
         // What is gone makes room first; parents stand before their children, as they were logged.
         gone.reverse();
         by_table(&mut there);
+        self.writing = true;
         for part in [gone, there] {
             let (places, writes): (Vec<usize>, Vec<RowWrite>) = part.into_iter().unzip();
             let written = write(&mut ends.replica, &writes).await?;
@@ -270,6 +288,7 @@ impl Applier {
                 }
             }
         }
+        self.writing = false;
         self.replica.meters.batches.inc();
         if !self.replica.log.is_alone() {
             self.look_again(ends, &keys, &found, &outcomes).await?;
@@ -397,6 +416,15 @@ impl Applier {
             }
         }
         self.replica.meters.measure(&self.replica.status());
+    }
+}
+
+/// Waits for what is under way at the replica: a write of a connection that was lost may still be
+/// executed, and would put an older row over a newer one.
+async fn replica_settled(replica: &Replica) -> Result<(), Fault> {
+    match replica.target.database.inventory() {
+        Some(inventory) => settled(replica, "replica", &*inventory).await,
+        None => Ok(()),
     }
 }
 

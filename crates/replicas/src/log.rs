@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 use windrow_core::{Fault, RowWrite};
-use windrow_spool::{Batch, FileSpool, Log, Options, Spool, SpoolFault};
+use windrow_spool::{Batch, Cursor, FileSpool, Log, Options, Position, Spool, SpoolFault};
 
 use crate::entry::{self, Kind, Sign};
 
@@ -98,6 +98,15 @@ impl KeyLog {
     /// The first position that is there.
     pub(crate) async fn first(&self) -> Result<u64, SpoolFault> {
         Ok(self.log.status().await?.first.0)
+    }
+
+    /// Reads from a position on, or from the first that is there where other gateways have given
+    /// up what stood at it: then somebody has applied that.
+    pub(crate) fn cursor(&self, from: u64) -> Result<Box<dyn Cursor>, SpoolFault> {
+        match self.log.cursor(Position(from)) {
+            Err(SpoolFault::Trimmed { first, .. }) if !self.is_alone() => self.log.cursor(first),
+            cursor => cursor,
+        }
     }
 
     /// The position behind the last entry of this process.

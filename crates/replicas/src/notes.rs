@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windrow_core::{Fault, TableName};
 use windrow_spool::codec::Decoder;
-use windrow_spool::{Origin, Position};
+use windrow_spool::{Origin, Position, SpoolFault};
 
 use crate::entry::{self, Entered, Kind, Read};
 use crate::replica::Replica;
@@ -19,13 +19,20 @@ pub(crate) async fn unclosed(
     from: u64,
     is_left: impl Fn(Origin, u64) -> bool,
 ) -> Result<Vec<TableName>, Fault> {
-    let log = &replica.log.log;
-    let end = log.end();
-    let mut cursor = log.cursor(Position(from))?;
+    let log = &replica.log;
+    let end = log.log.end();
+    let mut cursor = log.cursor(from)?;
     let (mut decoder, mut entries, mut keys) = (Decoder::new(), 0, 0);
     let mut notes: BTreeMap<(u64, u64), Vec<TableName>> = BTreeMap::new();
     while cursor.position() < end {
-        for entry in cursor.next(CHUNK).await? {
+        let found = match cursor.next(CHUNK).await {
+            Err(SpoolFault::Trimmed { first, .. }) if !log.is_alone() => {
+                cursor = log.cursor(first.0)?;
+                continue;
+            }
+            found => found?,
+        };
+        for entry in found {
             if entry.position >= end || !is_left(entry.origin, entry.position.0) {
                 continue;
             }

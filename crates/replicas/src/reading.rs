@@ -50,7 +50,7 @@ impl Reading {
         let first = *replica.applied.borrow();
         Ok(Self {
             decoder: Decoder::new(),
-            cursor: replica.log.log.cursor(Position(first))?,
+            cursor: replica.log.cursor(first)?,
             members: Members::new(replica.log.gateway, replica.log.is_alone()),
             replica,
             seen: first,
@@ -133,7 +133,7 @@ impl Reading {
     /// counts as lost.
     fn skip(&mut self, first: Position) -> Result<(), Fault> {
         self.overtaken |= self.replica.log.own_end() > self.position();
-        self.cursor = self.replica.log.log.cursor(first)?;
+        self.cursor = self.replica.log.cursor(first.0)?;
         self.seen = self.seen.max(first.0);
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Reading {
         let entered = match entry::read(&mut self.decoder, &entry.payload) {
             Ok(entered) => entered,
             Err(why) => {
-                self.cursor = self.replica.log.log.cursor(entry.position)?;
+                self.cursor = self.replica.log.cursor(position)?;
                 return Err(unreadable(entry.position, &why));
             }
         };
@@ -222,8 +222,7 @@ impl Reading {
     ) -> Result<(), SpoolFault> {
         self.members.taken(self.replica.log.gateway, gateway, upto);
         if from < self.position() {
-            let log = &self.replica.log.log;
-            self.cursor = log.cursor(Position(from))?;
+            self.cursor = self.replica.log.cursor(from)?;
         }
         Ok(())
     }
@@ -237,7 +236,7 @@ impl Reading {
         self.unknown.clear();
         self.held = HeldRows::default();
         if self.position() < self.seen {
-            self.cursor = self.replica.log.log.cursor(Position(self.seen))?;
+            self.cursor = self.replica.log.cursor(self.seen)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rand::rngs::StdRng;
@@ -13,7 +14,7 @@ use windrow_testkit::kafka::{self, Kafka};
 use windrow_testkit::proxy::Proxy;
 
 use crate::kills::{Load, MARIA, PG, STATE, write};
-use crate::support::{Db, Gateway, Place, check, number, windrow};
+use crate::support::{Db, Gateway, PATIENCE, Place, check, client, number, windrow};
 
 /// Rounds of kills, unless the environment says otherwise.
 const ROUNDS: usize = 2;
@@ -99,6 +100,15 @@ impl Pair {
         assert_eq!(told.status, 0, "{}{log}", told.out);
         let refused = "select count(*) from windrow_rejected";
         assert_eq!(self.replica.sql(refused), "0", "{log}");
+    }
+}
+
+/// Waits until something is so. `log`: what is told where it never is.
+async fn eventually(is_so: impl Fn() -> bool, log: impl Fn() -> String) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{}", log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -236,27 +246,41 @@ async fn two_write_the_same_rows_at_once(pair: &Pair) {
     two.stop();
 }
 
-/// A gateway stands still for so long that another takes it for lost, and goes on in the middle of
-/// its batches.
+/// A gateway stands still for so long that another takes it for lost, with batches that the replica
+/// does not have, and goes on.
 async fn one_that_stood_still_was_taken_for_lost(pair: &Pair) {
-    let (one, two) = (pair.place("all"), pair.place("primary"));
-    let (one, two) = (pair.start(&one), pair.start(&two));
+    let direct = Place::of_topics("primary", &pair.at, &[("far", &pair.replica.url())]);
+    let place = pair.place("all");
+    let (one, two) = (pair.start(&place), pair.start(&direct));
     one.level().await;
     two.level().await;
     let mut random = StdRng::seed_from_u64(3);
     let clients = Clients::of(&[&one, &two], &mut random);
     clients.grow(300, &one).await;
+    pair.proxy.refuse(true);
+    pair.proxy.cut();
+    one.until("clients wait for the replica", |replicas| {
+        replicas[0]["state"] == "waiting" && replicas[0]["lag"]["entries"].as_u64() >= Some(1)
+    })
+    .await;
     one.process.signal(Signal::SIGSTOP).unwrap();
-    let start = std::time::Instant::now();
-    while !two.process.log().contains("is applied here") {
-        assert!(
-            start.elapsed() < crate::support::PATIENCE,
-            "{}",
-            two.process.log()
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let log = || two.process.log();
+    eventually(|| log().contains("is applied here"), log).await;
     one.process.signal(Signal::SIGCONT).unwrap();
+    // What it notes now stands behind what it is to find out.
+    let row = json!({"k": 5000, "v": 1}).to_string();
+    let written = tokio::spawn(
+        client()
+            .post(one.process.url("/v1/tables/state/rows"))
+            .header("content-type", "application/json")
+            .body(row)
+            .send(),
+    );
+    let there = || pair.primary.sql("select v from state where k = 5000") == "1";
+    eventually(there, || one.process.log()).await;
+    pair.proxy.refuse(false);
+    assert!(written.await.unwrap().unwrap().status().is_success());
+    assert_eq!(pair.replica.sql("select v from state where k = 5000"), "1");
     clients.grow(300, &one).await;
     clients.end().await;
     for gateway in [&one, &two] {
@@ -265,8 +289,6 @@ async fn one_that_stood_still_was_taken_for_lost(pair: &Pair) {
     let log = one.process.log();
     pair.are_alike(&(log.clone() + &two.process.log()));
     assert!(log.contains("took this one for lost"), "{log}");
-    one.rows("state", &[json!({"k": 5000, "v": 1})]).await;
-    assert_eq!(pair.replica.sql("select v from state where k = 5000"), "1");
     one.stop();
     two.stop();
 }
@@ -312,14 +334,10 @@ async fn all_brokers_are_away(kafka: &mut Kafka, pair: &Pair) {
         "{answer}"
     );
     kafka.restart_all().unwrap();
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     while gateway.send("GET", "/readyz", String::new()).await.0 != 200 {
-        assert!(
-            start.elapsed() < crate::support::PATIENCE,
-            "{}",
-            gateway.process.log()
-        );
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     gateway.rows("state", &[json!({"k": 6002, "v": 1})]).await;
     gateway.level().await;
