@@ -17,10 +17,10 @@
 //! written, and the keys follow before anybody is answered. A note without keys has the table
 //! compared. Keys are applied once their batch has ended, whatever came of it.
 //!
-//! **Gateways that share a log** each apply what themselves have noted, because each alone knows when
-//! its batches have ended. They see from the log who is there. What one has left that counts as lost
-//! is applied by another, once nothing is under way any more at either database. As two may write
-//! one row at the same time, each looks at the primary once more behind its write.
+//! **Gateways that share a log** each apply what themselves have noted, because each alone knows
+//! when its batches have ended. They see from the log who is there. What one has left that counts
+//! as lost is applied by another, once nothing is under way any more at either database. As two may
+//! write one row at the same time, each looks at the primary once more behind its write.
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -12,8 +12,9 @@ use crate::replica::Replica;
 /// Bytes of entries that are read at once.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// The tables of notes that were not closed by whoever has made them, from a position on. `is_left`
-/// says of an entry whether it is to be applied, and of a process that has ended. Counts those, too.
+/// The tables of notes that were not closed by whoever has made them, from a position on.
+/// `is_left` says of an entry whether it is to be applied, and of a process that has ended. Counts
+/// those, too.
 pub(crate) async fn unclosed(
     replica: &Replica,
     from: u64,

@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-/// A number of no batch: tables are compared for all batches of a gateway that others took for lost.
+/// A number of no batch: tables are compared for all batches of a gateway that others took for
+/// lost.
 pub(crate) const ALL: u64 = u64::MAX;
 
 /// The batches of this process whose keys are in a replica's log.
