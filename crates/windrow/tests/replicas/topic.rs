@@ -2,7 +2,7 @@
 //! disks. The replica is equal to the primary once it has caught up.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -21,6 +21,9 @@ const ROUNDS: usize = 2;
 
 /// Clients of each gateway.
 const CLIENTS: u64 = 4;
+
+/// Rows that two gateways write at the same time.
+const ROWS: u64 = 1_500;
 
 const TOPIC: [(&str, &str); 3] = [
     ("retention.ms", "-1"),
@@ -218,14 +221,29 @@ async fn a_gateway_is_lost_with_its_disk(pair: &Pair) {
     gateway.stop();
 }
 
-/// Two gateways write the same few rows, so that each reads and writes what the other changes.
+/// Two gateways write the same rows, so that each reads and writes what the other changes.
 async fn two_write_the_same_rows_at_once(pair: &Pair) {
     let (one, two) = (pair.place("all"), pair.place("all"));
     let (one, two) = (pair.start(&one), pair.start(&two));
-    let mut random = StdRng::seed_from_u64(2);
-    let clients = Clients::of(&[&one, &two], &mut random);
-    clients.grow(1_000, &one).await;
-    clients.end().await;
+    let (mut writers, next) = (JoinSet::new(), Arc::<AtomicU64>::default());
+    for _ in 0..CLIENTS {
+        let (client, next) = (client(), Arc::clone(&next));
+        let urls = [&one, &two].map(|gateway| gateway.process.url("/v1/tables/state/rows"));
+        writers.spawn(async move {
+            // Each row is written twice and never again: whatever goes wrong stays.
+            while let k @ ..ROWS = next.fetch_add(1, Ordering::Relaxed) {
+                let both = urls.iter().zip(1..).map(|(url, v)| {
+                    let row = json!({"k": 10_000 + k, "v": v});
+                    let asked = client.post(format!("{url}?on_conflict=update"));
+                    asked.json(&row).send()
+                });
+                for answer in futures_util::future::join_all(both).await {
+                    assert!(answer.unwrap().status().is_success());
+                }
+            }
+        });
+    }
+    writers.join_all().await;
     for gateway in [&one, &two] {
         gateway.level().await;
     }
