@@ -1,27 +1,26 @@
 //! Applies the log of a replica: one task for each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Fault, Op, Purpose, RowWrite, TableName, Value};
-use windrow_spool::codec::Decoder;
-use windrow_spool::{Cursor, Entry, Position, SpoolFault};
+use windrow_core::{Fault, Inventory, Op, Purpose, RowWrite, TableName, Value};
+use windrow_spool::{Position, SpoolFault};
 
 use crate::check::{Source, mend};
 use crate::comparison::Ends;
-use crate::entry::{self, Kind, Read};
-use crate::held::HeldRows;
+use crate::copy::NOBODY;
+use crate::entry::Kind;
 use crate::letter::reject;
-use crate::notes::{CHUNK, tables, unclosed, unreadable};
+use crate::notes::unclosed;
+use crate::overtaken::Overtaken;
+use crate::reading::{Due, Reading};
 use crate::replica::Replica;
 use crate::rows::{Found, Writes, Written, read, write};
 use crate::status::ReplicaState;
-use crate::tickets::Ended;
 
 /// Rows of one batch at most, and bytes of their values, as far as those before tell.
 const MOST_ROWS: usize = 10_000;
@@ -36,23 +35,13 @@ const LONG: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_millis(5);
 const ENOUGH: usize = 1_000;
 
-/// How long the primary's earlier transactions may take before it is told that they are waited for.
+/// How long a database's earlier transactions may take before it is told that they are waited for.
 const LONG_SETTLING: Duration = Duration::from_secs(5);
 
-/// How often what was applied is given up in the log.
+/// How often what was applied is given up in the log, and how long it stays where other gateways
+/// read it as well.
 const TRIM: Duration = Duration::from_secs(1);
-
-/// An entry that is read and not applied.
-struct Open {
-    ticket: Option<u64>,
-    written: SystemTime,
-    keys: usize,
-    /// Its keys, while its batch is under way.
-    waiting: Option<Read>,
-}
-
-/// A key to be applied: the entry that it is of, and how often it was refused.
-type Due = (RowWrite, u64, u32);
+const STAY: Duration = Duration::from_secs(10);
 
 /// Applies the log of one replica.
 pub(crate) struct Applier {
@@ -61,18 +50,20 @@ pub(crate) struct Applier {
     /// Clients wait until the replica has their rows.
     awaited: bool,
     stop: CancellationToken,
-    decoder: Decoder,
-    cursor: Box<dyn Cursor>,
-    open: BTreeMap<u64, Open>,
-    due: Vec<Due>,
-    /// Tables that are to be compared, and the notes that say so.
-    unknown: Vec<(TableName, u64)>,
-    held: HeldRows,
+    reading: Reading,
     /// Bytes of a row, by those that were read last.
     row_bytes: usize,
     prepared: bool,
-    begun: bool,
+    /// Something is being written to the replica.
+    writing: bool,
+    /// Where entries begin that a process has left which has ended.
+    inherited: Option<u64>,
+    /// Tables of which that process has not told all rows.
+    untold: Vec<TableName>,
+    overtaken: Overtaken,
     trimmed: Instant,
+    /// What can be given up later on, and since when that is known.
+    spent: (Instant, u64),
 }
 
 impl Applier {
@@ -83,20 +74,20 @@ impl Applier {
     ) -> Result<Self, SpoolFault> {
         let first = *replica.applied.borrow();
         Ok(Self {
-            cursor: replica.log.cursor(Position(first))?,
+            reading: Reading::new(Arc::clone(&replica))?,
+            // Whoever shares a log is known to have ended later on.
+            inherited: replica.log.is_alone().then_some(first),
             replica,
             source,
             awaited,
             stop,
-            decoder: Decoder::new(),
-            open: BTreeMap::new(),
-            due: Vec::new(),
-            unknown: Vec::new(),
-            held: HeldRows::default(),
             row_bytes: 256,
             prepared: false,
-            begun: false,
+            writing: false,
+            untold: Vec::new(),
+            overtaken: Overtaken::default(),
             trimmed: Instant::now(),
+            spent: (Instant::now(), first),
         })
     }
 
@@ -139,52 +130,102 @@ impl Applier {
             own.prepare().await?;
         }
         self.prepared = true;
-        if !self.begun {
-            self.begin(&mut ends).await?;
+        if self.writing {
+            replica_settled(&self.replica).await?;
+            self.writing = false;
         }
         loop {
+            if self.reading.overtaken {
+                self.recover(&mut ends).await?;
+            }
+            self.take_over().await?;
+            self.inherit(&mut ends).await?;
             self.gather().await?;
+            if self.reading.is_interrupted() {
+                continue;
+            }
             self.replica.is(ReplicaState::Applying);
-            if !self.awaited && self.due.len() < ENOUGH {
+            if !self.awaited && self.reading.due.len() < ENOUGH {
                 // A batch for each few rows costs three databases more than one for many.
                 tokio::time::sleep(GATHER).await;
                 self.gather().await?;
             }
-            while let Some((table, position)) = self.unknown.first().cloned() {
+            while let Some((table, position)) = self.reading.unknown.first().cloned() {
                 self.compare(&mut ends, &table).await?;
-                self.unknown.remove(0);
-                self.settle(position, 1);
+                self.reading.unknown.remove(0);
+                self.reading.settle(position, 1);
             }
-            while !self.due.is_empty() {
+            while !self.reading.due.is_empty() {
                 self.step(&mut ends).await?;
             }
             self.progress().await;
         }
     }
 
-    /// What an earlier process has left: its transactions may still be under way, and it may have
-    /// written rows whose keys it did not come to tell.
-    async fn begin(&mut self, ends: &mut Ends) -> Result<(), Fault> {
-        let inventory = Arc::clone(&self.source.inventory);
-        let mut settled = inventory.settled();
-        tokio::select! {
-            ended = &mut settled => ended?,
-            () = tokio::time::sleep(LONG_SETTLING) => {
-                tracing::warn!(replica = %self.replica.name, "the primary still executes what was under way at the start; nothing is applied until that has ended, because an earlier Windrow may have sent it");
-                settled.await?;
-            }
-        }
-        for table in unclosed(&self.replica, self.cursor.position()).await? {
+    /// Others took this gateway for lost, and may have applied keys before the batches that they
+    /// are of had ended.
+    async fn recover(&mut self, ends: &mut Ends) -> Result<(), Fault> {
+        self.reading.forget()?;
+        self.inherited = None;
+        self.untold.clear();
+        let replica = Arc::clone(&self.replica);
+        while let Some(table) = self.overtaken.next(&replica, &self.source).await? {
             self.compare(ends, &table).await?;
+            self.overtaken.compared();
         }
-        self.begun = true;
+        self.reading.overtaken = false;
+        Ok(())
+    }
+
+    /// Takes over what gateways have left that count as lost.
+    async fn take_over(&mut self) -> Result<(), Fault> {
+        while let Some((gateway, from)) = self.reading.members.silent() {
+            tracing::warn!(replica = %self.replica.name, "another gateway has said nothing for some seconds: what it has noted for the replica is applied here");
+            let applied = &self.replica.applied;
+            let before = || {
+                applied.send_modify(|applied| *applied = (*applied).min(from));
+            };
+            let upto = match self.replica.log.take_over(gateway, before).await {
+                Ok(upto) => upto,
+                // It is applied twice where nobody is told of it, which does no harm.
+                Err(fault) => {
+                    tracing::warn!(replica = %self.replica.name, %fault, "other gateways cannot be told that one is lost");
+                    self.replica.log.log.end().0
+                }
+            };
+            let earlier = self.inherited.map_or(from, |earlier| earlier.min(from));
+            self.inherited = Some(earlier);
+            self.reading.take_over((gateway, from), upto)?;
+        }
+        Ok(())
+    }
+
+    /// What a process has left that has ended: its transactions may still be under way, and it may
+    /// have written rows whose keys it did not come to tell.
+    async fn inherit(&mut self, ends: &mut Ends) -> Result<(), Fault> {
+        if let Some(from) = self.inherited {
+            settled(&self.replica, "primary", &*self.source.inventory).await?;
+            replica_settled(&self.replica).await?;
+            let tables = unclosed(&self.replica, from, self.reading.left()).await?;
+            self.untold.extend(tables);
+            self.inherited = None;
+        }
+        while let Some(table) = self.untold.last().cloned() {
+            self.compare(ends, &table).await?;
+            self.untold.pop();
+        }
         Ok(())
     }
 
     async fn compare(&mut self, ends: &mut Ends, table: &TableName) -> Result<(), Fault> {
         tracing::info!(replica = %self.replica.name, %table, "rows may have been written that nobody has told of: the table is compared");
+        self.writing = true;
         let checked = mend(ends, &self.source, &self.replica.target, table).await?;
-        if let Some(checked) = checked {
+        self.writing = false;
+        if let Some((checked, left)) = checked {
+            if !self.replica.log.is_alone() && !left.is_empty() {
+                self.replica.append(NOBODY, Kind::Keys, &left).await?;
+            }
             tracing::info!(replica = %self.replica.name, %table, mended = checked.mended, "the table is compared");
         }
         Ok(())
@@ -193,122 +234,20 @@ impl Applier {
     /// Waits until there is something to be applied, and takes as much as there is for one batch.
     async fn gather(&mut self) -> Result<(), Fault> {
         loop {
-            self.release();
-            if self.due.is_empty() && !self.replica.copying.load(Ordering::Acquire) {
-                self.due = self.held.due(self.reached());
-            }
-            let more = self.cursor.position() < self.replica.log.end();
-            let some = !self.due.is_empty() || !self.unknown.is_empty();
-            if some && (!more || self.due.len() >= MOST_ROWS) {
+            self.reading.release();
+            let (some, more) = (self.reading.has_due(), self.reading.has_more());
+            let is_enough = some && (!more || self.reading.due.len() >= MOST_ROWS);
+            if is_enough || self.reading.is_interrupted() {
                 return Ok(());
             }
             if !some && !more {
                 self.progress().await;
-                if self.open.is_empty() {
+                if self.reading.first_open().is_none() {
                     self.replica.is(ReplicaState::Level);
                 }
             }
-            let untrimmed = self.trimmed.elapsed() > TRIM;
-            tokio::select! {
-                entries = self.cursor.next(CHUNK) => {
-                    for entry in entries? {
-                        self.take(&entry)?;
-                    }
-                }
-                () = self.replica.tickets.news.notified() => {}
-                () = tokio::time::sleep(TRIM), if !some && !untrimmed => self.trim().await,
-            }
-        }
-    }
-
-    /// Everything before this position is applied, but for rows that were refused for now. Told
-    /// where nothing is due.
-    fn reached(&self) -> u64 {
-        let mut open = self.open.iter();
-        let waiting = open.find(|(_, open)| open.waiting.is_some());
-        waiting.map_or(self.cursor.position().0, |(position, _)| *position)
-    }
-
-    fn take(&mut self, entry: &Entry) -> Result<(), Fault> {
-        let position = entry.position.0;
-        let read = match entry::read(&mut self.decoder, &entry.payload) {
-            Ok(read) => read,
-            Err(why) => {
-                self.cursor = self.replica.log.cursor(entry.position)?;
-                return Err(unreadable(entry.position, &why));
-            }
-        };
-        let own = entry.origin.gateway == self.replica.gateway;
-        let ticket = own.then_some(read.ticket);
-        let ended = ticket.map_or(Ok(None), |ticket| self.replica.tickets.ended(ticket));
-        let open = Open {
-            ticket,
-            written: entry.written,
-            keys: read.keys.len().max(1),
-            waiting: None,
-        };
-        self.open.insert(position, open);
-        match ended {
-            Ok(ended) => self.ready(position, read, ended),
-            Err(_) => {
-                if let Some(open) = self.open.get_mut(&position) {
-                    open.waiting = Some(read);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Entries whose batch has ended meanwhile.
-    fn release(&mut self) {
-        let ended = |open: &Open| {
-            let ticket = open.ticket.filter(|_| open.waiting.is_some())?;
-            self.replica.tickets.ended(ticket).ok()
-        };
-        let all = self.open.iter();
-        let ended: Vec<_> = all
-            .filter_map(|(at, open)| Some((*at, ended(open)?)))
-            .collect();
-        for (position, how) in ended {
-            let open = self.open.get_mut(&position);
-            if let Some(read) = open.and_then(|open| open.waiting.take()) {
-                self.ready(position, read, how);
-            }
-        }
-    }
-
-    fn ready(&mut self, position: u64, read: Read, ended: Option<Ended>) {
-        let untold = ended == Some(Ended::Untold);
-        match read.kind {
-            Kind::Note if untold => {
-                let found = tables(&read);
-                self.unknown
-                    .extend(found.into_iter().map(|table| (table, position)));
-            }
-            Kind::Note => self.settle(position, read.keys.len().max(1)),
-            Kind::Keys | Kind::Closing if read.keys.is_empty() => self.settle(position, 1),
-            Kind::Keys | Kind::Closing => {
-                let due = read.keys.into_iter().map(|key| (key, position, 0));
-                self.due.extend(due);
-            }
-        }
-    }
-
-    /// So many keys of an entry are done with.
-    fn settle(&mut self, position: u64, keys: usize) {
-        let Some(open) = self.open.get_mut(&position) else {
-            return;
-        };
-        open.keys = open.keys.saturating_sub(keys);
-        let rows = i64::try_from(keys).unwrap_or(i64::MAX);
-        self.replica.rows.fetch_sub(rows, Ordering::Relaxed);
-        if open.keys == 0
-            && let Some(Open {
-                ticket: Some(ticket),
-                ..
-            }) = self.open.remove(&position)
-        {
-            self.replica.tickets.applied(ticket);
+            let is_idle = !some && self.trimmed.elapsed() <= TRIM;
+            self.reading.next(is_idle.then_some(TRIM)).await?;
         }
     }
 
@@ -317,12 +256,13 @@ impl Applier {
         let most = (MOST_BYTES / self.row_bytes.max(1)).clamp(16, MOST_ROWS);
         let rows = self.replica.target.database.profile().batch_rows;
         let taken = self
+            .reading
             .due
             .len()
             .min(most)
             .min(rows)
             .min(self.source.database.profile().batch_rows);
-        let (keys, of) = collapse(self.due.get(..taken).unwrap_or_default());
+        let (keys, of) = collapse(self.reading.due.get(..taken).unwrap_or_default());
         let found = read(&mut ends.primary, &keys).await?;
         self.weigh(&found);
         let mut writes = Writes::new(&self.replica.target);
@@ -338,6 +278,7 @@ impl Applier {
         // What is gone makes room first; parents stand before their children, as they were logged.
         gone.reverse();
         by_table(&mut there);
+        self.writing = true;
         for part in [gone, there] {
             let (places, writes): (Vec<usize>, Vec<RowWrite>) = part.into_iter().unzip();
             let written = write(&mut ends.replica, &writes).await?;
@@ -347,9 +288,35 @@ impl Applier {
                 }
             }
         }
+        self.writing = false;
         self.replica.meters.batches.inc();
-        let due: Vec<Due> = self.due.drain(..taken).collect();
+        if !self.replica.log.is_alone() {
+            self.look_again(ends, &keys, &found, &outcomes).await?;
+        }
+        let due: Vec<Due> = self.reading.due.drain(..taken).collect();
         self.land(ends, due, &of, &outcomes).await
+    }
+
+    /// Other gateways write to the replica as well: one may have read a newer row, and written it
+    /// before this one has written an older. So what is not at the primary any more is noted anew.
+    async fn look_again(
+        &mut self,
+        ends: &mut Ends,
+        keys: &[RowWrite],
+        found: &[Found],
+        outcomes: &[Option<(RowWrite, Written)>],
+    ) -> Result<(), Fault> {
+        let now = read(&mut ends.primary, keys).await?;
+        let all = keys.iter().zip(found.iter().zip(&now)).zip(outcomes);
+        let changed = all.filter_map(|((key, (before, now)), outcome)| {
+            let is_written = matches!(outcome, Some((_, Written::Done)));
+            (is_written && before != now).then(|| key.clone())
+        });
+        let changed: Vec<RowWrite> = changed.collect();
+        if !changed.is_empty() {
+            self.replica.append(NOBODY, Kind::Keys, &changed).await?;
+        }
+        Ok(())
     }
 
     /// What became of each.
@@ -366,27 +333,30 @@ impl Applier {
             let outcome = outcomes.get(*place).and_then(Option::as_ref);
             matches!(outcome, Some((_, Written::Done)))
         });
-        let end = self.replica.log.end().0;
+        let end = self.replica.log.log.end().0;
         for ((key, position, tries), place) in due.into_iter().zip(of) {
             match outcomes.get(*place).and_then(Option::as_ref) {
                 None | Some((_, Written::Done)) => {
                     done += 1;
-                    self.settle(position, 1);
+                    self.reading.settle(position, 1);
                 }
                 Some((_, Written::Again(fault))) => {
                     again = Some(fault.clone());
-                    self.due.push((key, position, tries));
+                    self.reading.due.push((key, position, tries));
                 }
                 Some((write, Written::Refused(fault))) => {
                     // While others of those that were refused are taken, it may be their child.
                     let tries = tries.saturating_sub(helped.into());
-                    let held = self.held.put((key, position), fault.clone(), end, tries);
+                    let held = self
+                        .reading
+                        .held
+                        .put((key, position), fault.clone(), end, tries);
                     if let Some(held) = held {
                         match reject(&self.replica, &mut ends.replica, &held, write).await {
-                            Ok(()) => self.settle(position, 1),
+                            Ok(()) => self.reading.settle(position, 1),
                             Err(fault) => {
                                 again = Some(fault);
-                                self.due.push((held.key, position, tries));
+                                self.reading.due.push((held.key, position, tries));
                             }
                         }
                     }
@@ -413,12 +383,13 @@ impl Applier {
 
     /// Tells how far it is.
     async fn progress(&mut self) {
-        let first = self.open.first_key_value();
-        let applied = first.map_or(self.cursor.position().0, |(position, _)| *position);
-        self.replica.oldest(first.map(|(_, open)| open.written));
+        let first = self.reading.first_open();
+        let applied = first.map_or(self.reading.position(), |(position, _)| position);
+        self.replica.oldest(first.map(|(_, written)| written));
         self.replica.applied.send_replace(applied);
-        if self.due.is_empty() {
-            self.replica.reached.send_replace(self.reached());
+        if self.reading.due.is_empty() {
+            let reached = self.reading.reached();
+            self.replica.reached.send_replace(reached);
         }
         if self.trimmed.elapsed() > TRIM {
             self.trim().await;
@@ -428,12 +399,44 @@ impl Applier {
     /// Gives up what is applied.
     async fn trim(&mut self) {
         self.trimmed = Instant::now();
-        let applied = Position(*self.replica.applied.borrow());
-        if let Err(fault) = self.replica.log.trim(applied).await {
-            tracing::warn!(replica = %self.replica.name, %fault, "what was applied cannot be removed from the log");
+        let applied = *self.replica.applied.borrow();
+        let spent = self.reading.members.spent(applied);
+        let stays = match self.replica.log.is_alone() {
+            true => Duration::ZERO,
+            false => STAY,
+        };
+        if stays.is_zero() {
+            self.spent.1 = spent;
+        }
+        if self.spent.0.elapsed() >= stays {
+            let upto = Position(self.spent.1.min(spent));
+            self.spent = (Instant::now(), spent);
+            if let Err(fault) = self.replica.log.log.trim(upto).await {
+                tracing::warn!(replica = %self.replica.name, %fault, "what was applied cannot be removed from the log");
+            }
         }
         self.replica.meters.measure(&self.replica.status());
     }
+}
+
+/// Waits for what is under way at the replica: a write of a connection that was lost may still be
+/// executed, and would put an older row over a newer one.
+async fn replica_settled(replica: &Replica) -> Result<(), Fault> {
+    match replica.target.database.inventory() {
+        Some(inventory) => settled(replica, "replica", &*inventory).await,
+        None => Ok(()),
+    }
+}
+
+/// Waits for what is under way at an end.
+async fn settled(replica: &Replica, end: &str, inventory: &dyn Inventory) -> Result<(), Fault> {
+    let mut settled = inventory.settled();
+    tokio::select! {
+        ended = &mut settled => return ended,
+        () = tokio::time::sleep(LONG_SETTLING) => {}
+    }
+    tracing::warn!(replica = %replica.name, "the {end} still executes what was under way; nothing is applied until that has ended, because a Windrow that has ended may have sent it");
+    settled.await
 }
 
 /// Each key once, and which of them each stands for.

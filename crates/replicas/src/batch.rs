@@ -102,7 +102,7 @@ impl Shared {
                     Box::pin(async move { drop(ended.await) })
                 }
             };
-            if !replica.copying.load(std::sync::atomic::Ordering::Acquire) {
+            if !replica.is_copying() {
                 counted += 1;
                 waits.push(wait);
             }

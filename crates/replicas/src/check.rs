@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use windrow_core::moves::is_own;
 use windrow_core::{
-    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, Purpose, TableName,
+    Database, Fault, FaultClass, Inventory, KeyRange, KeyedTable, Name, Purpose, RowWrite,
+    TableName,
 };
 
 use crate::comparison::{Checked, Comparison, Ends};
@@ -63,19 +64,21 @@ pub async fn check(
     for table in source.inventory.tables().await? {
         if !is_own(&table.table) {
             let found = compare(&mut ends, &source, &target, &table, repair).await?;
-            tell(found.unwrap_or_else(|| Checked::of(table, false)));
+            let checked = found.map(|(checked, _)| checked);
+            tell(checked.unwrap_or_else(|| Checked::of(table, false)));
         }
     }
     Ok(())
 }
 
-/// Compares a table and mends what differs; `None`: its rows are not followed.
+/// Compares a table and mends what differs; `None`: its rows are not followed. Gives the keys of
+/// rows that differ all the same: others write them meanwhile, or the replica refuses them.
 pub(crate) async fn mend(
     ends: &mut Ends,
     source: &Source,
     target: &Target,
     table: &TableName,
-) -> Result<Option<Checked>, Fault> {
+) -> Result<Option<(Checked, Vec<RowWrite>)>, Fault> {
     compare(ends, source, target, table, true).await
 }
 
@@ -85,7 +88,7 @@ async fn compare(
     target: &Target,
     name: &TableName,
     repair: bool,
-) -> Result<Option<Checked>, Fault> {
+) -> Result<Option<(Checked, Vec<RowWrite>)>, Fault> {
     let table = source.inventory.table(name).await?;
     let Some(table) = table.filter(|table| !table.key.is_empty()) else {
         return Ok(None);
@@ -121,8 +124,8 @@ async fn compare(
             }
         },
     }
-    comparison.again(&mut checked).await?;
-    Ok(Some(checked))
+    let left = comparison.again(&mut checked).await?;
+    Ok(Some((checked, left)))
 }
 
 /// Compares a table that has the same key and columns at both ends.

@@ -78,7 +78,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) followed: &'a Followed,
     /// Whether what differs is mended.
     pub(crate) repair: bool,
-    /// Keys of rows that could not be mended yet.
+    /// Keys of rows that could not be mended yet, or that somebody writes again and again.
     pub(crate) left: Vec<RowWrite>,
 }
 
@@ -131,7 +131,7 @@ impl Comparison<'_> {
         };
         let keys = keys.into_iter().map(|key| self.followed.key(key)).collect();
         let differing = part(self.ends, self.target, keys, how, checked).await?;
-        if !back && self.left.len() < MOST_LEFT {
+        if self.left.len() < MOST_LEFT {
             let keys = differing.into_iter().map(|difference| difference.key);
             self.left.extend(keys);
         }
@@ -139,19 +139,21 @@ impl Comparison<'_> {
     }
 
     /// Mends what could not be mended before: rows that the replica alone had may have held a
-    /// value that others need for themselves.
-    pub(crate) async fn again(self, checked: &mut Checked) -> Result<(), Fault> {
+    /// value that others need for themselves. Gives what is left.
+    pub(crate) async fn again(self, checked: &mut Checked) -> Result<Vec<RowWrite>, Fault> {
         if !self.repair || checked.extra == 0 || self.left.is_empty() {
-            return Ok(());
+            return Ok(self.left);
         }
         checked.refused = None;
+        let mut left = Vec::new();
         for keys in self.left.chunks(KEYS) {
             let found = differences(self.ends, self.target, keys).await?;
             bring(self.ends, self.target, &found, checked).await?;
             let still = differences(self.ends, self.target, keys).await?;
             checked.mended += found.len().saturating_sub(still.len()) as u64;
+            left.extend(still.into_iter().map(|difference| difference.key));
         }
-        Ok(())
+        Ok(left)
     }
 }
 

@@ -1,7 +1,6 @@
 //! All keys of the primary, for a replica that is new.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -11,12 +10,13 @@ use windrow_core::{Fault, KeyedTable, Value};
 use crate::check::Source;
 use crate::entry::Kind;
 use crate::follow::Followed;
+use crate::members::Copying;
 use crate::replica::Replica;
 
 /// Keys that are asked for at once.
 const KEYS: usize = 5_000;
 
-/// Entries of the copy that are in the log at most and that the replica does not have.
+/// Positions of the log that the copy is ahead of the replica at most.
 const AHEAD: u64 = 8;
 
 /// The pause before a copy is begun anew.
@@ -25,12 +25,20 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The batch of keys that nobody waits for.
 pub(crate) const NOBODY: u64 = 0;
 
-/// Gives a new replica all that is at the primary, unless it has got that before.
+/// Gives a new replica all that is at the primary, unless it has got that before or gets it from
+/// another gateway.
 pub(crate) async fn run(replica: Arc<Replica>, source: Source, stop: CancellationToken) {
-    while replica.copying.load(Ordering::Acquire) {
+    while replica.is_copying() {
+        let mut turn = replica.copying.subscribe();
+        let mut others = replica.copying.subscribe();
         let copied = tokio::select! {
             () = stop.cancelled() => return,
-            copied = copy(&replica, &source) => copied,
+            // The sender is the replica's own.
+            _ = others.wait_for(|copying| *copying == Copying::Done) => return,
+            copied = async {
+                turn.wait_for(|copying| *copying == Copying::Here).await.ok();
+                copy(&replica, &source).await
+            } => copied,
         };
         match copied {
             Ok(rows) => tracing::info!(replica = %replica.name, rows, "all rows are copied"),
@@ -58,7 +66,7 @@ async fn copy(replica: &Replica, source: &Source) -> Result<u64, Fault> {
         tracing::info!(replica = %replica.name, table = %name, "copying");
         rows += copy_table(replica, source, table).await?;
     }
-    reach(replica, replica.log.end().0).await;
+    reach(replica, replica.log.own_end()).await;
     replica.copied()?;
     // Rows that were refused for now are tried again.
     replica.tickets.news.notify_one();
@@ -80,7 +88,7 @@ async fn copy_table(replica: &Replica, source: &Source, table: KeyedTable) -> Re
             replica.append(NOBODY, Kind::Keys, &keys).await?;
         }
         rows += found as u64;
-        reach(replica, replica.log.end().0.saturating_sub(AHEAD)).await;
+        reach(replica, replica.log.own_end().saturating_sub(AHEAD)).await;
         if found < KEYS {
             return Ok(rows);
         }

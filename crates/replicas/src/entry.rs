@@ -1,4 +1,10 @@
-//! Keys as the bytes of an entry: the number of its batch, what it is, and the reads of the rows.
+//! Entries as bytes: eight for a number, one for what the entry is, and the rest by that.
+//!
+//! | what | the number | the rest |
+//! | --- | --- | --- |
+//! | keys, notes | their batch | the reads of the rows |
+//! | a sign of life | the position before which the gateway has applied its entries | one byte |
+//! | a takeover | the gateway that counts as lost | |
 
 use windrow_core::RowWrite;
 use windrow_spool::Batch;
@@ -7,10 +13,11 @@ use windrow_spool::codec::{Decoder, Encoder};
 /// Keys in one entry at most.
 const MOST_KEYS: usize = 10_000;
 
-/// Bytes of values in one entry, about.
-const MOST_BYTES: usize = 1 << 20;
+/// Bytes of a sign of life.
+const COPIED: u8 = 1;
+const LEAVES: u8 = 2;
 
-/// What an entry is for.
+/// What an entry of rows is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Rows that may have changed.
@@ -21,7 +28,7 @@ pub(crate) enum Kind {
     Closing,
 }
 
-/// An entry as it is read.
+/// An entry of rows.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) ticket: u64,
@@ -29,8 +36,49 @@ pub(crate) struct Read {
     pub(crate) keys: Vec<RowWrite>,
 }
 
-/// Keys as batches to be appended one after the other. At least one: a closing entry may be empty.
-pub(crate) fn batches(ticket: u64, kind: Kind, keys: &[RowWrite]) -> Vec<Batch> {
+/// What a gateway tells those that share its log, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sign {
+    /// All of its entries before this position are applied, and all that it has taken over.
+    pub(crate) applied: u64,
+    /// The replica has been given all that was there before it.
+    pub(crate) copied: bool,
+    /// It says nothing more.
+    pub(crate) leaves: bool,
+}
+
+/// An entry as it is read.
+#[derive(Debug)]
+pub(crate) enum Entered {
+    Rows(Read),
+    Sign(Sign),
+    /// A gateway counts as lost: whoever says so applies its entries.
+    Lost(u64),
+}
+
+impl Sign {
+    pub(crate) fn batch(self) -> Batch {
+        let mut bytes = Vec::from(self.applied.to_le_bytes());
+        let flag = |is_so: bool, flag: u8| if is_so { flag } else { 0 };
+        bytes.extend([3, flag(self.copied, COPIED) | flag(self.leaves, LEAVES)]);
+        Batch::of(&bytes)
+    }
+}
+
+/// Says that a gateway counts as lost.
+pub(crate) fn lost(gateway: u64) -> Batch {
+    let mut bytes = Vec::from(gateway.to_le_bytes());
+    bytes.push(4);
+    Batch::of(&bytes)
+}
+
+/// Keys as batches to be appended one after the other, of about `most_bytes` of values each. At
+/// least one: a closing entry may be empty.
+pub(crate) fn batches(
+    (ticket, kind): (u64, Kind),
+    keys: &[RowWrite],
+    most_bytes: usize,
+) -> Vec<Batch> {
     let mut encoder = Encoder::new();
     let mut all = Vec::new();
     let mut rest = keys;
@@ -38,7 +86,7 @@ pub(crate) fn batches(ticket: u64, kind: Kind, keys: &[RowWrite]) -> Vec<Batch> 
         let (mut count, mut bytes) = (0, 0);
         for key in rest.iter().take(MOST_KEYS) {
             bytes += windrow_core::Work::bytes(key);
-            if count > 0 && bytes > MOST_BYTES {
+            if count > 0 && bytes > most_bytes {
                 break;
             }
             count += 1;
@@ -66,20 +114,56 @@ pub(crate) fn batches(ticket: u64, kind: Kind, keys: &[RowWrite]) -> Vec<Batch> 
 ///
 /// # Errors
 /// Why it is none.
-pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<Read, String> {
-    let unreadable = || "the entry holds no keys of rows".to_owned();
-    let (ticket, rest) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;
+pub(crate) fn read(decoder: &mut Decoder, bytes: &[u8]) -> Result<Entered, String> {
+    let unreadable = || "the entry holds nothing of a replica's log".to_owned();
+    let (number, rest) = bytes.split_first_chunk::<8>().ok_or_else(unreadable)?;
+    let number = u64::from_le_bytes(*number);
     let (kind, rest) = rest.split_first().ok_or_else(unreadable)?;
     let kind = match kind {
         0 => Kind::Keys,
         1 => Kind::Note,
         2 => Kind::Closing,
+        3 => {
+            return rest
+                .first()
+                .map(|flags| sign(number, *flags))
+                .ok_or_else(unreadable);
+        }
+        4 => return Ok(Entered::Lost(number)),
         _ => return Err(unreadable()),
     };
     let keys = decoder.unit(rest).map_err(|why| why.to_string())?;
-    Ok(Read {
-        ticket: u64::from_le_bytes(*ticket),
+    Ok(Entered::Rows(Read {
+        ticket: number,
         kind,
         keys,
+    }))
+}
+
+fn sign(applied: u64, flags: u8) -> Entered {
+    Entered::Sign(Sign {
+        applied,
+        copied: flags & COPIED != 0,
+        leaves: flags & LEAVES != 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gateways_tell_each_other_comes_back_as_it_was() {
+        let mut decoder = Decoder::new();
+        let mut read = |batch: Batch| read(&mut decoder, batch.iter().next().unwrap()).unwrap();
+        for (copied, leaves) in [(false, false), (true, false), (false, true), (true, true)] {
+            let sign = Sign {
+                applied: 77,
+                copied,
+                leaves,
+            };
+            assert!(matches!(read(sign.batch()), Entered::Sign(found) if found == sign));
+        }
+        assert!(matches!(read(lost(9)), Entered::Lost(9)));
+    }
 }

@@ -17,10 +17,18 @@
 //! written, and the keys follow before anybody is answered. A note without keys has the table
 //! compared. Keys are applied once their batch has ended, whatever came of it.
 //!
+//! **Gateways that share a log** each apply what themselves have noted, because each alone knows
+//! when its batches have ended. They see from the log who is there. What one has left that counts
+//! as lost is applied by another, once nothing is under way any more at either database. As two may
+//! write one row at the same time, each looks at the primary once more behind its write.
+//!
 //! | module | what it holds |
 //! | --- | --- |
 //! | `follow` | what a write says of the keys of its rows |
-//! | `entry` | keys as the bytes of a log's entries |
+//! | `entry` | keys as the bytes of a log's entries, and what gateways tell each other |
+//! | `log` | the log of a replica, in files or shared with other gateways |
+//! | `members` | gateways that share a log: who is there, who is lost, how far each is |
+//! | `signs` | signs of life for them |
 //! | `tickets` | batches under way, and who waits for them |
 //! | `target` | where its rows go: its database, its tables' names there |
 //! | `replica` | a replica: its target, its log |
@@ -29,7 +37,9 @@
 //! | `batch` | the way of a batch past the logs |
 //! | `executor` | a connection of the primary, for rows |
 //! | `calls` | the same for statements of SQL clients |
+//! | `reading` | what of a log is read and not applied yet |
 //! | `applier`, `held` | applies a log; rows that are refused for now |
+//! | `overtaken` | when other gateways took this one for lost |
 //! | `notes`, `letter` | rows that nobody has told of; rows that are not taken |
 //! | `rows` | reading rows of many keys, and writing them |
 //! | `copy` | all keys of a new replica |
@@ -49,14 +59,19 @@ mod executor;
 mod follow;
 mod held;
 mod letter;
+mod log;
+mod members;
 mod metrics;
 mod notes;
+mod overtaken;
 mod primary;
 mod ranges;
+mod reading;
 mod replica;
 mod rows;
 mod shared;
 mod side_by_side;
+mod signs;
 mod status;
 mod target;
 mod tickets;
@@ -64,6 +79,7 @@ mod tickets;
 pub use calls::Says;
 pub use check::check;
 pub use comparison::Checked;
+pub use log::KeyLog;
 pub use metrics::ReplicaMetrics;
 pub use primary::Primary;
 pub use replica::Replica;

@@ -1,33 +1,48 @@
 //! Notes: tables of which rows may have been written whose keys were not known before.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use windrow_core::{Fault, TableName};
-use windrow_spool::Position;
 use windrow_spool::codec::Decoder;
+use windrow_spool::{Origin, Position, SpoolFault};
 
-use crate::entry::{self, Kind, Read};
+use crate::entry::{self, Entered, Kind, Read};
 use crate::replica::Replica;
 
 /// Bytes of entries that are read at once.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// The tables of notes that an earlier process did not close. Counts what is in the log, too.
-pub(crate) async fn unclosed(replica: &Replica, from: Position) -> Result<Vec<TableName>, Fault> {
-    let end = replica.log.end();
-    let mut cursor = replica.log.cursor(from)?;
-    let (mut decoder, mut rows) = (Decoder::new(), 0);
+/// The tables of notes that were not closed by whoever has made them, from a position on.
+/// `is_left` says of an entry whether it is to be applied, and of a process that has ended. Counts
+/// those, too.
+pub(crate) async fn unclosed(
+    replica: &Replica,
+    from: u64,
+    is_left: impl Fn(Origin, u64) -> bool,
+) -> Result<Vec<TableName>, Fault> {
+    let log = &replica.log;
+    let end = log.log.end();
+    let mut cursor = log.cursor(from)?;
+    let (mut decoder, mut entries, mut keys) = (Decoder::new(), 0, 0);
     let mut notes: BTreeMap<(u64, u64), Vec<TableName>> = BTreeMap::new();
     while cursor.position() < end {
-        for entry in cursor.next(CHUNK).await? {
-            if entry.origin.gateway == replica.gateway || entry.position >= end {
+        let found = match cursor.next(CHUNK).await {
+            Err(SpoolFault::Trimmed { first, .. }) if !log.is_alone() => {
+                cursor = log.cursor(first.0)?;
+                continue;
+            }
+            found => found?,
+        };
+        for entry in found {
+            if entry.position >= end || !is_left(entry.origin, entry.position.0) {
                 continue;
             }
             let read = entry::read(&mut decoder, &entry.payload);
             let read = read.map_err(|why| unreadable(entry.position, &why))?;
+            let Entered::Rows(read) = read else { continue };
             let number = (entry.origin.gateway, read.ticket);
-            rows += i64::try_from(read.keys.len()).unwrap_or(0);
+            entries += 1;
+            keys += read.keys.len().max(1);
             match read.kind {
                 Kind::Keys => {}
                 Kind::Note => notes.entry(number).or_default().extend(tables(&read)),
@@ -35,7 +50,7 @@ pub(crate) async fn unclosed(replica: &Replica, from: Position) -> Result<Vec<Ta
             }
         }
     }
-    replica.rows.fetch_add(rows, Ordering::Relaxed);
+    replica.behind(entries, keys);
     let mut tables: Vec<_> = notes.into_values().flatten().collect();
     tables.sort();
     tables.dedup();

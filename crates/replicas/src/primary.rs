@@ -20,6 +20,7 @@ use crate::executor::ReplicatingExecutor;
 use crate::metrics::ReplicaMetrics;
 use crate::replica::Replica;
 use crate::shared::{Shared, WaitFor};
+use crate::signs;
 use crate::status::ReplicaStatus;
 
 /// A database whose rows are brought to replicas.
@@ -92,6 +93,7 @@ impl Primary {
             let applier = Applier::new(Arc::clone(replica), from, stop.clone())?;
             tasks.spawn(applier.run());
             tasks.spawn(copy::run(Arc::clone(replica), source.clone(), stop.clone()));
+            tasks.spawn(signs::run(Arc::clone(replica), stop.clone()));
         }
         let measure = async {
             let mut look = tokio::time::interval(LOOK);

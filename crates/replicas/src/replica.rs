@@ -1,91 +1,79 @@
 //! A replica: its database, its log, and what its tables are called.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 use windrow_core::{Database, Fault, FaultClass, RowWrite};
-use windrow_spool::{FileSpool, Log, Options, Spool};
+use windrow_spool::SpoolFault;
 
-use crate::entry::{self, Kind};
+use crate::entry::{Kind, Sign};
+use crate::log::KeyLog;
+use crate::members::Copying;
 use crate::metrics::Meters;
 use crate::status::{ReplicaState, ReplicaStatus};
 use crate::target::{Names, Target};
 use crate::tickets::Tickets;
 
-/// Bytes of a file of the log: what was applied since the last file began is applied once more
-/// after a start.
-const SEGMENT: u64 = 4 << 20;
-
-/// The file that says that a replica has been given all that was there before it.
-const COPIED: &str = "copied";
+/// How long the last sign to other gateways may take.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A replica.
 pub struct Replica {
     pub(crate) name: Box<str>,
     pub(crate) target: Target,
-    directory: PathBuf,
-    spool: FileSpool,
-    pub(crate) log: Arc<dyn Log>,
-    /// Who writes the entries of this process.
-    pub(crate) gateway: u64,
+    pub(crate) log: KeyLog,
     pub(crate) tickets: Tickets,
     pub(crate) meters: Meters,
-    /// The position before which all is applied.
+    /// The position before which all is applied that this gateway applies.
     pub(crate) applied: watch::Sender<u64>,
     /// The same, but for rows that were refused for now.
     pub(crate) reached: watch::Sender<u64>,
-    /// Keys in the log that are not applied, as far as is known.
+    /// Entries and keys in the log that are not applied, as far as is known.
+    pub(crate) entries: AtomicI64,
     pub(crate) rows: AtomicI64,
+    /// Other gateways that have not applied all of theirs.
+    pub(crate) others: AtomicUsize,
     pub(crate) rejected: AtomicU64,
-    /// True while all that was there before is still being given to it.
-    pub(crate) copying: AtomicBool,
+    /// Whether it still gets what was there before it, and from whom.
+    pub(crate) copying: watch::Sender<Copying>,
     /// When the oldest entry that is not applied was written.
     oldest: Mutex<Option<SystemTime>>,
     state: Mutex<(Instant, ReplicaState)>,
 }
 
 impl Replica {
-    /// Opens the log of a replica in a directory, or makes it. A replica whose log is new is given
-    /// all rows that are at the primary. `max_bytes`: the most that its log may hold.
+    /// A replica with its log. One whose log is new is given all rows that are at the primary.
     ///
     /// # Errors
-    /// The log cannot be opened.
-    pub async fn open(
+    /// The log does not say where it begins.
+    pub async fn new(
         name: &str,
         (database, names): (Arc<dyn Database>, Names),
-        (directory, max_bytes): (&Path, u64),
+        log: KeyLog,
         meters: Meters,
     ) -> Result<Self, Fault> {
-        make(directory)?;
-        let gateway = rand::random();
-        let options = Options {
-            max_bytes,
-            segment_bytes: SEGMENT,
-            gateway: Some(gateway),
-            ..Options::default()
+        let first = log.first().await;
+        let first = first.map_err(|fault| of_log(name, fault))?;
+        let copying = match (log.is_alone(), log.is_copied()) {
+            (_, true) => Copying::Done,
+            (true, false) => Copying::Here,
+            // The log says so, once it is read.
+            (false, false) => Copying::Elsewhere,
         };
-        let opened = FileSpool::open(directory.join("log"), options).await;
-        let spool = opened.map_err(|fault| of_log(name, fault.into()))?;
-        let log = spool.logs().first().cloned();
-        let log = log.ok_or_else(|| Fault::internal("the log of a replica has no partition"))?;
-        let status = log.status().await;
-        let first = status.map_err(|fault| of_log(name, fault.into()))?.first.0;
         Ok(Self {
             name: name.into(),
-            copying: AtomicBool::new(!directory.join(COPIED).exists()),
-            directory: directory.to_owned(),
+            copying: watch::channel(copying).0,
             target: Target::new(database, names),
-            spool,
             log,
-            gateway,
             tickets: Tickets::default(),
             meters,
             applied: watch::channel(first).0,
             reached: watch::channel(first).0,
+            entries: AtomicI64::new(0),
             rows: AtomicI64::new(0),
+            others: AtomicUsize::new(0),
             rejected: AtomicU64::new(0),
             oldest: Mutex::default(),
             state: Mutex::new((Instant::now(), ReplicaState::Starting)),
@@ -99,26 +87,46 @@ impl Replica {
         kind: Kind,
         keys: &[RowWrite],
     ) -> Result<usize, Fault> {
-        let batches = entry::batches(ticket, kind, keys);
-        let entries = batches.len();
-        for batch in batches {
-            let appended = self.log.append(batch).await;
-            appended.map_err(|fault| of_log(&self.name, fault.into()))?;
-        }
-        let rows = i64::try_from(keys.len()).unwrap_or(i64::MAX);
-        self.rows.fetch_add(rows, Ordering::Relaxed);
+        let appended = self.log.append(ticket, kind, keys).await;
+        let entries = appended.map_err(|fault| of_log(&self.name, fault))?;
+        self.behind(entries, keys.len().max(1));
         Ok(entries)
+    }
+
+    /// So many entries and keys more are to be applied.
+    pub(crate) fn behind(&self, entries: usize, keys: usize) {
+        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.entries.fetch_add(whole(entries), Ordering::Relaxed);
+        self.rows.fetch_add(whole(keys), Ordering::Relaxed);
+    }
+
+    /// So many are done with.
+    pub(crate) fn done(&self, entries: usize, keys: usize) {
+        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.entries.fetch_sub(whole(entries), Ordering::Relaxed);
+        self.rows.fetch_sub(whole(keys), Ordering::Relaxed);
+    }
+
+    /// True while it still gets what was there before it.
+    pub(crate) fn is_copying(&self) -> bool {
+        *self.copying.borrow() != Copying::Done
     }
 
     /// All that was there before is in the log, and applied.
     pub(crate) fn copied(&self) -> Result<(), Fault> {
-        let path = self.directory.join(COPIED);
-        let written = std::fs::File::create(&path).and_then(|file| file.sync_all());
-        written.map_err(|error| {
-            Fault::unavailable(format!("{} cannot be written: {error}", path.display()))
-        })?;
-        self.copying.store(false, Ordering::Release);
+        self.log.note_copied()?;
+        self.copying.send_replace(Copying::Done);
         Ok(())
+    }
+
+    /// Tells other gateways that this one is there, and how far it is.
+    pub(crate) async fn sign(&self, leaves: bool) -> Result<(), SpoolFault> {
+        let sign = || Sign {
+            applied: *self.applied.borrow(),
+            copied: !self.is_copying(),
+            leaves,
+        };
+        self.log.sign(sign).await
     }
 
     pub(crate) fn is(&self, state: ReplicaState) {
@@ -142,9 +150,9 @@ impl Replica {
 
     /// What it is doing.
     pub fn status(&self) -> ReplicaStatus {
-        let applied = *self.applied.borrow();
-        let entries = self.log.end().0.saturating_sub(applied);
         let (since, state) = lock(&self.state).clone();
+        let left = |count: &AtomicI64| count.load(Ordering::Relaxed).try_into().unwrap_or(0);
+        let entries = left(&self.entries);
         let oldest = lock(&self.oldest).filter(|_| entries > 0);
         let age = oldest.map(|written| written.elapsed().unwrap_or_default());
         ReplicaStatus {
@@ -152,45 +160,52 @@ impl Replica {
             database: self.target.database.profile().name,
             for_now: since.elapsed(),
             state,
-            copying: self.copying.load(Ordering::Acquire),
-            applied,
+            copying: self.is_copying(),
+            applied: *self.applied.borrow(),
             entries,
-            rows: self.rows.load(Ordering::Relaxed).try_into().unwrap_or(0),
+            rows: left(&self.rows),
             age: age.unwrap_or_default(),
+            others: self.others.load(Ordering::Relaxed),
             rejected: self.rejected.load(Ordering::Relaxed),
-            failed: self.spool.failure(),
+            failed: self.log.failure(),
+            log_away: self.log.away(),
         }
     }
 
-    /// Ends its log.
+    /// Ends its log. What it says last tells other gateways what is left to them.
     pub async fn close(&self) {
-        if let Err(fault) = self.spool.close().await {
+        if !self.log.is_alone() {
+            let farewell = tokio::time::timeout(FAREWELL, self.sign(true)).await;
+            if !matches!(farewell, Ok(Ok(()))) {
+                tracing::warn!(replica = %self.name, "other gateways cannot be told that this one ends: they find out in some seconds");
+            }
+        }
+        if let Err(fault) = self.log.close().await {
             tracing::error!(replica = %self.name, %fault, "the log of the replica did not end well");
         }
     }
-}
-
-/// Makes the directory of a replica, so that it survives the loss of power.
-fn make(directory: &Path) -> Result<(), Fault> {
-    let above = directory.parent().unwrap_or(directory);
-    let made =
-        std::fs::create_dir_all(directory).and_then(|()| std::fs::File::open(above)?.sync_all());
-    made.map_err(|error| {
-        let path = directory.display();
-        Fault::unavailable(format!("the directory {path} cannot be made: {error}"))
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a log says, with whose it is.
-fn of_log(name: &str, fault: Fault) -> Fault {
-    let what = match fault.class {
-        FaultClass::Overloaded => "; it empties as the replica catches up (replicas.max_bytes)",
-        _ => "",
+/// What a log says, with whose it is. Whether it has kept an entry or not, what the entry was to
+/// announce is not executed: that is known.
+fn of_log(name: &str, fault: SpoolFault) -> Fault {
+    let fault = Fault::from(fault);
+    let (class, code, what) = match fault.class {
+        FaultClass::Unknown => (
+            FaultClass::Unavailable,
+            "58030".into(),
+            "; nothing was written",
+        ),
+        FaultClass::Overloaded => {
+            let what = "; it empties as the replica catches up (replicas.max_bytes)";
+            (fault.class, fault.code, what)
+        }
+        class => (class, fault.code, ""),
     };
     let message = format!("the log of the replica {name}: {}{what}", fault.message);
-    Fault::new(fault.class, fault.code, message)
+    Fault::new(class, code, message)
 }

@@ -52,16 +52,20 @@ pub struct ReplicaStatus {
     pub for_now: Duration,
     /// True while it is still given what was there before it.
     pub copying: bool,
-    /// The position in its log before which all is applied.
+    /// The position in its log before which all is applied that this gateway applies.
     pub applied: u64,
-    /// Entries of its log that are not applied.
+    /// Entries of its log that this gateway has not applied.
     pub entries: u64,
     /// Keys in them.
     pub rows: u64,
     /// The age of the oldest of them.
     pub age: Duration,
+    /// Other gateways with the same log that have not applied all of theirs.
+    pub others: usize,
     /// Rows that it has refused since the start.
     pub rejected: u64,
-    /// Why its log takes nothing more.
+    /// Why its log takes nothing more before the next start.
     pub failed: Option<Arc<str>>,
+    /// Why its log takes nothing at this moment.
+    pub log_away: Option<Arc<str>>,
 }

@@ -5,6 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
+/// A number of no batch: tables are compared for all batches of a gateway that others took for
+/// lost.
+pub(crate) const ALL: u64 = u64::MAX;
+
 /// The batches of this process whose keys are in a replica's log.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
@@ -72,6 +76,29 @@ impl Tickets {
         self.settle(ticket, 1);
     }
 
+    /// The batches that are not applied.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let open = self.open();
+        open.keys()
+            .copied()
+            .filter(|number| *number != ALL)
+            .collect()
+    }
+
+    /// Whether batches have ended, so far as they are known.
+    pub(crate) fn have_ended(&self, numbers: &[u64]) -> bool {
+        let open = self.open();
+        let mut known = numbers.iter().filter_map(|number| open.get(number));
+        known.all(|ticket| ticket.ended.is_some())
+    }
+
+    /// Batches count as applied, whatever is left of them.
+    pub(crate) fn release(&self, numbers: &[u64]) {
+        for number in numbers {
+            self.settle(*number, usize::MAX);
+        }
+    }
+
     fn settle(&self, number: u64, applied: usize) {
         let mut all = self.open();
         let Some(ticket) = all.get_mut(&number) else {
@@ -98,6 +125,24 @@ pub(crate) struct UnderWay;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_that_are_compared_for_count_as_applied() {
+        let tickets = Tickets::default();
+        for number in [1, 2, ALL] {
+            tickets.begin(number);
+            tickets.appended(number, 1);
+        }
+        let mut numbers = tickets.numbers();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2]);
+        let mut first = tickets.end(1, Ended::Told);
+        assert!(!tickets.have_ended(&numbers));
+        let mut second = tickets.end(2, Ended::Untold);
+        assert!(tickets.have_ended(&numbers) && first.try_recv().is_err());
+        tickets.release(&numbers);
+        assert!(first.try_recv().is_ok() && second.try_recv().is_ok());
+    }
 
     #[test]
     fn who_waits_is_told_behind_the_last_entry() {

@@ -67,6 +67,8 @@ impl Mechanism {
 /// The longest name of a topic that Kafka allows, in bytes.
 const TOPIC_BYTES: usize = 249;
 
+const NAME: &str = "a topic's name has 1 to 249 letters, digits, dots, underscores and hyphens";
+
 impl Address {
     /// The form of a URL, for messages.
     pub const FORM: &str = "kafka://[USER:PASSWORD@]HOST:PORT[,HOST:PORT..]/TOPIC, or kafkas:// \
@@ -96,11 +98,8 @@ impl Address {
             Some((login, hosts)) => (Some(login), hosts),
             None => (None, hosts),
         };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if topic.is_empty() || topic.len() > TOPIC_BYTES || !topic.chars().all(is_plain) {
-            return Err(wrong(
-                "a topic's name has 1 to 249 letters, digits, dots, underscores and hyphens",
-            ));
+        if !is_name(topic) {
+            return Err(wrong(NAME));
         }
         let mut address = Self {
             brokers: hosts
@@ -123,6 +122,18 @@ impl Address {
             ));
         }
         Ok(address)
+    }
+
+    /// Another topic of the same cluster, whose name begins with this one's.
+    ///
+    /// # Errors
+    /// There can be no topic of that name.
+    pub fn with_suffix(mut self, suffix: &str) -> Result<Self, String> {
+        self.topic.push_str(suffix);
+        match is_name(&self.topic) {
+            true => Ok(self),
+            false => Err(format!("{}: {NAME}", self.topic)),
+        }
     }
 
     fn set(&mut self, parameter: &str) -> Result<(), String> {
@@ -155,6 +166,11 @@ impl fmt::Display for Address {
         }
         write!(f, "/{}", self.topic)
     }
+}
+
+fn is_name(topic: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    !topic.is_empty() && topic.len() <= TOPIC_BYTES && topic.chars().all(is_plain)
 }
 
 fn broker(text: &str) -> Option<(String, u16)> {
@@ -201,6 +217,9 @@ mod tests {
         let shown = format!("{address} {address:?}");
         assert!(shown.starts_with("kafkas://me:***@a:9092,[::1]:9093/writes"));
         assert!(!shown.contains("s@cret"), "{shown}");
+        let other = address.with_suffix("-one").unwrap();
+        assert_eq!(other.topic, "writes-one");
+        assert!(other.with_suffix(&"x".repeat(240)).is_err());
     }
 
     #[test]

@@ -150,8 +150,8 @@ fn refuse(topic: &Topic, found: &[(Risk, String)]) -> Result<(), SpoolFault> {
     }
     let texts: Vec<_> = found.iter().map(|(_, text)| &**text).collect();
     Err(option(format_args!(
-        "the topic {} could lose writes that were acknowledged: {}. Change the topic, or allow it \
-         by name in spool.allow",
+        "the topic {} could lose what it has acknowledged: {}. Change the topic, or name it in \
+         `allow`, beside the topic's URL in the configuration",
         name(topic),
         texts.join("; ")
     )))

@@ -183,7 +183,7 @@ async fn what_is_too_large_is_refused(brokers: &str) {
 
 async fn a_topic_that_loses_is_refused(brokers: &str) {
     let refused = open(brokers, "lossy").await.unwrap_err().to_string();
-    for word in ["unclean", "retention.ms", "spool.allow"] {
+    for word in ["unclean", "retention.ms", "`allow`"] {
         assert!(refused.contains(word), "{refused}");
     }
     assert!(!refused.contains("replication factor"), "{refused}");

@@ -31,8 +31,10 @@ pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
         ));
         lines.extend(kind("the spool", directory));
     }
-    for replicas in settings.replicas.iter() {
-        lines.extend(kind("the logs of replicas", &replicas.directory));
+    if let Some(replicas) = &settings.replicas
+        && let Place::Directory(directory) = &replicas.place
+    {
+        lines.extend(kind("the logs of replicas", directory));
     }
     lines
 }

@@ -28,7 +28,7 @@ impl Opened {
             }
             Place::Topic { url, allowed } => {
                 let options = settings.options.clone();
-                topic(url.reveal(), Some(allowed), options).await
+                topic("spool", (url.reveal(), ""), Some(allowed), options).await
             }
         };
         opened.context("the spool cannot be opened")
@@ -52,19 +52,27 @@ impl Opened {
 /// # Errors
 /// The URL makes no sense, no broker answers, or the topic is not there.
 pub async fn topic_to_read(url: &str) -> anyhow::Result<Arc<dyn Spool>> {
-    Ok(topic(url, None, Options::default()).await?.spool)
+    let opened = topic("spool", (url, ""), None, Options::default()).await;
+    Ok(opened?.spool)
 }
 
-/// Opens a topic. `allowed`: what may be wrong with it; `None`: all that can be.
+/// Opens a topic. `section`: of the configuration, whose `at` names its URL. `suffix`: what follows
+/// there. `allowed`: what may be wrong with it; `None`: all that can be.
 #[cfg(feature = "kafka")]
-async fn topic(url: &str, allowed: Option<&[String]>, options: Options) -> anyhow::Result<Opened> {
+pub(super) async fn topic(
+    section: &str,
+    (url, suffix): (&str, &str),
+    allowed: Option<&[String]>,
+    options: Options,
+) -> anyhow::Result<Opened> {
     use windrow_spool_kafka::{Address, KafkaSpool, Risk};
 
-    let address = Address::parse(url).map_err(|what| anyhow::anyhow!("spool.at: {what}"))?;
+    let address = Address::parse(url).and_then(|address| address.with_suffix(suffix));
+    let address = address.map_err(|what| anyhow::anyhow!("{section}.at: {what}"))?;
     let risk = |name: &String| {
         Risk::parse(name).with_context(|| {
             let names = Risk::ALL.map(Risk::name).join(", ");
-            format!("spool.allow: {name:?} is not known; there are {names}")
+            format!("{section}.allow: {name:?} is not known; there are {names}")
         })
     };
     let allowed: Vec<_> = match allowed {
@@ -80,6 +88,11 @@ async fn topic(url: &str, allowed: Option<&[String]>, options: Options) -> anyho
 }
 
 #[cfg(not(feature = "kafka"))]
-async fn topic(_: &str, _: Option<&[String]>, _: Options) -> anyhow::Result<Opened> {
+pub(super) async fn topic(
+    _: &str,
+    _: (&str, &str),
+    _: Option<&[String]>,
+    _: Options,
+) -> anyhow::Result<Opened> {
     anyhow::bail!("this program was built without Kafka (the feature kafka)")
 }

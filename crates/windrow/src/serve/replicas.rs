@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 use windrow_core::{Database, Fault, FaultClass};
 use windrow_database::Options;
-use windrow_replicas::{Primary, Replica, ReplicaMetrics, ReplicaState, ReplicaStatus};
+use windrow_replicas::{KeyLog, Primary, Replica, ReplicaMetrics, ReplicaState, ReplicaStatus};
 
+use super::opened::topic;
 use crate::databases;
-use crate::settings::ReplicaSettings;
+use crate::settings::{Place, ReplicaSettings};
 
 /// How long clients wait for replicas at most once the end was asked for.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -50,10 +51,11 @@ impl RunningReplicas {
             let opened = opened.with_context(|| {
                 format!("the replica {name} ({}) cannot be opened", one.database)
             })?;
-            let place = settings.directory.join(name);
-            let log = (&*place, settings.max_bytes);
+            let log = log(settings, name).await;
+            let log =
+                log.with_context(|| format!("the log of the replica {name} cannot be opened"))?;
             let ends = (opened, one.names.clone());
-            let replica = Replica::open(name, ends, log, metrics.replica(name)).await;
+            let replica = Replica::new(name, ends, log, metrics.replica(name)).await;
             replicas.push(Arc::new(replica.context("a replica cannot be opened")?));
             info!(replica = name, database = one.database, "replica");
         }
@@ -110,6 +112,24 @@ impl RunningReplicas {
     }
 }
 
+/// Opens the log of a replica.
+async fn log(settings: &ReplicaSettings, name: &str) -> anyhow::Result<KeyLog> {
+    match &settings.place {
+        Place::Directory(directory) => {
+            Ok(KeyLog::in_files(&directory.join(name), settings.max_bytes).await?)
+        }
+        Place::Topic { url, allowed } => {
+            let options = windrow_spool::Options {
+                gateway: Some(rand::random()),
+                ..windrow_spool::Options::default()
+            };
+            let place = (url.reveal(), &*format!("-{name}"));
+            let opened = topic("replicas", place, Some(allowed), options).await?;
+            Ok(KeyLog::shared(opened.spool, &opened.options)?)
+        }
+    }
+}
+
 /// What replicas are doing. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ReplicaWatch(Arc<Primary>);
@@ -118,16 +138,16 @@ impl ReplicaWatch {
     /// Whether what is written is noted for the replicas, who get it now or later.
     ///
     /// # Errors
-    /// A log takes nothing more before the next start, so that nothing can be written.
+    /// A log takes nothing more before the next start, or is away, so that nothing can be written.
     pub(super) fn healthy(&self) -> Result<(), Fault> {
         for replica in self.0.status() {
-            if let Some(why) = &replica.failed {
-                let name = &replica.name;
-                let message = format!(
-                    "the log of the replica {name} takes nothing more before the next start: {why}"
-                );
-                return Err(Fault::new(FaultClass::Unavailable, "58030", message));
-            }
+            let (what, why) = match (&replica.failed, &replica.log_away) {
+                (Some(why), _) => ("takes nothing more before the next start", why),
+                (None, Some(why)) => ("takes nothing at this moment", why),
+                (None, None) => continue,
+            };
+            let message = format!("the log of the replica {} {what}: {why}", replica.name);
+            return Err(Fault::new(FaultClass::Unavailable, "58030", message));
         }
         Ok(())
     }
@@ -160,8 +180,10 @@ fn replica_json(replica: &ReplicaStatus, untold: u64) -> Value {
             "rows": replica.rows,
             "seconds": replica.age.as_secs_f64(),
         },
+        "others_behind": replica.others,
         "rejected": replica.rejected,
         "untold": untold,
         "failed": replica.failed.as_deref(),
+        "log_away": replica.log_away.as_deref(),
     })
 }

@@ -116,6 +116,12 @@ pub struct Replicas {
     pub wait_for: WaitFor,
     /// The directory of their logs.
     pub directory: Option<PathBuf>,
+    /// The URL of topics, in place of a directory: its topic's name is the beginning of theirs. It
+    /// may hold a password.
+    #[serde(deserialize_with = "secret::read")]
+    pub at: Option<Secret>,
+    /// What may be wrong with these topics all the same.
+    pub allow: Vec<String>,
     /// The most bytes that the log of each may hold.
     pub max_bytes: Option<ByteSize>,
 }

@@ -1,13 +1,12 @@
 //! The replicas' part of the configuration.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, ensure};
 use windrow_core::{Secret, TableName};
 use windrow_replicas::{Names, WaitFor};
 
 use super::file::{self, File};
 use super::shown;
+use super::spool::Place;
 
 /// The most bytes of a log, unless set.
 const MAX_BYTES: u64 = 1 << 30;
@@ -19,9 +18,10 @@ const LEAST_BYTES: u64 = 64 << 20;
 pub struct ReplicaSettings {
     /// When clients are answered.
     pub wait_for: WaitFor,
-    /// The directory of the logs.
-    pub directory: PathBuf,
-    /// The most bytes that each log may hold.
+    /// Where the logs are: a folder of each in a directory, or a topic of each, whose name begins
+    /// with that of the URL.
+    pub place: Place,
+    /// The most bytes that each log in files may hold.
     pub max_bytes: u64,
     /// The replicas. At least one.
     pub replicas: Vec<OneReplica>,
@@ -49,13 +49,7 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
         );
         return Ok(None);
     }
-    let directory = all
-        .directory
-        .clone()
-        .filter(|path| !path.as_os_str().is_empty());
-    let directory = directory.context(
-        "there is a [[replica]], but replicas.directory is not set: name the directory that the logs of replicas are kept in",
-    )?;
+    let place = place(all)?;
     let max_bytes = all.max_bytes.map_or(MAX_BYTES, |size| size.as_u64());
     ensure!(
         max_bytes >= LEAST_BYTES,
@@ -77,10 +71,42 @@ pub(super) fn settings(file: &File) -> anyhow::Result<Option<ReplicaSettings>> {
             file::WaitFor::Quorum => WaitFor::Quorum,
             file::WaitFor::All => WaitFor::All,
         },
-        directory,
+        place,
         max_bytes,
         replicas,
     }))
+}
+
+/// Where the logs are.
+fn place(all: &file::Replicas) -> anyhow::Result<Place> {
+    let directory = all.directory.as_ref();
+    let directory = directory.filter(|path| !path.as_os_str().is_empty());
+    let Some(url) = &all.at else {
+        ensure!(
+            all.allow.is_empty(),
+            "replicas.allow is about topics of Kafka, and replicas.at names none"
+        );
+        let directory = directory.context(
+            "there is a [[replica]], but replicas.directory is not set: name the directory that the logs of replicas are kept in",
+        )?;
+        return Ok(Place::Directory(directory.clone()));
+    };
+    ensure!(
+        directory.is_none(),
+        "replicas.at and replicas.directory both say where the logs are: leave one of them out"
+    );
+    ensure!(
+        file::is_topic(url.reveal()),
+        "replicas.at is no URL of topics of Kafka: for files, set replicas.directory"
+    );
+    ensure!(
+        all.max_bytes.is_none(),
+        "replicas.max_bytes is a limit of logs in files; watch the disks of the brokers instead"
+    );
+    Ok(Place::Topic {
+        url: url.clone(),
+        allowed: all.allow.clone(),
+    })
 }
 
 fn one(replica: &file::Replica) -> anyhow::Result<OneReplica> {
@@ -129,6 +155,7 @@ mod tests {
             url = 'sqlite:a.db'\ntables = { 'shop.orders' = 'orders' }\nleave_out = ['orders.secret']";
         let read = read(text).unwrap().replicas.unwrap();
         assert_eq!((read.wait_for, read.replicas.len()), (WaitFor::All, 1));
+        assert_eq!(read.place, Place::Directory("d".into()));
         let names = &read.replicas[0].names;
         assert_eq!(names.tables["shop.orders"], TableName::bare("orders"));
     }
@@ -136,11 +163,20 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_what_to_do() {
         let one = "[[replica]]\nname = 'a'\nurl = 'sqlite:a.db'\n";
-        let twice = format!("[replicas]\ndirectory = 'd'\n{one}{one}");
+        let with = |keys: &str| format!("[replicas]\n{keys}\n{one}");
+        let twice = format!("{}{one}", with("directory = 'd'"));
+        let allowed = with("directory = 'd'\nallow = ['unclean']");
+        let both = with("directory = 'd'\nat = 'kafka://k:1/t'");
+        let no_topic = with("at = '/var/lib/windrow'");
+        let limited = with("at = 'kafka://k:1/t'\nmax_bytes = '1GiB'");
         for (text, word) in [
             ("[replicas]\nwait_for = 'all'", "no [[replica]]"),
             (one, "replicas.directory is not set"),
             (&twice, "two replicas"),
+            (&allowed, "replicas.at names none"),
+            (&both, "leave one of them out"),
+            (&no_topic, "set replicas.directory"),
+            (&limited, "limit of logs in files"),
             (
                 "[replicas]\ndirectory = 'd'\n[[replica]]\nname = '../x'\nurl = 'x'",
                 "names a folder",

@@ -2,7 +2,7 @@
 //! equal to the primary once they have caught up.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -19,10 +19,30 @@ const CLIENTS: u64 = 4;
 
 const KEYS: u64 = 40;
 
+/// What clients have in common.
+#[derive(Default)]
+pub struct Load {
+    pub answered: AtomicU64,
+    /// They are to end.
+    pub stop: AtomicBool,
+}
+
+impl Load {
+    /// Waits until so many more are answered.
+    pub async fn grows(&self, by: u64, log: impl Fn() -> String) {
+        let start = std::time::Instant::now();
+        let goal = self.answered.load(Ordering::Relaxed) + by;
+        while self.answered.load(Ordering::Relaxed) < goal {
+            assert!(start.elapsed() < PATIENCE, "{}", log());
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+}
+
 /// Inserts with keys that are counted up, upserts, updates, deletes, until there is no answer.
-async fn write(url: String, seed: u64, answered: Arc<AtomicU64>) {
+pub async fn write(url: String, seed: u64, load: Arc<Load>) {
     let (mut random, client) = (StdRng::seed_from_u64(seed), client());
-    loop {
+    while !load.stop.load(Ordering::Relaxed) {
         let (key, value) = (random.random_range(1..KEYS), random.random::<u32>() / 4);
         let of_key = format!("{url}/v1/tables/state/rows/{key}");
         let asked = match random.random_range(0..5) {
@@ -36,14 +56,14 @@ async fn write(url: String, seed: u64, answered: Arc<AtomicU64>) {
             _ => client.delete(of_key),
         };
         match asked.send().await {
-            Ok(_) => answered.fetch_add(1, Ordering::Relaxed),
+            Ok(_) => load.answered.fetch_add(1, Ordering::Relaxed),
             Err(_) => return,
         };
     }
 }
 
 /// The same by an SQL client.
-async fn write_sql(client: Client, seed: u64, answered: Arc<AtomicU64>) {
+async fn write_sql(client: Client, seed: u64, load: Arc<Load>) {
     let mut random = StdRng::seed_from_u64(seed);
     loop {
         let key = random.random_range(1..i32::try_from(KEYS).unwrap());
@@ -68,18 +88,17 @@ async fn write_sql(client: Client, seed: u64, answered: Arc<AtomicU64>) {
         };
         match written {
             Err(error) if error.as_db_error().is_none() => return,
-            _ => answered.fetch_add(1, Ordering::Relaxed),
+            _ => load.answered.fetch_add(1, Ordering::Relaxed),
         };
     }
 }
 
 async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 2], seed: u64) {
-    let state = "create table state (k int primary key, v bigint)";
     primary.sql(events);
-    primary.sql(state);
+    primary.sql(STATE);
     for (replica, events) in &replicas {
         replica.sql(events);
-        replica.sql(state);
+        replica.sql(STATE);
     }
     let urls = replicas.each_ref().map(|(db, _)| db.url());
     let place = Place::of("primary", &[("one", &urls[0]), ("two", &urls[1])], "");
@@ -92,24 +111,20 @@ async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 
             &[]
         };
         let gateway = place.start(&primary.url(), more);
-        let answered = Arc::new(AtomicU64::new(0));
+        let load = Arc::<Load>::default();
         let goal = random.random_range(1..300);
         let mut clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 let (url, seed) = (gateway.process.url(""), random.random());
-                tokio::spawn(write(url, seed, Arc::clone(&answered)))
+                tokio::spawn(write(url, seed, Arc::clone(&load)))
             })
             .collect();
         for _ in 0..if speaks_sql { CLIENTS } else { 0 } {
             let client = sql::client(&gateway, &primary.url()).await;
-            let writing = write_sql(client, random.random(), Arc::clone(&answered));
+            let writing = write_sql(client, random.random(), Arc::clone(&load));
             clients.push(tokio::spawn(writing));
         }
-        let start = std::time::Instant::now();
-        while answered.load(Ordering::Relaxed) < goal {
-            assert!(start.elapsed() < PATIENCE, "{}", gateway.process.log());
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        load.grows(goal, || gateway.process.log()).await;
         gateway.kill9();
         for client in clients {
             client.await.unwrap();
@@ -124,10 +139,11 @@ async fn killed_at_any_moment(primary: Db, events: &str, replicas: [(Db, &str); 
     gateway.stop();
 }
 
-const PG: &str =
+pub const STATE: &str = "create table state (k int primary key, v bigint)";
+pub const PG: &str =
     "create table events (id bigint generated always as identity primary key, v bigint)";
-const MARIA: &str = "create table events (id bigint auto_increment primary key, v bigint)";
-const LITE: &str = "create table events (id integer primary key, v bigint)";
+pub const MARIA: &str = "create table events (id bigint auto_increment primary key, v bigint)";
+pub const LITE: &str = "create table events (id integer primary key, v bigint)";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_postgresql() {

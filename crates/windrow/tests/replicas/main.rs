@@ -17,3 +17,5 @@ mod mixed;
 mod side_by_side;
 mod sql;
 mod support;
+#[cfg(feature = "kafka")]
+mod topic;

@@ -108,9 +108,26 @@ impl Place {
     /// For replicas of these names and URLs. `more`: of each replica.
     pub fn of(wait_for: &str, replicas: &[(&str, &str)], more: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let logs = format!("directory = {:?}", folder.path().join("logs"));
+        Self::at(
+            folder,
+            &format!("wait_for = {wait_for:?}\n{logs}"),
+            replicas,
+            more,
+        )
+    }
+
+    /// For replicas whose logs are topics, which begin with a name. One broker is enough.
+    #[cfg(feature = "kafka")]
+    pub fn of_topics(wait_for: &str, at: &str, replicas: &[(&str, &str)]) -> Self {
+        let logs =
+            format!("wait_for = {wait_for:?}\nat = {at:?}\nallow = ['replication', 'min-insync']");
+        Self::at(tempfile::tempdir().unwrap(), &logs, replicas, "")
+    }
+
+    fn at(folder: TempDir, logs: &str, replicas: &[(&str, &str)], more: &str) -> Self {
         let config = folder.path().join("windrow.toml");
-        let logs = folder.path().join("logs");
-        let mut text = format!("[replicas]\nwait_for = {wait_for:?}\ndirectory = {logs:?}\n");
+        let mut text = format!("[replicas]\n{logs}\n");
         for (name, url) in replicas {
             text.push_str(&format!(
                 "[[replica]]\nname = {name:?}\nurl = {url:?}\n{more}\n"
@@ -118,6 +135,12 @@ impl Place {
         }
         std::fs::write(&config, text).unwrap();
         Self { folder, config }
+    }
+
+    /// Its configuration.
+    #[cfg(feature = "kafka")]
+    pub fn config(&self) -> &str {
+        self.config.to_str().unwrap()
     }
 
     pub fn start(&self, primary: &str, more: &[&str]) -> Gateway {
@@ -198,7 +221,8 @@ impl Gateway {
     pub async fn level(&self) {
         self.until("all have all", |replicas| {
             let level = |r: &Json| {
-                r["lag"]["entries"] == 0 && r["copying"] == false && r["state"] == "level"
+                let is_level = r["copying"] == false && r["state"] == "level";
+                is_level && r["lag"]["entries"] == 0 && r["others_behind"] == 0
             };
             replicas.iter().all(level)
         })

@@ -9,7 +9,7 @@ use super::args::Status;
 use crate::cli;
 use crate::command::gateway;
 
-/// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing more.
+/// Asks, and prints. Exits with 1 where a replica is away, or its log takes nothing.
 pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
     let lanes = gateway::get(&args.http, "/v1/lanes", args.admission.token.as_ref())?;
     let lanes: Value = serde_json::from_str(&lanes).context("the answer is no JSON")?;
@@ -22,7 +22,7 @@ pub(super) fn run(args: &Status) -> anyhow::Result<ExitCode> {
     })?;
     let is_well = |replica: &Value| {
         let of = |name: &str| replica.get(name).is_none_or(Value::is_null);
-        of("away_seconds") && of("failed")
+        of("away_seconds") && of("failed") && of("log_away")
     };
     Ok(match replicas.iter().all(is_well) {
         true => ExitCode::SUCCESS,
@@ -54,6 +54,12 @@ fn line(replica: &Value) -> String {
             format!("; {rows} rows behind, for {:.1} s", behind.unwrap_or(0.0))
         }
     });
+    match count("/others_behind") {
+        0 => {}
+        others => line.push_str(&format!(
+            "; {others} other gateways have not applied all of theirs"
+        )),
+    }
     let applied = count("/applied");
     line.push_str(&format!("; applied up to position {applied}"));
     match count("/rejected") {
@@ -62,6 +68,9 @@ fn line(replica: &Value) -> String {
     }
     if let Some(why) = replica.get("failed").and_then(Value::as_str) {
         line.push_str(&format!("; its log takes nothing more: {why}"));
+    }
+    if let Some(why) = replica.get("log_away").and_then(Value::as_str) {
+        line.push_str(&format!("; its log is away: {why}"));
     }
     line.push('\n');
     line

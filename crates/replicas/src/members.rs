@@ -1,0 +1,386 @@
+//! What a log says of the gateways that append to it.
+//!
+//! Each applies what itself has noted, because it alone knows when a batch has ended, and tells the
+//! others again and again how far it is. One that says nothing while another says something ten
+//! times counts as lost, and that other takes over what it has left. Time is not asked: where
+//! nobody reaches the log, nobody is lost.
+
+use std::collections::HashMap;
+
+use windrow_spool::Origin;
+
+use crate::entry::Sign;
+
+/// So many signs of life of one gateway, and none of another: the other is lost.
+const SILENT: u32 = 10;
+
+/// Who gives a replica what was there before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copying {
+    /// Another gateway, or it is not known yet.
+    Elsewhere,
+    /// This one.
+    Here,
+    /// It has all.
+    Done,
+}
+
+/// A gateway.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    /// Where it was met first.
+    since: u64,
+    /// The sequence of what it has said last.
+    sequence: u64,
+    /// Nothing of it, nor of what it has taken over, is open before this position; `None` where
+    /// nothing is open.
+    from: Option<u64>,
+    /// Its last entry of rows, or the last that it has taken over.
+    last: u64,
+    /// Signs of this gateway since it has said something.
+    silent: u32,
+}
+
+/// The gateways.
+#[derive(Debug)]
+pub(crate) struct Members {
+    own: u64,
+    /// Nobody else has the log, so that all other entries are of processes that have ended.
+    alone: bool,
+    all: HashMap<u64, Member>,
+    /// Entries of these before a position have been taken over.
+    lost: HashMap<u64, u64>,
+    /// The first sign of this gateway.
+    began: Option<u64>,
+    /// The last sign that says that the replica has got all.
+    copied: Option<u64>,
+}
+
+impl Members {
+    pub(crate) fn new(own: u64, alone: bool) -> Self {
+        Self {
+            own,
+            alone,
+            all: HashMap::new(),
+            lost: HashMap::new(),
+            began: None,
+            copied: None,
+        }
+    }
+
+    /// Whether an entry of rows is of a process that has ended or counts as lost, and is applied
+    /// by whoever reads it.
+    pub(crate) fn is_left(&self, origin: Origin, position: u64) -> bool {
+        let taken = self.lost.get(&origin.gateway);
+        origin.gateway != self.own && (self.alone || taken.is_some_and(|upto| position < *upto))
+    }
+
+    fn heard(&mut self, origin: Origin, position: u64) -> &mut Member {
+        let member = self.all.entry(origin.gateway).or_insert(Member {
+            since: position,
+            ..Member::default()
+        });
+        member.silent = 0;
+        member
+    }
+
+    /// An entry of rows.
+    pub(crate) fn rows(&mut self, origin: Origin, position: u64) {
+        if self.alone || self.is_left(origin, position) {
+            return;
+        }
+        let member = self.heard(origin, position);
+        member.from.get_or_insert(position);
+        member.last = member.last.max(position);
+        member.sequence = member.sequence.max(origin.sequence);
+    }
+
+    /// A sign of life. One that was overtaken by a later one on its way says nothing any more.
+    pub(crate) fn sign(&mut self, origin: Origin, position: u64, sign: Sign) {
+        let member = self.heard(origin, position);
+        if origin.sequence < member.sequence {
+            return;
+        }
+        member.sequence = origin.sequence;
+        let open = member.from.filter(|_| member.last >= sign.applied);
+        member.from = open.map(|from| from.max(sign.applied));
+        if sign.leaves {
+            member.silent = SILENT - 1;
+        }
+        let is_gone = sign.leaves && member.from.is_none();
+        if sign.copied {
+            self.copied = Some(position);
+        }
+        if origin.gateway == self.own {
+            self.began.get_or_insert(position);
+            self.count();
+        } else if is_gone {
+            self.all.remove(&origin.gateway);
+        }
+    }
+
+    fn count(&mut self) {
+        let own = self.own;
+        let others = self.all.iter_mut().filter(|(gateway, _)| **gateway != own);
+        for (_, member) in others {
+            member.silent += 1;
+        }
+        // Who has left nothing needs no heir.
+        self.all
+            .retain(|gateway, m| *gateway == own || m.silent < SILENT || m.from.is_some());
+    }
+
+    /// A gateway says that another counts as lost. Gives whether that is this one.
+    pub(crate) fn lost(&mut self, by: Origin, gateway: u64, position: u64) -> bool {
+        let heir = self.heard(by, position);
+        if by.sequence < heir.sequence {
+            return false;
+        }
+        heir.sequence = by.sequence;
+        self.taken(by.gateway, gateway, position);
+        gateway == self.own
+    }
+
+    /// What a gateway has left before a position is another's.
+    pub(crate) fn taken(&mut self, heir: u64, gateway: u64, position: u64) {
+        let left = self.all.get_mut(&gateway).and_then(|m| m.from.take());
+        if gateway != self.own {
+            self.all.remove(&gateway);
+        }
+        self.lost.insert(gateway, position);
+        if let Some(left) = left
+            && let Some(heir) = self.all.get_mut(&heir)
+        {
+            heir.from = Some(heir.from.map_or(left, |from| from.min(left)));
+            heir.last = heir.last.max(position);
+        }
+    }
+
+    /// A gateway to be taken over, and where what it has left begins.
+    pub(crate) fn silent(&self) -> Option<(u64, u64)> {
+        let mut others = self.others();
+        others.find_map(|(gateway, member)| {
+            let from = member.from.filter(|_| member.silent >= SILENT)?;
+            Some((gateway, from))
+        })
+    }
+
+    fn others(&self) -> impl Iterator<Item = (u64, &Member)> {
+        let all = self.all.iter();
+        all.filter_map(|(gateway, member)| (*gateway != self.own).then_some((*gateway, member)))
+    }
+
+    /// Others that have not applied all of theirs.
+    pub(crate) fn behind(&self) -> usize {
+        let open = |(_, member): &(u64, &Member)| member.from.is_some();
+        self.others().filter(open).count()
+    }
+
+    /// Who copies: the first of those that are there.
+    pub(crate) fn copying(&self) -> Copying {
+        let Some(began) = self.began else {
+            return match self.copied {
+                Some(_) => Copying::Done,
+                None => Copying::Elsewhere,
+            };
+        };
+        let is_earlier = |(_, member): (u64, &Member)| member.since < began;
+        match self.copied {
+            Some(_) => Copying::Done,
+            None if self.others().any(is_earlier) => Copying::Elsewhere,
+            None => Copying::Here,
+        }
+    }
+
+    /// All entries before this position are applied, where this gateway's are before `own`.
+    pub(crate) fn applied(&self, own: u64) -> u64 {
+        let open = self.others().filter_map(|(_, member)| member.from);
+        open.fold(own, u64::min)
+    }
+
+    /// What stands before this position is needed by nobody. The last sign that tells that the
+    /// replica has got all is: whoever comes later has it from there.
+    pub(crate) fn spent(&self, own: u64) -> u64 {
+        self.applied(own).min(self.copied.unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: u64 = 1;
+    const OTHER: u64 = 2;
+    const THIRD: u64 = 3;
+
+    /// A log that grows, as one of its gateways reads it.
+    struct Log {
+        members: Members,
+        next: u64,
+    }
+
+    impl Log {
+        fn new() -> Self {
+            Self {
+                members: Members::new(OWN, false),
+                next: 0,
+            }
+        }
+
+        fn origin(&mut self, gateway: u64) -> (Origin, u64) {
+            self.next += 1;
+            let sequence = self.next;
+            (Origin { gateway, sequence }, self.next)
+        }
+
+        fn rows(&mut self, gateway: u64) -> u64 {
+            let (origin, position) = self.origin(gateway);
+            self.members.rows(origin, position);
+            position
+        }
+
+        fn sign(&mut self, gateway: u64, applied: u64) -> u64 {
+            let (origin, position) = self.origin(gateway);
+            self.members.sign(origin, position, sign(applied));
+            position
+        }
+    }
+
+    fn sign(applied: u64) -> Sign {
+        Sign {
+            applied,
+            copied: false,
+            leaves: false,
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_is_taken_over_with_what_it_has_left() {
+        let mut log = Log::new();
+        log.sign(OWN, 0);
+        log.sign(OTHER, 0);
+        let left = log.rows(OTHER);
+        for _ in 0..SILENT - 1 {
+            log.sign(OWN, 99);
+        }
+        assert_eq!(log.members.silent(), None);
+        assert_eq!(log.members.applied(99), left);
+        log.sign(OWN, 99);
+        assert_eq!(log.members.silent(), Some((OTHER, left)));
+        log.members.taken(OWN, OTHER, 50);
+        let of_other = Origin {
+            gateway: OTHER,
+            sequence: 1,
+        };
+        assert!(log.members.is_left(of_other, left) && !log.members.is_left(of_other, 50));
+        assert_eq!(log.members.silent(), None);
+        assert_eq!(log.members.applied(99), 99, "what is its own, it knows");
+    }
+
+    #[test]
+    fn who_says_something_is_there_and_holds_back_what_is_its_own() {
+        let mut log = Log::new();
+        let first = log.rows(OTHER);
+        for _ in 0..3 * SILENT {
+            log.sign(OWN, 0);
+            log.sign(OTHER, 0);
+        }
+        assert_eq!(log.members.silent(), None);
+        assert_eq!((log.members.applied(500), log.members.behind()), (first, 1));
+        let second = log.rows(OTHER);
+        log.sign(OTHER, second);
+        assert_eq!(log.members.applied(500), second);
+        log.sign(OTHER, second + 1);
+        assert_eq!((log.members.applied(500), log.members.behind()), (500, 0));
+        // One with nothing open is forgotten without a word.
+        for _ in 0..SILENT {
+            log.sign(OWN, 0);
+        }
+        assert!(log.members.silent().is_none() && log.members.others().next().is_none());
+    }
+
+    #[test]
+    fn an_heir_says_that_it_has_applied_what_it_took_over() {
+        let mut log = Log::new();
+        let left = log.rows(OTHER);
+        log.sign(THIRD, 40);
+        let (by, position) = log.origin(THIRD);
+        assert!(!log.members.lost(by, OTHER, position));
+        assert_eq!(log.members.applied(500), left, "it is the heir's to apply");
+        log.sign(THIRD, left);
+        assert_eq!(log.members.applied(500), left);
+        log.sign(THIRD, position + 1);
+        assert_eq!(log.members.applied(500), 500);
+        // A sign that the heir sent before, and that comes late, gives nothing up.
+        let old = log.rows(OTHER);
+        let (late, _) = log.origin(THIRD);
+        let (by, position) = log.origin(THIRD);
+        log.members.lost(by, OTHER, position);
+        log.members.sign(late, position + 1, sign(position + 1));
+        assert_eq!(log.members.applied(500), old);
+    }
+
+    #[test]
+    fn who_counts_as_lost_is_told() {
+        let mut log = Log::new();
+        let own = log.rows(OWN);
+        let (by, position) = log.origin(OTHER);
+        assert!(log.members.lost(by, OWN, position));
+        assert_eq!(log.members.applied(500), own, "another applies it now");
+        let of_own = Origin {
+            gateway: OWN,
+            sequence: 1,
+        };
+        assert!(!log.members.is_left(of_own, own));
+    }
+
+    #[test]
+    fn the_first_that_is_there_copies() {
+        let mut log = Log::new();
+        log.sign(OTHER, 0);
+        assert_eq!(log.members.copying(), Copying::Elsewhere);
+        log.sign(OWN, 0);
+        log.sign(THIRD, 0);
+        assert_eq!(log.members.copying(), Copying::Elsewhere);
+        for _ in 0..SILENT {
+            log.sign(OWN, 0);
+        }
+        assert_eq!(log.members.copying(), Copying::Here);
+        let (origin, position) = log.origin(THIRD);
+        let copied = Sign {
+            applied: 500,
+            copied: true,
+            leaves: true,
+        };
+        log.members.sign(origin, position, copied);
+        assert_eq!(log.members.copying(), Copying::Done);
+        assert_eq!(log.members.spent(500), position, "a later gateway needs it");
+        assert!(log.members.others().next().is_none(), "it has left");
+    }
+
+    #[test]
+    fn who_leaves_something_is_taken_over_soon() {
+        let mut log = Log::new();
+        let left = log.rows(OTHER);
+        let (origin, position) = log.origin(OTHER);
+        let leaves = Sign {
+            leaves: true,
+            ..sign(left)
+        };
+        log.members.sign(origin, position, leaves);
+        assert_eq!(log.members.silent(), None);
+        log.sign(OWN, 0);
+        assert_eq!(log.members.silent(), Some((OTHER, left)));
+    }
+
+    #[test]
+    fn in_files_all_others_have_ended() {
+        let members = Members::new(OWN, true);
+        let origin = |gateway| Origin {
+            gateway,
+            sequence: 0,
+        };
+        assert!(members.is_left(origin(OTHER), 0) && !members.is_left(origin(OWN), 0));
+        assert_eq!((members.applied(7), members.spent(7)), (7, 7));
+    }
+}

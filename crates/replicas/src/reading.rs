@@ -1,0 +1,296 @@
+//! What is read from a log and not applied yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use windrow_core::{Fault, RowWrite, TableName};
+use windrow_spool::codec::Decoder;
+use windrow_spool::{Cursor, Entry, Origin, Position, SpoolFault};
+
+use crate::entry::{self, Entered, Kind, Read};
+use crate::held::HeldRows;
+use crate::members::{Copying, Members};
+use crate::notes::{CHUNK, tables, unreadable};
+use crate::replica::Replica;
+use crate::tickets::Ended;
+
+/// An entry that is read and not applied.
+struct Open {
+    ticket: Option<u64>,
+    written: SystemTime,
+    keys: usize,
+    /// Its keys, while its batch is under way.
+    waiting: Option<Read>,
+}
+
+/// A key to be applied: the entry that it is of, and how often it was refused.
+pub(crate) type Due = (RowWrite, u64, u32);
+
+/// Reads the log of one replica.
+pub(crate) struct Reading {
+    replica: Arc<Replica>,
+    decoder: Decoder,
+    cursor: Box<dyn Cursor>,
+    pub(crate) members: Members,
+    /// What stands before this position was read before, where the cursor has gone back.
+    seen: u64,
+    open: BTreeMap<u64, Open>,
+    pub(crate) due: Vec<Due>,
+    /// Tables that are to be compared, and the notes that say so.
+    pub(crate) unknown: Vec<(TableName, u64)>,
+    pub(crate) held: HeldRows,
+    /// Another gateway has taken over what this one had noted.
+    pub(crate) overtaken: bool,
+}
+
+impl Reading {
+    pub(crate) fn new(replica: Arc<Replica>) -> Result<Self, SpoolFault> {
+        let first = *replica.applied.borrow();
+        Ok(Self {
+            decoder: Decoder::new(),
+            cursor: replica.log.cursor(first)?,
+            members: Members::new(replica.log.gateway, replica.log.is_alone()),
+            replica,
+            seen: first,
+            open: BTreeMap::new(),
+            due: Vec::new(),
+            unknown: Vec::new(),
+            held: HeldRows::default(),
+            overtaken: false,
+        })
+    }
+
+    /// The position of what is read next.
+    pub(crate) fn position(&self) -> u64 {
+        self.cursor.position().0
+    }
+
+    /// Whether there is more to be read, as far as is known.
+    pub(crate) fn has_more(&self) -> bool {
+        self.cursor.position() < self.replica.log.log.end()
+    }
+
+    /// Whether anything can be applied.
+    pub(crate) fn has_due(&mut self) -> bool {
+        if self.due.is_empty() && !self.replica.is_copying() {
+            let reached = self.members.applied(self.reached());
+            self.due = self.held.due(reached);
+        }
+        !self.due.is_empty() || !self.unknown.is_empty()
+    }
+
+    /// Whether something is to be done before anything is applied.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.overtaken || self.members.silent().is_some()
+    }
+
+    /// The first entry that is not applied, and when it was written.
+    pub(crate) fn first_open(&self) -> Option<(u64, SystemTime)> {
+        let first = self.open.first_key_value();
+        first.map(|(position, open)| (*position, open.written))
+    }
+
+    /// Says of an entry whether it is left to this gateway by a process that has ended, and is not
+    /// read yet.
+    pub(crate) fn left(&self) -> impl Fn(Origin, u64) -> bool + Send + use<'_> {
+        let (members, open) = (&self.members, &self.open);
+        move |origin, position| members.is_left(origin, position) && !open.contains_key(&position)
+    }
+
+    /// Everything before this position is applied that this gateway applies, but for rows that
+    /// were refused for now. Told where nothing is due.
+    pub(crate) fn reached(&self) -> u64 {
+        let mut open = self.open.iter();
+        let waiting = open.find(|(_, open)| open.waiting.is_some());
+        waiting.map_or(self.position(), |(position, _)| *position)
+    }
+
+    /// Waits for more, for news of batches, or for some time.
+    pub(crate) async fn next(&mut self, wait: Option<Duration>) -> Result<(), Fault> {
+        let read = tokio::select! {
+            read = self.cursor.next(CHUNK) => read,
+            () = self.replica.tickets.news.notified() => return Ok(()),
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => return Ok(()),
+        };
+        match read {
+            Ok(entries) => {
+                for entry in entries {
+                    self.take(&entry)?;
+                }
+                self.tell();
+            }
+            Err(SpoolFault::Trimmed { first, .. }) if !self.replica.log.is_alone() => {
+                self.skip(first)?;
+            }
+            Err(fault) => return Err(fault.into()),
+        }
+        Ok(())
+    }
+
+    /// Others have applied and given up what comes next: it is none of this gateway's, unless that
+    /// counts as lost.
+    fn skip(&mut self, first: Position) -> Result<(), Fault> {
+        self.overtaken |= self.replica.log.own_end() > self.position();
+        self.cursor = self.replica.log.cursor(first.0)?;
+        self.seen = self.seen.max(first.0);
+        Ok(())
+    }
+
+    fn take(&mut self, entry: &Entry) -> Result<(), Fault> {
+        let (position, origin) = (entry.position.0, entry.origin);
+        let entered = match entry::read(&mut self.decoder, &entry.payload) {
+            Ok(entered) => entered,
+            Err(why) => {
+                self.cursor = self.replica.log.cursor(position)?;
+                return Err(unreadable(entry.position, &why));
+            }
+        };
+        let is_new = position >= self.seen;
+        self.seen = self.seen.max(position + 1);
+        match entered {
+            Entered::Rows(read) => self.rows((origin, position), entry.written, read, is_new),
+            Entered::Sign(sign) if is_new => self.members.sign(origin, position, sign),
+            Entered::Lost(gateway) if is_new => {
+                self.overtaken |= self.members.lost(origin, gateway, position);
+            }
+            Entered::Sign(_) | Entered::Lost(_) => {}
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        (origin, position): (Origin, u64),
+        written: SystemTime,
+        read: Read,
+        is_new: bool,
+    ) {
+        if is_new {
+            self.members.rows(origin, position);
+        }
+        let own = origin.gateway == self.replica.log.gateway;
+        let is_applied_here = match own {
+            true => is_new,
+            false => self.left()(origin, position),
+        };
+        if !is_applied_here {
+            return;
+        }
+        let ticket = own.then_some(read.ticket);
+        let ended = ticket.map_or(Ok(None), |ticket| self.replica.tickets.ended(ticket));
+        let open = Open {
+            ticket,
+            written,
+            keys: read.keys.len().max(1),
+            waiting: None,
+        };
+        self.open.insert(position, open);
+        match ended {
+            Ok(ended) => self.ready(position, read, ended),
+            Err(_) => {
+                if let Some(open) = self.open.get_mut(&position) {
+                    open.waiting = Some(read);
+                }
+            }
+        }
+    }
+
+    /// Tells what was learned of other gateways.
+    fn tell(&self) {
+        if self.replica.log.is_alone() {
+            return;
+        }
+        let behind = self.members.behind();
+        self.replica.others.store(behind, Ordering::Relaxed);
+        let copying = self.members.copying();
+        self.replica.copying.send_if_modified(|now| {
+            let is_new = *now != Copying::Done && *now != copying;
+            if is_new {
+                *now = copying;
+            }
+            is_new
+        });
+    }
+
+    /// Goes back to what another gateway has left before a position.
+    pub(crate) fn take_over(
+        &mut self,
+        (gateway, from): (u64, u64),
+        upto: u64,
+    ) -> Result<(), SpoolFault> {
+        self.members.taken(self.replica.log.gateway, gateway, upto);
+        if from < self.position() {
+            self.cursor = self.replica.log.cursor(from)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets all that was read and not applied: another gateway applies it.
+    pub(crate) fn forget(&mut self) -> Result<(), SpoolFault> {
+        let keys = self.open.values().map(|open| open.keys).sum();
+        self.replica.done(self.open.len(), keys);
+        self.open.clear();
+        self.due.clear();
+        self.unknown.clear();
+        self.held = HeldRows::default();
+        if self.position() < self.seen {
+            self.cursor = self.replica.log.cursor(self.seen)?;
+        }
+        Ok(())
+    }
+
+    /// Entries whose batch has ended meanwhile.
+    pub(crate) fn release(&mut self) {
+        let ended = |open: &Open| {
+            let ticket = open.ticket.filter(|_| open.waiting.is_some())?;
+            self.replica.tickets.ended(ticket).ok()
+        };
+        let all = self.open.iter();
+        let ended: Vec<_> = all
+            .filter_map(|(at, open)| Some((*at, ended(open)?)))
+            .collect();
+        for (position, how) in ended {
+            let open = self.open.get_mut(&position);
+            if let Some(read) = open.and_then(|open| open.waiting.take()) {
+                self.ready(position, read, how);
+            }
+        }
+    }
+
+    fn ready(&mut self, position: u64, read: Read, ended: Option<Ended>) {
+        let untold = ended == Some(Ended::Untold);
+        match read.kind {
+            Kind::Note if untold => {
+                let found = tables(&read);
+                self.unknown
+                    .extend(found.into_iter().map(|table| (table, position)));
+            }
+            Kind::Note => self.settle(position, read.keys.len().max(1)),
+            Kind::Keys | Kind::Closing if read.keys.is_empty() => self.settle(position, 1),
+            Kind::Keys | Kind::Closing => {
+                let due = read.keys.into_iter().map(|key| (key, position, 0));
+                self.due.extend(due);
+            }
+        }
+    }
+
+    /// So many keys of an entry are done with.
+    pub(crate) fn settle(&mut self, position: u64, keys: usize) {
+        let Some(open) = self.open.get_mut(&position) else {
+            return;
+        };
+        open.keys = open.keys.saturating_sub(keys);
+        let is_done = open.keys == 0;
+        self.replica.done(is_done.into(), keys);
+        if is_done
+            && let Some(Open {
+                ticket: Some(ticket),
+                ..
+            }) = self.open.remove(&position)
+        {
+            self.replica.tickets.applied(ticket);
+        }
+    }
+}

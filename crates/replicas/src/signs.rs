@@ -1,0 +1,32 @@
+//! Signs of life for the gateways that share a log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::replica::Replica;
+
+/// The pause between them.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Gives them until it is told to stop, also while the replica is away: it is a gateway that is
+/// lost, not one that cannot write.
+pub(crate) async fn run(replica: Arc<Replica>, stop: CancellationToken) {
+    if replica.log.is_alone() {
+        return;
+    }
+    loop {
+        let signed = tokio::select! {
+            () = stop.cancelled() => return,
+            signed = replica.sign(false) => signed,
+        };
+        if let Err(fault) = signed {
+            tracing::debug!(replica = %replica.name, %fault, "other gateways cannot be told that this one is there");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
