@@ -154,6 +154,17 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
 
+    /// Collector of OpenTelemetry that traces are sent to, by OTLP over HTTP [default: none; usual:
+    /// http://127.0.0.1:4318]
+    // The value may hold a password, so help does not show it.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        hide_env_values = true
+    )]
+    traces: Option<Secret>,
+
     /// Level or filter of the log [default: info]
     #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]
     log: Option<String>,
@@ -204,6 +215,13 @@ impl Serve {
         lay(&mut file.limits.away_wait, self.away_wait);
         lay(&mut file.log.filter, self.log);
         file.log.json |= self.log_json;
+        lay(&mut file.traces.endpoint, self.traces);
+        lay(
+            &mut file.traces.service_name,
+            environment("OTEL_SERVICE_NAME"),
+        );
+        let headers = environment("OTEL_EXPORTER_OTLP_HEADERS");
+        lay(&mut file.traces.headers, headers.map(Secret::from));
         file
     }
 
@@ -212,6 +230,11 @@ impl Serve {
         let path = self.config.as_ref()?;
         std::fs::read_to_string(path).ok().map(Secret::from)
     }
+}
+
+/// A variable of the environment that stands for no option.
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Options that are needed, and the environment variables that may stand for them: they keep a
