@@ -4,7 +4,8 @@ use anyhow::{Context, ensure};
 use url::Url;
 use windrow_core::Secret;
 
-use super::{file, shown};
+use super::file::Traces;
+use super::shown;
 
 /// Where collectors take spans.
 const PATH: &str = "/v1/traces";
@@ -37,7 +38,7 @@ impl TraceSettings {
     }
 }
 
-pub(super) fn settings(file: &file::Traces) -> anyhow::Result<Option<TraceSettings>> {
+pub(super) fn settings(file: &Traces) -> anyhow::Result<Option<TraceSettings>> {
     let ratio = file.ratio.unwrap_or(1.0);
     ensure!(
         (0.0..=1.0).contains(&ratio),
@@ -102,9 +103,9 @@ mod tests {
     use super::*;
 
     fn read(endpoint: &str) -> anyhow::Result<Option<TraceSettings>> {
-        settings(&file::Traces {
+        settings(&Traces {
             endpoint: Some(endpoint.into()),
-            ..file::Traces::default()
+            ..Traces::default()
         })
     }
 
@@ -144,9 +145,9 @@ mod tests {
         }
         let shown = read("https://u:secret@c").unwrap().unwrap().shown;
         assert!(!shown.contains("secret"), "{shown}");
-        let ratio = settings(&file::Traces {
+        let ratio = settings(&Traces {
             ratio: Some(1.5),
-            ..file::Traces::default()
+            ..Traces::default()
         });
         assert!(ratio.unwrap_err().to_string().contains("traces.ratio"));
     }

@@ -29,7 +29,7 @@ use self::delivery::Delivery;
 use crate::settings::TraceSettings;
 
 /// The most spans that wait to be sent: some megabytes.
-const WAITING: usize = 8192;
+const WAITING: usize = 4096;
 
 /// The task that sends spans.
 pub(crate) struct RunningTraces {
