@@ -98,10 +98,11 @@ fn headers(written: &Secret) -> anyhow::Result<Vec<(String, Secret)>> {
         .collect()
 }
 
-#[cfg(all(test, feature = "otlp"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(feature = "otlp")]
     fn read(endpoint: &str) -> anyhow::Result<Option<TraceSettings>> {
         settings(&Traces {
             endpoint: Some(endpoint.into()),
@@ -110,6 +111,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "otlp")]
     fn the_path_that_takes_spans_is_added_where_it_is_not_named() {
         for (written, url) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
@@ -130,6 +132,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "otlp")]
     fn what_makes_no_sense_is_named_and_no_secret_is() {
         for (written, word) in [
             ("collector:4318", "neither http"),
