@@ -131,7 +131,7 @@ pub(crate) struct Serve {
     create_tables: Option<bool>,
 
     /// Memory for all that is accepted and not yet answered [default: 256MiB]
-    #[arg(long, value_name = "SIZE", env = "WINDROW_MEMORY")]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_MEMORY", value_parser = size)]
     memory: Option<ByteSize>,
 
     /// Most rows in one batch [default: found at run time]
@@ -139,7 +139,7 @@ pub(crate) struct Serve {
     batch_rows: Option<usize>,
 
     /// Most bytes in one batch [default: 4MiB]
-    #[arg(long, value_name = "SIZE", env = "WINDROW_BATCH_BYTES")]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_BATCH_BYTES", value_parser = size)]
     batch_bytes: Option<ByteSize>,
 
     /// Most connections that write at once [default: found at run time]
@@ -232,6 +232,12 @@ impl Serve {
     }
 }
 
+/// A size, as the configuration file has it too.
+fn size(text: &str) -> Result<ByteSize, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a size such as 64MiB or 500kB, or a number of bytes")
+}
+
 /// A variable of the environment that stands for no option.
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -311,6 +317,16 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_size_is_explained() {
+        for (text, bytes) in [("64MiB", 64 << 20), ("500kB", 500_000), ("7", 7)] {
+            assert_eq!(size(text).unwrap().as_u64(), bytes);
+        }
+        let refused = Cli::try_parse_from(["windrow", "serve", "--memory", "5 apples"]);
+        let refused = refused.err().unwrap().to_string();
+        assert!(refused.contains("such as 64MiB"), "{refused}");
     }
 
     #[test]

@@ -257,3 +257,105 @@ impl Notes {
         span.links = self.links;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::TracedBatch;
+    use super::*;
+    use crate::write::RowWrite;
+
+    fn begin(tracer: &Tracer) -> Box<TracedRequest> {
+        TracedRequest::begin(tracer, None).unwrap()
+    }
+
+    fn told(span: &TraceSpan, name: &str) -> Option<TraceValue> {
+        let mut all = span.attributes.iter();
+        all.find(|one| one.0 == name).map(|one| one.1.clone())
+    }
+
+    #[tokio::test]
+    async fn who_leaves_is_told_of_and_who_goes_another_way_is_not() {
+        let (tracer, mut spans) = Tracer::channel(1.0, 4);
+        begin(&tracer).discard();
+        drop(begin(&tracer));
+        let refused = begin(&tracer);
+        refused.fails("53200");
+        refused.end(false);
+        let (left, refused) = (spans.try_recv().unwrap(), spans.try_recv().unwrap());
+        assert_eq!(
+            told(&left, "windrow.client_left"),
+            Some(TraceValue::Flag(true))
+        );
+        let code = told(&refused, "db.response.status_code");
+        assert_eq!(code, Some(TraceValue::Text("53200".into())));
+        assert!(left.failed && refused.failed && spans.try_recv().is_err());
+        assert_eq!((&*left.name, left.parent), ("writes", None));
+    }
+
+    #[tokio::test]
+    async fn a_batch_links_to_some_of_many_requests_and_says_how_many_more() {
+        let (tracer, mut spans) = Tracer::channel(1.0, 1000);
+        let requests: Vec<_> = (0..200).map(|_| begin(&tracer)).collect();
+        let wait = Duration::from_millis(3);
+        // Two portions of each, side by side.
+        let portions = requests.iter().flat_map(|request| [request; 2]);
+        let portions: Vec<_> = portions.map(|one| (one.trace().clone(), wait)).collect();
+        let mut tally = Tally::default();
+        tally.add(Rung::Fused, 399);
+        tally.add(Rung::Isolated, 1);
+        let batch = TracedBatch {
+            lane: "default",
+            database: "SQLite",
+            took: wait,
+            rows: 400,
+            units: 400,
+            failed: 1,
+            again: 0,
+            tally: &tally,
+        };
+        batch.landed(&portions);
+        let span = spans.try_recv().unwrap();
+        assert_eq!((span.links.len(), span.links_left_out), (128, 72));
+        assert_eq!(
+            told(&span, "windrow.rows_fused"),
+            Some(TraceValue::Count(399))
+        );
+        assert!(told(&span, "windrow.rows_solo").is_none() && !span.failed);
+        requests.into_iter().for_each(|request| request.end(false));
+        let request = spans.try_recv().unwrap();
+        assert_eq!(request.links, [span.context]);
+        let rung = TraceValue::Text("fused,isolated".into());
+        assert_eq!(told(&request, "windrow.rung"), Some(rung));
+        assert_eq!(
+            told(&request, "windrow.batches"),
+            Some(TraceValue::Count(1))
+        );
+    }
+
+    #[test]
+    fn writes_that_are_not_alike_have_no_table() {
+        use crate::shape::{Key, OnConflict, Returning, Shape, ShapeParts};
+        let write = |table: &str| {
+            let parts = ShapeParts {
+                op: Op::Insert,
+                table: TableName::bare(table),
+                columns: Box::default(),
+                key: Key::Primary,
+                on_conflict: OnConflict::Error,
+                returning: Returning::Nothing,
+            };
+            RowWrite::new(Arc::new(Shape::new(parts)), Vec::new())
+        };
+        let (tracer, mut spans) = Tracer::channel(1.0, 4);
+        for tables in [["t", "t"], ["t", "u"]] {
+            let request = begin(&tracer);
+            let units = tables.map(|table| Unit::one(write(table)));
+            request.trace().submitted(&units);
+            request.end(false);
+        }
+        let (alike, mixed) = (spans.try_recv().unwrap(), spans.try_recv().unwrap());
+        assert_eq!((&*alike.name, &*mixed.name), ("insert t", "writes"));
+        assert!(told(&mixed, "db.collection.name").is_none());
+        assert_eq!(told(&mixed, "windrow.rows"), Some(TraceValue::Count(2)));
+    }
+}
