@@ -22,6 +22,8 @@ pub enum Manner {
     Takes,
     /// With this status.
     Refuses(u16),
+    /// Once; then it takes them.
+    BusyOnce,
     /// It reads, and says nothing.
     Silent,
 }
@@ -107,16 +109,20 @@ async fn serve(stream: TcpStream, kept: Arc<Kept>) -> std::io::Result<()> {
         });
         let mut body = vec![0; length.expect("a length")];
         stream.read_exact(&mut body).await?;
-        if kept.manner == Manner::Takes {
+        let is_first = *kept.requests.borrow() == 0;
+        let status = match kept.manner {
+            Manner::BusyOnce if is_first => 503,
+            Manner::Takes | Manner::BusyOnce | Manner::Silent => 200,
+            Manner::Refuses(status) => status,
+        };
+        if status == 200 {
             kept.bodies.lock().unwrap().push(body);
         }
         kept.heads.lock().unwrap().push(head);
         kept.requests.send_modify(|requests| *requests += 1);
-        let status = match kept.manner {
-            Manner::Takes => 200,
-            Manner::Refuses(status) => status,
-            Manner::Silent => std::future::pending().await,
-        };
+        if kept.manner == Manner::Silent {
+            return std::future::pending().await;
+        }
         let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n\r\n");
         stream.write_all(answer.as_bytes()).await?;
     }

@@ -190,3 +190,56 @@ async fn a_batch_links_to_all_its_requests() {
     }
     assert!(batches.len() < requests.len(), "none has shared a batch");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_does_several_things_has_one_span() {
+    let collector = Collector::start(Manner::Takes).await;
+    let gateway = Gateway::embedded(&traces(&collector.endpoint, 1.0)).await;
+    let body = r#"{"operations": [
+        {"op": "insert", "table": "t", "row": {"id": 1}},
+        {"op": "insert", "table": "u", "row": {"id": 1}}]}"#;
+    let request = gateway.post("/v1/batch", "application/json", body);
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    gateway.stop().await;
+    let (requests, _) = sorted(collector.spans());
+    let [request] = &requests[..] else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(request.name, "POST /v1/batch");
+    assert_eq!(attribute(request, "windrow.rows").as_deref(), Some("2"));
+    assert_eq!(attribute(request, "db.collection.name"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_answered_by_the_spool_or_under_a_key_has_no_batch() {
+    let folder = tempfile::tempdir().unwrap();
+    let collector = Collector::start(Manner::Takes).await;
+    let toml = format!(
+        "{}[database]\ncreate_tables = true\n[spool]\ndirectory = '{}'\n",
+        traces(&collector.endpoint, 1.0),
+        folder.path().join("spool").display()
+    );
+    let url = format!("sqlite:{}", folder.path().join("test.db").display());
+    let gateway = Gateway::start(&url, &toml).await;
+    let post = |query: &str| {
+        let path = format!("/v1/tables/t/rows{query}");
+        gateway.post(&path, "application/json", r#"{"id": 1}"#)
+    };
+    let spooled = post("?ack=spool").send().await.unwrap();
+    assert_eq!(spooled.status(), 202);
+    let keyed = post("?on_conflict=ignore").header("idempotency-key", "hidden-value");
+    assert_eq!(keyed.send().await.unwrap().status(), 200);
+    gateway.stop().await;
+    let (requests, batches) = sorted(collector.spans());
+    assert_eq!((requests.len(), batches.len()), (2, 0));
+    for request in &requests {
+        assert_eq!(attribute(request, "windrow.rows").as_deref(), Some("1"));
+        assert_eq!(
+            attribute(request, "db.collection.name").as_deref(),
+            Some("t")
+        );
+        assert_eq!(attribute(request, "windrow.batches"), None);
+        assert!(request.links.is_empty() && request.status.is_none());
+    }
+    assert!(!collector.has_seen("hidden-value"));
+}
