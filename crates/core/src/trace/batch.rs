@@ -38,14 +38,10 @@ impl TracedBatch<'_> {
         };
         let context = first.tracer().root();
         let (mut links, mut left_out) = (Vec::new(), 0);
-        let mut before: Option<&Trace> = None;
         for (trace, queued) in requests {
-            // Portions of one request stand side by side.
-            if before.is_some_and(|before| before.is(trace)) {
+            if !trace.landed(context, *queued, self.tally) {
                 continue;
             }
-            before = Some(trace);
-            trace.landed(context, *queued, self.tally);
             match links.len() < LINKS {
                 true => links.push(trace.context()),
                 false => left_out += 1,

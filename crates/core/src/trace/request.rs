@@ -38,6 +38,8 @@ struct Notes {
     batches: usize,
     rungs: [bool; Rung::ALL.len()],
     links: Vec<TraceContext>,
+    /// The batch that landed last.
+    last: Option<TraceContext>,
     waited_for_lock: bool,
     failed: usize,
     /// Why the first of those failed.
@@ -48,11 +50,6 @@ impl Trace {
     /// The request's span.
     pub fn context(&self) -> TraceContext {
         self.0.context
-    }
-
-    /// True for the same request.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub(super) fn tracer(&self) -> &Tracer {
@@ -72,10 +69,14 @@ impl Trace {
         }
     }
 
-    /// A batch with some of its units has landed; they had waited so long when it left.
-    pub(super) fn landed(&self, batch: TraceContext, queued: Duration, tally: &Tally) {
+    /// A batch with some of its units has landed; they had waited so long when it left. False where
+    /// it was told of that batch already: of a long request, a batch has several portions.
+    pub(super) fn landed(&self, batch: TraceContext, queued: Duration, tally: &Tally) -> bool {
         let mut notes = self.notes();
         notes.queued = notes.queued.max(Some(queued));
+        if notes.last.replace(batch) == Some(batch) {
+            return false;
+        }
         notes.in_database += tally.in_database;
         notes.batches += 1;
         for (noted, writes) in notes.rungs.iter_mut().zip(tally.rungs) {
@@ -84,6 +85,7 @@ impl Trace {
         if notes.links.len() < LINKS {
             notes.links.push(batch);
         }
+        true
     }
 
     /// A unit was told that it failed. `code` is an SQLSTATE.
@@ -297,8 +299,9 @@ mod tests {
         let (tracer, mut spans) = Tracer::channel(1.0, 1000);
         let requests: Vec<_> = (0..200).map(|_| begin(&tracer)).collect();
         let wait = Duration::from_millis(3);
-        // Two portions of each, side by side.
+        // Three portions of each, some of them side by side.
         let portions = requests.iter().flat_map(|request| [request; 2]);
+        let portions = portions.chain(&requests);
         let portions: Vec<_> = portions.map(|one| (one.trace().clone(), wait)).collect();
         let mut tally = Tally::default();
         tally.add(Rung::Fused, 399);

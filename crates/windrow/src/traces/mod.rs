@@ -8,9 +8,9 @@
 //! | `delivery` | the task that sends what has ended |
 //! | `counts` | what is counted |
 //!
-//! The libraries of OpenTelemetry were tried and left out: their exporter sleeps on the thread
-//! between two attempts, does not say why it failed, and neither counts what was dropped nor bounds
-//! the end.
+//! The libraries of OpenTelemetry were left out: between two attempts their exporter sleeps on its
+//! thread, where it is given another client than one of theirs; it does not say why no connection
+//! was made; and what was dropped is known to their own log alone.
 
 mod collector;
 mod counts;
