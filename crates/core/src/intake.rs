@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::budget::{Budget, Permit};
 use crate::fault::Fault;
 use crate::outcome::UnitOutcome;
+use crate::trace::Trace;
 use crate::unit::Unit;
 use crate::work::Work;
 
@@ -76,6 +77,20 @@ impl<W: Work> Intake<W> {
         units: impl Into<Units<W>>,
         permit: Permit,
     ) -> Result<Receipt<W::Done>, Fault> {
+        self.submit_traced(source, units, permit, None).await
+    }
+
+    /// As [`Intake::submit`], for a request that may be traced.
+    ///
+    /// # Errors
+    /// As [`Intake::submit`].
+    pub async fn submit_traced(
+        &self,
+        source: SourceId,
+        units: impl Into<Units<W>>,
+        permit: Permit,
+        trace: Option<&Trace>,
+    ) -> Result<Receipt<W::Done>, Fault> {
         let mut units: Units<W> = units.into();
         for unit in &mut units {
             unit.hand_over(source);
@@ -87,6 +102,7 @@ impl<W: Work> Intake<W> {
             permit,
             arrived: Instant::now(),
             reply,
+            trace: trace.cloned(),
         };
         let failed = match self.lane.try_send(submission) {
             Ok(()) => return Ok(receipt),

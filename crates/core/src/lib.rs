@@ -22,6 +22,7 @@
 //! | [`inventory`] | the port between replicas and a database: its tables, and the keys of their rows |
 //! | [`spooling`] | the port between frontends and a spool, which acknowledges before the database |
 //! | [`cancel`] | interrupting a batch that is under way |
+//! | [`trace`] | what requests went through, for those who collect traces |
 //! | [`mod@load`] | the port between a load and a database: many rows of one table by its bulk form |
 //! | [`moves`] | the port between a move and a database: rows of a table that serves as a queue |
 //! | [`record`] | rows as JSON texts: what a dead letter keeps of a row |
@@ -53,6 +54,7 @@ pub mod sink;
 pub mod source;
 pub mod spooling;
 pub mod standing;
+pub mod trace;
 pub mod unit;
 pub mod value;
 pub mod work;
@@ -81,6 +83,7 @@ pub use sink::{Executor, Profile, Purpose, Report, Rung, Sink, Tally, Verdict};
 pub use source::SourceId;
 pub use spooling::{SpoolPlace, Spooling};
 pub use standing::{Level, Standing};
+pub use trace::{Trace, TraceContext, TracedRequest, Tracer};
 pub use unit::Unit;
 pub use value::Value;
 pub use work::Work;

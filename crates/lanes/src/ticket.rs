@@ -2,7 +2,7 @@
 //! outcomes.
 
 use windrow_core::intake::Reply;
-use windrow_core::{Dones, Fault, Outcomes, Permit, UnitOutcome};
+use windrow_core::{Dones, Fault, Outcomes, Permit, Trace, UnitOutcome};
 
 use crate::arena::Arena;
 
@@ -10,6 +10,8 @@ use crate::arena::Arena;
 #[derive(Debug)]
 pub(crate) struct Tickets<D> {
     open: Arena<Ticket<D>>,
+    /// How many of them are traced.
+    traced: usize,
 }
 
 #[derive(Debug)]
@@ -21,22 +23,44 @@ struct Ticket<D> {
     outcomes: Vec<UnitOutcome<D>>,
     units: usize,
     pending: usize,
+    trace: Option<Trace>,
 }
 
 impl<D> Tickets<D> {
     pub(crate) fn new() -> Self {
-        Self { open: Arena::new() }
+        Self {
+            open: Arena::new(),
+            traced: 0,
+        }
     }
 
     /// Opens a ticket for so many units (at least one).
-    pub(crate) fn open(&mut self, reply: Reply<D>, permit: Permit, units: usize) -> usize {
+    pub(crate) fn open(
+        &mut self,
+        reply: Reply<D>,
+        permit: Permit,
+        units: usize,
+        trace: Option<Trace>,
+    ) -> usize {
+        self.traced += usize::from(trace.is_some());
         self.open.insert(Ticket {
             reply,
             permit,
             outcomes: Vec::new(),
             units,
             pending: units,
+            trace,
         })
+    }
+
+    /// True where somebody wants to know what becomes of some of them.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.traced > 0
+    }
+
+    /// Who wants to know what becomes of the units of this one.
+    pub(crate) fn trace(&self, key: usize) -> Option<&Trace> {
+        self.open.get(key)?.trace.as_ref()
     }
 
     pub(crate) fn is_abandoned(&self, key: usize) -> bool {
@@ -48,6 +72,9 @@ impl<D> Tickets<D> {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
+        if let (Some(trace), Err(failed)) = (&ticket.trace, &outcome) {
+            trace.failed(&failed.fault.code);
+        }
         if ticket.units == 1 {
             self.close(key, [outcome]);
             return;
@@ -61,6 +88,9 @@ impl<D> Tickets<D> {
         let Some(ticket) = self.open.get_mut(key) else {
             return;
         };
+        if let Some(trace) = &ticket.trace {
+            (0..count).for_each(|_| trace.failed(&fault.code));
+        }
         if ticket.units == 1 {
             self.close(key, [Err(fault.clone().into())]);
             return;
@@ -93,6 +123,7 @@ impl<D> Tickets<D> {
 
     fn close(&mut self, key: usize, outcomes: impl Into<Outcomes<D>>) {
         if let Some(ticket) = self.open.remove(key) {
+            self.traced -= usize::from(ticket.trace.is_some());
             // The memory first: a client that has its answer finds the budget free.
             drop(ticket.permit);
             ticket.reply.send(outcomes);
@@ -130,7 +161,7 @@ mod tests {
         let receipt = intake.submit(intake.new_source(), units, permit).await;
         let submission = arrivals.recv().await.unwrap();
         let mut tickets = Tickets::new();
-        let key = tickets.open(submission.reply, submission.permit, 3);
+        let key = tickets.open(submission.reply, submission.permit, 3, None);
         let done = |rows| Ok(std::iter::once(RowDone::rows(rows)).collect::<Dones<RowDone>>());
         tickets.tell(key, 2, done(2));
         tickets.tell(key, 0, done(0));

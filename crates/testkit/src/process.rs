@@ -68,10 +68,12 @@ pub fn binary() -> Result<PathBuf> {
         })
 }
 
-/// Keeps settings of this process's environment (`WINDROW_*`) from a command.
+/// Keeps settings of this process's environment (`WINDROW_*`, and the `OTEL_*` of traces) from a
+/// command.
 pub fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"WINDROW_") {
+        let name_bytes = name.as_encoded_bytes();
+        if name_bytes.starts_with(b"WINDROW_") || name_bytes.starts_with(b"OTEL_") {
             command.env_remove(name);
         }
     }

@@ -131,7 +131,7 @@ pub(crate) struct Serve {
     create_tables: Option<bool>,
 
     /// Memory for all that is accepted and not yet answered [default: 256MiB]
-    #[arg(long, value_name = "SIZE", env = "WINDROW_MEMORY")]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_MEMORY", value_parser = size)]
     memory: Option<ByteSize>,
 
     /// Most rows in one batch [default: found at run time]
@@ -139,7 +139,7 @@ pub(crate) struct Serve {
     batch_rows: Option<usize>,
 
     /// Most bytes in one batch [default: 4MiB]
-    #[arg(long, value_name = "SIZE", env = "WINDROW_BATCH_BYTES")]
+    #[arg(long, value_name = "SIZE", env = "WINDROW_BATCH_BYTES", value_parser = size)]
     batch_bytes: Option<ByteSize>,
 
     /// Most connections that write at once [default: found at run time]
@@ -153,6 +153,17 @@ pub(crate) struct Serve {
     /// How long writes wait for a database that is away [default: 5s]
     #[arg(long, value_name = "TIME", env = "WINDROW_AWAY_WAIT", value_parser = humantime::parse_duration)]
     away_wait: Option<Duration>,
+
+    /// Collector of OpenTelemetry that traces are sent to, by OTLP over HTTP [default: none; usual:
+    /// http://127.0.0.1:4318]
+    // The value may hold a password, so help does not show it.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        hide_env_values = true
+    )]
+    traces: Option<Secret>,
 
     /// Level or filter of the log [default: info]
     #[arg(long, value_name = "FILTER", env = "WINDROW_LOG")]
@@ -204,6 +215,13 @@ impl Serve {
         lay(&mut file.limits.away_wait, self.away_wait);
         lay(&mut file.log.filter, self.log);
         file.log.json |= self.log_json;
+        lay(&mut file.traces.endpoint, self.traces);
+        lay(
+            &mut file.traces.service_name,
+            environment("OTEL_SERVICE_NAME"),
+        );
+        let headers = environment("OTEL_EXPORTER_OTLP_HEADERS");
+        lay(&mut file.traces.headers, headers.map(Secret::from));
         file
     }
 
@@ -212,6 +230,17 @@ impl Serve {
         let path = self.config.as_ref()?;
         std::fs::read_to_string(path).ok().map(Secret::from)
     }
+}
+
+/// A size, as the configuration file has it too.
+fn size(text: &str) -> Result<ByteSize, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a size such as 64MiB or 500kB, or a number of bytes")
+}
+
+/// A variable of the environment that stands for no option.
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Options that are needed, and the environment variables that may stand for them: they keep a
@@ -288,6 +317,16 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn a_size_is_explained() {
+        for (text, bytes) in [("64MiB", 64 << 20), ("500kB", 500_000), ("7", 7)] {
+            assert_eq!(size(text).unwrap().as_u64(), bytes);
+        }
+        let refused = Cli::try_parse_from(["windrow", "serve", "--memory", "5 apples"]);
+        let refused = refused.err().unwrap().to_string();
+        assert!(refused.contains("such as 64MiB"), "{refused}");
     }
 
     #[test]

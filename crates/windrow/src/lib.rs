@@ -44,6 +44,11 @@ pub mod serve;
 pub mod settings;
 mod statement;
 mod table;
+#[cfg(feature = "otlp")]
+mod traces;
+#[cfg(not(feature = "otlp"))]
+#[path = "no_traces.rs"]
+mod traces;
 mod writer;
 
 pub use statement::Statement;

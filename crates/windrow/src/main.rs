@@ -109,6 +109,9 @@ async fn greet(server: &windrow::serve::Server, settings: &windrow::settings::Se
     for replica in settings.replicas.iter().flat_map(|all| &all.replicas) {
         telemetry::say(&format!("replica {}: {}", replica.name, replica.database));
     }
+    if let Some(traces) = &settings.traces {
+        telemetry::say(&format!("traces: to {}", traces.shown));
+    }
     if settings.replicas.is_some() && settings.pg.is_some() {
         telemetry::say(
             "warning: of what SQL clients write, replicas get single rows that are named by their primary key, and nothing of transactions; windrow_replica_untold_total and windrow_pg_relayed_writes_total count what they do not get, windrow replica check shows and mends it",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytesize::ByteSize;
-use windrow::settings::{Place, Settings};
+use windrow::settings::{Place, Settings, TraceSettings};
 
 /// No clock that is right shows an earlier time: 2026-01-01.
 const WRITTEN: Duration = Duration::from_secs(1_767_225_600);
@@ -31,6 +31,7 @@ pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
         ));
         lines.extend(kind("the spool", directory));
     }
+    lines.extend(settings.traces.as_ref().and_then(TraceSettings::warning));
     if let Some(replicas) = &settings.replicas
         && let Place::Directory(directory) = &replicas.place
     {

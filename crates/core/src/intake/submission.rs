@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use super::Reply;
 use crate::budget::Permit;
 use crate::source::SourceId;
+use crate::trace::Trace;
 use crate::unit::Unit;
 use crate::work::Work;
 
@@ -25,4 +26,6 @@ pub struct Submission<W: Work> {
     pub arrived: Instant,
     /// Where the outcomes go, one for each unit, in order.
     pub reply: Reply<W::Done>,
+    /// Where the request is traced: who wants to know what becomes of the units.
+    pub trace: Option<Trace>,
 }

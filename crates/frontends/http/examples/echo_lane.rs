@@ -42,6 +42,7 @@ async fn serve(config: HttpConfig) -> std::io::Result<()> {
         intake,
         spool: None,
         keys: None,
+        tracer: None,
         ack: Ack::Commit,
         owns: Arc::new(|_| false),
         ready: Arc::new(Always),

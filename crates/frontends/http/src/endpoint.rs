@@ -69,6 +69,11 @@ impl Endpoint {
 
     /// True where the request may have parameters, which its handler reads.
     pub(crate) fn takes_parameters(self) -> bool {
+        self.is_about_rows()
+    }
+
+    /// True where rows are written or read, and not the gateway itself is asked something.
+    pub(crate) fn is_about_rows(self) -> bool {
         matches!(
             self,
             Self::InsertRows | Self::UpdateRow | Self::DeleteRow | Self::GetRow | Self::Batch

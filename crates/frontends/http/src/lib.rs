@@ -19,6 +19,7 @@
 //! | `openapi` | the description of the API |
 //! | `system` | tables of the database itself, which are not served |
 //! | `bodies` | reading a body: chunk by chunk, with its limits and its charge to the memory budget |
+//! | `traces` | requests that are traced: what their client says of its own span, what they are called |
 //! | `answers` | what clients are answered: errors, results, values as JSON |
 //! | [`HttpMetrics`] | what is counted |
 //!
@@ -55,6 +56,7 @@ mod server;
 mod services;
 mod source;
 mod system;
+mod traces;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use windrow_core::intake::{Receipt, Units};
 use windrow_core::{
     Budget, Dones, Fault, FaultClass, Intake, Op, Outcomes, Permit, RowDone, RowWrite, SpoolPlace,
-    Spooling, Unit, UnitOutcome,
+    Spooling, Trace, Unit, UnitOutcome,
 };
 use windrow_idempotency::{Extent, KeyedRequest, without_mark};
 
@@ -38,6 +38,8 @@ pub struct RequestContext<'a> {
     key: Option<KeyedRequest>,
     /// Where it says that it has handed its writes over.
     pub(crate) handover: &'a Handover,
+    /// Where it is traced: where what becomes of it is noted.
+    trace: Option<&'a Trace>,
     /// Behind all of it that the spool has taken.
     place: Mutex<Option<Arc<SpoolPlace>>>,
 }
@@ -50,6 +52,7 @@ impl<'a> RequestContext<'a> {
         head: &'a Parts,
         source: &'a WriteSource,
         handover: &'a Handover,
+        trace: Option<&'a Trace>,
     ) -> Result<Self, Refusal> {
         let (query, after) = query::take_after(head.uri.query().unwrap_or_default())?;
         Ok(Self {
@@ -60,6 +63,7 @@ impl<'a> RequestContext<'a> {
             source,
             key: idempotency::begin(app, head)?,
             handover,
+            trace,
             place: Mutex::default(),
         })
     }
@@ -72,6 +76,11 @@ impl<'a> RequestContext<'a> {
     /// Whose writes they are.
     pub(crate) fn source(&self) -> &'a WriteSource {
         self.source
+    }
+
+    /// Where what becomes of it is noted; `None` where it is not traced.
+    pub(crate) fn trace(&self) -> Option<&'a Trace> {
+        self.trace
     }
 
     /// A place in the spool behind all of this request that it has taken; `None` where it has taken
@@ -257,6 +266,7 @@ impl Turn<'_> {
         let handover = self.request.handover;
         if let Some(key) = self.request.key(self.ack) {
             let units = units.into();
+            self.note(&units);
             let outcomes = Box::pin(self.run_keyed(key, units, writes, permit, extent)).await?;
             if extent != Extent::More {
                 handover.complete();
@@ -288,7 +298,7 @@ impl Turn<'_> {
         let units = key.spooled(units, extent)?;
         let bytes = units.iter().map(Unit::bytes).sum();
         let permit = cover(permit, bytes, self.request.app.budget())?;
-        let receipt = self.submit(units, writes, permit).await?;
+        let receipt = self.hand_over(units, writes, permit, None).await?;
         let outcomes = receipt.await.into_iter().map(without_mark).collect();
         Ok(self.settle(outcomes))
     }
@@ -303,8 +313,29 @@ impl Turn<'_> {
         writes: usize,
         permit: Permit,
     ) -> Result<Receipt<RowDone>, Fault> {
+        let units = units.into();
+        self.note(&units);
+        self.hand_over(units, writes, permit, self.request.trace)
+            .await
+    }
+
+    /// Notes what is handed over, where the request is traced.
+    fn note(&self, units: &Units<RowWrite>) {
+        if let Some(trace) = self.request.trace {
+            trace.submitted(units);
+        }
+    }
+
+    async fn hand_over(
+        &self,
+        units: Units<RowWrite>,
+        writes: usize,
+        permit: Permit,
+        trace: Option<&Trace>,
+    ) -> Result<Receipt<RowDone>, Fault> {
         let source = self.request.source.id(self.ack);
-        let receipt = self.intake.submit(source, units, permit).await?;
+        let submitted = self.intake.submit_traced(source, units, permit, trace);
+        let receipt = submitted.await?;
         let metrics = &self.request.app.services.metrics;
         metrics.handed_over(self.ack, writes as u64);
         Ok(receipt)

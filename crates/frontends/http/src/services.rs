@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windrow_core::{Fault, Intake, RowWrite, Spooling, TableName};
+use windrow_core::{Fault, Intake, RowWrite, Spooling, TableName, Tracer};
 use windrow_idempotency::Keys;
 
 use crate::ack::Ack;
@@ -41,6 +41,8 @@ pub struct Services {
     pub metrics_text: Arc<dyn Fn() -> String + Send + Sync>,
     /// What each lane is doing, for `GET /v1/lanes`.
     pub lanes: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
+    /// Where requests are traced: where their spans go.
+    pub tracer: Option<Tracer>,
     /// What this frontend counts.
     pub metrics: HttpMetrics,
 }

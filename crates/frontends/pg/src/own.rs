@@ -1,16 +1,19 @@
 //! Windrow's own settings of a session: `windrow.join`, `windrow.ack` and what belongs to it.
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, TraceContext};
 use windrow_idempotency::IdempotencyKey;
 
 use crate::client::Identity;
 use crate::services::{SqlKeys, SqlSpool};
 
 /// The settings that a session has.
-const SETTINGS: [&str; 5] = ["join", "ack", "read_your_writes", "defer", KEY];
+const SETTINGS: [&str; 6] = ["join", "ack", "read_your_writes", "defer", KEY, TRACEPARENT];
 
 /// The setting that is for the next write alone.
 pub(crate) const KEY: &str = "idempotency_key";
+
+/// The setting that names the span which writes are a part of.
+const TRACEPARENT: &str = "traceparent";
 
 /// Windrow's own settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub(crate) struct Own {
     pub(crate) defer: bool,
     /// `windrow.idempotency_key`: what the next write is executed under, once.
     pub(crate) key: Option<IdempotencyKey>,
+    /// `windrow.traceparent`: the span that the writes from now on are a part of.
+    pub(crate) traceparent: Option<Box<str>>,
 }
 
 /// What the sessions of a role in a database may use.
@@ -53,6 +58,7 @@ impl Own {
             read_your_writes: spool.is_none_or(|spool| spool.read_your_writes),
             defer: false,
             key: None,
+            traceparent: None,
         }
     }
 
@@ -85,6 +91,10 @@ impl Own {
                 let key = value.filter(|key| !key.is_empty());
                 self.key = key.map(|key| key_for(key, allowed)).transpose()?;
             }
+            TRACEPARENT => {
+                let set = value.filter(|text| !text.is_empty());
+                self.traceparent = set.map(traceparent).transpose()?;
+            }
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -104,6 +114,10 @@ impl Own {
             KEY => {
                 let key = self.key.as_ref().map(IdempotencyKey::as_str);
                 Ok(("windrow.idempotency_key", key.unwrap_or_default()))
+            }
+            TRACEPARENT => {
+                let set = self.traceparent.as_deref();
+                Ok(("windrow.traceparent", set.unwrap_or_default()))
             }
             _ => Err(unknown(name)),
         }
@@ -145,6 +159,15 @@ fn key_for(key: &str, allowed: Allowed<'_>) -> Result<IdempotencyKey, Fault> {
         return Err(Fault::new(FaultClass::Denied, "42501", text));
     }
     IdempotencyKey::new(key)
+}
+
+fn traceparent(value: &str) -> Result<Box<str>, Fault> {
+    if TraceContext::parse(value).is_some() {
+        return Ok(value.into());
+    }
+    let text = "parameter \"windrow.traceparent\" requires a traceparent of the W3C";
+    let hint = "It looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01.";
+    Err(Fault::invalid(text).with_hint(Some(hint)))
 }
 
 fn ack(value: &str) -> Result<bool, Fault> {
@@ -190,6 +213,7 @@ mod tests {
         read_your_writes: true,
         defer: false,
         key: None,
+        traceparent: None,
     };
 
     /// Sets one for a role that may use no spool and no keys.
@@ -243,6 +267,16 @@ mod tests {
         assert_eq!(set(KEY, "a").unwrap_err().code, "0A000");
         assert_eq!(set(KEY, ""), Ok(OWN));
         assert_eq!(set_in(&mut OWN.clone(), KEY, None), Ok(()));
+    }
+
+    #[test]
+    fn a_traceparent_stays_until_it_is_taken_away() {
+        let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let mut own = set(TRACEPARENT, text).unwrap();
+        assert_eq!(own.show(TRACEPARENT), Ok(("windrow.traceparent", text)));
+        assert_eq!(set_in(&mut own, TRACEPARENT, Some("")), Ok(()));
+        assert_eq!(own, OWN);
+        assert_eq!(set(TRACEPARENT, "00-1-2-3").unwrap_err().code, "22023");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{Describer, SqlCall};
-use windrow_core::{Budget, Fault, Intake, Name, RowWrite, Spooling};
+use windrow_core::{Budget, Fault, Intake, Name, RowWrite, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_pgwire::target::Credential;
 
@@ -80,6 +80,8 @@ pub struct Services {
     pub keys: Option<SqlKeys>,
     /// All lanes of the process.
     pub lanes: Arc<dyn Lanes>,
+    /// Where writes are traced: where their spans go.
+    pub tracer: Option<Tracer>,
     /// The memory of the process.
     pub budget: Budget,
     /// Where it counts.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use windrow_core::Budget;
+use windrow_core::{Budget, Tracer};
 
 use crate::admit::{Access, Tls};
 use crate::bypass::Bypass;
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) spool: Option<SqlSpool>,
     /// What executes writes with keys once, if there is something.
     pub(crate) keys: Option<SqlKeys>,
+    /// Where the spans of writes go, where they are traced.
+    pub(crate) tracer: Option<Tracer>,
     /// Which statements were found to mean what they meant.
     pub(crate) current: Current,
     /// What is counted.
@@ -85,6 +87,7 @@ impl Shared {
             spool,
             keys,
             lanes,
+            tracer,
             budget,
             metrics,
             console,
@@ -109,6 +112,7 @@ impl Shared {
             stop: CancellationToken::new(),
             spool,
             keys,
+            tracer,
             current: Current::default(),
             config,
         })

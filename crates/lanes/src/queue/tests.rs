@@ -184,7 +184,7 @@ impl Model {
         let submission = self.arrivals.try_recv().unwrap();
         let ticket = self
             .tickets
-            .open(submission.reply, submission.permit, ids.len());
+            .open(submission.reply, submission.permit, ids.len(), None);
         let chunk = Chunk {
             ticket,
             first: 0,

@@ -63,6 +63,9 @@ impl<W: Work> Worker<W> {
         };
         self.company = units > 1;
         self.count_batch(rows, &landed.report.tally);
+        if self.tickets.is_traced() {
+            self.trace(&flight.manifest, &landed.report, now);
+        }
         self.unload(flight, landed);
         if !clean || retry {
             self.pace.disturbed();

@@ -13,6 +13,7 @@ mod late;
 mod lock_waits;
 mod run_lock_waits;
 mod state;
+mod traces;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
@@ -152,9 +153,9 @@ impl<W: Work> Worker<W> {
         }
         let since_start = submission.arrived.saturating_duration_since(self.started);
         self.gather.arrived(since_start, units);
-        let ticket = self
-            .tickets
-            .open(submission.reply, submission.permit, units);
+        let ticket =
+            self.tickets
+                .open(submission.reply, submission.permit, units, submission.trace);
         if let Some(fault) = self.too_long_away() {
             self.count.fault(fault.class, units);
             self.tickets.fail(ticket, 0, units, &fault);

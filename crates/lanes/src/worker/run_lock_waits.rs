@@ -235,6 +235,9 @@ impl<W: Work> Worker<W> {
             return;
         };
         self.count.outcome(&outcome);
+        if let Some(trace) = self.tickets.trace(owed.ticket) {
+            trace.waited_for_lock();
+        }
         self.tickets.tell(owed.ticket, owed.index, outcome);
         self.run_next_lock_wait(connection, keyed);
     }

@@ -37,6 +37,7 @@ use self::shared::Shared;
 use self::spool::{Around, RunningSpool, SpoolWatch};
 use crate::databases;
 use crate::settings::Settings;
+use crate::traces::RunningTraces;
 use crate::writer::LANE_CAPACITY;
 
 pub use self::drain_only::{DrainOnly, Drained};
@@ -51,6 +52,7 @@ pub struct Server {
     spool: Option<RunningSpool>,
     keys: Option<RunningKeys>,
     replicas: Option<RunningReplicas>,
+    traces: Option<RunningTraces>,
     /// Cancelled by who ends the server from inside: the console.
     asked_to_end: CancellationToken,
     stop_wait: Duration,
@@ -87,6 +89,8 @@ impl Server {
         let lane_metrics = LaneMetrics::register(&mut registry);
         let budget = Budget::new(settings.memory);
         crate::metrics::register(&mut registry, &budget);
+        let traces = RunningTraces::asked_for(settings.traces.as_ref(), &mut registry)?;
+        let tracer = traces.as_ref().map(RunningTraces::tracer);
         let asked = settings.replicas.as_ref();
         let running =
             RunningReplicas::asked_for(asked, &sink, &settings.sink, &mut registry).await?;
@@ -112,6 +116,7 @@ impl Server {
                     spool: spool.as_ref().map(RunningSpool::spooling),
                     keys: keys.as_ref().map(RunningKeys::keys),
                     primary: running.as_ref().map(RunningReplicas::primary),
+                    tracer: tracer.clone(),
                 };
                 Some(PgServer::bind(pg, settings, shared).await?)
             }
@@ -144,6 +149,7 @@ impl Server {
             intake,
             spool: spool.as_ref().map(RunningSpool::spooling),
             keys: keys.as_ref().map(RunningKeys::keys),
+            tracer,
             ack: settings.ack,
             owns: Arc::new(move |table| owner.owns(table)),
             lanes,
@@ -169,6 +175,7 @@ impl Server {
             spool,
             keys,
             replicas: running,
+            traces,
             asked_to_end,
             stop_wait: settings.stop_wait,
             database,
@@ -258,6 +265,9 @@ impl Server {
         self.lane.shutdown().await;
         if let Some(replicas) = self.replicas {
             replicas.stop().await;
+        }
+        if let Some(traces) = self.traces {
+            traces.stop().await;
         }
         Finished { left }
     }

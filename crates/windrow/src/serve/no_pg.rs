@@ -32,6 +32,7 @@ impl PgServer {
             spool: _spool,
             keys: _keys,
             primary: _primary,
+            tracer: _tracer,
         } = shared;
         match *pg {}
     }

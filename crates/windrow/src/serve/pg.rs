@@ -90,6 +90,7 @@ impl PgServer {
             spool: spool.map(|(spooling, identity)| sql_spool(spooling, identity, settings)),
             keys: keys.map(|(keys, identity)| SqlKeys { keys, identity }),
             lanes: session_lanes.clone(),
+            tracer: shared.tracer,
             budget: shared.budget.clone(),
             metrics: PgMetrics::register(shared.registry),
             console: console(&session_lanes, shared.reload, shared.stop),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
-use windrow_core::{Budget, RowWrite, Spooling};
+use windrow_core::{Budget, RowWrite, Spooling, Tracer};
 use windrow_idempotency::Keys;
 use windrow_lanes::LaneMetrics;
 use windrow_replicas::Primary;
@@ -22,6 +22,8 @@ pub(super) struct Shared<'a> {
     pub(super) keys: Option<Keys>,
     /// The primary of replicas, which are to get what clients of its database write.
     pub(super) primary: Option<Arc<Primary>>,
+    /// Where writes are traced: where their spans go.
+    pub(super) tracer: Option<Tracer>,
     pub(super) reload: Reload,
     /// Ends the process.
     pub(super) stop: CancellationToken,

@@ -34,6 +34,8 @@ pub struct File {
     pub limits: Limit,
     /// `[log]`
     pub log: Log,
+    /// `[traces]`
+    pub traces: Traces,
 }
 
 /// `[database]`: where rows are written to.
@@ -349,4 +351,20 @@ pub struct Log {
     pub filter: Option<String>,
     /// Whether a line is JSON.
     pub json: bool,
+}
+
+/// `[traces]`: where spans go.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Traces {
+    /// The URL of a collector. Without one nothing is traced. It may hold a password.
+    #[serde(deserialize_with = "secret::read")]
+    pub endpoint: Option<Secret>,
+    /// The part of the requests that are traced where their clients do not say.
+    pub ratio: Option<f64>,
+    /// What this gateway is called in traces.
+    pub service_name: Option<String>,
+    /// Headers of each request to the collector, as `name=value,name=value`. They may hold a key.
+    #[serde(deserialize_with = "secret::read")]
+    pub headers: Option<Secret>,
 }

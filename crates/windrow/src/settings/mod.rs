@@ -20,6 +20,7 @@ mod shown;
 mod size;
 mod spool;
 mod tls;
+mod traces;
 #[cfg(any(test, fuzzing))]
 pub mod trial;
 
@@ -34,13 +35,14 @@ use windrow_http::{Ack, HttpConfig};
 
 pub use file::{
     Ack as WrittenAck, Database, EXAMPLE, File, Http, Limit, Log, Pg, PgDatabase, PgUser,
-    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls,
+    Replica as WrittenReplica, Replicas, Spool, Sqlite, Sync, Tls as WrittenTls, Traces,
     WaitFor as WrittenWaitFor, is_topic,
 };
 pub use pg::PgSettings;
 pub use replicas::{OneReplica, ReplicaSettings};
 pub use spool::{Place, SpoolSettings};
 pub use tls::Certificate;
+pub use traces::TraceSettings;
 
 use faults::Faults;
 use reading::Troubles;
@@ -86,6 +88,8 @@ pub struct Settings {
     pub certain_outcomes: bool,
     /// The replicas, where there are any.
     pub replicas: Option<ReplicaSettings>,
+    /// Where spans go, where requests are traced.
+    pub traces: Option<TraceSettings>,
     /// The certificates of HTTP and of the PostgreSQL frontend, where they use TLS.
     pub certificates: [Option<Certificate>; 2],
 }
@@ -181,6 +185,7 @@ impl Settings {
             certain_outcomes: file.database.certain_outcomes.unwrap_or(false),
             replicas: faults.note(replicas::settings(file)).flatten(),
             spool: spool.flatten(),
+            traces: faults.note(traces::settings(&file.traces)).flatten(),
             url,
         }
     }

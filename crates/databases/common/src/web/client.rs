@@ -88,7 +88,7 @@ pub struct Ask {
     pub method: Method,
     /// Path and query, percent-encoded.
     pub path: String,
-    /// JSON.
+    /// JSON, or what the client's headers say that it is.
     pub body: Bytes,
     /// The most bytes that the answer may have.
     pub most: usize,
@@ -147,7 +147,8 @@ impl Drop for Connection {
 }
 
 impl Client {
-    /// A client that is not connected yet. `extra` headers go with every request.
+    /// A client that is not connected yet. `extra` headers go with every request; what is sent is
+    /// JSON unless they say otherwise.
     pub fn new(origin: Arc<Origin>, extra: HeaderMap) -> Self {
         Self {
             authorization: origin.basic(),
@@ -226,7 +227,9 @@ impl Client {
         let headers = request.headers_mut();
         headers.extend(self.extra.clone());
         headers.insert(HOST, self.origin.host.clone());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if !headers.contains_key(CONTENT_TYPE) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
         if let Some(authorization) = &self.authorization {
             headers.insert(AUTHORIZATION, authorization.clone());
         }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::request::Parts;
+use windrow_core::Trace;
 
 use crate::answers::{Answer, Refusal};
 use crate::connection_state::ConnectionState;
@@ -15,6 +16,8 @@ pub(crate) struct Part<'a> {
     pub(crate) source: &'a WriteSource,
     pub(crate) handover: &'a Handover,
     pub(crate) connection: &'a ConnectionState,
+    /// The envelope's: what becomes of its parts is noted there.
+    pub(crate) trace: Option<&'a Trace>,
 }
 
 /// Whoever answers requests that come alone: an envelope is given it, and knows nothing else of how

@@ -83,6 +83,7 @@ async fn one<A: PartAnswerer>(
                 source: request.source(),
                 handover: &handover,
                 connection: envelope.connection,
+                trace: request.trace(),
             };
             answerer.answer(part).await
         }

@@ -104,7 +104,7 @@ fn read(
     text: &Bytes,
     asked: Option<Ack>,
 ) -> Result<Operations, Refusal> {
-    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|e| json_error(&e))?;
+    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(|e| unread(text, &e))?;
     request.app.check_rows(envelope.operations.len())?;
     let mut charge = Charge::new(request.app.budget().clone());
     let mut shapes = Shapes::default();
@@ -135,6 +135,18 @@ fn read(
     }
     operations.permit = charge.into_permit();
     Ok(operations)
+}
+
+/// Why the body cannot be read. A list of operations is the most likely of what is no object.
+fn unread(text: &[u8], error: &serde_json::Error) -> Refusal {
+    let mut position = json_error(error);
+    if text.trim_ascii_start().starts_with(b"[") {
+        position.fault = position.fault.with_hint(Some(
+            "the operations stand in an object: {\"operations\": [{\"op\": \"insert\", \"table\": \"t\", \"row\": {\"a\": 1}}]}",
+        ));
+        position.fault.message = "the body is an array, and an object is expected".into();
+    }
+    position.into()
 }
 
 /// Reads an operation: its write, and when it is answered.

@@ -28,6 +28,7 @@ use crate::request::RequestContext;
 use crate::routes::find::find;
 use crate::services::Services;
 use crate::source::WriteSource;
+use crate::traces;
 
 /// Brings each request to what answers it.
 pub(crate) struct Router {
@@ -85,14 +86,22 @@ impl Router {
         source.begin_request();
         let found = self.find(&head);
         let admitted = authorize(&self.app, &head, &found);
+        let traced = match &self.app.services.tracer {
+            Some(tracer) if admitted.is_ok() => traces::begin(tracer, &head, name(&found)),
+            _ => None,
+        };
         let checked = admitted.and_then(|()| self.check(&head, found));
         let context = |target| {
-            let request = RequestContext::new(&self.app, &head, source, &handover)?;
+            let trace = traced.as_ref().map(|traced| traced.trace());
+            let request = RequestContext::new(&self.app, &head, source, &handover, trace)?;
             Ok((target, request))
         };
         let mut answer = match checked.and_then(context) {
             Ok((target, request)) => {
                 let result = self.run(&request, target, &mut feed).await;
+                if let (Some(traced), Err(refusal)) = (&traced, &result) {
+                    traced.fails(&refusal.fault().code);
+                }
                 self.answer_of(&request, result)
             }
             Err(refusal) => self.refuse(&head, refusal),
@@ -104,6 +113,9 @@ impl Router {
                 .insert(CONNECTION, HeaderValue::from_static("close"));
         }
         self.count(&found, answer.status(), begun);
+        if let Some(traced) = traced {
+            traces::end(*traced, answer.status());
+        }
         answer
     }
 
@@ -294,7 +306,8 @@ impl PartAnswerer for Router {
         let mut feed = Feed::held(part.body, &head.headers, part.connection);
         let found = self.find(head);
         let context = |target| {
-            let request = RequestContext::new(&self.app, head, part.source, part.handover)?;
+            let (source, handover, trace) = (part.source, part.handover, part.trace);
+            let request = RequestContext::new(&self.app, head, source, handover, trace)?;
             Ok((target, request))
         };
         let answer = match self.check(head, found).and_then(context) {
@@ -310,6 +323,26 @@ impl PartAnswerer for Router {
 
     fn refuse(&self, envelope: &Parts, refusal: Refusal) -> Answer {
         self.refuse(envelope, refusal)
+    }
+}
+
+/// What a request is called in a trace: its method and the form of its path. `None` for what is not
+/// about rows.
+fn name(found: &Result<Target<'_>, NoRoute>) -> Option<(&'static str, &'static str)> {
+    match found {
+        Ok(Target::Own(route)) if route.endpoint.is_about_rows() => {
+            Some((route.endpoint.method(), route.endpoint.template()))
+        }
+        Ok(Target::Extra {
+            extension,
+            route,
+            kind: ExtraKind::Plain | ExtraKind::Envelope,
+            ..
+        }) => {
+            let endpoint = extension.endpoints().get(route.endpoint)?;
+            Some((endpoint.method, endpoint.template))
+        }
+        _ => None,
     }
 }
 

@@ -202,7 +202,9 @@ impl<'p> RowStream<'p> {
                     None
                 }
             },
-            Format::Lines | Format::Array(_) => Some(self.object(clean, start)?),
+            // What is missing is missing in this line, and not at the beginning of the next one.
+            Format::Lines => Some(self.object(clean.trim_ascii_end(), start)?),
+            Format::Array(_) => Some(self.object(clean, start)?),
         })
     }
 

@@ -239,3 +239,13 @@ proptest! {
         prop_assert_eq!(read, names);
     }
 }
+
+#[test]
+fn what_a_line_lacks_is_told_of_that_line() {
+    for end in ["\n", "\r\n", " \n", ""] {
+        let text = format!("{{\"a\":1}}{end}\n{{\"a\":{end}");
+        let (rows, line, column, told) = failure(Kind::Ndjson, &text);
+        let broken = 2 + u64::from(end.contains('\n'));
+        assert_eq!((rows, line, column), (1, broken, 5), "{end:?}: {told}");
+    }
+}

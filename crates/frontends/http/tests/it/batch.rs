@@ -156,6 +156,10 @@ async fn a_malformed_envelope_fails_whole() {
         assert_eq!(status, 400, "{body}: {told}");
         assert!(told["error"]["line"].is_u64(), "{told}");
     }
+    let list = " [{\"op\":\"insert\"}]";
+    let (_, told) = post_text(server.url("/v1/batch"), "application/json", list).await;
+    let hint = told["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("{\"operations\": ["), "{told}");
     let empty = post(&server, &json!({"operations": []})).await;
     assert_eq!(empty, (200, json!({"results": [], "errors": 0})));
     assert!(seen.writes().is_empty());

@@ -84,6 +84,7 @@ pub(crate) fn services(
         intake,
         spool: None,
         keys: None,
+        tracer: None,
         ack: Ack::Commit,
         owns: Arc::new(|table| table.table.starts_with('_')),
         ready: Arc::new(Ready(ready)),

@@ -1,7 +1,7 @@
 //! SHOW CONFIG: what is set, and no secret.
 
 use super::table::{Rows, on};
-use crate::config::PgConfig;
+use crate::config::{DatabaseConfig, PgConfig};
 use crate::shared::Shared;
 
 /// Name and value of each setting.
@@ -47,7 +47,10 @@ pub(super) fn rows(shared: &Shared) -> Rows {
         ("auth_query", auth_query),
         ("admins", admins),
         ("max_clients", max_clients.to_string()),
-        ("max_server_connections", max_server_connections.to_string()),
+        (
+            "max_server_connections",
+            connections(databases, *max_server_connections),
+        ),
         ("server_wait", format!("{server_wait:?}")),
         ("server_idle", format!("{server_idle:?}")),
         ("login_timeout", format!("{login_timeout:?}")),
@@ -58,4 +61,52 @@ pub(super) fn rows(shared: &Shared) -> Rows {
     ];
     rows.map(|(name, value)| vec![name.to_owned(), value])
         .into()
+}
+
+/// The most server connections: a number where all databases have the same, else one for each of
+/// them. They may have been found at the start.
+fn connections(databases: &[DatabaseConfig], otherwise: usize) -> String {
+    let most = |database: &DatabaseConfig| {
+        let slots = database.connection_slots.as_ref();
+        slots.map_or(otherwise, |slots| slots.most())
+    };
+    let first = databases.first().map_or(otherwise, most);
+    if databases.iter().all(|database| most(database) == first) {
+        return first.to_string();
+    }
+    let each = databases.iter();
+    let each = each.map(|database| format!("{}: {}", database.name, most(database)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use windrow_pgwire::target::Target;
+
+    use super::*;
+    use crate::connection_slots::ConnectionSlots;
+
+    #[test]
+    fn connections_are_those_in_force() {
+        let database = |name: &str, most: Option<usize>| {
+            let target = Target::parse("postgres://app@127.0.0.1/d").unwrap();
+            let slots = |most| ConnectionSlots::new(name, most, Duration::ZERO);
+            DatabaseConfig {
+                connection_slots: most.map(slots),
+                ..DatabaseConfig::new(name, target)
+            }
+        };
+        for (most, told) in [
+            (vec![], "50"),
+            (vec![("a", None)], "50"),
+            (vec![("a", Some(72))], "72"),
+            (vec![("a", Some(72)), ("b", Some(72))], "72"),
+            (vec![("a", Some(72)), ("b", None)], "a: 72, b: 50"),
+        ] {
+            let each = most.into_iter().map(|(name, most)| database(name, most));
+            assert_eq!(connections(&each.collect::<Vec<_>>(), 50), told);
+        }
+    }
 }

@@ -181,6 +181,7 @@ impl Session {
             awaited: None,
             script,
             ending: Ending::Open,
+            traced: None,
         });
         self.segment.answered = self.segment.messages;
         self.segment.bytes += total;
@@ -203,6 +204,7 @@ impl Session {
                 awaited: None,
                 script,
                 ending: Ending::Sync,
+                traced: None,
             });
             self.segment.define(&mut self.statements);
             self.connection.take(taken);

@@ -1,12 +1,13 @@
 //! Writes of a session that are executed once, under a key.
 
-use windrow_core::{Fault, FaultClass};
+use windrow_core::{Fault, FaultClass, TracedRequest};
 use windrow_idempotency::{Extent, KeyedRequest};
 
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::spool::Rows;
 use super::state::{End, Session};
+use super::traces;
 use crate::proofs::writes;
 use crate::statements::CachedStatement;
 
@@ -61,12 +62,14 @@ impl Session {
         script: Script,
         ending: Ending,
         taken: usize,
+        traced: Option<Box<TracedRequest>>,
     ) -> Result<(), End> {
         self.drain().await?;
         if self.is_ahead()
             && let Err(fault) = Box::pin(self.reach()).await?
         {
             self.segment.clear();
+            traces::refused(traced, &fault);
             return relay::refuse(self, &fault).await;
         }
         let Some(permit) = self.memory(rows.unit.bytes()).await else {
@@ -76,6 +79,7 @@ impl Session {
                 "53200",
                 "the row does not fit the memory budget (limits.memory); nothing was written",
             );
+            traces::refused(traced, &fault);
             return relay::refuse(self, &fault).await;
         };
         if rows.generates {
@@ -89,6 +93,7 @@ impl Session {
             awaited: Some(Awaited::Keyed(tokio::spawn(committing))),
             script,
             ending,
+            traced,
         };
         self.handed_over(pending, count, taken);
         Ok(())

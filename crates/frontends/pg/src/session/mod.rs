@@ -10,6 +10,7 @@
 //! | `submit` | units handed to their lane |
 //! | `spool`, `spooled` | rows that are answered by the spool, and waiting until the database has them |
 //! | `keyed` | writes that are executed once, under a key |
+//! | `traces` | writes that are traced: what their client says of its own span |
 //! | `handover` | going over to a server connection, and coming back |
 //! | `relay` | everything that is not joined, over a server connection |
 //! | `asked`, `local`, `values` | what a session answers by itself |
@@ -40,6 +41,7 @@ mod spool;
 mod spooled;
 mod state;
 mod submit;
+mod traces;
 mod values;
 
 use std::sync::Arc;

@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 use windrow_calls::{CallDone, Formats, Signature, Statement};
 use windrow_core::intake::Receipt;
-use windrow_core::{Fault, FaultClass, Op, Outcomes, RowDone, UnitFault, UnitOutcome};
+use windrow_core::{
+    Fault, FaultClass, Op, Outcomes, RowDone, TracedRequest, UnitFault, UnitOutcome,
+};
 use windrow_idempotency::{Refused, without_mark};
 
 use super::values::Values;
@@ -25,6 +27,8 @@ pub(crate) struct Pending {
     pub(crate) script: Script,
     /// How it ends.
     pub(crate) ending: Ending,
+    /// Its span, where it is traced: that ends with what is said.
+    pub(crate) traced: Option<Box<TracedRequest>>,
 }
 
 /// An outcome that is waited for.
@@ -155,12 +159,18 @@ impl Pending {
 
     /// Says all of it. `outcome`: of the unit, where there is one.
     pub(crate) fn say(
-        self,
+        mut self,
         outcome: Option<UnitOutcome<CallDone>>,
         out: &mut BytesMut,
         values: &mut Values,
         stopping: bool,
     ) {
+        if let Some(traced) = self.traced.take() {
+            if let Some(Err(failed)) = &outcome {
+                traced.fails(&failed.fault.code);
+            }
+            traced.end(false);
+        }
         match outcome {
             None => out.put_slice(&self.script.text),
             Some(Ok(dones)) => self.say_done(&dones, None, out, values),

@@ -142,6 +142,7 @@ impl Session {
                 ..Script::default()
             },
             ending: Ending::Sync,
+            traced: None,
         });
     }
 }

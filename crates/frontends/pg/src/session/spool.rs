@@ -13,13 +13,14 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 use windrow_calls::{AsRow, SqlCall};
-use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, Unit};
+use windrow_core::{Fault, FaultClass, Permit, RowWrite, SpoolPlace, TracedRequest, Unit};
 
 use super::client_connection::HIGH;
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::spooled::Spooled;
 use super::state::{End, Session, shutdown};
+use super::traces::{self, AskedTrace};
 use crate::codec::frame::Front;
 use crate::codec::message::Message;
 use crate::own::Allowed;
@@ -107,6 +108,7 @@ impl Session {
         script: Script,
         ending: Ending,
         taken: usize,
+        asked: Option<AskedTrace>,
     ) -> Result<(), End> {
         let key = match self.begin_keyed() {
             Ok(key) => key,
@@ -115,11 +117,13 @@ impl Session {
                 return relay::refuse(self, &fault).await;
             }
         };
+        let traced = asked.and_then(|asked| self.begin_traced(asked, &rows.unit));
         match key {
             Some(key) if !self.own.spool => {
-                self.commit_keyed(key, rows, script, ending, taken).await
+                self.commit_keyed(key, rows, script, ending, taken, traced)
+                    .await
             }
-            key => self.spool(key, rows, script, ending, taken).await,
+            key => self.spool(key, rows, script, ending, taken, traced).await,
         }
     }
 
@@ -131,9 +135,11 @@ impl Session {
         script: Script,
         ending: Ending,
         taken: usize,
+        traced: Option<Box<TracedRequest>>,
     ) -> Result<(), End> {
         let shared = Arc::clone(&self.shared);
         let Some(spool) = &shared.spool else {
+            traces::discard(traced);
             return self.relay("the spool is gone").await;
         };
         if self.pending.iter().any(Pending::is_of_lane) {
@@ -144,6 +150,7 @@ impl Session {
                 Ok(units) => rows.unit = units.into_iter().next().unwrap_or_else(|| Unit::of([])),
                 Err(refused) => {
                     self.segment.clear();
+                    traces::refused(traced, refused.fault());
                     return relay::refuse(self, refused.fault()).await;
                 }
             }
@@ -151,6 +158,7 @@ impl Session {
         let count = script.calls.len();
         let Some(permit) = self.memory(rows.unit.bytes()).await else {
             drop((rows, script, ending));
+            traces::discard(traced);
             return self.relay("more than the memory budget holds").await;
         };
         if rows.generates {
@@ -173,12 +181,14 @@ impl Session {
                     awaited,
                     script,
                     ending,
+                    traced,
                 };
                 self.handed_over(pending, count, taken);
                 Ok(())
             }
             Err(fault) => {
                 self.segment.clear();
+                traces::refused(traced, &fault);
                 relay::refuse(self, &fault).await
             }
         }

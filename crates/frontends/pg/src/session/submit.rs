@@ -9,6 +9,7 @@ use windrow_core::{Fault, Unit};
 use super::pending::{Awaited, Ending, Pending, Script};
 use super::relay;
 use super::state::{End, Session};
+use super::traces;
 use crate::lanes::{Lane, LaneSource};
 use crate::services::LaneKey;
 use crate::session_info::State;
@@ -51,9 +52,10 @@ impl Session {
         ending: Ending,
         taken: usize,
     ) -> Result<(), End> {
+        let asked = self.asked_trace(&calls);
         let asks = !script.lastvals.is_empty();
         if let Some(rows) = Box::pin(self.rows_of(&calls, asks)).await {
-            return Box::pin(self.write(rows, script, ending, taken)).await;
+            return Box::pin(self.write(rows, script, ending, taken, asked)).await;
         }
         if let Some(fault) = self.refused_for_key() {
             self.segment.clear();
@@ -84,18 +86,22 @@ impl Session {
         let Some(source) = &self.source else {
             return self.relay("its lane has ended").await;
         };
+        let traced = asked.and_then(|asked| self.begin_traced(asked, &unit));
+        let trace = traced.as_ref().map(|traced| traced.trace());
         let intake = &source.lane.ports.intake;
-        match intake.submit(source.id, [unit], permit).await {
+        match intake.submit_traced(source.id, [unit], permit, trace).await {
             Ok(receipt) => {
                 let pending = Pending {
                     awaited: Some(Awaited::Lane(receipt)),
                     script,
                     ending,
+                    traced,
                 };
                 self.handed_over(pending, count, taken);
                 Ok(())
             }
             Err(_) => {
+                traces::discard(traced);
                 self.source = None;
                 self.relay("its lane has ended").await
             }

@@ -64,6 +64,7 @@ pub(crate) fn services(metrics: &PgMetrics, console: Console) -> Services {
     Services {
         spool: None,
         keys: None,
+        tracer: None,
         lanes: Arc::new(NoLanes),
         budget: Budget::new(1 << 24),
         metrics: metrics.clone(),

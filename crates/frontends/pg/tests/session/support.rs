@@ -57,6 +57,7 @@ impl Stand {
         let services = Services {
             spool: None,
             keys: None,
+            tracer: None,
             lanes: Arc::new(Played {
                 address: direct.clone(),
                 budget: budget.clone(),

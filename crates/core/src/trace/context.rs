@@ -1,0 +1,119 @@
+//! What one program tells the next of a trace: the W3C's `traceparent`.
+
+use std::fmt;
+
+/// A span's name among all spans of all programs, and whether it is collected.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TraceContext {
+    /// The trace that it belongs to.
+    pub trace: [u8; 16],
+    /// The span.
+    pub span: [u8; 8],
+    /// Whether who made it collects it.
+    pub sampled: bool,
+}
+
+impl TraceContext {
+    /// Reads a `traceparent`: `00-TRACE-SPAN-FLAGS` in lower-case hexadecimal digits. `None` for
+    /// what is none; the standard has such a one passed over.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.trim_matches([' ', '\t']).split('-');
+        let [version] = bytes(parts.next()?)?;
+        let context = Self {
+            trace: bytes(parts.next()?)?,
+            span: bytes(parts.next()?)?,
+            sampled: bytes(parts.next()?).map(|[flags]: [u8; 1]| flags & 1 == 1)?,
+        };
+        let more = parts.next().is_some();
+        // A later version may have more behind what this one has.
+        let known = version != 0xff && !(version == 0 && more);
+        (known && context.trace != [0; 16] && context.span != [0; 8]).then_some(context)
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("00-")?;
+        self.trace
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str("-")?;
+        self.span
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        write!(f, "-{:02x}", u8::from(self.sampled))
+    }
+}
+
+impl fmt::Debug for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn bytes<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    if hex.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
+
+fn digit(hex: u8) -> Option<u8> {
+    match hex {
+        b'0'..=b'9' => Some(hex - b'0'),
+        b'a'..=b'f' => Some(hex - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn reads_what_it_writes() {
+        let context = TraceContext::parse(TEXT).unwrap();
+        assert!(context.sampled);
+        assert_eq!((context.trace[0], context.span[7]), (0x4b, 0xb7));
+        assert_eq!(context.to_string(), TEXT);
+        assert_eq!(TraceContext::parse(&format!(" {TEXT}\t")), Some(context));
+    }
+
+    #[test]
+    fn only_the_lowest_flag_says_that_it_is_sampled() {
+        for (flags, sampled) in [("00", false), ("02", false), ("03", true), ("ff", true)] {
+            let text = format!("{}{flags}", &TEXT[..53]);
+            assert_eq!(
+                TraceContext::parse(&text).unwrap().sampled,
+                sampled,
+                "{flags}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_later_version_may_have_more() {
+        let later = format!("01{}-more", &TEXT[2..]);
+        assert!(TraceContext::parse(&later).is_some());
+        for bad in [
+            String::new(),
+            format!("{TEXT}-more"),
+            format!("ff{}", &TEXT[2..]),
+            TEXT.to_uppercase(),
+            TEXT.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32)),
+            TEXT.replace("00f067aa0ba902b7", &"0".repeat(16)),
+            TEXT[..54].to_owned(),
+            TEXT.replace('-', "_"),
+            "00-é".to_owned(),
+        ] {
+            assert_eq!(TraceContext::parse(&bad), None, "{bad}");
+        }
+    }
+}

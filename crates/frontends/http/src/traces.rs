@@ -1,0 +1,40 @@
+//! Requests that are traced.
+
+use http::StatusCode;
+use http::request::Parts;
+use windrow_core::trace::TraceValue;
+use windrow_core::{TraceContext, TracedRequest, Tracer};
+
+/// The header in which a client names the span that it asks for.
+const TRACEPARENT: &str = "traceparent";
+
+/// Begins the span of a request, if it is to be collected: `name` is its method and the form of its
+/// path. The path itself names keys, and is not told.
+pub(crate) fn begin(
+    tracer: &Tracer,
+    head: &Parts,
+    name: Option<(&'static str, &'static str)>,
+) -> Option<Box<TracedRequest>> {
+    let (method, template) = name?;
+    let mut traced = TracedRequest::begin(tracer, caller(head))?;
+    traced.name(format!("{method} {template}"));
+    traced.note("http.request.method", TraceValue::Text(method.into()));
+    traced.note("http.route", TraceValue::Text(template.into()));
+    Some(traced)
+}
+
+/// Ends it with its answer.
+pub(crate) fn end(mut traced: TracedRequest, status: StatusCode) {
+    let code = u64::from(status.as_u16());
+    traced.note("http.response.status_code", TraceValue::Count(code));
+    traced.end(status.is_server_error());
+}
+
+/// What its client says. Two of them say nothing: nobody knows which one is meant.
+fn caller(head: &Parts) -> Option<TraceContext> {
+    let mut values = head.headers.get_all(TRACEPARENT).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => TraceContext::parse(value.to_str().ok()?),
+        _ => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! Writes that are traced.
+
+use std::time::SystemTime;
+
+use windrow_calls::SqlCall;
+use windrow_core::trace::TraceValue;
+use windrow_core::{Fault, TraceContext, TracedRequest, Unit, Work};
+
+use super::state::Session;
+
+/// That writes may be traced, and since when they are here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AskedTrace {
+    came: SystemTime,
+    /// What their client says of its own span.
+    caller: Option<TraceContext>,
+}
+
+impl Session {
+    /// What is known at first; `None` where nothing is traced. A comment of a simple query counts
+    /// more than the session's setting.
+    pub(super) fn asked_trace(&self, calls: &[SqlCall]) -> Option<AskedTrace> {
+        self.shared.tracer.as_ref()?;
+        let text = calls.first().and_then(|call| call.origin.as_deref());
+        let set = self.own.traceparent.as_deref();
+        Some(AskedTrace {
+            came: SystemTime::now(),
+            caller: text
+                .and_then(of_comment)
+                .or_else(|| TraceContext::parse(set?)),
+        })
+    }
+
+    /// Begins the span of a unit that is about to be handed over, if it is to be collected.
+    pub(super) fn begin_traced<W: Work>(
+        &self,
+        asked: AskedTrace,
+        unit: &Unit<W>,
+    ) -> Option<Box<TracedRequest>> {
+        let tracer = self.shared.tracer.as_ref()?;
+        let mut traced = TracedRequest::begin(tracer, asked.caller)?;
+        traced.came(asked.came);
+        let database = self.who.identity.database.to_string();
+        traced.note("db.namespace", TraceValue::Text(database.into()));
+        traced.trace().submitted(std::slice::from_ref(unit));
+        Some(traced)
+    }
+}
+
+/// Ends the span of what is refused.
+pub(super) fn refused(traced: Option<Box<TracedRequest>>, fault: &Fault) {
+    if let Some(traced) = traced {
+        traced.fails(&fault.code);
+        traced.end(false);
+    }
+}
+
+/// Forgets the span of what goes another way.
+pub(super) fn discard(traced: Option<Box<TracedRequest>>) {
+    if let Some(traced) = traced {
+        traced.discard();
+    }
+}
+
+/// What stands in a comment behind a statement, or else before it, in the form of sqlcommenter:
+/// `/*traceparent='00-..'*/`. A quoted text that ends like one cannot stand there.
+fn of_comment(text: &str) -> Option<TraceContext> {
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == ';');
+    let behind = text.strip_suffix("*/");
+    let behind = behind.and_then(|text| text.rsplit_once("/*"));
+    let before = text.strip_prefix("/*");
+    let before = before.and_then(|text| text.split_once("*/"));
+    let comments = [
+        behind.map(|(_, comment)| comment),
+        before.map(|(comment, _)| comment),
+    ];
+    comments.into_iter().flatten().find_map(|comment| {
+        let (_, value) = comment.split_once("traceparent='")?;
+        TraceContext::parse(value.split_once('\'')?.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn a_comment_behind_or_before_the_statement_names_the_span() {
+        for text in [
+            format!("insert into t values (1) /*traceparent='{PARENT}'*/"),
+            format!("insert into t values (1) /* a='b',traceparent='{PARENT}',c='d' */ ; "),
+            format!("/*traceparent='{PARENT}'*/ insert into t values (1)"),
+            format!("/* x */ insert into t values (1) /*traceparent='{PARENT}'*/;"),
+        ] {
+            let found = of_comment(&text).map(|context| context.to_string());
+            assert_eq!(found.as_deref(), Some(PARENT), "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_does() {
+        for text in [
+            "insert into t values (1)".to_owned(),
+            format!("insert into t values ('/*traceparent=''{PARENT}''*/')"),
+            format!("insert /*traceparent='{PARENT}'*/ into t values (1)"),
+            "insert into t values (1) /*traceparent='00-1-2-3'*/".to_owned(),
+            "insert into t values (1) /*traceparent='00".to_owned(),
+            "*/".to_owned(),
+            "/*/".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(of_comment(&text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The task that sends spans. Nobody waits for it: what it cannot send is lost and counted.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+use windrow_core::trace::TraceSpan;
+
+use super::collector::Collector;
+use super::counts::Counts;
+use super::encode;
+use super::messages::Resource;
+
+/// The most spans of a request.
+const MOST: usize = 512;
+
+/// How long spans are gathered for a request.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// How often a request is tried, and the rest after the first attempt; each later one is twice as
+/// long.
+const ATTEMPTS: u32 = 5;
+const REST: Duration = Duration::from_secs(1);
+
+/// How long the end waits for the collector.
+const LAST: Duration = Duration::from_secs(3);
+
+/// The log is told so often at most that the collector does not take spans.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// Sends what has ended.
+pub(super) struct Delivery {
+    spans: mpsc::Receiver<TraceSpan>,
+    /// Those of the next request, or of the one under way.
+    batch: Vec<TraceSpan>,
+    collector: Collector,
+    resource: Resource,
+    counts: Counts,
+    complained: Option<Instant>,
+}
+
+impl Delivery {
+    pub(super) fn new(
+        spans: mpsc::Receiver<TraceSpan>,
+        collector: Collector,
+        resource: Resource,
+        counts: Counts,
+    ) -> Self {
+        Self {
+            spans,
+            batch: Vec::new(),
+            collector,
+            resource,
+            counts,
+            complained: None,
+        }
+    }
+
+    /// Sends spans until the end is asked for; then what is there, as far as there is time.
+    pub(super) async fn run(mut self, end: CancellationToken) {
+        let sending = async {
+            loop {
+                self.gather().await;
+                self.deliver().await;
+            }
+        };
+        tokio::select! {
+            () = sending => {}
+            () = end.cancelled() => {}
+        }
+        self.spans.close();
+        let in_time = timeout(LAST, self.rest()).await.is_ok();
+        let mut left = self.batch.len();
+        while self.spans.try_recv().is_ok() {
+            left += 1;
+        }
+        self.counts.lost(left as u64);
+        if !in_time && left > 0 {
+            let peer = self.collector.peer();
+            warn!(
+                left,
+                "{peer} has not taken the last spans within {LAST:?}; they are lost"
+            );
+        }
+    }
+
+    /// Waits for the first span, and a moment for others.
+    async fn gather(&mut self) {
+        if self.batch.is_empty() {
+            // It never closes: the one who stops this has a sender.
+            self.spans.recv_many(&mut self.batch, MOST).await;
+        }
+        let until = Instant::now() + GATHER;
+        while let Some(room @ 1..) = MOST.checked_sub(self.batch.len()) {
+            tokio::select! {
+                more = self.spans.recv_many(&mut self.batch, room) => if more == 0 { return },
+                () = sleep_until(until) => return,
+            }
+        }
+    }
+
+    /// Sends the spans of a request, again and again if need be.
+    async fn deliver(&mut self) {
+        let mut rest = REST;
+        for _ in 1..ATTEMPTS {
+            if self.attempt().await {
+                return;
+            }
+            sleep(rest).await;
+            rest *= 2;
+        }
+        if !self.attempt().await {
+            self.lose();
+        }
+    }
+
+    /// Sends what is left, once.
+    async fn rest(&mut self) {
+        loop {
+            if !self.batch.is_empty() && !self.attempt().await {
+                return;
+            }
+            if self.spans.recv_many(&mut self.batch, MOST).await == 0 {
+                return;
+            }
+        }
+    }
+
+    /// True if the spans need not be sent again.
+    async fn attempt(&mut self) -> bool {
+        let body = encode::request(&self.resource, &self.batch);
+        match self.collector.send(body).await {
+            Ok(rejected) => {
+                let sent = self.batch.len() as u64;
+                self.counts.delivered(sent.saturating_sub(rejected));
+                self.counts.lost(rejected);
+                if rejected > 0 {
+                    let peer = self.collector.peer();
+                    self.complain(&format!("{peer} has not taken {rejected} of {sent} spans"));
+                }
+                self.batch.clear();
+                true
+            }
+            Err(refused) => {
+                self.complain(&refused.why);
+                if !refused.passing {
+                    self.lose();
+                }
+                !refused.passing
+            }
+        }
+    }
+
+    fn lose(&mut self) {
+        self.counts.lost(self.batch.len() as u64);
+        self.batch.clear();
+    }
+
+    fn complain(&mut self, why: &str) {
+        let now = Instant::now();
+        if self.complained.is_none_or(|at| now >= at + QUIET) {
+            self.complained = Some(now);
+            warn!(
+                why,
+                "spans are not delivered; writes go on, and windrow_trace_spans_total counts what is lost"
+            );
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! A database of the tests' PostgreSQL, and a way through a gateway before it.
+
+use tokio_postgres::{Client, NoTls};
+use windrow_testkit::postgres::{Database, shared};
+
+use crate::gateway::Gateway;
+
+pub async fn database() -> Database {
+    let database = tokio::task::spawn_blocking(|| shared().unwrap());
+    database.await.unwrap()
+}
+
+/// A client of the database itself.
+pub async fn direct(database: &Database) -> Client {
+    connect(database.url()).await
+}
+
+/// A client of the gateway before it.
+pub async fn through(gateway: &Gateway, database: &Database) -> Client {
+    let config: tokio_postgres::Config = database.url().parse().unwrap();
+    let (user, name) = (config.get_user().unwrap(), config.get_dbname().unwrap());
+    let address = gateway.pg.expect("it listens for PostgreSQL");
+    connect(&format!("postgres://{user}@{address}/{name}")).await
+}
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
