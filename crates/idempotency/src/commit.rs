@@ -233,7 +233,8 @@ impl Commit {
     }
 }
 
-/// What an earlier request was told of this part. `own`: it was this one, whose connection was lost.
+/// What an earlier request was told of this part. `own`: it was this one, whose connection was
+/// lost.
 fn told(part: &Part, executed: &Executed, own: bool) -> Result<UnitOutcome<RowDone>, Refused> {
     if *executed.request != *part.fingerprint.to_string() {
         return Err(Refused::mismatch());

@@ -74,6 +74,32 @@ impl Secured {
     }
 }
 
+/// Settings of a topic that loses nothing, but for how many brokers must have what was written.
+pub const KEPT: [(&str, &str); 3] = [
+    ("retention.ms", "-1"),
+    ("retention.bytes", "-1"),
+    ("unclean.leader.election.enable", "false"),
+];
+
+/// So many brokers on free ports; `None`, and said so, where Kafka cannot be started here.
+///
+/// # Errors
+/// As [`Kafka::start`].
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the run is to know what it lacks"
+)]
+pub fn brokers(count: usize) -> Result<Option<Kafka>> {
+    if let Some(why) = missing() {
+        println!("left out: {why}");
+        return Ok(None);
+    }
+    let ports: Vec<u16> = (0..count)
+        .map(|_| Kafka::free_port())
+        .collect::<Result<_>>()?;
+    Kafka::start(&ports, None).map(Some)
+}
+
 /// Why Kafka cannot be started here; `None` where it can.
 pub fn missing() -> Option<String> {
     let java = Command::new("java").arg("-version").output();

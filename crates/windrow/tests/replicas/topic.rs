@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use tokio::task::JoinSet;
-use windrow_testkit::kafka::{self, Kafka};
+use windrow_testkit::kafka::{self, KEPT, Kafka};
 use windrow_testkit::proxy::Proxy;
 
 use crate::kills::{Load, MARIA, PG, STATE, write};
@@ -25,25 +25,9 @@ const CLIENTS: u64 = 4;
 /// Rows that two gateways write at the same time.
 const ROWS: u64 = 1_500;
 
-const TOPIC: [(&str, &str); 3] = [
-    ("retention.ms", "-1"),
-    ("retention.bytes", "-1"),
-    ("unclean.leader.election.enable", "false"),
-];
-
 /// The brokers. `WINDROW_KAFKA_BROKERS`: how many there are.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the run is to know what it lacks"
-)]
 fn start() -> Option<Kafka> {
-    if let Some(why) = kafka::missing() {
-        println!("left out: {why}");
-        return None;
-    }
-    let brokers = number("WINDROW_KAFKA_BROKERS", 1);
-    let ports: Vec<_> = (0..brokers).map(|_| Kafka::free_port().unwrap()).collect();
-    Some(Kafka::start(&ports, None).unwrap())
+    kafka::brokers(number("WINDROW_KAFKA_BROKERS", 1)).unwrap()
 }
 
 /// A primary and its replica, whose log is a topic.
@@ -63,7 +47,7 @@ impl Pair {
         } else {
             "2"
         };
-        let settings = [&TOPIC[..], &[("min.insync.replicas", in_sync)]].concat();
+        let settings = [&KEPT[..], &[("min.insync.replicas", in_sync)]].concat();
         kafka.topic(&format!("{prefix}-far"), 1, &settings).unwrap();
         let primary = Db::postgres();
         let events = if matches!(replica, Db::Maria(_)) {
@@ -168,7 +152,7 @@ async fn gateways_share_the_logs_of_replicas() {
 
 fn an_unsafe_topic_is_refused(kafka: &Kafka) {
     kafka.topic("lossy-far", 1, &[]).unwrap();
-    kafka.topic("many-far", 2, &TOPIC).unwrap();
+    kafka.topic("many-far", 2, &KEPT).unwrap();
     let replica = Db::sqlite();
     for (prefix, why) in [
         ("lossy", "retention.ms"),

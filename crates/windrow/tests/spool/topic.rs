@@ -9,7 +9,7 @@ use std::time::Instant;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use windrow_testkit::command;
-use windrow_testkit::kafka::{self, Kafka};
+use windrow_testkit::kafka::{self, KEPT, Kafka};
 
 use crate::load::{self, Shared, Way};
 use crate::support::{Db, Gateway, PATIENCE, draining, number, windrow};
@@ -20,26 +20,11 @@ const ROUNDS: usize = 3;
 /// Clients of each gateway.
 const CLIENTS: u64 = 3;
 
-const TOPIC: [(&str, &str); 3] = [
-    ("retention.ms", "-1"),
-    ("retention.bytes", "-1"),
-    ("unclean.leader.election.enable", "false"),
-];
-
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the run is to know what it lacks"
-)]
 fn start() -> Option<Kafka> {
-    if let Some(why) = kafka::missing() {
-        println!("left out: {why}");
-        return None;
-    }
     let brokers = number("WINDROW_KAFKA_BROKERS", 1);
-    let ports: Vec<_> = (0..brokers).map(|_| Kafka::free_port().unwrap()).collect();
-    let kafka = Kafka::start(&ports, None).unwrap();
+    let kafka = kafka::brokers(brokers).unwrap()?;
     let in_sync = if brokers < 3 { "1" } else { "2" };
-    let settings = [&TOPIC[..], &[("min.insync.replicas", in_sync)]].concat();
+    let settings = [&KEPT[..], &[("min.insync.replicas", in_sync)]].concat();
     kafka.topic("writes", 1, &settings).unwrap();
     Some(kafka)
 }

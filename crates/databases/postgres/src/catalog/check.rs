@@ -135,8 +135,8 @@ fn indexes(oid: &str) -> String {
     )
 }
 
-/// What makes a [`Print`], seven columns of a query: what is said of the table, of its triggers, of
-/// its columns; the transaction that wrote the table's row, with what stands in it, the table's
+/// What makes a [`Print`], seven columns of a query: what is said of the table, of its triggers,
+/// of its columns; the transaction that wrote the table's row, with what stands in it, the table's
 /// file, the tables, and whether any of them has row security. The table is `c`, its parts are
 /// `o.oids`.
 pub(crate) fn print() -> String {

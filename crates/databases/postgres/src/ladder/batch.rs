@@ -114,7 +114,8 @@ impl<'a, F: Form> Batch<'a, F> {
         rest.collect()
     }
 
-    /// The write that is all of the batch, where it leaves something behind that is to be asked for.
+    /// The write that is all of the batch, where it leaves something behind that is to be asked
+    /// for.
     pub(crate) fn lone_asked(&self) -> Option<u32> {
         let [_] = self.placed.as_slice() else {
             return None;

@@ -18,7 +18,6 @@ use super::codes::{
 use super::form::{DoneOf, Form};
 use super::segment::{Mode, Segment};
 use super::sent::{Sent, SentTransaction};
-use crate::catalog::check::Found;
 use crate::catalog::table::NOT_DESCRIBED;
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::ServerError;
@@ -102,7 +101,7 @@ impl<F: Form> Settler<'_, '_, F> {
         let mut duplicates = Vec::new();
         for (at, statement) in transaction.statements.iter().enumerate() {
             match statement {
-                Sent::Guard(version) => self.found(*version, found(answers, at, 0)),
+                Sent::Guard(version) => self.found(*version, answers, (at, 0)),
                 Sent::Savepoint => {}
                 Sent::Single(item) => {
                     self.single_done(*item, answers, at);
@@ -110,7 +109,7 @@ impl<F: Form> Settler<'_, '_, F> {
                 }
                 Sent::FollowUp(item) => {
                     self.followed_up(*item, answers, at);
-                    self.found(self.version_of(*item), found(answers, at, 1));
+                    self.found(self.version_of(*item), answers, (at, 1));
                 }
                 Sent::Set { items, telling, .. } => {
                     let missing = self.set_done(items, *telling, answers, at);
@@ -185,14 +184,6 @@ impl<F: Form> Settler<'_, '_, F> {
     fn version_of(&self, item: u32) -> u64 {
         let compiled = self.batch.compiled_at(item);
         compiled.map_or(NOT_DESCRIBED, |compiled| compiled.table.version)
-    }
-
-    fn found(&mut self, version: u64, found: Found) {
-        match found {
-            Found::Alike => {}
-            Found::Told => self.told.push(version),
-            Found::OtherFile => self.outdated.push(version),
-        }
     }
 
     fn gone_stale(&mut self, version: u64) {
@@ -473,13 +464,6 @@ impl<F: Form> Settler<'_, '_, F> {
             self.next.push(Segment::new(half.to_vec(), Mode::Grouped));
         }
     }
-}
-
-/// What a check says that has not failed, in this column; a guard gives no row.
-fn found(answers: &Answers, at: usize, column: usize) -> Found {
-    let row = answers.rows_of(at).next();
-    let said = row.as_ref().and_then(|row| row.get(column));
-    said.map_or(Found::Alike, Found::of)
 }
 
 /// What a unit is told that Windrow itself refuses.

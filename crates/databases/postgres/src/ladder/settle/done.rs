@@ -1,6 +1,7 @@
 //! What writes are told that succeeded, from the answers to their statements.
 
 use super::Settler;
+use crate::catalog::check::Found;
 use crate::ladder::answers::Answers;
 use crate::ladder::form::{DoneOf, Form, Slots};
 use crate::ladder::sent::{Sent, SentTransaction};
@@ -27,6 +28,17 @@ impl<F: Form> Settler<'_, '_, F> {
         let done = self.batch.done.get_mut(item as usize);
         if let (Some(row), Some(done)) = (answers.rows_of(at).next(), done) {
             compiled.form.followed_up(row, done);
+        }
+    }
+
+    /// What a check says that has not failed, in this column of a statement; a guard gives no row.
+    pub(super) fn found(&mut self, version: u64, answers: &Answers, (at, column): (usize, usize)) {
+        let row = answers.rows_of(at).next();
+        let said = row.as_ref().and_then(|row| row.get(column));
+        match said.map_or(Found::Alike, Found::of) {
+            Found::Alike => {}
+            Found::Told => self.told.push(version),
+            Found::OtherFile => self.outdated.push(version),
         }
     }
 
