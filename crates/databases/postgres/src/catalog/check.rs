@@ -172,8 +172,8 @@ impl Check {
         Self { asks: true, ..self }
     }
 
-    /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters has
-    /// changed; else it gives what [`Found`] reads. `zone`: the session's own.
+    /// Its statement, to be prepared behind [`OPEN`]. Fails (22012) where something that matters
+    /// has changed; else it gives what [`Found`] reads. `zone`: the session's own.
     ///
     /// Whether policies count for a role depends on more than tables, so where there are any,
     /// everything is looked at each time.
