@@ -38,14 +38,19 @@ pub(super) fn wanted_checks<'b, F: Form>(
             let (Some(check), Some(print)) = (batch.check_of(table), &table.print) else {
                 continue;
             };
-            let check = if asks { check.asking() } else { check };
-            let known = prepared.knows(StatementKey::Check(check));
-            if !known && !wanted.iter().any(|wanted| wanted.check == check) {
-                wanted.push(WantedCheck {
-                    check,
-                    print,
-                    number: prepared.number(),
-                });
+            // The plain one always: a write in a part of a transaction has that behind it.
+            for check in [Some(check), asks.then(|| check.asking())]
+                .into_iter()
+                .flatten()
+            {
+                let known = prepared.knows(StatementKey::Check(check));
+                if !known && !wanted.iter().any(|wanted| wanted.check == check) {
+                    wanted.push(WantedCheck {
+                        check,
+                        print,
+                        number: prepared.number(),
+                    });
+                }
             }
         }
     }

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-
 use windrow_core::{FaultClass, Verdict};
 
 use super::batch::{Batch, FUSE_FROM};
