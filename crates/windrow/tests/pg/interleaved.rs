@@ -325,6 +325,57 @@ fn who_comes_behind_a_change_meets_no_plan_from_before_it() {
     );
 }
 
+/// A statement that the server refuses because its plan is from before a change goes once more, in
+/// its client's own text. What that gives is told with the types of the moment.
+#[test]
+fn a_clients_own_text_behind_a_change_is_told_with_the_types_of_the_moment() {
+    let gateway = Gateway::start();
+    let (to_bigint, back) = (2, 3);
+    let idle = || vec![Step::Nothing; CLIENTS];
+    let only = |client: usize, step| {
+        let mut steps = idle();
+        steps[client] = step;
+        steps
+    };
+    let execute = Step::Execute {
+        name: 0,
+        row: 0,
+        binary: false,
+    };
+    let rounds = [
+        (only(1, Step::Prepare(0, 1)), Some(to_bigint)),
+        (only(1, execute), None),
+        (only(0, Step::Simple(2, 0)), Some(back)),
+        (only(1, Step::Simple(2, 0)), None),
+    ];
+    let clients = |open: &dyn Fn() -> Client| (0..CLIENTS).map(|_| open()).collect();
+    let alone = play(&gateway, clients(&|| gateway.direct()), "s", &rounds);
+    let through = play(&gateway, clients(&|| gateway.client()), "s", &rounds);
+    assert_eq!(through, alone);
+}
+
+/// The same, where the client asks what its row took from a sequence.
+#[test]
+fn what_a_clients_own_text_took_from_a_sequence_is_known_behind_a_change() {
+    let gateway = Gateway::start();
+    gateway.exec("create table t (id int primary key, s serial, v int)");
+    let mut client = gateway.client();
+    for (id, of) in (1..).zip(["bigint", "int", "numeric", "int"]) {
+        let sql = format!("insert into t (id, v) values ({id}, 7) returning v");
+        let answer = client.query(&sql).unwrap();
+        assert_eq!(backend::sqlstate(&answer), None, "{answer:?}");
+        let answer = client.query("select lastval()").unwrap();
+        assert_eq!(
+            plain(&answer)[1],
+            format!("D \\x00\\x01\\x00\\x00\\x00\\x01{id}"),
+            "before it is {of}"
+        );
+        gateway.exec(&format!(
+            "alter table t alter v type {of} using v::text::{of}"
+        ));
+    }
+}
+
 /// Many clients insert and are given whole rows while the table gets one column after the other.
 #[test]
 fn columns_that_come_while_many_write_are_told_to_each_without_an_error() {

@@ -208,14 +208,6 @@ impl<'a, F: Form> Batch<'a, F> {
         !by_text || !matches!(sent.statements.get(at), Some(Sent::Single(_)))
     }
 
-    /// Whether a segment is one unit in its client's own text.
-    pub(crate) fn goes_by_text(&self, segment: &Segment) -> bool {
-        match segment.units.as_slice() {
-            [unit] => segment.mode == Mode::Fresh && self.origin(*unit).is_some(),
-            _ => false,
-        }
-    }
-
     /// What is placed there is compiled to.
     pub(crate) fn compiled(&self, placed: &Placed) -> Option<&Arc<Compiled<F>>> {
         self.shapes.get(placed.shape as usize)

@@ -38,21 +38,17 @@ pub(crate) struct Sender<'s, 'u, F: Form> {
 
 /// What a part before may have left behind is undone. Outside of a transaction this fails, and the
 /// part with it.
-pub(crate) const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
+const BACK: &str = "ROLLBACK TO SAVEPOINT windrow";
 
 /// Behind a part, whose work is kept. Where it has failed, the server does not come here.
-pub(crate) const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
+const KEEP: [&str; 2] = ["RELEASE SAVEPOINT windrow", "SAVEPOINT windrow"];
 
 impl<'s, F: Form> Sender<'s, '_, F> {
     /// Appends one transaction. If one of its values cannot be encoded after all, nothing of it is
     /// appended.
     pub(crate) fn send(&mut self, segment: Segment) -> Result<SentTransaction, Segment> {
         let start = self.out.len();
-        let sent = match self.send_origin(&segment) {
-            Some(sent) => sent,
-            None => self.send_whole(&segment),
-        };
-        match sent {
+        match self.send_whole(&segment) {
             Ok((statements, reads)) => Ok(SentTransaction {
                 segment,
                 statements,
@@ -64,21 +60,6 @@ impl<'s, F: Form> Sender<'s, '_, F> {
                 Err(segment)
             }
         }
-    }
-
-    /// A unit in its client's own text, where one failed that was made of it: so errors point into
-    /// it.
-    fn send_origin(&mut self, segment: &Segment) -> Option<Result<(Vec<Sent>, bool), Unfit>> {
-        let [unit] = segment.units.as_slice() else {
-            return None;
-        };
-        let origin = self.batch.origin(*unit)?;
-        if !self.batch.goes_by_text(segment) {
-            return None;
-        }
-        let item = u32::try_from(self.batch.writes_of(*unit).start).ok()?;
-        let sent = frontend::query(origin, self.out).map_err(|_| Unfit);
-        Some(sent.map(|()| (vec![Sent::Single(item)], false)))
     }
 
     fn send_whole(&mut self, segment: &Segment) -> Result<(Vec<Sent>, bool), Unfit> {
@@ -234,7 +215,7 @@ impl<'s, F: Form> Sender<'s, '_, F> {
             return Ok(());
         }
         for item in step.items {
-            let compiled = self.send_single(item, segment.mode == Mode::Fresh)?;
+            let compiled = self.send_single(item, segment)?;
             sent.push(Sent::Single(item));
             let asks = follows_up && compiled.form.follow_up().is_some();
             if asks && let Some(number) = self.prepared.ready(StatementKey::FollowUp) {
@@ -245,12 +226,19 @@ impl<'s, F: Form> Sender<'s, '_, F> {
         Ok(())
     }
 
-    /// The statement of one write; parsed at this very moment where it is to be `fresh`.
-    fn send_single(&mut self, item: u32, fresh: bool) -> Result<&'s Compiled<F>, Unfit> {
+    /// The statement of one write; parsed at this very moment where it is to be fresh, and then in
+    /// its client's own text, where another one was made of it: so errors point into it.
+    fn send_single(&mut self, item: u32, segment: &Segment) -> Result<&'s Compiled<F>, Unfit> {
         let batch = self.batch;
+        let fresh = segment.mode == Mode::Fresh;
         let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
         let compiled = batch.compiled(placed).ok_or(Unfit)?;
         let write = batch.write(placed).ok_or(Unfit)?;
+        if fresh && let Some(origin) = batch.origin(placed.unit) {
+            frontend::parse("", origin, [], self.out).map_err(|_| Unfit)?;
+            self.bind_nothing("")?;
+            return Ok(compiled);
+        }
         let key = StatementKey::Single(compiled.numbers.single_id);
         let ready = self.prepared.ready(key).filter(|_| !fresh);
         F::send_one(compiled, write, ready, self.buffers())?;

@@ -16,7 +16,7 @@ use crate::ladder::care::Care;
 use crate::ladder::connection::{Connection, unwritable};
 use crate::ladder::form::{DoneOf, Form};
 use crate::ladder::segment::{Mode, Segment};
-use crate::ladder::send::{BACK, FORGET, KEEP, Sender};
+use crate::ladder::send::{FORGET, Sender};
 use crate::ladder::sent::SentTransaction;
 use crate::ladder::settle::refusal;
 use crate::ladder::trust::Trust;
@@ -155,10 +155,6 @@ impl<F: Form> Connection<F> {
         let mut transactions = Vec::with_capacity(parts.len() + 1);
         transactions.extend(open.map(|sql| self.say(sql)));
         for part in parts {
-            let by_text = batch.goes_by_text(&part);
-            if by_text {
-                transactions.push(self.say(BACK));
-            }
             let mut sender = Sender {
                 batch,
                 prepared: &mut self.statements.prepared,
@@ -176,10 +172,6 @@ impl<F: Form> Connection<F> {
                     }
                     return Ok(None);
                 }
-            }
-            if by_text {
-                let kept = KEEP.join("; ");
-                transactions.push(self.say(&kept));
             }
         }
         let (answered, ended) = self.answers_to(&transactions, tally).await;
