@@ -63,13 +63,17 @@ const CHANGES: &[&str] = &[
         $$ begin raise notice 'now %', new.id; return new; end $$",
     "create trigger skip before insert on S.t for each row when (new.id % 2 = 0) execute function S.skip()",
     "drop trigger skip on S.t",
+    "create trigger unread before insert or update on S.t for each row execute function S.unread()",
+    "drop trigger unread on S.t",
     "truncate S.t",
 ];
 
 const TABLES: &str = "create schema S; create table S.t (id int primary key, v int);
     create function S.tell() returns trigger language plpgsql as
         $$ begin raise notice 'got %', new.id; return new; end $$;
-    create function S.skip() returns trigger language plpgsql as $$ begin return null; end $$";
+    create function S.skip() returns trigger language plpgsql as $$ begin return null; end $$;
+    create function S.unread() returns trigger language plpgsql as
+        $$ begin execute 'select 1'; return new; end $$";
 
 /// What one client does in a round; all of them do theirs at the same time.
 #[derive(Clone, Debug)]
