@@ -48,6 +48,8 @@ pub struct Pace {
     base: Setting,
     /// The landings that are being measured.
     window: Window,
+    /// When the last flight landed.
+    last_landed: Duration,
     trial: Option<Trial>,
     moves: Moves,
     /// Rows per second when the pauses between trials were last ended, and for how many samples
@@ -69,6 +71,10 @@ const START_NOISE: f64 = 0.1;
 const NOISE_WEIGHT: f64 = 0.2;
 const MOST_NOISE: f64 = 0.5;
 
+/// Where nothing is under way for so many times as long as a flight takes, nobody had anything to
+/// write: what is measured must not go on over that.
+const PAUSE: u32 = 4;
+
 /// The time per row has changed if it differs by this factor, twice in a row.
 const ANOTHER_WORLD: f64 = 1.5;
 
@@ -84,6 +90,7 @@ impl Pace {
             bounds,
             base,
             window: Window::idle(base),
+            last_landed: Duration::ZERO,
             trial: None,
             moves: Moves::new(),
             reference: None,
@@ -105,6 +112,11 @@ impl Pace {
 
     /// A flight has ended as it should.
     pub fn landed(&mut self, landing: Landing) {
+        let before = std::mem::replace(&mut self.last_landed, landing.at);
+        let left = landing.at.saturating_sub(landing.took);
+        if left.saturating_sub(before) > landing.took * PAUSE {
+            self.disturbed();
+        }
         let Some(sample) = self.window.add(landing) else {
             return;
         };

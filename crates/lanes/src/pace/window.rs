@@ -25,6 +25,8 @@ const PATIENCE: usize = 256;
 pub struct Landing {
     /// When, since the start of the lane.
     pub at: Duration,
+    /// How long it was under way.
+    pub took: Duration,
     /// Rows of its batch.
     pub rows: usize,
     /// True if a limit left rows behind when it departed.
@@ -33,6 +35,8 @@ pub struct Landing {
     pub waited: bool,
     /// True if the clients that are answered mostly come back at once ([`super::Gather::landed`]).
     pub back: bool,
+    /// Flights that were under way when it left, with it.
+    pub flying: usize,
     /// Connections that there are for flights.
     pub connected: usize,
 }

@@ -68,7 +68,7 @@ impl<W: Work> Worker<W> {
                 break;
             };
             let keyed = limit > 1 || flying > 0 || self.lock_waits.is_busy() || self.may_be_late();
-            if !self.send_off(connection, keyed, now) {
+            if !self.send_off(connection, keyed, flying + 1, now) {
                 break;
             }
         }
@@ -105,7 +105,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// Forms a batch and hands it to a connection. False if nothing can leave.
-    fn send_off(&mut self, connection: u64, keyed: bool, now: Instant) -> bool {
+    fn send_off(&mut self, connection: u64, keyed: bool, flying: usize, now: Instant) -> bool {
         let id = self.next_flight;
         let sink: Option<&dyn Sink<W>> = if keyed { Some(&*self.sink) } else { None };
         let formed = self.queue.form(self.room(), id, &mut self.tickets, sink);
@@ -127,6 +127,7 @@ impl<W: Work> Worker<W> {
             id,
             manifest,
             keyed,
+            flying,
             called_back: Vec::new(),
             waited: self.crowded || (self.pace.setting().gather && self.gather.expects()),
         };

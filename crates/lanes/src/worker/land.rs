@@ -49,18 +49,15 @@ impl<W: Work> Worker<W> {
             return;
         };
         let clean = landed.report.usable && landed.units.is_empty();
-        let (rows, units, departed, cut, retry, waited) = {
-            let manifest = &flight.manifest;
-            let units: usize = manifest.spans.iter().map(|span| span.count).sum();
-            (
-                manifest.rows,
-                units,
-                manifest.departed,
-                manifest.cut,
-                manifest.retry,
-                flight.waited,
-            )
-        };
+        let Manifest {
+            rows,
+            departed,
+            cut,
+            retry,
+            ..
+        } = flight.manifest;
+        let units: usize = flight.manifest.spans.iter().map(|span| span.count).sum();
+        let (waited, flying) = (flight.waited, flight.flying);
         self.company = units > 1;
         self.count_batch(rows, &landed.report.tally);
         if self.tickets.is_traced() {
@@ -78,10 +75,12 @@ impl<W: Work> Worker<W> {
         let back = self.gather.landed(at, took, units);
         self.pace.landed(Landing {
             at,
+            took,
             rows,
             cut,
             waited,
             back,
+            flying,
             connected: self.connections.connected(),
         });
     }

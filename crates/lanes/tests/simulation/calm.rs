@@ -110,7 +110,8 @@ proptest! {
                 pace.disturbed();
             }
             let connected = if disturbed { 1 } else { flights };
-            pace.landed(Landing { at, rows: landed, cut, waited, back: cut, connected });
+            let took = Duration::from_micros(after / 2);
+            pace.landed(Landing { at, took, rows: landed, cut, waited, back: cut, flying: landed % 20, connected });
             let setting = pace.setting();
             prop_assert!((1..=flights).contains(&setting.flights) && (1..=rows).contains(&setting.rows), "{setting:?}");
         }

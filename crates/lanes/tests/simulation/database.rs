@@ -15,6 +15,9 @@ pub(crate) struct Database {
     /// The same on resources that each flight has to itself.
     pub(crate) parallel_batch: f64,
     pub(crate) parallel_row: f64,
+    /// A commit waits for the log to be flushed, which takes so long. A flush is for all who came
+    /// before it began; who comes while one is under way waits for the next.
+    pub(crate) flush: f64,
     /// Past so many rows in a batch, every row costs more: twice as much at twice as many rows.
     pub(crate) knee: Option<f64>,
     /// How much every cost rises with each further flight under way.
@@ -44,6 +47,8 @@ pub(crate) struct Neighbours {
 pub(crate) struct Server {
     database: Database,
     free_at: f64,
+    /// When the last flush that is known of begins and ends.
+    flush: (f64, f64),
     dice: StdRng,
     /// What all flights have cost so far, without the delays that neighbours caused.
     spent: f64,
@@ -62,6 +67,7 @@ impl Database {
             serial_row: 4.0,
             parallel_batch: 0.0,
             parallel_row: 0.0,
+            flush: 0.0,
             knee: None,
             contention: 0.0,
             jitter: 0.0,
@@ -77,6 +83,7 @@ impl Server {
         Self {
             database,
             free_at: 0.0,
+            flush: (0.0, 0.0),
             dice: StdRng::seed_from_u64(seed),
             spent: 0.0,
             pressed: (1.0, 0.0),
@@ -115,7 +122,17 @@ impl Server {
             end += (to - from) * 1e6;
         }
         self.free_at = end;
-        end + self.database.round_trip / 2.0
+        self.flushed(end) + self.database.round_trip / 2.0
+    }
+
+    /// When a commit is on disk that asks for it now.
+    fn flushed(&mut self, now: f64) -> f64 {
+        let (begins, ends) = self.flush;
+        if now > begins {
+            let begins = now.max(ends);
+            self.flush = (begins, begins + self.database.flush);
+        }
+        self.flush.1
     }
 
     /// How many times as long everything takes because of neighbours.

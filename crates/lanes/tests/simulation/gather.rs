@@ -85,6 +85,78 @@ fn slow_commits_are_shared_by_all_who_come_back() {
     }
 }
 
+/// Commits that wait for the same flush: nothing is gained by more flights than one.
+fn flushes_in(micros: f64, jitter: f64) -> Database {
+    Database {
+        serial_batch: 60.0,
+        serial_row: 5.0,
+        flush: micros,
+        jitter,
+        ..Database::local()
+    }
+}
+
+/// Where commits share a flush, flights beside each other gain nothing, and clients that fly
+/// together gain much. Those who are left of many do not keep the flights of the many.
+#[test]
+fn who_is_left_of_many_flies_together() {
+    for left in [4, 8, 24] {
+        for (seed, jitter) in (0..).zip([0.0, 0.1, 0.2, 0.3]) {
+            let database = flushes_in(1100.0, jitter);
+            let (best, most) = best_of_grid(
+                &database,
+                closed(left, 150.0),
+                BOUNDS,
+                (0.5, 2.0),
+                &[false, true],
+            );
+            let load = Load::Leaving {
+                clients: 64,
+                turnaround: 150.0,
+                left,
+                from: 4.0,
+            };
+            let (run, pilot) = Run::of(&database, load, found(), 20.0, seed);
+            let reached = run.rate(12.0, 20.0);
+            println!(
+                "{left} left, jitter {jitter}: {reached:.0} rows/s of {most:.0} of {best:?}, ends with {:?}",
+                pilot.setting()
+            );
+            assert!(reached >= 0.9 * most, "{left} left, jitter {jitter}");
+        }
+    }
+}
+
+/// A pause says nothing about the flights before it, and nothing about those behind it.
+#[test]
+fn a_pause_is_not_taken_for_a_slow_database() {
+    for clients in [8, 64] {
+        for (work, pause) in [(0.5, 0.3), (2.0, 0.5)] {
+            for (seed, jitter) in (0..).zip([0.0, 0.1, 0.2, 0.3]) {
+                let database = flushes_in(1100.0, jitter);
+                let load = Load::Coming {
+                    clients,
+                    turnaround: 150.0,
+                    work,
+                    pause,
+                };
+                let (run, _) = Run::of(&database, load, found(), 20.0, seed);
+                let one = Setting {
+                    flights: 1,
+                    rows: 64,
+                    gather: true,
+                };
+                let (best, _) = Run::of(&database, load, Pilot::Fixed(one), 20.0, seed);
+                let (reached, most) = (run.rate(5.0, 20.0), best.rate(5.0, 20.0));
+                assert!(
+                    reached >= 0.9 * most,
+                    "{clients} clients, {work} s of work, jitter {jitter}: {reached:.0} of {most:.0}"
+                );
+            }
+        }
+    }
+}
+
 /// With a fast disk nothing is lost by it.
 #[test]
 fn fast_commits_lose_nothing() {

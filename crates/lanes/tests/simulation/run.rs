@@ -13,6 +13,20 @@ use crate::database::{Database, Server};
 pub(crate) enum Load {
     /// So many clients; each sends its next row when it has its answer, so many microseconds later.
     Closed { clients: usize, turnaround: f64 },
+    /// The same, and from a second on only so many of them.
+    Leaving {
+        clients: usize,
+        turnaround: f64,
+        left: usize,
+        from: f64,
+    },
+    /// The same, but nobody writes for `pause` seconds after each `work` seconds.
+    Coming {
+        clients: usize,
+        turnaround: f64,
+        work: f64,
+        pause: f64,
+    },
     /// There is always more than any batch takes.
     Backlog,
     /// So many rows a second, in even steps.
@@ -32,6 +46,8 @@ struct Flight {
     rows: usize,
     cut: bool,
     waited: bool,
+    /// How many were under way when it left, with it.
+    flying: usize,
     /// When it left, in nanoseconds.
     departed: u64,
 }
@@ -67,6 +83,8 @@ struct Lane<'a> {
     load: Load,
     now: f64,
     queued: usize,
+    /// Clients that are gone.
+    gone: usize,
     /// When the rows that are queued came, where the load is an open one.
     since: VecDeque<f64>,
     waits: Vec<(f64, f64)>,
@@ -109,6 +127,7 @@ impl Run {
             load,
             now: 0.0,
             queued: 0,
+            gone: 0,
             since: VecDeque::new(),
             waits: Vec::new(),
             spent: Vec::new(),
@@ -219,7 +238,9 @@ impl Lane<'_> {
 
     fn begin(&mut self) {
         match self.load {
-            Load::Closed { clients, .. } => self.queued = clients,
+            Load::Closed { clients, .. }
+            | Load::Leaving { clients, .. }
+            | Load::Coming { clients, .. } => self.queued = clients,
             Load::Backlog => self.queued = ENDLESS,
             Load::Open { .. } => self.push(0.0, Event::Arrival { rows: 1 }),
         }
@@ -238,6 +259,8 @@ impl Lane<'_> {
             rows,
             cut,
             waited,
+            took,
+            flying: flight.flying,
             back: back && matches!(self.pilot, Pilot::Found(_)),
             connected: self.setting().flights,
         };
@@ -246,18 +269,33 @@ impl Lane<'_> {
         }
         match self.load {
             Load::Backlog => self.queued += rows,
-            // Answers go out one after another, and so do the next rows come in.
             Load::Closed {
                 clients,
                 turnaround,
+            } => self.come_back(rows, clients, turnaround),
+            Load::Leaving {
+                clients,
+                turnaround,
+                left,
+                from,
             } => {
-                let (mut left, mut at) = (rows, self.now + turnaround);
-                while left > 0 {
-                    let some = left.min((clients / 8).clamp(1, 8));
-                    at += some as f64;
-                    self.push(at, Event::Arrival { rows: some });
-                    left -= some;
-                }
+                let leave = match self.now < from * 1e6 {
+                    true => 0,
+                    false => rows.min(clients - left - self.gone),
+                };
+                self.gone += leave;
+                self.come_back(rows - leave, clients, turnaround);
+            }
+            Load::Coming {
+                clients,
+                turnaround,
+                work,
+                pause,
+            } => {
+                let period = (work + pause) * 1e6;
+                let left = period - self.now % period;
+                let away = if left > pause * 1e6 { 0.0 } else { left };
+                self.come_back(rows, clients, turnaround + away);
             }
             Load::Open { .. } => {
                 let landed = self
@@ -266,6 +304,17 @@ impl Lane<'_> {
                     .map(|since| (self.now, self.now - since));
                 self.waits.extend(landed);
             }
+        }
+    }
+
+    /// Answers go out one after another, and so do the next rows come in.
+    fn come_back(&mut self, mut rows: usize, clients: usize, turnaround: f64) {
+        let mut at = self.now + turnaround;
+        while rows > 0 {
+            let some = rows.min((clients / 8).clamp(1, 8));
+            at += some as f64;
+            self.push(at, Event::Arrival { rows: some });
+            rows -= some;
         }
     }
 
@@ -299,6 +348,7 @@ impl Lane<'_> {
                 rows,
                 cut: self.queued > 0,
                 waited: self.crowded || (setting.gather && self.gather.expects()),
+                flying: self.flying,
                 departed: nanos(self.now),
             };
             self.push(
