@@ -73,13 +73,18 @@ impl Direction {
             Self::MoreFlights => sample.crowded,
             // Batches that nothing cuts would not become larger.
             Self::MoreRows | Self::Split => sample.cut,
-            Self::FewerRows | Self::FewerFlights => sample.saturated,
+            Self::FewerRows => sample.saturated,
+            // Where nothing waits although flights are beside each other, clients have one each.
+            Self::FewerFlights => sample.saturated || sample.flying > 1,
             // Batches twice as large would be cut otherwise.
             Self::Merge => sample.rows * 2 > base.rows,
             // Large batches are worth their commit without it, and full ones have no room for those
             // who come back.
             Self::Gather => {
-                sample.saturated && sample.back && !sample.cut && sample.rows <= LARGE_ROWS
+                (sample.saturated || sample.flying > 1)
+                    && sample.back
+                    && !sample.cut
+                    && sample.rows * sample.flying <= LARGE_ROWS
             }
             Self::Scatter => sample.saturated,
         }
@@ -91,7 +96,7 @@ impl Direction {
         self,
         base: Setting,
         bounds: Bounds,
-        rows_seen: usize,
+        sample: &Sample,
         factor: usize,
     ) -> Setting {
         let Setting {
@@ -109,10 +114,11 @@ impl Direction {
             Self::MoreFlights if gather => ((flights * 4).min(bounds.flights), rows),
             Self::MoreFlights => ((flights * 2).min(bounds.flights), rows),
             Self::MoreRows => (flights, (rows * factor).min(bounds.rows)),
-            Self::FewerFlights => (flights.div_ceil(2), rows),
-            // Half of what batches have had: a limit that does not bind would change nothing.
+            // Half of those that were under way: a limit that does not bind would change nothing.
+            Self::FewerFlights => (flights.min(sample.flying).div_ceil(2), rows),
+            // Half of what batches have had, likewise.
             Self::FewerRows => {
-                let half = rows.min(rows_seen.next_power_of_two()) / 2;
+                let half = rows.min(sample.rows.next_power_of_two()) / 2;
                 (flights, half.max(FEWEST_ROWS.min(rows)))
             }
             Self::Merge if flights > 1 && rows * 2 <= bounds.rows => {
@@ -121,12 +127,13 @@ impl Direction {
             Self::Split if flights * 2 <= bounds.flights && rows >= 2 * FEWEST_ROWS => {
                 (flights * 2, rows / 2)
             }
-            Self::Merge | Self::Split | Self::Gather | Self::Scatter => (flights, rows),
+            // With several flights there is always one that those who come back can leave with.
+            Self::Gather => (1, rows),
+            Self::Merge | Self::Split | Self::Scatter => (flights, rows),
         };
         Setting {
             flights,
             rows,
-            // With several flights there is always one that those who come back can leave with.
             gather: gather && flights == 1,
         }
     }

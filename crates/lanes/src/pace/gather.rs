@@ -11,6 +11,7 @@
 //! time, whatever the rate: then it is not even tried. On an idle lane nobody is waited for: the
 //! first one who comes is all who are expected.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Who came back, and who is waited for. Pure: times are since the start of the lane.
@@ -22,12 +23,22 @@ pub struct Gather {
     usually_back: f64,
     /// How long flights take on average, in seconds.
     usually_takes: f64,
-    /// Units that the last landing answered.
-    answered: usize,
-    /// Units that have come since.
-    back: usize,
+    /// The last landing.
+    last: Answered,
+    /// Landings whose units may still come back, the oldest first. Who comes is taken for one of
+    /// the oldest: flights may land together.
+    open: VecDeque<Answered>,
     /// Landings so far.
     seen: u32,
+}
+
+/// A landing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answered {
+    /// Units that it answered.
+    units: usize,
+    /// Units that have come since.
+    back: usize,
     /// Until when they count.
     until: Duration,
 }
@@ -54,10 +65,8 @@ impl Gather {
     /// A flight has landed that took so long and answered so many units. True if those who were
     /// answered the last times mostly came back at once.
     pub fn landed(&mut self, at: Duration, took: Duration, units: usize) -> bool {
-        if self.answered > 0 {
-            let back = self.back.min(self.answered) as f64;
-            self.usually_back += (back - self.usually_back) * WEIGHT;
-            self.usually_answered += (self.answered as f64 - self.usually_answered) * WEIGHT;
+        while let Some(answered) = self.open.pop_front_if(|answered| answered.until < at) {
+            self.learn(answered);
         }
         let takes = took.as_secs_f64();
         self.usually_takes += match self.usually_takes {
@@ -65,23 +74,38 @@ impl Gather {
             usually => (takes - usually) * WEIGHT,
         };
         let part = took.min(Duration::from_secs_f64(self.usually_takes)) / PART;
-        self.answered = units;
-        self.back = 0;
-        self.until = at + part.min(LONGEST);
+        self.last = Answered {
+            units,
+            back: 0,
+            until: at + part.min(LONGEST),
+        };
+        self.open.push_back(self.last);
         self.seen = self.seen.saturating_add(1);
         self.seen > EVIDENCE && self.share() >= MOST_ARE_BACK
     }
 
     /// A flight has ended in a way that says nothing: nobody is waited for.
     pub fn disturbed(&mut self) {
-        self.answered = 0;
+        self.last = Answered::default();
+        self.open.clear();
     }
 
     /// Units have come.
     pub fn arrived(&mut self, at: Duration, units: usize) {
-        if at <= self.until {
-            self.back += units;
+        if at <= self.last.until {
+            self.last.back += units;
         }
+        let mut left = units;
+        for answered in self.open.iter_mut().filter(|answered| at <= answered.until) {
+            let some = left.min(answered.units - answered.back);
+            answered.back += some;
+            left -= some;
+        }
+    }
+
+    fn learn(&mut self, answered: Answered) {
+        self.usually_back += (answered.back as f64 - self.usually_back) * WEIGHT;
+        self.usually_answered += (answered.units as f64 - self.usually_answered) * WEIGHT;
     }
 
     /// True if the last landing is one after which somebody is expected.
@@ -91,7 +115,8 @@ impl Gather {
 
     /// Until when those who are queued are to wait for others; `None`: they can leave.
     pub fn holds(&self, now: Duration) -> Option<Duration> {
-        (now < self.until && self.back < self.expected()).then_some(self.until)
+        let Answered { back, until, .. } = self.last;
+        (now < until && back < self.expected()).then_some(until)
     }
 
     #[expect(
@@ -100,7 +125,7 @@ impl Gather {
         reason = "a share of a number of units"
     )]
     fn expected(&self) -> usize {
-        (self.share() * self.answered as f64 + ROUNDING) as usize
+        (self.share() * self.last.units as f64 + ROUNDING) as usize
     }
 
     /// The share of those who are answered that is back in time.
@@ -139,7 +164,7 @@ mod tests {
         assert_eq!(gather.holds(at + MS), None);
         // Who comes later is not one who came back at once.
         gather.arrived(at + MS * 3 / 2, 1);
-        assert_eq!(gather.back, 7);
+        assert_eq!(gather.last.back, 7);
         gather.disturbed();
         assert_eq!((gather.holds(at), gather.expects()), (None, false));
     }

@@ -80,10 +80,10 @@ impl Moves {
         // first.
         let paused =
             |plan: &Plan| plan.direction == Direction::MoreFlights && plan.not_before > now;
-        let tried = self.plans.iter().any(paused);
+        let tried = base.flights > 1 || bounds.flights == 1 || self.plans.iter().any(paused);
         let open = |plan: &&mut Plan| {
             plan.not_before <= now
-                && (plan.direction != Direction::Gather || tried || bounds.flights == 1)
+                && (plan.direction != Direction::Gather || tried)
                 && plan.direction.makes_sense(base, sample)
                 && plan.candidate(base, bounds, sample) != base
         };
@@ -155,6 +155,6 @@ impl Moves {
 
 impl Plan {
     fn candidate(&self, base: Setting, bounds: Bounds, sample: &Sample) -> Setting {
-        self.direction.from(base, bounds, sample.rows, self.factor)
+        self.direction.from(base, bounds, sample, self.factor)
     }
 }

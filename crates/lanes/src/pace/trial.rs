@@ -110,7 +110,7 @@ impl Trial {
                 [base, candidate] if self.eager && candidate - base > LEAP => Verdict::Leap,
                 _ => Verdict::GoOn,
             }
-        } else if !sample.crowded {
+        } else if !sample.crowded && sample.flying <= 1 {
             Verdict::Stop
         } else {
             self.verdict()

@@ -56,6 +56,7 @@ pub(super) struct Window {
     waited: usize,
     cut: usize,
     back: usize,
+    flying: usize,
 }
 
 /// A sample ends early if after some time it has fewer rows per second than this: nothing good can
@@ -82,6 +83,8 @@ pub(super) struct Sample {
     pub(super) took: Duration,
     /// Rows of a batch on average.
     pub(super) rows: usize,
+    /// Flights under way, on average.
+    pub(super) flying: usize,
     /// True if nearly all rows had waited: the database is the limit.
     pub(super) saturated: bool,
     /// True if a good part of them had.
@@ -122,6 +125,7 @@ impl Window {
             waited: 0,
             cut: 0,
             back: 0,
+            flying: 0,
         }
     }
 
@@ -146,6 +150,7 @@ impl Window {
         self.waited += if landing.waited { landing.rows } else { 0 };
         self.cut += usize::from(landing.cut);
         self.back += usize::from(landing.back);
+        self.flying += landing.flying;
         let elapsed = landing.at.saturating_sub(since);
         let enough = LANDINGS.max(PER_FLIGHT * self.setting.flights);
         let rate = self.rows as f64 / elapsed.as_secs_f64();
@@ -157,6 +162,7 @@ impl Window {
             rate,
             took: elapsed,
             rows: self.rows.div_ceil(self.landings),
+            flying: ((self.flying + self.landings / 2) / self.landings).max(1),
             saturated: self.waited as f64 >= self.rows as f64 * WAITED_SHARE,
             crowded: self.waited as f64 >= self.rows as f64 * CROWDED_SHARE,
             cut: self.cut * 2 > self.landings,

@@ -96,13 +96,16 @@ fn flushes_in(micros: f64, jitter: f64) -> Database {
     }
 }
 
-/// Where commits share a flush, flights beside each other gain nothing, and clients that fly
-/// together gain much. Those who are left of many do not keep the flights of the many.
+/// Where rows are dear and commits share a flush, many clients are best served by several flights,
+/// and few by one that gathers them. Those who are left of many do not keep the flights of the many.
 #[test]
 fn who_is_left_of_many_flies_together() {
     for left in [4, 8, 24] {
         for (seed, jitter) in (0..).zip([0.0, 0.1, 0.2, 0.3]) {
-            let database = flushes_in(1100.0, jitter);
+            let database = Database {
+                parallel_row: 60.0,
+                ..flushes_in(1100.0, jitter)
+            };
             let (best, most) = best_of_grid(
                 &database,
                 closed(left, 150.0),
@@ -111,18 +114,22 @@ fn who_is_left_of_many_flies_together() {
                 &[false, true],
             );
             let load = Load::Leaving {
-                clients: 64,
+                clients: 400,
                 turnaround: 150.0,
                 left,
                 from: 4.0,
             };
             let (run, pilot) = Run::of(&database, load, found(), 20.0, seed);
             let reached = run.rate(12.0, 20.0);
+            let (fixed, _) = Run::of(&database, closed(left, 150.0), Pilot::Fixed(best), 20.0, 1);
+            let (cost, least) = (run.cost(12.0, 20.0), fixed.cost(12.0, 20.0));
+            let many = run.between(3.0, 4.0).map(|(_, _, s)| s.flights).max();
             println!(
-                "{left} left, jitter {jitter}: {reached:.0} rows/s of {most:.0} of {best:?}, ends with {:?}",
+                "{left} left, jitter {jitter}: {reached:.0} rows/s of {most:.0} at {cost:.0} us of {least:.0}, {best:?}, from {many:?} to {:?}",
                 pilot.setting()
             );
             assert!(reached >= 0.9 * most, "{left} left, jitter {jitter}");
+            assert!(cost <= 1.2 * least, "{left} left, jitter {jitter}");
         }
     }
 }

@@ -284,7 +284,7 @@ impl Lane<'_> {
                     false => rows.min(clients - left - self.gone),
                 };
                 self.gone += leave;
-                self.come_back(rows - leave, clients, turnaround);
+                self.come_back(rows - leave, clients - self.gone, turnaround);
             }
             Load::Coming {
                 clients,
