@@ -1,6 +1,7 @@
 //! `windrow-bench`: measures Windrow from outside. Each experiment prints its figures and stores
 //! them, with the machine, the versions and the command, below `benchmarks/runs/`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -12,6 +13,7 @@ use windrow_bench::experiments::{
     overload::Overload, poison::Poison, replicas::Replicas, soak::Soak, spool::Spool, sweep::Sweep,
 };
 use windrow_bench::figures::{Again, Compare, undisturbed};
+use windrow_bench::servers::forward;
 use windrow_bench::weather::Stations;
 
 /// Measures Windrow from outside. Starts what it needs: `windrow` (a release build, or what
@@ -75,12 +77,18 @@ enum Experiment {
     Gateway(Gateway),
     /// Two stored runs side by side, and which differences are larger than the noise.
     Compare(Compare),
+    /// Forwards connections to an address, for the experiment `gateway`.
+    #[command(name = forward::COMMAND, hide = true)]
+    Forward { to: SocketAddr },
     /// Three weather stations send one reading at a time; checks what arrived. Stores nothing.
     Weather(Stations),
 }
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
+    if let Experiment::Forward { to } = cli.experiment {
+        return forward::forward(to);
+    }
     let _awake = cli.awake.then(Awake::start).transpose()?;
     let again = match cli.once {
         true => Again::Never,
@@ -110,6 +118,7 @@ impl Experiment {
             Self::Gateway(e) => e.run(report),
             Self::Compare(e) => e.run(),
             Self::Weather(e) => e.run(),
+            Self::Forward { to } => forward::forward(*to),
         }
     }
 }

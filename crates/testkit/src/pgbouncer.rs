@@ -17,7 +17,16 @@ use crate::procfs;
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A PgBouncer in transaction mode. Ended when dropped.
+/// How it shares server connections among clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// Each transaction takes one of so many.
+    Transaction(usize),
+    /// Each client that has sent something keeps one of so many.
+    Session(usize),
+}
+
+/// A PgBouncer. Ended when dropped.
 #[derive(Debug)]
 pub struct PgBouncer {
     child: Child,
@@ -26,17 +35,16 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts it before a database, with a pool of `pool` server connections. Blocks until it takes
-    /// connections.
+    /// Starts it before a database. Blocks until it takes connections.
     ///
     /// # Errors
     /// It is not installed, or does not start; the message holds its log.
-    pub fn start(target: &Address, pool: usize) -> Result<Self> {
+    pub fn start(target: &Address, pooling: Pooling) -> Result<Self> {
         let account = Account::unprivileged()?;
         let folder = scratch(&account)?;
         let port = free_port()?;
         let settings = folder.path().join("pgbouncer.ini");
-        fs::write(&settings, ini(target, port, pool, folder.path()))?;
+        fs::write(&settings, ini(target, port, pooling, folder.path()))?;
         let child = account
             .command(&program()?)
             .arg("-q")
@@ -120,11 +128,15 @@ fn program() -> Result<PathBuf> {
         .context("pgbouncer is not installed; for example: apt-get install pgbouncer")
 }
 
-fn ini(target: &Address, port: u16, pool: usize, folder: &Path) -> String {
+fn ini(target: &Address, port: u16, pooling: Pooling, folder: &Path) -> String {
+    let (mode, pool) = match pooling {
+        Pooling::Transaction(pool) => ("transaction", pool),
+        Pooling::Session(pool) => ("session", pool),
+    };
     format!(
         "[databases]\n{database} = host={ip} port={target_port} dbname={database} user={role}\n\
          [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
-         auth_type = any\npool_mode = transaction\ndefault_pool_size = {pool}\n\
+         auth_type = any\npool_mode = {mode}\ndefault_pool_size = {pool}\n\
          max_client_conn = 12000\nlogfile = {log}\n",
         database = target.database,
         ip = target.socket.ip(),

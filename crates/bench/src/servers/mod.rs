@@ -1,6 +1,7 @@
 //! What an experiment runs against: real databases of its own, and Windrow before them.
 
 pub mod cluster;
+pub mod forward;
 pub mod pg;
 mod store;
 

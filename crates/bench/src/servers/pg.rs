@@ -1,22 +1,27 @@
-//! PostgreSQL, and the ways to it: direct, through Windrow, through PgBouncer.
+//! PostgreSQL, and the ways to it: direct, through Windrow, through PgBouncer, through a proxy that
+//! only forwards.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use windrow_testkit::pgbouncer::{self, PgBouncer};
+use windrow_testkit::pgbouncer::{self, PgBouncer, Pooling};
 use windrow_testkit::pgclient::Address;
 use windrow_testkit::postgres::{Postgres, psql};
 use windrow_testkit::process::Windrow;
 use windrow_testkit::procfs;
 
+use super::forward::Forwarder;
 use crate::figures::Run;
 use crate::reading::POSTGRES_TABLE;
 
 /// Connections that the server takes: enough for the most clients that come directly.
-const CONNECTIONS: &str = "1100";
+const CONNECTIONS: usize = 1_100;
 
-/// Server connections of PgBouncer: its default.
+/// Server connections of PgBouncer in transaction mode: its default.
 const POOL: usize = 20;
+
+/// And in session mode: as many as the server takes, but for those of others.
+const SESSIONS: usize = CONNECTIONS - 50;
 
 /// A server with real durability and room for many direct clients.
 #[derive(Debug)]
@@ -31,9 +36,12 @@ pub enum Way {
     Direct,
     /// Through Windrow.
     Windrow,
-    /// Through PgBouncer in transaction mode.
+    /// Through PgBouncer: in transaction mode; in session mode where clients prepare and it is older
+    /// than 1.21, which cannot follow that otherwise.
     #[value(name = "pgbouncer")]
     PgBouncer,
+    /// Through a proxy that forwards bytes and does nothing else.
+    Forward,
 }
 
 /// An open way.
@@ -49,6 +57,7 @@ enum Running {
     Nothing,
     Windrow(Windrow),
     PgBouncer(PgBouncer),
+    Forwarder(Forwarder),
 }
 
 impl Database {
@@ -58,7 +67,7 @@ impl Database {
     /// PostgreSQL is not installed, or this process may not open enough files.
     pub fn start(delay: Duration) -> Result<Self> {
         procfs::raise_open_files()?;
-        let builder = Postgres::builder().set("max_connections", CONNECTIONS);
+        let builder = Postgres::builder().set("max_connections", &CONNECTIONS.to_string());
         let builder = match delay.is_zero() {
             true => builder.fsync(true),
             false => builder.slow_fsync(delay),
@@ -73,16 +82,17 @@ impl Database {
         &self.server
     }
 
-    /// Opens a way to an empty table `readings` in a database of its own. `options` are Windrow's.
+    /// Opens a way to an empty table `readings` in a database of its own, for clients that prepare
+    /// their statements or not. `options` are Windrow's.
     ///
     /// # Errors
     /// The database or the gateway cannot be started.
-    pub fn open(&self, way: Way, options: &[String]) -> Result<Gate> {
+    pub fn open(&self, way: Way, prepares: bool, options: &[String]) -> Result<Gate> {
         let url = self.server.create_database()?;
         psql(&url, POSTGRES_TABLE)?;
         // What the last measurement left to be written is written before this one.
         self.server.exec("checkpoint")?;
-        Gate::open(way, &Address::of(&url)?, options)
+        Gate::open(way, &Address::of(&url)?, prepares, options)
     }
 
     /// Tells the report which versions take part.
@@ -105,27 +115,28 @@ impl Way {
             Self::Direct => "direct",
             Self::Windrow => "windrow",
             Self::PgBouncer => "pgbouncer",
+            Self::Forward => "forward",
         }
-    }
-
-    /// True where clients may use prepared statements: PgBouncer in transaction mode follows them
-    /// from 1.21 on.
-    ///
-    /// # Errors
-    /// PgBouncer is not installed.
-    pub fn prepares(self) -> Result<bool> {
-        if self != Self::PgBouncer {
-            return Ok(true);
-        }
-        let version = pgbouncer::version()?;
-        let mut numbers = version.split('.').map(str::parse::<u32>);
-        let of = |number: Option<Result<u32, _>>| number.and_then(Result::ok).unwrap_or(0);
-        Ok((of(numbers.next()), of(numbers.next())) >= (1, 21))
     }
 }
 
+/// How PgBouncer shares connections among clients that prepare their statements: in transaction
+/// mode it follows these from 1.21 on.
+///
+/// # Errors
+/// It is not installed.
+pub fn pooling_of_prepared() -> Result<Pooling> {
+    let version = pgbouncer::version()?;
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    let of = |number: Option<Result<u32, _>>| number.and_then(Result::ok).unwrap_or(0);
+    Ok(match (of(numbers.next()), of(numbers.next())) >= (1, 21) {
+        true => Pooling::Transaction(POOL),
+        false => Pooling::Session(SESSIONS),
+    })
+}
+
 impl Gate {
-    fn open(way: Way, direct: &Address, options: &[String]) -> Result<Self> {
+    fn open(way: Way, direct: &Address, prepares: bool, options: &[String]) -> Result<Self> {
         let running = match way {
             Way::Direct => Running::Nothing,
             Way::Windrow => {
@@ -133,7 +144,14 @@ impl Gate {
                 all.extend(options.iter().map(String::as_str));
                 Running::Windrow(super::windrow(&direct.url(), &all)?)
             }
-            Way::PgBouncer => Running::PgBouncer(PgBouncer::start(direct, POOL)?),
+            Way::PgBouncer => {
+                let pooling = match prepares {
+                    true => pooling_of_prepared()?,
+                    false => Pooling::Transaction(POOL),
+                };
+                Running::PgBouncer(PgBouncer::start(direct, pooling)?)
+            }
+            Way::Forward => Running::Forwarder(Forwarder::start(direct.socket)?),
         };
         let address = match &running {
             Running::Nothing => direct.clone(),
@@ -142,6 +160,7 @@ impl Gate {
                 direct.at(socket.context("windrow does not listen for PostgreSQL")?)
             }
             Running::PgBouncer(bouncer) => bouncer.address().clone(),
+            Running::Forwarder(forwarder) => direct.at(forwarder.listens()),
         };
         Ok(Self {
             address,
@@ -160,6 +179,7 @@ impl Gate {
             Running::Nothing => None,
             Running::Windrow(windrow) => Some(windrow.pid()),
             Running::PgBouncer(bouncer) => Some(bouncer.pid()),
+            Running::Forwarder(forwarder) => Some(forwarder.pid()),
         }
     }
 

@@ -52,18 +52,16 @@ impl Load {
         }
     }
 
-    fn mode(self) -> Mode {
+    pub(super) fn mode(self) -> Mode {
         match self {
             Self::Closed { mode, .. } => mode,
             _ => Mode::Prepared,
         }
     }
 
-    /// A server has no room for thousands of clients, and a gateway in transaction mode may not
-    /// follow prepared statements.
-    pub(super) fn takes(self, way: Way) -> Result<bool> {
-        let has_room = !matches!(self, Self::Connected { .. }) || way != Way::Direct;
-        Ok(has_room && (self.mode() != Mode::Prepared || way.prepares()?))
+    /// A server has no room for thousands of clients.
+    pub(super) fn takes(self, way: Way) -> bool {
+        !matches!(self, Self::Connected { .. }) || !matches!(way, Way::Direct | Way::Forward)
     }
 
     /// The generator's own limit with this load.

@@ -1,6 +1,6 @@
 //! An application that changes only its port: single-row inserts over PostgreSQL's protocol,
-//! direct, through Windrow and through PgBouncer, by the same generator; and where that costs more
-//! than it brings.
+//! direct, through Windrow, through PgBouncer and through a proxy that does nothing, by the same
+//! generator; and where that costs more than it brings.
 
 mod flawed;
 mod load;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use windrow_testkit::pgbouncer;
+use windrow_testkit::pgbouncer::{self, Pooling};
 
 use self::flawed::{Flaw, Mix};
 use self::load::{Load, Times};
@@ -18,7 +18,7 @@ use crate::figures::curve::{self, Scale};
 use crate::figures::plot::Names;
 use crate::http::report::as_f64;
 use crate::pg::Mode;
-use crate::servers::pg::{Database, Way};
+use crate::servers::pg::{Database, Way, pooling_of_prepared};
 
 /// Settings of the experiment.
 #[derive(Clone, Debug, clap::Args)]
@@ -54,7 +54,7 @@ pub struct Gateway {
     #[arg(long, default_value_t = 0)]
     pub fsync_delay: u64,
     /// How clients come to the database; PgBouncer only where it is installed.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Direct, Way::Windrow, Way::PgBouncer])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Direct, Way::Windrow, Way::PgBouncer, Way::Forward])]
     pub ways: Vec<Way>,
     /// More arguments for `windrow serve`, behind `--`.
     #[arg(last = true)]
@@ -104,8 +104,11 @@ impl Gateway {
             run.remark("left out: PgBouncer, which is not installed here");
             ways.retain(|way| *way != Way::PgBouncer);
         }
-        if ways.contains(&Way::PgBouncer) && !Way::PgBouncer.prepares()? {
-            run.remark("this PgBouncer cannot follow prepared statements in transaction mode (1.21 and later can)");
+        if ways.contains(&Way::PgBouncer) && matches!(pooling_of_prepared()?, Pooling::Session(_)) {
+            run.remark("PgBouncer is in session mode where clients prepare: this one cannot follow that in transaction mode (1.21 and later can)");
+        }
+        if ways.contains(&Way::Forward) {
+            run.remark("forward: a proxy that forwards bytes and does nothing else");
         }
         Ok(ways)
     }
@@ -157,8 +160,9 @@ impl Gateway {
             measured: Duration::from_millis(self.cell_ms),
         };
         for way in ways {
-            if load.takes(way)? {
-                let gate = database.open(way, &self.windrow)?;
+            if load.takes(way) {
+                let prepares = load.mode() == Mode::Prepared;
+                let gate = database.open(way, prepares, &self.windrow)?;
                 load::measure((database, &gate), (run, round), (way, load, limit), times)?;
             }
         }
