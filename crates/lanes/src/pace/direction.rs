@@ -41,8 +41,10 @@ impl Direction {
     /// How much rows per second must change, as a logarithm, for the change to be made. More rows
     /// cost latency, more flights cost connections and split batches: they must pay. Fewer must
     /// not harm.
-    pub(super) fn threshold(self) -> f64 {
+    pub(super) fn threshold(self, base: Setting) -> f64 {
         match self {
+            // One flight in place of several costs the database less.
+            Self::Gather if base.flights > 1 => 0.0,
             Self::MoreRows => 0.03,
             Self::MoreFlights => 0.06,
             Self::Split | Self::Gather => 0.05,
@@ -50,6 +52,11 @@ impl Direction {
             Self::FewerFlights => -0.03,
             Self::Merge | Self::Scatter => 0.0,
         }
+    }
+
+    /// True if the same rows cost the database less: fewer batches.
+    pub(super) fn saves(self) -> bool {
+        matches!(self, Self::FewerFlights | Self::Merge)
     }
 
     pub(super) fn opposite(self) -> Self {

@@ -8,7 +8,8 @@
 //! takes.
 //!
 //! Where clients write when they please (an open load), half as many as were answered come in that
-//! time, whatever the rate: then it is not even tried. On an idle lane nobody is waited for: the
+//! time, whatever the rate: then it is not even tried. Beside other flights that time is shorter,
+//! for their clients come in it too. On an idle lane nobody is waited for: the
 //! first one who comes is all who are expected.
 
 use std::collections::VecDeque;
@@ -43,9 +44,6 @@ struct Answered {
     until: Duration,
 }
 
-/// The part of a flight's time that is waited at most.
-const PART: u32 = 2;
-
 /// The longest wait: who is not back by then is not coming back at once.
 const LONGEST: Duration = Duration::from_millis(5);
 
@@ -62,10 +60,14 @@ const EVIDENCE: u32 = 16;
 const ROUNDING: f64 = 0.05;
 
 impl Gather {
-    /// A flight has landed that took so long and answered so many units. True if those who were
-    /// answered the last times mostly came back at once.
-    pub fn landed(&mut self, at: Duration, took: Duration, units: usize) -> bool {
-        while let Some(answered) = self.open.pop_front_if(|answered| answered.until < at) {
+    /// A flight has landed that took so long and answered so many units, and was one of `flying`
+    /// under way. True if those who were answered the last times mostly came back at once.
+    pub fn landed(&mut self, at: Duration, took: Duration, units: usize, flying: usize) -> bool {
+        let flying = u32::try_from(flying).unwrap_or(u32::MAX / 4);
+        while let Some(answered) = self.open.front().copied()
+            && answered.until < at
+        {
+            self.open.pop_front();
             self.learn(answered);
         }
         let takes = took.as_secs_f64();
@@ -73,7 +75,7 @@ impl Gather {
             0.0 => takes,
             usually => (takes - usually) * WEIGHT,
         };
-        let part = took.min(Duration::from_secs_f64(self.usually_takes)) / PART;
+        let part = took.min(Duration::from_secs_f64(self.usually_takes)) * 2 / (3 * flying + 1);
         self.last = Answered {
             units,
             back: 0,
@@ -151,14 +153,14 @@ mod tests {
         let mut back = false;
         for _ in 0..30 {
             at += 2 * MS;
-            back = gather.landed(at, 2 * MS, 8);
+            back = gather.landed(at, 2 * MS, 8, 1);
             assert!(gather.holds(at).is_none_or(|until| until <= at + MS));
             gather.arrived(at + MS / 10, 8);
             assert_eq!(gather.holds(at + MS / 10), None);
         }
         assert!(back);
         at += 2 * MS;
-        gather.landed(at, 2 * MS, 8);
+        gather.landed(at, 2 * MS, 8, 1);
         gather.arrived(at + MS / 10, 7);
         assert!(gather.holds(at + MS / 2).is_some());
         assert_eq!(gather.holds(at + MS), None);
@@ -174,7 +176,7 @@ mod tests {
         let mut gather = Gather::default();
         for n in 0..100 {
             let at = n * 2 * MS;
-            assert!(!gather.landed(at, 2 * MS, 10));
+            assert!(!gather.landed(at, 2 * MS, 10, 1));
             // An open load: five while half a flight passes.
             for each in 0..10 {
                 gather.arrived(at + MS / 5 * each, 1);

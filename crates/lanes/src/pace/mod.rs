@@ -18,11 +18,15 @@
 //!   holds, some with the candidate, the first again, and so on. So a database that becomes slower
 //!   or stalls in between does not make one side look better than the other. It goes on until the
 //!   difference stands out from the noise.
-//! - **Hysteresis**: to go up, rows per second must rise by some percent; to go down, they must not
-//!   fall. Between the two nothing changes, so noise does not make it wander.
+//! - **Hysteresis**: to go up, rows per second must rise by some percent, over several turns; to go
+//!   down, they must not fall. Between the two nothing changes, so noise does not make it wander.
+//! - **Fewer flights** cost the database less for the same rows: they need not be proven to be as
+//!   good, only not be seen to be worse. They are also tried where nothing waits because each client
+//!   has a flight of its own: so few clients do not keep the flights of many.
+//! - **Pauses of all clients** say nothing: what was being measured is thrown away.
 //! - **Rarely**: a change that did not pay is tried again after a pause that doubles each time; all
-//!   pauses end when the time per row changes by half or more, for then the database (or the load)
-//!   is another one.
+//!   pauses end when the time per row changes by half or more, and by more than the noise, for then
+//!   the database (or the load) is another one.
 
 mod direction;
 mod gather;
@@ -75,8 +79,10 @@ const MOST_NOISE: f64 = 0.5;
 /// write: what is measured must not go on over that.
 const PAUSE: u32 = 4;
 
-/// The time per row has changed if it differs by this factor, twice in a row.
+/// The time per row has changed if it differs by this factor, twice in a row, and by so many times
+/// the noise.
 const ANOTHER_WORLD: f64 = 1.5;
+const FAR_APART: f64 = 4.0;
 
 impl Pace {
     /// Starts with one flight.
@@ -152,7 +158,7 @@ impl Pace {
         if trial.setting() == self.base {
             self.listen(&sample);
         }
-        match trial.add(&sample) {
+        match trial.add(now, &sample) {
             Verdict::GoOn => self.start(trial, now),
             Verdict::Stop => self.measure(settle(self.base, self.base), now),
             Verdict::Worse => {
@@ -204,8 +210,8 @@ impl Pace {
     /// Ends all pauses once the time per row is another one.
     fn look_around(&mut self, now: Duration, sample: &Sample) {
         let reference = *self.reference.get_or_insert(sample.rate);
-        let factor = (sample.rate / reference).max(reference / sample.rate);
-        self.strange = if factor > ANOTHER_WORLD {
+        let apart = (sample.rate / reference).ln().abs();
+        self.strange = if apart > ANOTHER_WORLD.ln().max(FAR_APART * self.noise) {
             self.strange + 1
         } else {
             0

@@ -76,17 +76,17 @@ impl Moves {
         bounds: Bounds,
         sample: &Sample,
     ) -> Option<Step> {
-        // Where flights beside each other are of use, they are better than to wait: so those come
-        // first.
-        let paused =
-            |plan: &Plan| plan.direction == Direction::MoreFlights && plan.not_before > now;
-        let tried = base.flights > 1 || bounds.flights == 1 || self.plans.iter().any(paused);
-        let open = |plan: &&mut Plan| {
+        let is_open = |plan: &Plan| {
             plan.not_before <= now
-                && (plan.direction != Direction::Gather || tried)
                 && plan.direction.makes_sense(base, sample)
                 && plan.candidate(base, bounds, sample) != base
         };
+        // Where flights beside each other are of use, they are better than to wait: so those come
+        // first.
+        let more = |plan: &Plan| plan.direction == Direction::MoreFlights && is_open(plan);
+        let waits = self.plans.iter().any(more);
+        let open =
+            |plan: &&mut Plan| is_open(plan) && !(waits && plan.direction == Direction::Gather);
         let plans = self.plans.iter_mut().filter(open);
         let plan = plans.min_by_key(|plan| (Some(plan.direction) != self.favourite, plan.tried))?;
         self.trials += 1;

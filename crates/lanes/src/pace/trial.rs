@@ -7,8 +7,10 @@ use super::direction::Direction;
 use super::moves::Step;
 use super::window::{Hopeless, Sample};
 
-/// Turns of the candidate after which a change that does not stand out is given up.
+/// Turns of the candidate after which a change that does not stand out is given up, and how long
+/// that is tried: there may be better ones.
 const MOST_TURNS: usize = 24;
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a single turn may be wrong by even where all turns agree, as a logarithm.
 const DOUBT: f64 = 0.015;
@@ -22,6 +24,10 @@ const ENOUGH: f64 = 0.008;
 
 /// How many standard errors a gain must stand out by; a loss, by one.
 const CERTAIN: f64 = 2.0;
+
+/// Turns of the candidate before it is believed to be better: a single one may be anything, and so
+/// may those of the base around it.
+const FEWEST: usize = 3;
 
 /// So many turns the noise measured before counts for.
 const PRIOR: f64 = 3.0;
@@ -100,7 +106,7 @@ impl Trial {
     }
 
     /// Adds a turn.
-    pub(super) fn add(&mut self, sample: &Sample) -> Verdict {
+    pub(super) fn add(&mut self, now: Duration, sample: &Sample) -> Verdict {
         let of_candidate = self.setting() == self.candidate;
         self.turns.push(sample.rate.max(f64::MIN_POSITIVE).ln());
         if !sample.connected {
@@ -113,11 +119,11 @@ impl Trial {
         } else if !sample.crowded && sample.flying <= 1 {
             Verdict::Stop
         } else {
-            self.verdict()
+            self.verdict(now)
         }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self, now: Duration) -> Verdict {
         let mut gains = self.gains();
         let turns = gains.len();
         if turns >= MANY_TURNS {
@@ -128,11 +134,17 @@ impl Trial {
         let count = gains.len() as f64;
         let mean = gains.iter().sum::<f64>() / count;
         let error = self.error(&gains, mean) + DOUBT / count.sqrt();
-        let threshold = self.direction.threshold();
+        let threshold = self.direction.threshold(self.base);
         let believed = error < ENOUGH;
-        if mean - CERTAIN * error > threshold || (believed && mean > threshold) {
+        let is_old = turns >= FEWEST && now.saturating_sub(self.since) > LONGEST;
+        let ends = turns >= MOST_TURNS || is_old;
+        let stands_out = mean - CERTAIN * error > threshold || (believed && mean > threshold);
+        if stands_out && turns >= FEWEST {
             Verdict::Better
-        } else if mean + error < threshold || believed || turns >= MOST_TURNS {
+        } else if ends && mean > threshold && self.direction.saves() {
+            // What costs the database less need not be proven to be as good.
+            Verdict::Better
+        } else if mean + error < threshold || (believed && !stands_out) || ends {
             Verdict::Worse
         } else {
             Verdict::GoOn

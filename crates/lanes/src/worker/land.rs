@@ -72,7 +72,7 @@ impl<W: Work> Worker<W> {
         let at = now.saturating_duration_since(self.started);
         let took = departed.map_or(Duration::ZERO, |left| now.saturating_duration_since(left));
         self.usual.landed(took);
-        let back = self.gather.landed(at, took, units);
+        let back = self.gather.landed(at, took, units, flying);
         self.pace.landed(Landing {
             at,
             took,

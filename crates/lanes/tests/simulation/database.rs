@@ -130,7 +130,7 @@ impl Server {
         let (begins, ends) = self.flush;
         if now > begins {
             let begins = now.max(ends);
-            self.flush = (begins, begins + self.database.flush);
+            self.flush = (begins, begins + self.database.flush * self.pressed(begins));
         }
         self.flush.1
     }

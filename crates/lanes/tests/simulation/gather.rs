@@ -241,17 +241,17 @@ fn fewer_clients_are_not_kept_waiting() {
         let ms = std::time::Duration::from_millis(1);
         let mut at = ms;
         for _ in 0..50 {
-            gather.landed(at, 2 * ms, 64);
+            gather.landed(at, 2 * ms, 64, 1);
             gather.arrived(at + ms / 10, 64);
             at += 2 * ms;
         }
-        gather.landed(at, 2 * ms, 64);
+        gather.landed(at, 2 * ms, 64, 1);
         gather.arrived(at + ms / 10, left);
         assert!(gather.holds(at + ms / 10).is_some());
         // That once it is half of a flight; from then on they are all who are expected.
         for _ in 0..3 {
             at += 3 * ms;
-            gather.landed(at, 2 * ms, left);
+            gather.landed(at, 2 * ms, left, 1);
             gather.arrived(at + ms / 10, left);
             assert_eq!(gather.holds(at + ms / 10), None, "{left} clients");
         }

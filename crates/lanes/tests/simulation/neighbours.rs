@@ -61,24 +61,36 @@ fn with_commits_in_parallel() {
     });
 }
 
+#[test]
+fn with_commits_that_share_a_flush() {
+    neighbours_neither_slow_it_down_nor_make_it_dear(&Database {
+        serial_batch: 60.0,
+        serial_row: 5.0,
+        flush: 1100.0,
+        ..local()
+    });
+}
+
 /// Rows a second, and what a row costs the database.
 fn measure(database: &Database, clients: usize, pilot: Pilot, seed: u64) -> (f64, f64) {
     let (run, _) = Run::of(database, closed(clients), pilot, 20.0, seed);
     (run.rate(2.0, 20.0), run.cost(2.0, 20.0))
 }
 
-/// The best fixed number of flights: its rows a second, and what a row costs with it.
+/// The best fixed number of flights, or one that gathers where commits share a flush: its rows a
+/// second, and what a row costs with it.
 fn best(database: &Database, clients: usize) -> (f64, f64) {
-    let fixed = |flights| {
+    let fixed = |(flights, gather)| {
         let setting = Setting {
             flights,
             rows: BOUNDS.rows,
-            gather: false,
+            gather,
         };
         measure(database, clients, Pilot::Fixed(setting), 9)
     };
-    let all = [1, 2, 4, 8, 16].map(fixed);
-    let all = all.into_iter();
+    let plain = [1, 2, 4, 8, 16].map(|flights| (flights, false));
+    let gathers = (database.flush > 0.0).then_some((1, true));
+    let all = plain.into_iter().chain(gathers).map(fixed);
     all.fold(
         (0.0, 0.0),
         |best, each| if each.0 > best.0 { each } else { best },

@@ -253,7 +253,7 @@ impl Lane<'_> {
         self.flying -= 1;
         let at = Duration::from_secs_f64(self.now / 1e6);
         let took = at.saturating_sub(Duration::from_nanos(flight.departed));
-        let back = self.gather.landed(at, took, rows);
+        let back = self.gather.landed(at, took, rows, flight.flying);
         let landing = Landing {
             at,
             rows,
