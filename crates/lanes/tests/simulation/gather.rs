@@ -101,7 +101,7 @@ fn flushes_in(micros: f64, jitter: f64) -> Database {
 #[test]
 fn who_is_left_of_many_flies_together() {
     for left in [4, 8, 24] {
-        for (seed, jitter) in (0..).zip([0.0, 0.1, 0.2, 0.3]) {
+        for (seed, jitter) in (0..).zip([0.0, 0.2]) {
             let database = Database {
                 parallel_row: 60.0,
                 ..flushes_in(1100.0, jitter)
@@ -139,7 +139,7 @@ fn who_is_left_of_many_flies_together() {
 fn a_pause_is_not_taken_for_a_slow_database() {
     for clients in [8, 64] {
         for (work, pause) in [(0.5, 0.3), (2.0, 0.5)] {
-            for (seed, jitter) in (0..).zip([0.0, 0.1, 0.2, 0.3]) {
+            for (seed, jitter) in (0..).zip([0.0, 0.2]) {
                 let database = flushes_in(1100.0, jitter);
                 let load = Load::Coming {
                     clients,
