@@ -200,12 +200,20 @@ async fn what_does_not_matter_costs_one_look() {
 
 #[tokio::test]
 async fn a_session_in_the_zone_of_checks_looks_at_everything() {
-    let zone = ["SET TimeZone = '<windrow>-15:59'"];
-    let mut bed = Bed::with("create table t (id int primary key, a text)", &[], &zone).await;
-    let mut statement = bed.describe(insert("t", "id", "$1").parsed()).await;
-    for n in 0..4 {
-        write(&mut bed, &mut statement, n).await;
+    for zone in [
+        "<windrow>-15:59",
+        "XXX-15:059",
+        "XXX-15:58:60",
+        "15.98333333333",
+    ] {
+        let set = format!("SET TimeZone = '{zone}'");
+        let sql = "create table t (id int primary key, a text)";
+        let mut bed = Bed::with(sql, &[], &[set.as_str()]).await;
+        let mut statement = bed.describe(insert("t", "id", "$1").parsed()).await;
+        for n in 0..4 {
+            write(&mut bed, &mut statement, n).await;
+        }
+        bed.sql("alter table t alter a set default 'x'");
+        assert!(write(&mut bed, &mut statement, 10).await > 1, "{zone}");
     }
-    bed.sql("alter table t alter a set default 'x'");
-    assert!(write(&mut bed, &mut statement, 10).await > 1);
 }
