@@ -122,8 +122,8 @@ impl<F: Form> Settler<'_, '_, F> {
         duplicates
     }
 
-    /// What a unit is told that has given other rows than its client was told, in a transaction that
-    /// must not be committed for that.
+    /// What a unit is told that has given other rows than its client was told, in a transaction
+    /// that must not be committed for that.
     pub(crate) fn other_rows(
         &self,
         transaction: &SentTransaction,
