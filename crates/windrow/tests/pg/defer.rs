@@ -444,3 +444,90 @@ fn tables_are_the_same_and_no_error_is_lost() {
     });
     result.unwrap();
 }
+
+/// Nobody has told the gateway that the table is another one: what was answered early turns out to
+/// be wrong, and so the transaction fails. The next one is told the truth.
+#[test]
+fn a_transaction_fails_whose_table_has_changed_since_it_was_proven() {
+    let line = Line::start(Duration::ZERO);
+    let mut owner = Client::connect(&line.direct).unwrap();
+    ok(
+        &mut owner,
+        "create function drops() returns trigger language plpgsql as 'begin return null; end'",
+    );
+    for (change, back) in [
+        (
+            "create trigger d before insert on t for each row execute function drops()",
+            "drop trigger d on t",
+        ),
+        (
+            "create rule d as on insert to t do instead nothing",
+            "drop rule d on t",
+        ),
+    ] {
+        for simple in [true, false] {
+            let mut client = line.client();
+            ok(&mut owner, change);
+            let insert = |client: &mut Client, id: i32| {
+                let sql = format!("insert into t (id, v) values ({id}, 1)");
+                match simple {
+                    true => client.query(&sql).unwrap(),
+                    false => {
+                        prepared(client, id);
+                        client.until_ready().unwrap()
+                    }
+                }
+            };
+            ok(&mut client, "begin");
+            let mut told: Vec<Message> = (0..3).flat_map(|id| insert(&mut client, id)).collect();
+            told.extend(client.query("commit").unwrap());
+            assert_eq!(
+                backend::sqlstate(&told).as_deref(),
+                Some("40001"),
+                "{told:?}"
+            );
+            let errors = told.iter().filter(|m| m.tag == b'E').count();
+            assert_eq!(
+                (errors, &*told.last().unwrap().body),
+                (1, &b"I"[..]),
+                "{told:?}"
+            );
+            ok(&mut client, "begin");
+            let told = insert(&mut client, 1);
+            let tag = told.iter().find(|m| m.tag == b'C').unwrap();
+            assert_eq!(tag.command().unwrap(), "INSERT 0 0", "{told:?}");
+            ok(&mut client, "commit");
+            ok(&mut owner, back);
+        }
+    }
+    assert_eq!(line.count(), "0");
+}
+
+#[test]
+fn a_transaction_fails_that_was_told_types_from_before_a_change() {
+    let line = Line::start(Duration::ZERO);
+    let mut owner = Client::connect(&line.direct).unwrap();
+    let mut client = line.client();
+    // All that is said from the Parse to the end of the transaction.
+    let describe = |client: &mut Client| {
+        ok(client, "begin");
+        let mut out = Vec::new();
+        frontend::parse(&mut out, "s", "insert into t (id, v) values ($1, $2)", &[]);
+        frontend::describe(&mut out, b'S', "s");
+        frontend::sync(&mut out);
+        client.send(&out).unwrap();
+        let mut told = client.until_ready().unwrap();
+        told.extend(client.query("commit").unwrap());
+        ok(client, "deallocate all");
+        told
+    };
+    let before = describe(&mut client);
+    ok(&mut owner, "alter table t alter v type bigint");
+    for attempt in 0..2 {
+        let told = describe(&mut client);
+        let is_old = told[1].body == before[1].body;
+        let failed = backend::sqlstate(&told);
+        assert_eq!(failed.as_deref(), is_old.then_some("40001"), "{told:?}");
+        assert!(attempt == 0 || !is_old, "{told:?}");
+    }
+}

@@ -19,6 +19,7 @@ mod load;
 mod many;
 mod notices;
 mod order;
+mod restless;
 mod sessions;
 mod spooled;
 mod standings;

@@ -239,7 +239,7 @@ fn change<'d>(parsed: &'d ParsedStatement, meaning: &'d Meaning) -> Change<'d> {
 
 /// What clients are told whose statement gives other columns by now than they were told: the
 /// server's own words. It says so when values are bound.
-fn other_columns() -> Fault {
+pub(super) fn other_columns() -> Fault {
     const WORDS: &str = "cached plan must not change result type";
     let body =
         format!("SERROR\0VERROR\0C0A000\0M{WORDS}\0Fplancache.c\0RRevalidateCachedQuery\0\0");

@@ -247,7 +247,9 @@ pub(super) fn generated_column(
     Some(GeneratedColumn {
         name: (*default.column).into(),
         sequence: default.sequence,
-        source: (plain && default.may_take && default.may_look).then(|| default.sql.clone()),
+        // By its number: its name may be another sequence's by the time this is sent.
+        source: (plain && default.sequence != 0 && default.may_take && default.may_look)
+            .then(|| format!("nextval('{}'::regclass)", default.sequence).into()),
         told: default.may_look,
     })
 }

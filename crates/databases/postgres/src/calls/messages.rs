@@ -1,12 +1,15 @@
 //! SQL calls as messages: their raw values as they came, or as one array a parameter; and what
 //! their clients are told.
 
+use std::sync::Arc;
+
 use bytes::BufMut;
 use postgres_protocol::message::frontend;
-use windrow_calls::{CallDone, Extra, Generated, SqlCall};
+use windrow_calls::{CallDone, Extra, Generated, Signature, SqlCall};
+use windrow_core::Fault;
 use windrow_pgwire::wire::DataRow;
 
-use super::bound_call::BoundCall;
+use super::bound_call::{BoundCall, other_columns};
 use super::renew::types_of;
 use crate::compiled::{Compiled, Fused};
 use crate::ladder::answers::{Answers, number};
@@ -69,6 +72,26 @@ impl Messages for BoundCall {
         Ok(heads)
     }
 
+    fn tells_types(call: &SqlCall) -> bool {
+        call.fresh || call.statement.fields().is_some()
+    }
+
+    fn has_told_rows(call: &SqlCall) -> bool {
+        !call.fresh && call.statement.fields().is_some()
+    }
+
+    fn other_rows(call: &SqlCall, types: &Signature) -> Option<Fault> {
+        let others = !call.fresh && !types.same_rows(call.statement.signature());
+        others.then(other_columns)
+    }
+
+    fn typed(call: &SqlCall, types: &Signature, done: &mut CallDone) {
+        let news = news(call, types);
+        if call.fresh && (news.is_some() || done.extra.is_some()) {
+            done.extra.get_or_insert_default().signature = news;
+        }
+    }
+
     fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> CallDone {
         let messages = answers.messages(at);
         let signature = compiled.form.changed_signature.clone();
@@ -129,6 +152,17 @@ impl Messages for BoundCall {
     fn rows(done: &CallDone) -> u64 {
         done.rows
     }
+}
+
+/// The types that a statement had when it was executed, where they are not those that it was
+/// described with. A client's own text has its values in it, and so no parameters.
+fn news(call: &SqlCall, types: &Signature) -> Option<Arc<Signature>> {
+    let told = call.statement.signature();
+    let own = types.parameters.len() == told.parameters.len();
+    let parameters = if own { types } else { &**told }.parameters.clone();
+    let fields = types.fields.clone();
+    let now = Signature { parameters, fields };
+    (now != **told).then(|| Arc::new(now))
 }
 
 /// Our own columns are binary, the client's as it asked for them.

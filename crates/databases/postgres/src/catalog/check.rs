@@ -62,8 +62,9 @@ impl Found {
 pub(crate) const OPEN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL TimeZone = '<windrow>-15:59'";
 
-/// What the names of all zones hold that could be as far from Greenwich. No place on earth is.
-const FAR: &str = ":59";
+/// What the names of all zones hold that could be as far from Greenwich, as a minute has 60 seconds
+/// there too. No place on earth is.
+const FAR: [&str; 2] = ["59", "60"];
 
 /// Whether the statement that holds it was analyzed in that zone.
 const UNTOLD: &str =
@@ -179,7 +180,8 @@ impl Check {
     /// everything is looked at each time.
     pub(crate) fn sql(self, print: &Print, zone: Option<&str>) -> String {
         let whole = self.whole(print);
-        let found = match print.secured || zone.is_none_or(|zone| zone.contains(FAR)) {
+        let far = |zone: &str| FAR.iter().any(|minutes| zone.contains(minutes));
+        let found = match print.secured || zone.is_none_or(far) {
             true => format!("({whole})"),
             false => format!(
                 "CASE WHEN {UNTOLD} THEN {} ELSE 1 + ({whole}) END",

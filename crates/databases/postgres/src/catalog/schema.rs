@@ -40,7 +40,8 @@ FROM pg_class c, LATERAL (SELECT CASE WHEN c.relkind = 'p'
     THEN ARRAY(SELECT p.relid::oid FROM pg_partition_tree(c.oid) p) ELSE ARRAY[c.oid] END) AS o(oids)
 WHERE c.oid = to_regclass($1)";
 
-/// The columns. A domain is followed to its base type.
+/// The columns. A domain is followed to its base type. A sequence that a default takes from is
+/// named by its number: its name may be another one's by the time that it is used.
 const COLUMNS: &str = "\
 SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtype,
   coalesce(e.oid, 0), e.typtype,
@@ -48,8 +49,12 @@ SELECT a.attname, a.attnum, a.atttypid, a.atttypmod, b.oid, b.typarray, b.typtyp
   greatest(a.atttypmod, d.typmod), a.attnotnull OR d.not_null,
   a.atthasdef OR a.attidentity <> '' OR d.has_default,
   CASE WHEN a.attidentity <> ''
-    THEN 'nextval(' || quote_literal(pg_get_serial_sequence($1, a.attname)) || '::regclass)'
-    WHEN a.attgenerated = '' THEN pg_get_expr(f.adbin, f.adrelid) END,
+    THEN format('nextval(''%s''::regclass)', pg_get_serial_sequence($1, a.attname)::regclass::oid)
+    WHEN a.attgenerated = '' THEN coalesce((SELECT format('nextval(''%s''::regclass)', s.oid)
+      FROM pg_depend n JOIN pg_class s ON s.oid = n.refobjid AND s.relkind = 'S'
+      WHERE n.classid = 'pg_attrdef'::regclass AND n.objid = f.oid AND n.refclassid = 'pg_class'::regclass
+        AND pg_get_expr(f.adbin, f.adrelid) ~ '^nextval[(]''([^'']|'''')*''::regclass[)]$'),
+      pg_get_expr(f.adbin, f.adrelid)) END,
   a.attgenerated <> '' OR a.attidentity = 'a', a.attidentity <> '',
   coalesce(l.collisdeterministic, true),
   (SELECT json_agg(n.enumlabel ORDER BY n.enumsortorder) FROM pg_enum n

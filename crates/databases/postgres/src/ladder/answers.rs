@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use windrow_calls::Signature;
 use windrow_core::Fault;
 
 use super::sent::{Sent, SentTransaction};
@@ -38,6 +39,8 @@ struct Ended {
     end: usize,
     /// How many rows of [`Answers::framed`] there are at its end.
     framed: usize,
+    /// The types that it had, where they were asked for behind it.
+    types: Option<Signature>,
 }
 
 /// What a set-based statement of SQL calls said of one of them.
@@ -82,6 +85,14 @@ impl<'f> AnswerReader<'f> {
             Answer::BindComplete => self.now.bound = true,
             Answer::EmptyQuery | Answer::PortalSuspended => self.ended(0),
             Answer::Notice(body) => self.notice(body),
+            Answer::ParameterDescription(oids) => self.typed(|types| {
+                types.insert(Signature::default()).parameters = oids.collect();
+            }),
+            Answer::RowDescription(fields) => self.typed(|types| {
+                if let Some(types) = types {
+                    types.fields = Some(fields.body().into());
+                }
+            }),
             Answer::Error(error) => self.now.error = Some((self.now.ended.len(), error)),
             Answer::Ready(_) => {
                 let mut answers = std::mem::take(&mut self.now);
@@ -104,7 +115,15 @@ impl<'f> AnswerReader<'f> {
             rows,
             end: self.messages.len(),
             framed: self.now.framed.len(),
+            types: None,
         });
+    }
+
+    /// The types of the statement that has just ended.
+    fn typed(&mut self, note: impl FnOnce(&mut Option<Signature>)) {
+        if let Some(ended) = self.now.ended.last_mut() {
+            note(&mut ended.types);
+        }
     }
 
     /// Of what nobody asked for nobody is told.
@@ -169,6 +188,11 @@ impl Answers {
     /// How many statements ended well.
     pub(crate) fn statements(&self) -> usize {
         self.ended.len()
+    }
+
+    /// The types that a statement had, where they were asked for behind it.
+    pub(crate) fn types(&self, statement: usize) -> Option<&Signature> {
+        self.ended.get(statement)?.types.as_ref()
     }
 
     /// The rows that the tag of a statement counts.

@@ -154,6 +154,13 @@ impl<'a, F: Form> Batch<'a, F> {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, apart))
     }
 
+    /// Whether a segment is sent apart, and was told which rows it gives.
+    pub(crate) fn must_give_told_rows(&self, segment: &Segment) -> bool {
+        let units = segment.units.iter();
+        let mut whole = units.filter_map(|unit| self.units.get(*unit as usize));
+        self.is_apart(segment) && whole.any(|unit| unit.work().iter().any(F::has_told_rows))
+    }
+
     /// Whether a segment runs code of which nothing is proven.
     pub(crate) fn is_unproven(&self, segment: &Segment) -> bool {
         segment.runs() && (self.distrusted || self.any_of(&segment.units, Compiled::is_unproven))
@@ -198,6 +205,11 @@ impl<'a, F: Form> Batch<'a, F> {
     /// The client's own text of a unit, where it is not the one that is executed first.
     pub(crate) fn origin(&self, unit: u32) -> Option<&'a str> {
         F::origin(self.units.get(unit as usize)?.work())
+    }
+
+    /// The write at this place.
+    pub(crate) fn write_at(&self, item: u32) -> Option<&'a F::Work> {
+        self.write(self.placed.get(item as usize)?)
     }
 
     /// Whether the statement at this place of a transaction is one that was prepared before, by a

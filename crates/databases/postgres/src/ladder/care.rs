@@ -70,7 +70,16 @@ impl Care {
     /// Units of one source must not overtake each other, so where some are expected to fail all go
     /// as one transaction in parts; but not where some may share none: those wait for each
     /// other's outcomes.
+    ///
+    /// What has to give the rows that were told, while nothing keeps its table as it was described,
+    /// is committed only once its rows have been seen.
     pub(crate) fn needed(batch: &Batch<'_, impl Form>, todo: &[Segment]) -> Option<Self> {
+        if todo
+            .iter()
+            .any(|segment| batch.must_give_told_rows(segment))
+        {
+            return Some(Self::of(todo));
+        }
         let plain = match todo {
             [one] => !matches!(one.mode, Mode::Telling | Mode::Grouped),
             _ => false,

@@ -46,6 +46,31 @@ pub(crate) trait Messages: Debug + Sized + Send + Sync + 'static {
         buffers: Buffers<'_>,
     ) -> Result<u8, Unfit>;
 
+    /// Whether the client is told the types of its statement, so that they have to be asked for
+    /// where nothing keeps them as they were described.
+    fn tells_types(write: &Self::Work) -> bool {
+        let _ = write;
+        false
+    }
+
+    /// Whether the client was told already which rows its statement gives, so that it must not give
+    /// others.
+    fn has_told_rows(write: &Self::Work) -> bool {
+        let _ = write;
+        false
+    }
+
+    /// Why a statement must not give the rows that it has given: they are not those that were told.
+    fn other_rows(write: &Self::Work, types: &Signature) -> Option<Fault> {
+        let _ = (write, types);
+        None
+    }
+
+    /// The types that the statement had when it was executed.
+    fn typed(write: &Self::Work, types: &Signature, done: &mut DoneOf<Self>) {
+        let _ = (write, types, done);
+    }
+
     /// What the statement of one write has answered.
     fn done_one(compiled: &Compiled<Self>, answers: &Answers, at: usize) -> DoneOf<Self>;
 

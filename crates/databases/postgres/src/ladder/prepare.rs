@@ -71,6 +71,7 @@ pub(crate) async fn prepare<F: Form>(
     batch: &Batch<'_, F>,
     segments: &[Segment],
 ) -> Result<(Trust, bool), Broken> {
+    let begun = prepared.now();
     let mut wanted = Vec::new();
     for key in wanted_keys(prepared, batch, segments) {
         wanted.extend(describe(prepared, batch, key));
@@ -79,7 +80,7 @@ pub(crate) async fn prepare<F: Form>(
     if wanted.is_empty() && checks.is_empty() {
         return Ok((Trust::Good, false));
     }
-    let closing = prepared.evict(wanted.len() + checks.len());
+    let closing = prepared.evict(wanted.len() + checks.len(), begun);
     for number in closing {
         let closed = frontend::close(b'S', &prepared::name(number), wire.out());
         debug_assert!(closed.is_ok(), "a name of ours holds no zero byte");
@@ -99,13 +100,15 @@ pub(crate) async fn prepare<F: Form>(
 }
 
 fn wanted_keys<F: Form>(
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     batch: &Batch<'_, F>,
     segments: &[Segment],
 ) -> Vec<StatementKey> {
     let mut keys = Vec::new();
-    let mut want = |key, anew| {
-        if (anew || !prepared.knows(key)) && !keys.contains(&key) {
+    // Each is asked for, so that none of them goes to make room for others.
+    let mut want = |prepared: &mut Prepared, key, anew| {
+        let known = prepared.knows(key);
+        if (anew || !known) && !keys.contains(&key) {
             keys.push(key);
         }
     };
@@ -115,7 +118,7 @@ fn wanted_keys<F: Form>(
         }
         for table in batch.tables_of(&segment.units) {
             if has_guard::<F>(table, &segment.mode) {
-                want(StatementKey::Guard(table.version), false);
+                want(prepared, StatementKey::Guard(table.version), false);
             }
         }
         for (shape, sets, _) in batch.counts(&segment.units) {
@@ -145,28 +148,30 @@ fn want_of(
     compiled: &Compiled<impl Form>,
     mode: &Mode,
     sets: usize,
-    prepared: &Prepared,
-    want: &mut impl FnMut(StatementKey, bool),
+    prepared: &mut Prepared,
+    want: &mut impl FnMut(&mut Prepared, StatementKey, bool),
 ) {
     let in_sets = matches!(mode, Mode::Sets | Mode::Telling);
     let telling = *mode == Mode::Telling && compiled.telling.is_some();
     let fuses = in_sets && compiled.fused.is_some() && (telling || sets >= FUSE_FROM);
     if fuses {
         let fused = StatementKey::Fused(compiled.numbers.id);
-        want(
-            fused,
-            compiled.op != Op::Insert && prepared.is_older(fused, OLDEST),
-        );
+        let older = compiled.op != Op::Insert && prepared.is_older(fused, OLDEST);
+        want(prepared, fused, older);
     }
     // What a failure would ask for costs less now than in a round trip of its own.
     if fuses && compiled.telling.is_some() {
-        want(StatementKey::Telling(compiled.numbers.id), false);
+        want(prepared, StatementKey::Telling(compiled.numbers.id), false);
     }
     if in_sets || matches!(mode, Mode::Own | Mode::Grouped) {
-        want(StatementKey::Single(compiled.numbers.single_id), false);
+        want(
+            prepared,
+            StatementKey::Single(compiled.numbers.single_id),
+            false,
+        );
     }
     if compiled.form.follow_up().is_some() {
-        want(StatementKey::FollowUp, false);
+        want(prepared, StatementKey::FollowUp, false);
     }
 }
 

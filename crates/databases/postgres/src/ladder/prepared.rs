@@ -63,9 +63,16 @@ pub(crate) fn name(number: u64) -> String {
 }
 
 impl Prepared {
-    /// Whether anything is known of the statement.
-    pub(crate) fn knows(&self, key: StatementKey) -> bool {
-        self.entries.contains_key(&key)
+    /// Whether anything is known of the statement; counts as a use.
+    pub(crate) fn knows(&mut self, key: StatementKey) -> bool {
+        self.clock += 1;
+        let entry = self.entries.get_mut(&key);
+        entry.map(|entry| entry.used = self.clock).is_some()
+    }
+
+    /// A moment: what is used behind it is in use.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock
     }
 
     /// Whether anything has been known of it for so long.
@@ -137,11 +144,13 @@ impl Prepared {
         self.closing.clear();
     }
 
-    /// Makes room for so many more, and says which are to be closed on the server.
-    pub(crate) fn evict(&mut self, more: usize) -> Vec<u64> {
+    /// Makes room for so many more, and says which are to be closed on the server. What was used
+    /// since `begun` is needed, and stays.
+    pub(crate) fn evict(&mut self, more: usize, begun: u64) -> Vec<u64> {
         let surplus = (self.entries.len() + more).saturating_sub(MOST);
         if surplus > 0 {
-            let mut by_age: Vec<_> = self.entries.iter().map(|(k, e)| (e.used, *k)).collect();
+            let unused = self.entries.iter().filter(|(_, entry)| entry.used <= begun);
+            let mut by_age: Vec<_> = unused.map(|(k, e)| (e.used, *k)).collect();
             by_age.sort_unstable_by_key(|(used, _)| *used);
             for (_, key) in by_age.into_iter().take(surplus) {
                 self.forget(|k| k == key);
@@ -162,11 +171,25 @@ mod tests {
             let number = prepared.number();
             prepared.put(StatementKey::Single(id), number, State::Ready);
         }
-        assert!(prepared.evict(0).is_empty());
+        assert!(prepared.evict(0, u64::MAX).is_empty());
         assert!(prepared.ready(StatementKey::Single(0)).is_some());
-        assert_eq!(prepared.evict(2), [2, 3]);
+        assert_eq!(prepared.evict(2, u64::MAX), [2, 3]);
         assert!(prepared.knows(StatementKey::Single(0)));
         assert!(!prepared.knows(StatementKey::Single(1)));
+    }
+
+    #[test]
+    fn what_is_needed_now_stays() {
+        let mut prepared = Prepared::default();
+        for id in 0..MOST as u64 {
+            let number = prepared.number();
+            prepared.put(StatementKey::Single(id), number, State::Ready);
+        }
+        let begun = prepared.now();
+        assert!(prepared.knows(StatementKey::Single(0)));
+        assert_eq!(prepared.evict(2, begun), [2, 3]);
+        assert!(prepared.knows(StatementKey::Single(0)));
+        assert_eq!(prepared.evict(1000, prepared.now()).len(), MOST - 2);
     }
 
     #[test]
@@ -177,6 +200,10 @@ mod tests {
         assert_eq!(prepared.ready(StatementKey::Guard(1)), None);
         prepared.put(StatementKey::Guard(1), 8, State::Ready);
         assert_eq!(prepared.ready(StatementKey::Guard(1)), Some(8));
-        assert_eq!(prepared.evict(0), [7], "the replaced one is closed");
+        assert_eq!(
+            prepared.evict(0, u64::MAX),
+            [7],
+            "the replaced one is closed"
+        );
     }
 }

@@ -231,17 +231,23 @@ impl<'s, F: Form> Sender<'s, '_, F> {
     fn send_single(&mut self, item: u32, segment: &Segment) -> Result<&'s Compiled<F>, Unfit> {
         let batch = self.batch;
         let fresh = segment.mode == Mode::Fresh;
+        let apart = batch.is_apart(segment);
+        let anew = fresh || apart;
         let placed = batch.placed.get(item as usize).ok_or(Unfit)?;
         let compiled = batch.compiled(placed).ok_or(Unfit)?;
         let write = batch.write(placed).ok_or(Unfit)?;
         if fresh && let Some(origin) = batch.origin(placed.unit) {
             frontend::parse("", origin, [], self.out).map_err(|_| Unfit)?;
             self.bind_nothing("")?;
-            return Ok(compiled);
+        } else {
+            let key = StatementKey::Single(compiled.numbers.single_id);
+            let ready = self.prepared.ready(key).filter(|_| !anew);
+            F::send_one(compiled, write, ready, self.buffers())?;
         }
-        let key = StatementKey::Single(compiled.numbers.single_id);
-        let ready = self.prepared.ready(key).filter(|_| !fresh);
-        F::send_one(compiled, write, ready, self.buffers())?;
+        // Nothing else says that the description is still true.
+        if apart && F::tells_types(write) {
+            frontend::describe(b'S', "", self.out).map_err(|_| Unfit)?;
+        }
         Ok(compiled)
     }
 

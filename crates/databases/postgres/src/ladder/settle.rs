@@ -122,6 +122,26 @@ impl<F: Form> Settler<'_, '_, F> {
         duplicates
     }
 
+    /// What a unit is told that has given other rows than its client was told, in a transaction
+    /// that must not be committed for that.
+    pub(crate) fn other_rows(
+        &self,
+        transaction: &SentTransaction,
+        answers: &Answers,
+    ) -> Option<UnitFault<DoneOf<F>>> {
+        let mut statements = transaction.statements.iter().enumerate();
+        statements.find_map(|(at, statement)| {
+            let Sent::Single(item) = statement else {
+                return None;
+            };
+            let fault = F::other_rows(self.batch.write_at(*item)?, answers.types(at)?)?;
+            Some(refusal(
+                self.write_of(Some(statement), &transaction.segment),
+                fault,
+            ))
+        })
+    }
+
     fn rung(&self, mode: &Mode) -> Rung {
         match mode {
             _ if self.batch.units.len() == 1 => Rung::Solo,

@@ -199,10 +199,10 @@ mod tests {
             statements.prepared.put(key, number, State::Ready);
         }
         compile(&mut statements, 5, true);
-        assert!(statements.prepared.evict(0).is_empty());
+        assert!(statements.prepared.evict(0, u64::MAX).is_empty());
         let next = compile(&mut statements, 6, true);
         assert_ne!(next.single_id, first.single_id);
-        let mut closed = statements.prepared.evict(0);
+        let mut closed = statements.prepared.evict(0, u64::MAX);
         closed.sort_unstable();
         assert_eq!(closed, [1, 2, 3, 4]);
     }

@@ -5,11 +5,12 @@ mod judge;
 
 use postgres_protocol::message::frontend;
 use tokio::time::Instant;
-use windrow_core::{Fault, FaultClass, Tally, Verdict};
+use windrow_core::{Fault, FaultClass, Tally, UnitFault, Verdict};
 use windrow_pgwire::class_of;
 use windrow_pgwire::wire::{Answer, Broken, ServerError};
 
 use self::judge::{Judge, Judged, Leg};
+use crate::fault::with_error;
 use crate::ladder::answers::Answers;
 use crate::ladder::batch::Batch;
 use crate::ladder::care::Care;
@@ -256,12 +257,18 @@ impl<F: Form> Connection<F> {
                     format!("the database does not know whether this write was committed: {error}");
                 Verdict::Final(Err(Fault::unknown(message).into()))
             }
-            [unit] => {
-                // Clients who are told of each statement are told that it was behind the last one.
-                let whole = batch.units.get(*unit as usize).filter(|_| F::CLIENTS_OWN);
-                let at = whole.map_or(0, |unit| unit.work().len());
-                Verdict::Final(Err(refusal(at, error.into())))
+            [unit] if F::CLIENTS_OWN => {
+                // They are told of each statement, and that it was behind the last one.
+                let writes = batch.writes_of(*unit);
+                let done = batch.done.get_mut(writes).unwrap_or_default();
+                let body = error.body.clone();
+                Verdict::Final(Err(UnitFault {
+                    at: done.len(),
+                    before: done.iter_mut().map(std::mem::take).collect(),
+                    fault: with_error(error.into(), &[], &body),
+                }))
             }
+            [_] => Verdict::Final(Err(refusal(0, error.into()))),
             _ => {
                 care.one_by_one = true;
                 return;

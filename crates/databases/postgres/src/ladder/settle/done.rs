@@ -9,7 +9,11 @@ use crate::ladder::sent::{Sent, SentTransaction};
 impl<F: Form> Settler<'_, '_, F> {
     pub(super) fn single_done(&mut self, item: u32, answers: &Answers, at: usize) {
         if let Some(compiled) = self.batch.compiled_at(item) {
-            let done = F::done_one(compiled, answers, at);
+            let mut done = F::done_one(compiled, answers, at);
+            let write = self.batch.write_at(item);
+            if let (Some(types), Some(write)) = (answers.types(at), write) {
+                F::typed(write, types, &mut done);
+            }
             self.set(item, done);
         }
     }

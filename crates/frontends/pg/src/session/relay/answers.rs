@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_calls::Signature;
 use windrow_core::Fault;
 
-use super::expect::{Expect, PreparedAs, What};
+use super::expect::{Expect, PreparedAs, Told, What};
 use super::rewrite;
 use super::state::{Relay, fingerprint};
 use crate::codec::{answer, failure};
@@ -133,6 +133,12 @@ impl Relay<'_> {
         };
         self.muted = expect.muted;
         let parameters = std::mem::take(&mut self.parameters);
+        if let Some(Told::Types(cached, told)) = &expect.early
+            && !parameters.is_empty()
+            && **told != *parameters
+        {
+            return self.was_wrong(cached, &cached.text);
+        }
         // One that is too long to be looked at stays unknown.
         let is_known = !parameters.is_empty() && (tag == b'n' || !body.is_empty());
         if let (What::Types(fixed), true) = (expect.what, is_known) {
@@ -161,6 +167,7 @@ impl Relay<'_> {
         let executed = self.queue.pop_if(|what| matches!(what, What::Execute(_)));
         let complete = executed.as_ref().or_else(|| self.queue.front());
         let undoes = complete.is_some_and(|expect| expect.undoes);
+        let told = complete.and_then(|expect| expect.early.clone());
         let cached = match complete.map(|expect| &expect.what) {
             Some(What::Execute(cached)) => cached.clone(),
             Some(What::Query(cached, _)) => Some(Arc::clone(cached)),
@@ -172,6 +179,11 @@ impl Relay<'_> {
         {
             // It was checked before it was sent.
             self.session.reply(setting).ok();
+        }
+        if let Some(told) = told.filter(|_| tag != b"INSERT 0 1")
+            && let Some(cached) = told.cached()
+        {
+            self.was_wrong(cached, told.text());
         }
         if tag == b"ROLLBACK" {
             self.has_rolled_back(undoes);

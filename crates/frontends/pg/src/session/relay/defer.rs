@@ -7,18 +7,24 @@
 //! answered early has been executed by then. Where the server refuses such an insert after all, its
 //! error is the answer to the next statement, at the latest to COMMIT: with the text that caused
 //! it, and the transaction has failed as it always would.
+//!
+//! What was proven may be true no longer: others have changed the table, and nobody else has
+//! noticed. So all that is not answered early, a COMMIT above all, waits until the server has said
+//! what was told; where it says something else, the transaction is made to fail.
 
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use windrow_calls::Statement;
-use windrow_core::Op;
+use windrow_core::{Fault, FaultClass, Op};
 use windrow_sql::Reading;
 
-use super::expect::Told;
+use super::expect::{Told, What};
+use super::rewrite;
 use super::state::Relay;
-use crate::codec::answer;
+use crate::codec::frame::HEADER;
 use crate::codec::message::{Kind, Message};
+use crate::codec::{answer, failure};
 use crate::lanes::Lane;
 use crate::session::state::Session;
 use crate::statements::{CachedStatement, Unusable, in_lane};
@@ -53,7 +59,8 @@ impl Relay<'_> {
         let message = Message::read(tag, self.session.connection.body(0, total));
         let cached = self.certain(&message, &mut answer)?;
         let told = match message {
-            Message::Query(text) => Told::Query(beginning(text).into()),
+            Message::Query(text) => Told::Query(cached, beginning(text).into()),
+            Message::Describe(Kind::Statement, _) => Told::Types(cached, types_in(&answer)),
             _ => Told::Statement(cached),
         };
         Some(Early { told, answer })
@@ -65,8 +72,44 @@ impl Relay<'_> {
         if let Some(Early { told, answer }) = early
             && self.queue.tell(before, &told)
         {
+            self.deferred.flushed = false;
             self.session.connection.out.put_slice(&answer);
         }
+    }
+
+    /// True where a message has to wait until the server has said what was told. What it keeps to
+    /// itself until the segment ends it is asked for.
+    pub(super) fn waits_for_early(&mut self, tag: u8, total: usize) -> bool {
+        let passes = matches!(tag, b'H' | b'd' | b'X');
+        if passes || !self.queue.has_early() || self.early(tag, total).is_some() {
+            return false;
+        }
+        if self.open && !std::mem::replace(&mut self.deferred.flushed, true) {
+            answer::message(self.loan.wire.out(), b'H', |_| {});
+        }
+        true
+    }
+
+    /// The server has said something else of a statement than was told. Nothing but what was
+    /// answered early has been sent behind it, so the transaction can still be made to fail.
+    pub(super) fn was_wrong(&mut self, cached: &Arc<CachedStatement>, text: &[u8]) {
+        if let Some(lane) = &self.deferred.lane
+            && let Ok(statement) = in_lane(cached, lane, None)
+        {
+            statement.retire();
+        }
+        if self.deferred.error.is_some() {
+            return;
+        }
+        let mut error = BytesMut::new();
+        failure::fault(&mut error, &changed());
+        self.keep_error(error.get(HEADER..).unwrap_or_default(), text);
+        rewrite::query(self.loan.wire.out(), b"windrow fails");
+        self.loan.names.unnamed = None;
+        let cached = self.session.simple_query(b"").cached;
+        let before = self.queue.len();
+        self.queue.push(What::Query(cached, None), true);
+        self.queue.tell(before, &Told::Sync);
     }
 
     /// True where the client can be told something now: it has all answers before it, in a
@@ -248,12 +291,31 @@ impl Relay<'_> {
 
 impl Session {
     /// The lane of its settings, without a place in it.
-    async fn lane(&mut self) -> Result<Arc<Lane>, windrow_core::Fault> {
+    async fn lane(&mut self) -> Result<Arc<Lane>, Fault> {
         if let Some(source) = &self.source {
             return Ok(Arc::clone(&source.lane));
         }
         self.open_lane().await
     }
+}
+
+/// What is said where a table was changed and an answer that was given early was wrong for that.
+fn changed() -> Fault {
+    Fault::new(
+        FaultClass::Conflict,
+        "40001",
+        "a table was changed while inserts into it were answered early: what was answered is not true any more",
+    )
+}
+
+/// The body of the ParameterDescription at the beginning of an answer.
+fn types_in(answer: &[u8]) -> Bytes {
+    let length = answer
+        .get(1..HEADER)
+        .and_then(|length| length.try_into().ok());
+    let length = length.map_or(0, u32::from_be_bytes);
+    let end = usize::try_from(length).map_or(0, |length| length + 1);
+    Bytes::copy_from_slice(answer.get(HEADER..end).unwrap_or_default())
 }
 
 /// True for a plain INSERT of one row that gives nothing back.

@@ -12,6 +12,8 @@ use crate::statements::CachedStatement;
 pub(super) struct Deferred {
     /// The first error of what was answered early, as its client is to be told it.
     pub(super) error: Option<Bytes>,
+    /// The server was asked for all answers that it keeps to itself.
+    pub(super) flushed: bool,
     /// The statement that is bound to the unnamed portal.
     pub(super) bound: Option<Arc<CachedStatement>>,
     /// Statements of the transaction that may run what is not proven, and so change tables.

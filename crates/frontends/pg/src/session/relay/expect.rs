@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use windrow_core::Fault;
 
 use crate::pool::StatementKey;
@@ -26,8 +27,10 @@ pub(super) struct Expect {
 pub(super) enum Told {
     /// A statement of the extended protocol.
     Statement(Arc<CachedStatement>),
-    /// A simple query, as far as it is told.
-    Query(Box<[u8]>),
+    /// The same, and the types of its parameters that were told: the body of ParameterDescription.
+    Types(Arc<CachedStatement>, Bytes),
+    /// A simple query, and its text, as far as it is told.
+    Query(Arc<CachedStatement>, Box<[u8]>),
     /// The end of a segment.
     Sync,
 }
@@ -36,9 +39,19 @@ impl Told {
     /// The text of the statement.
     pub(super) fn text(&self) -> &[u8] {
         match self {
-            Self::Statement(cached) => &cached.text,
-            Self::Query(text) => text,
+            Self::Statement(cached) | Self::Types(cached, _) => &cached.text,
+            Self::Query(_, text) => text,
             Self::Sync => &[],
+        }
+    }
+
+    /// The statement.
+    pub(super) fn cached(&self) -> Option<&Arc<CachedStatement>> {
+        match self {
+            Self::Statement(cached) | Self::Types(cached, _) | Self::Query(cached, _) => {
+                Some(cached)
+            }
+            Self::Sync => None,
         }
     }
 }
@@ -138,6 +151,8 @@ pub(super) struct Queue {
     expected: VecDeque<Expect>,
     /// Those whose answers the client gets.
     awaited: usize,
+    /// Those whose answers it has got before the server gave them.
+    early: usize,
     /// The server passes over everything up to a Sync that was not sent yet.
     pub(super) skipping: bool,
     /// The server takes COPY data, and the client has not ended it yet.
@@ -196,13 +211,20 @@ impl Queue {
             return false;
         }
         for expect in self.expected.iter_mut().skip(before) {
+            self.early += usize::from(expect.early.is_none());
             expect.early = Some(told.clone());
         }
         true
     }
 
+    /// True where the client was told something that the server has not said yet.
+    pub(super) fn has_early(&self) -> bool {
+        self.early > 0
+    }
+
     fn settle(&mut self, expect: &Expect) {
         self.awaited -= usize::from(!expect.muted);
+        self.early -= usize::from(expect.early.is_some());
         self.clearing -= usize::from(expect.what.clears());
         if expect.what.changes() {
             match self.unsettled {
@@ -254,10 +276,15 @@ impl Queue {
         self.expected.front()
     }
 
-    /// True where the next answer says the types of a statement to us.
+    /// True where the next answer says the types of a statement to us, or whether those are right
+    /// that were told.
     pub(super) fn asks_for_types(&mut self) -> bool {
-        self.front()
-            .is_some_and(|front| matches!(front.what, What::Types(_)))
+        self.front().is_some_and(|front| {
+            matches!(
+                (&front.what, &front.early),
+                (What::Types(_), _) | (_, Some(Told::Types(..)))
+            )
+        })
     }
 
     /// Takes the next one out, if it is of this kind.

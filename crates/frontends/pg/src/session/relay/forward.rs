@@ -26,7 +26,9 @@ impl Relay<'_> {
             }
             match self.session.connection.front(0) {
                 Ok(Front::Whole { tag, total }) => {
-                    let waits = self.has_to_reach() || self.needs_drawn_values(tag, total);
+                    let waits = self.has_to_reach()
+                        || self.needs_drawn_values(tag, total)
+                        || self.waits_for_early(tag, total);
                     if waits || !self.message(tag, total) {
                         return Ok(());
                     }

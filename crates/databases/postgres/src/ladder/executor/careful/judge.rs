@@ -192,6 +192,11 @@ impl<'u, F: Form> Judge<'_, 'u, F> {
                 self.judged.failed.insert(unit, refused);
             }
             _ => {
+                if let Some(refused) = self.settler().other_rows(transaction, answers) {
+                    self.batch.fail(unit, refused);
+                    self.judged.rerun = true;
+                    return;
+                }
                 // It was expected to fail, and what came behind it went before it.
                 self.judged.rerun |= self.is_behind(unit);
                 let missing = self.settler().take(transaction, answers);
