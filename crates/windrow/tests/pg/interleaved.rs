@@ -2,8 +2,6 @@
 //! told past the program.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -66,6 +64,11 @@ const CHANGES: &[&str] = &[
     "create trigger unread before insert or update on S.t for each row execute function S.unread()",
     "drop trigger unread on S.t",
     "truncate S.t",
+    "alter table S.t alter v set default 5",
+    "alter table S.t add column g int generated always as (id * 2) stored",
+    "alter table S.t alter g drop expression",
+    "alter table S.t set unlogged",
+    "alter table S.t rename to old; create table S.t (like S.old including all)",
 ];
 
 const TABLES: &str = "create schema S; create table S.t (id int primary key, v int);
@@ -89,6 +92,10 @@ enum Step {
     },
     Simple(usize, usize),
     Unnamed(usize, usize),
+    /// Two that commit together.
+    Unit([usize; 2], usize),
+    /// One in a transaction block.
+    Block(usize, usize),
 }
 
 /// A round: what each client does, and the change behind it.
@@ -102,7 +109,10 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..2_usize, row.clone(), any::<bool>())
             .prop_map(|(name, row, binary)| Step::Execute { name, row, binary }),
         2 => (statement.clone(), row.clone()).prop_map(|(of, row)| Step::Simple(of, row)),
-        2 => (statement, row).prop_map(|(of, row)| Step::Unnamed(of, row)),
+        2 => (statement.clone(), row.clone()).prop_map(|(of, row)| Step::Unnamed(of, row)),
+        1 => ([statement.clone(), statement.clone()], row.clone())
+            .prop_map(|(of, row)| Step::Unit(of, row)),
+        1 => (statement, row).prop_map(|(of, row)| Step::Block(of, row)),
     ]
 }
 
@@ -161,14 +171,19 @@ impl Part {
                 self.client.send(&out).unwrap();
                 return true;
             }
-            Step::Unnamed(of, row) => {
-                let text = sql(of);
-                let mut values = vec![Some(id(row))];
-                values.extend(text.contains("$2").then(|| Some(value(row))));
-                frontend::parse(&mut out, "", &text, &[]);
-                frontend::bind(&mut out, ("", ""), &[], &values, &[]);
-                frontend::describe(&mut out, b'P', "");
-                frontend::execute(&mut out, "", 0);
+            Step::Unnamed(of, row) => unnamed(&mut out, &sql(of), id(row), value(row)),
+            Step::Unit(of, row) => {
+                for (of, row) in of.into_iter().zip([row, (row + 1) % 3]) {
+                    unnamed(&mut out, &sql(of), id(row), value(row));
+                }
+            }
+            Step::Block(of, row) => {
+                frontend::query(&mut out, "begin");
+                unnamed(&mut out, &sql(of), id(row), value(row));
+                frontend::sync(&mut out);
+                frontend::query(&mut out, "commit");
+                self.client.send(&out).unwrap();
+                return true;
             }
         }
         frontend::sync(&mut out);
@@ -177,7 +192,11 @@ impl Part {
     }
 
     fn hear(&mut self, step: &Step) -> Vec<String> {
-        let answer = self.client.until_ready().unwrap();
+        let mut answer = self.client.until_ready().unwrap();
+        if let Step::Block(..) = step {
+            answer.extend(self.client.until_ready().unwrap());
+            answer.extend(self.client.until_ready().unwrap());
+        }
         if let Step::Prepare(name, _) = step {
             self.told[*name] = answer.iter().find(|m| m.tag == b't').map(types);
         }
@@ -195,6 +214,16 @@ fn essence(mut lines: Vec<String>) -> Vec<String> {
 }
 
 const NAMES: [&str; 2] = ["one", "two"];
+
+/// All of a statement that is parsed at its use, but for the Sync.
+fn unnamed(out: &mut Vec<u8>, sql: &str, id: String, value: String) {
+    let mut values = vec![Some(id)];
+    values.extend(sql.contains("$2").then_some(Some(value)));
+    frontend::parse(out, "", sql, &[]);
+    frontend::bind(out, ("", ""), &[], &values, &[]);
+    frontend::describe(out, b'P', "");
+    frontend::execute(out, "", 0);
+}
 
 /// The types in a ParameterDescription.
 fn types(message: &Message) -> Vec<u32> {
@@ -378,77 +407,4 @@ fn what_a_clients_own_text_took_from_a_sequence_is_known_behind_a_change() {
             "alter table t alter v type {of} using v::text::{of}"
         ));
     }
-}
-
-/// Many clients insert and are given whole rows while the table gets one column after the other.
-#[test]
-fn columns_that_come_while_many_write_are_told_to_each_without_an_error() {
-    const WRITERS: usize = 24;
-    let gateway = Gateway::start();
-    gateway.exec("create table t (id bigint primary key, v int default 5)");
-    let changing = AtomicBool::new(true);
-    let write = |writer: usize| {
-        let mut client = gateway.client();
-        let mut written = 0;
-        while changing.load(Ordering::Relaxed) || written < 20 {
-            let id = writer * 1_000_000 + written;
-            let answer = match writer % 2 {
-                0 => client.query(&format!("insert into t (id) values ({id}) returning *")),
-                _ => unnamed(&mut client, id),
-            };
-            let answer = answer.unwrap();
-            assert_eq!(backend::sqlstate(&answer), None, "{answer:?}");
-            let columns = answer.iter().find(|m| m.tag == b'T').unwrap().columns();
-            let row = answer.iter().find(|m| m.tag == b'D').unwrap().values();
-            assert_eq!(columns.len(), row.len(), "{answer:?}");
-            written += 1;
-        }
-        written
-    };
-    let total: usize = thread::scope(|scope| {
-        let write = &write;
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|n| scope.spawn(move || write(n)))
-            .collect();
-        let rows = || {
-            gateway
-                .exec("select count(*) from t")
-                .parse::<u64>()
-                .unwrap()
-        };
-        for n in 0..7 {
-            // Each change comes while all of them write.
-            let seen = rows();
-            while rows() < seen + 100 && writers.iter().all(|writer| !writer.is_finished()) {
-                thread::yield_now();
-            }
-            gateway.exec(&format!("alter table t add column x{n} int default {n}"));
-        }
-        changing.store(false, Ordering::Relaxed);
-        writers
-            .into_iter()
-            .map(|writer| writer.join().unwrap())
-            .sum()
-    });
-    assert_eq!(gateway.exec("select count(*) from t"), total.to_string());
-    assert_eq!(
-        gateway.exec("select count(*) from t where v = 5 and x6 = 6"),
-        total.to_string()
-    );
-}
-
-fn unnamed(client: &mut Client, id: usize) -> anyhow::Result<Vec<Message>> {
-    let mut out = Vec::new();
-    frontend::parse(
-        &mut out,
-        "",
-        "insert into t (id) values ($1) returning *",
-        &[],
-    );
-    frontend::bind(&mut out, ("", ""), &[], &[Some(id.to_string())], &[]);
-    frontend::describe(&mut out, b'P', "");
-    frontend::execute(&mut out, "", 0);
-    frontend::sync(&mut out);
-    client.send(&out)?;
-    client.until_ready()
 }

@@ -1,4 +1,4 @@
-//! A table changes faster than it can be described, while many write: what each is told of the
+//! A table changes while many write, also faster than it can be described: what each is told of the
 //! types of its rows is true of its rows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,4 +108,76 @@ fn rows_are_those_that_are_told_however_fast_the_table_changes() {
             .sum()
     });
     assert_eq!(gateway.exec("select count(*) from t"), total.to_string());
+}
+
+/// Many clients insert and are given whole rows while the table gets one column after the other.
+#[test]
+fn columns_that_come_while_many_write_are_told_to_each_without_an_error() {
+    let gateway = Gateway::start();
+    gateway.exec("create table t (id bigint primary key, v int default 5)");
+    let changing = AtomicBool::new(true);
+    let write = |writer: usize| {
+        let mut client = gateway.client();
+        let mut written = 0;
+        while changing.load(Ordering::Relaxed) || written < 20 {
+            let id = writer * 1_000_000 + written;
+            let answer = match writer % 2 {
+                0 => client.query(&format!("insert into t (id) values ({id}) returning *")),
+                _ => insert(&mut client, id),
+            };
+            let answer = answer.unwrap();
+            assert_eq!(backend::sqlstate(&answer), None, "{answer:?}");
+            let columns = answer.iter().find(|m| m.tag == b'T').unwrap().columns();
+            let row = answer.iter().find(|m| m.tag == b'D').unwrap().values();
+            assert_eq!(columns.len(), row.len(), "{answer:?}");
+            written += 1;
+        }
+        written
+    };
+    let total: usize = thread::scope(|scope| {
+        let write = &write;
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|n| scope.spawn(move || write(n)))
+            .collect();
+        let rows = || {
+            gateway
+                .exec("select count(*) from t")
+                .parse::<u64>()
+                .unwrap()
+        };
+        for n in 0..7 {
+            // Each change comes while all of them write.
+            let seen = rows();
+            while rows() < seen + 100 && writers.iter().all(|writer| !writer.is_finished()) {
+                thread::yield_now();
+            }
+            gateway.exec(&format!("alter table t add column x{n} int default {n}"));
+        }
+        changing.store(false, Ordering::Relaxed);
+        writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap())
+            .sum()
+    });
+    assert_eq!(gateway.exec("select count(*) from t"), total.to_string());
+    assert_eq!(
+        gateway.exec("select count(*) from t where v = 5 and x6 = 6"),
+        total.to_string()
+    );
+}
+
+fn insert(client: &mut Client, id: usize) -> anyhow::Result<Vec<Message>> {
+    let mut out = Vec::new();
+    frontend::parse(
+        &mut out,
+        "",
+        "insert into t (id) values ($1) returning *",
+        &[],
+    );
+    frontend::bind(&mut out, ("", ""), &[], &[Some(id.to_string())], &[]);
+    frontend::describe(&mut out, b'P', "");
+    frontend::execute(&mut out, "", 0);
+    frontend::sync(&mut out);
+    client.send(&out)?;
+    client.until_ready()
 }

@@ -88,6 +88,7 @@ pub(super) fn settle(
     let said = answered
         .iter()
         .find_map(|answered| answered.said.as_deref());
+    let key = StatementKey::Check(wanted.check);
     let (trust, state) = match (error, said.map(Found::of)) {
         (None, Some(Found::Alike)) => (Trust::Good, State::Ready),
         (None, _) => (Trust::Stale, State::Failed),
@@ -97,9 +98,11 @@ pub(super) fn settle(
             None => (Trust::Good, State::Failed),
         },
     };
+    prepared.put(key, wanted.number, state);
     if trust == Trust::Stale {
+        // Who comes with the same description once more is to find that out as well.
+        prepared.forget(|other| other == key);
         prepared.changed(version);
     }
-    prepared.put(StatementKey::Check(wanted.check), wanted.number, state);
     trust
 }

@@ -288,11 +288,12 @@ fn settle<F: Form>(
             }
             Expected::Anything => true,
         };
+        prepared.put(statement.key, statement.number, state);
         if state == State::Ready && !as_expected {
             trust = Trust::Stale;
+            prepared.forget(|key| key == statement.key);
             prepared.changed(statement.expected.version());
         }
-        prepared.put(statement.key, statement.number, state);
     }
     trust
 }
